@@ -22,8 +22,8 @@ def annotate(
 
     bench = model.load(config, kernels)
     device = devices.emulated(arch)
-    found = plan.resolve(bench, device, "emulator").cases
-    cases = [c for c in found if not c.skip + c.refusal]
+    planned = plan.resolve(bench, device, "emulator")
+    cases = [c for c in planned.cases if not c.skip + c.refusal]
     wanted = [c for c in cases if c.id == pattern] or [c for c in cases if c.id.startswith(pattern)]
     if not wanted:
         variants = [f"{c.problem}/{c.variant}" for c in cases]
@@ -32,10 +32,14 @@ def annotate(
             f"no case begins with {pattern!r}{near}\n  {command('list')} shows them all"
         )
     case, cores = wanted[0], jobs or environment.cores()
-    execution = emulate(bench, case, device.arch, cores)
-    if smallest and execution.faults:
-        console.print(f"{case.id} has a fault: {execution.faults[0]}", markup=False)
-        case, execution = shrinking.smallest(bench, device, case, execution, cores)
+    tests = [t for t in planned.tests if not t.skip + t.refusal]
+    found = shrinking.first_fault(bench, device, case, tests, cores) if smallest else None
+    if found is None:
+        execution = emulate(bench, case, device.arch, cores)
+    else:
+        console.print(f"{found.case.id} has a fault: {found.execution.faults[0]}", markup=False)
+        found = shrinking.smallest(bench, device, found, cores)
+        case, execution = found.case, found.execution
     console.print(f"{case.id} on {device.name}", markup=False)
     for index, step in enumerate(case.steps):
         for file, costs in source_lines.by_file(execution.lines, index).items():

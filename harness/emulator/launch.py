@@ -48,6 +48,7 @@ def launch(
     jobs: int = 1,
     observe: bool = False,
     written: Mapping[int, Array] | None = None,
+    schedule: int | None = None,
 ) -> LaunchReport:
     """Execute a kernel on the CPU; arrays among the arguments are changed in place.
 
@@ -62,12 +63,16 @@ def launch(
     `observe`: take note of every byte that is read and written, which the judge alone does.
     `written`: for arguments that hold nothing yet, by position: for each byte whether anything has
     written it. To use what a byte holds that nothing wrote is then a fault; the arrays are brought
-    up to date, so that they can be given to the next launch.
+    up to date, so that they can be given to the next launch. `schedule`: the order of warps,
+    by number, that the judge alone takes; by default the usual one, 0, and where the judge runs a
+    small launch of a kernel with flags, tickets or locks some others besides, for their faults.
     Raises UnknownInstruction and LaunchError before anything has run.
     """
     arguments.check_module(module, kernel)
     arguments.one_of("engine", engine, ("auto", "judge"))
     observe = arguments.flag("observe", observe)
+    if schedule is not None:
+        schedule = arguments.whole("schedule", schedule, 0, 2**31 - 1)
     entry = find_kernel(module, kernel)
     program = _translated(module, entry)
     asked = Requested(
@@ -77,10 +82,13 @@ def launch(
     memory, params = _memory(module, entry, program, args, names)
     arguments.track_first_writes(program, memory, params, args, written)
     by: EngineName = "judge"
+    judge = judging.run_in_orders if schedule is None else judging.run
     needs_the_judge = bool(native.only_judged(program, configuration))
-    if needs_the_judge or observe or engine == "judge":
+    if observe or schedule:
         variables = len(_device(module).variables) if observe else None
-        found = judging.run(program, configuration, memory, params, variables)
+        found = judging.run(program, configuration, memory, params, variables, schedule or 0)
+    elif needs_the_judge or engine == "judge":
+        found = judge(program, configuration, memory, params)
     else:
         try:
             found = native.run(program, configuration, memory, params)
@@ -88,7 +96,7 @@ def launch(
         except native.GivenUp:
             memory, params = _memory(module, entry, program, args, names)
             arguments.track_first_writes(program, memory, params, args, written)
-            found = judging.run(program, configuration, memory, params)
+            found = judge(program, configuration, memory, params)
             if found.fault is None:
                 native.cleared(program)
     faults: tuple[Fault, ...] = () if found.fault is None else (found.fault,)

@@ -12,9 +12,11 @@ from harness.problem import loading
 from harness.worker.inputs import Inputs
 
 
-def emulate(bench: model.Bench, case: Case, arch: str, jobs: int = 1) -> Execution:
+def emulate(
+    bench: model.Bench, case: Case, arch: str, jobs: int = 1, draw: int | None = None
+) -> Execution:
     """Merge the results of PTX and machine code, or return those of PTX if there are no others."""
-    ptx, machine = by_front_end(bench, case, arch, jobs)
+    ptx, machine = by_front_end(bench, case, arch, jobs, draw)
     if ptx.faults:
         return ptx
     return in_ptx_alone(ptx) if isinstance(machine, str) else both(ptx, machine, arch)

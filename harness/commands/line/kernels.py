@@ -16,8 +16,8 @@ Smallest = Annotated[
     bool,
     typer.Option(
         "--smallest",
-        help="If the case has a fault, find the smallest sizes and fewest threads "
-        "that still show it.",
+        help="If the case has a fault, at its own or a test size, find the smallest sizes and "
+        "fewest threads that still show it.",
     ),
 ]
 

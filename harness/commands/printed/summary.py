@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from harness import tables
 from harness.commands.printed import pull_request
 from harness.console.progress import console
+from harness.console.suggestions import command
 from harness.journal.records import Outcome
 
 _MOST_REASONS = 4
+_EMULATED_FAULT = re.compile(r"\(block \(\d+, \d+, \d+\), thread \(\d+, \d+, \d+\)\)")
 
 
 def summarise(run: tables.Run, interrupted: bool, kernels: Path) -> None:
@@ -22,6 +25,9 @@ def summarise(run: tables.Run, interrupted: bool, kernels: Path) -> None:
     for reason, cases in _by_reason(ended, "failed").items():
         more = f" and {len(cases) - 1} more" if len(cases) > 1 else ""
         console.print(f"FAILED {cases[0]}{more}\n  {reason}", markup=False)
+        if _EMULATED_FAULT.search(reason):
+            shown = command(f"annotate {cases[0]} --smallest")
+            console.print(f"  {shown} shows it with the fewest threads", markup=False)
         if not run.info.get("beside"):
             pull_request.error(f"FAILED {cases[0]}{more}", reason, kernels)
     for (problem, variant), remarks in run.remarks.items():

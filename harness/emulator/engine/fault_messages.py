@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from harness.emulator.engine import layout
-from harness.emulator.engine.faults import index_of
+from harness.emulator.engine.faults import callers, index_of, line_in
 from harness.emulator.memory.address_space import SLOT_BITS, AddressSpace
 from harness.emulator.memory.textures import FIRST_HANDLE
 from harness.emulator.program.allocation import STACK_BYTES
@@ -32,12 +32,16 @@ class Place:
     block: Dim3
     memory: AddressSpace
 
-    def line(self, site: int) -> str:
-        where = self.program.sites[site]
-        return str(where.location.line) if where.location else f"? (PTX line {where.ptx_line})"
+    def line(self, site: int, beside: int) -> str:
+        """A line with its callers, and its file if the line `beside` is in another."""
+        where, other = (self.program.sites[each] for each in (site, beside))
+        if where.location is None:
+            return f"? (PTX line {where.ptx_line})"
+        file = other.location.file if other.location else ""
+        return line_in(where.location, file) + callers(where.location, file)
 
-    def line_of_ending(self, number: int) -> str:
-        return self.line(getattr(self.program.blocks[number].terminator, "site", 0) or 0)
+    def line_of_ending(self, number: int, beside: int) -> str:
+        return self.line(getattr(self.program.blocks[number].terminator, "site", 0) or 0, beside)
 
     def name(self, memory: int) -> str:
         """A buffer by its number, or memory of a block or thread."""
@@ -116,8 +120,9 @@ def _read_only(p: Place, _: int, verb: int, width: int, address: int) -> str:
 
 
 def _race(
-    p: Place, _: int, hazard: int, width: int, at: int, memory: int, block: int, thread: int,
-    site: int, same_warp: int, of_a_block: int,
+    p: Place, own: int, hazard: int, width: int, at: int, memory: int, block: int, thread: int,
+    site: int, same_warp: int, of_a_block: int, is_volatile: int, bare: int,
+    changes_nothing: int,
 ) -> str:  # fmt: skip
     verb = "read" if hazard == layout.WRITE_AFTER_READ else "wrote"
     if memory == layout.SHARED_MEMORY:
@@ -129,9 +134,18 @@ def _race(
         end = ", and nothing orders the two blocks"
     if of_a_block:
         end += ": what is atomic for a block alone is not so between blocks"
+    elif bare >= 0:
+        end += (
+            f": between taking the lock in line {p.line(bare, own)} and what it guards there is no "
+            "fence; put __threadfence() behind it (within a block, __threadfence_block())"
+        )
+    elif changes_nothing:
+        end += ": the write left the value that was there, as it would not with other data"
+    elif is_volatile:
+        end += ": volatile orders nothing; use cuda::atomic_ref, or a fence on both sides of a flag"
     return (
         f"{_HAZARDS[hazard]}: {width} bytes at offset {at} of {p.name(memory)}; "
-        f"{p.block_of(block)}{p.thread(thread)} {verb} it in line {p.line(site)}{end}"
+        f"{p.block_of(block)}{p.thread(thread)} {verb} it in line {p.line(site, own)}{end}"
     )
 
 
@@ -140,18 +154,18 @@ def _race_at_once(
 ) -> str:
     return (
         f"{_HAZARDS[layout.WRITE_AFTER_WRITE]}: {width} bytes at offset {at} of {p.name(memory)}; "
-        f"{p.block_of(block)}{p.thread(thread)} wrote it in line {p.line(site)} at the same time "
-        "with another value"
+        f"{p.block_of(block)}{p.thread(thread)} wrote it in line {p.line(site, site)} at the same "
+        "time with another value"
     )
 
 
 # --- values that nothing wrote ----------------------------------------------------------------
 
 
-def _never_written(p: Place, _: int, at: int, user: int, size: int, memory: int) -> str:
+def _never_written(p: Place, own: int, at: int, user: int, size: int, memory: int) -> str:
     return (
         f"read of {size} bytes at offset {at} of {p.name(memory)}, which nothing has written; "
-        f"it is used in line {p.line(user)}"
+        f"it is used in line {p.line(user, own)}"
     )
 
 
@@ -159,8 +173,9 @@ def _unset(p: Place, _: int, _at: int, _user: int, slot: int) -> str:
     return f"use of register `{p.program.registers[slot].name}`, which nothing has written"
 
 
-def _absent_lane(p: Place, _: int, lane: int, user: int) -> str:
-    return f"shuffle from lane {lane}, which does not take part; it is used in line {p.line(user)}"
+def _absent_lane(p: Place, own: int, lane: int, user: int) -> str:
+    used = p.line(user, own)
+    return f"shuffle from lane {lane}, which does not take part; it is used in line {used}"
 
 
 # --- warps and barriers -----------------------------------------------------------------------
@@ -179,10 +194,10 @@ def _lane_not_named(_: Place, __: int, lane: int, mask: int) -> str:
     )
 
 
-def _barriers_apart(p: Place, _: int, one: int, here: int, there: int, other: int) -> str:
+def _barriers_apart(p: Place, own: int, one: int, here: int, there: int, other: int) -> str:
     return (
         f"threads of one block wait at different barriers: {here} in line "
-        f"{p.line_of_ending(one)}, {there} in line {p.line_of_ending(other)}"
+        f"{p.line_of_ending(one, own)}, {there} in line {p.line_of_ending(other, own)}"
     )
 
 
@@ -192,11 +207,12 @@ def _barrier_left(_: Place, __: int, _number: int, waiting: int, gone: int) -> s
     )
 
 
-def _barrier_stuck(p: Place, _: int, _number: int, *places: int) -> str:
+def _barrier_stuck(p: Place, own: int, _number: int, *places: int) -> str:
     texts = []
     for number, barrier, count, threads in zip(*[iter(places)] * 4, strict=True):
         need = f" for {count} threads" if count else ""
-        texts.append(f"{threads} at barrier {barrier}{need} in line {p.line_of_ending(number)}")
+        line = p.line_of_ending(number, own)
+        texts.append(f"{threads} at barrier {barrier}{need} in line {line}")
     return "threads wait at a barrier that can never complete: " + ", ".join(texts)
 
 
@@ -314,19 +330,35 @@ _VERDICTS: dict[int, tuple[str, Callable[..., str]]] = {
 }
 
 
+_UNORDERED = {
+    layout.CHANGES_NOTHING: (
+        "a write that changes nothing, and a read of the same word in line {} that nothing orders "
+        "with it"
+    ),
+    layout.VOLATILE_FLAG: (
+        "volatile accesses here and in line {} meet at a flag, and nothing orders them: volatile "
+        "orders nothing between threads; cuda::atomic_ref does"
+    ),
+}
+
+
 def remarks(let_pass: Sequence[int], place: Place) -> list[Remark]:
-    """Writes that changed nothing, and reads of the same words that nothing orders with them."""
-    return [
-        _remark(place, *each)
-        for each in sorted(zip(*[iter(let_pass)] * 3, strict=True))
-    ]  # fmt: skip
+    """What was let pass though nothing orders it, each with the other line.
+
+    Several instructions of a line, as of an unrolled loop, are one. So are two lines that meet at a
+    flag, whichever comes first.
+    """
+    times: dict[tuple[int, str, int, str], int] = {}
+    for why, first, second, count in sorted(zip(*[iter(let_pass)] * 4, strict=True)):
+        key, other = _met(place, why, first, second), _met(place, why, second, first)
+        if why == layout.VOLATILE_FLAG and other in times:
+            key = other
+        times[key] = times.get(key, 0) + count
+    return [Remark(_UNORDERED[why].format(second), file, line, count)
+            for (why, file, line, second), count in times.items()]  # fmt: skip
 
 
-def _remark(place: Place, write: int, read: int, count: int) -> Remark:
-    location = place.program.sites[write].location
+def _met(place: Place, why: int, first: int, second: int) -> tuple[int, str, int, str]:
+    location = place.program.sites[first].location
     file, line = (location.file, location.line) if location else ("", 0)
-    message = (
-        f"a write that changes nothing, and a read of the same word in line {place.line(read)} "
-        "that nothing orders with it"
-    )
-    return Remark(message, file, line, count)
+    return why, file, line, place.line(second, beside=first)

@@ -1,11 +1,16 @@
 """The judge's run of a launch: thread blocks in basic-block order, every check exact.
 
 It runs what the fast run suspects or cannot execute, and says what is wrong, if anything.
+
+A race is found by what orders two accesses, whoever came first. But which accesses there are may
+depend on it: in another order of the warps somebody else gets the lock, finds the flag set or draws
+the last ticket. So a launch whose kernel has such things is judged in several orders.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,31 +26,60 @@ from harness.emulator.memory.grid_workspace import synchronises_grid
 from harness.emulator.program.access_kinds import fences, of_mbarriers
 from harness.emulator.program.allocation import STACK, STACK_BYTES
 from harness.emulator.program.decode.operands import RESERVED
-from harness.emulator.program.ir import Program
+from harness.emulator.program.ir import Op, Program, Register
 from harness.emulator.program.liveness import unwritten_registers
+from harness.emulator.program.signatures import split_opcode
 from harness.emulator.program.speculative_loads import speculative_loads
+from harness.emulator.program.steering import depends_on_order, steering_sites
+from harness.emulator.program.uniformity import varying_registers
 from harness.emulator.program.waiting_loops import waiting_loops
 from harness.emulator.results.faults import Fault
 from harness.emulator.results.observed import Observed
-from harness.emulator.results.remarks import Remark
 
 _REGISTER_BYTES = 1 << 27  # of the blocks that execute together
 _SLICE_SECONDS = 0.2  # after which an interrupt is heard
+_OTHER_ORDERS = (1, 2, 3, 4)
+_MOST_INSTRUCTIONS = 2**22  # thread instructions of a launch that is judged in other orders
+_MOST_BYTES = 2**26  # and of its buffers, which are copied
+
+
+def run_in_orders(
+    program: Program, configuration: LaunchConfiguration, memory: AddressSpace, params: bytes
+) -> Outcome:
+    """The outcome in the usual order, with the fault of another order if that has none."""
+    size = sum(each.size for each in memory.allocations)
+    if not (configuration.checks and program.once(_has_orders) and size <= _MOST_BYTES):
+        return run(program, configuration, memory, params)
+    before = memory.copied()
+    found = run(program, configuration, memory, params)
+    if found.fault is not None or found.ticks > _MOST_INSTRUCTIONS:
+        return found
+    for order in _OTHER_ORDERS:
+        other = run(program, configuration, before.copied(), params, schedule=order)
+        # Waiting takes longer in some orders, and may be for blocks that do not execute yet.
+        if other.fault is not None and other.fault.kind not in ("budget", "deadlock"):
+            return replace(found, fault=other.fault)
+    return found
+
+
+def _has_orders(program: Program) -> bool:
+    """Not what looks at a clock, which goes another way in each order."""
+    return depends_on_order(program) and not program.once(waiting_loops).clocks
 
 
 def run(
     program: Program, configuration: LaunchConfiguration, memory: AddressSpace, params: bytes,
-    variables: int | None = None,
+    variables: int | None = None, schedule: int = 0,
 ) -> Outcome:  # fmt: skip
     """Execute all blocks, or until something goes wrong.
 
     `variables`: if given, observe every byte; it is the number of buffers, the first ones, that are
     variables of the module.
+    `schedule`: the order of warps by number, 0 for all of them together (`schedule.h`).
     """
     laid = Laid(program, configuration, memory, params, jobs=1)
     observed = () if variables is None else tuple(_unobserved(memory, variables))
-    fault, printed, remarks = _Run(program, configuration, memory, laid, observed).to_end()
-    return Outcome(fault, laid.found, printed, remarks, observed)
+    return _Run(program, configuration, memory, laid, observed, schedule).to_end()
 
 
 class _Run:
@@ -53,9 +87,10 @@ class _Run:
 
     def __init__(
         self, program: Program, configuration: LaunchConfiguration, memory: AddressSpace,
-        laid: Laid, observed: tuple[Observed, ...],
+        laid: Laid, observed: tuple[Observed, ...], schedule: int,
     ) -> None:  # fmt: skip
         self.program, self.configuration, self.laid = program, configuration, laid
+        self.seen = observed
         self.place = fault_messages.Place(program, configuration.grid, configuration.block, memory)
         self.printer = Printer(self._peek)
         self.handle: Any = None
@@ -76,14 +111,15 @@ class _Run:
         lists = {"heads": heads, "watched": watched, "unset": unset,
                  "meetings": list(laid.encoded.meetings.items())}  # fmt: skip
         self.arrays = {name: np.array(each, np.int32) for name, each in lists.items()}
-        self.arrays["traits"] = np.array(program.once(_traits), np.uint8)
+        self.arrays["traits"] = np.array(program.once(_traits), np.uint16)
         self.observed = layout.ffi.new("Observed[]", [
             {name: layout.at(getattr(o, name)) for name in layout.OBSERVED} for o in observed
         ])  # fmt: skip
         self.print = layout.ffi.callback("Print", self._print)
         self.judged = layout.new(
             "Judged", **{name: layout.at(each) for name, each in self.arrays.items()},
-            observed=self.observed if observed else layout.ffi.NULL, print=self.print,
+            schedule=schedule, print=self.print,
+            observed=self.observed if observed else layout.ffi.NULL,
             head_count=len(heads), meeting_count=len(laid.encoded.meetings),
             unset_count=len(unset), clocks=found.clocks,
             chunk_blocks=_together(program, configuration, laid.launch.register_bytes),
@@ -92,7 +128,7 @@ class _Run:
             zeroed_bytes=RESERVED.size if RESERVED.name in program.shared else 0,
         )  # fmt: skip
 
-    def to_end(self) -> tuple[Fault | None, tuple[tuple[int, str], ...], tuple[Remark, ...]]:
+    def to_end(self) -> Outcome:
         library = self.laid.machine.library
         verdict = layout.new("Verdict", outcome=layout.PAUSED)
         self.handle = library.judge_begin(self.laid.launch, self.judged, self.laid.found.address)
@@ -103,7 +139,10 @@ class _Run:
             remarks = fault_messages.remarks(self._numbers(library.judge_let_pass), self.place)
         finally:
             library.judge_end(self.handle)
-        return fault, tuple(self.printer.printed), tuple(remarks)
+        return Outcome(
+            fault, self.laid.found, tuple(self.printer.printed), tuple(remarks), self.seen,
+            verdict.ticks,
+        )  # fmt: skip
 
     def _fault(self, verdict: Any) -> Fault | None:
         if self.raised is not None:
@@ -119,6 +158,9 @@ class _Run:
             kind, message = "budget", self.printer.too_much
         else:
             kind, message = fault_messages.told(verdict.reason, verdict.site, details, self.place)
+        if self.judged.schedule:
+            repeated = f"launch(..., schedule={self.judged.schedule})"
+            message += f"; found with the warps in another order, which {repeated} repeats"
         where = (
             index_of(verdict.block, self.configuration.grid),
             index_of(verdict.thread, self.configuration.block),
@@ -157,20 +199,40 @@ def _together(program: Program, configuration: LaunchConfiguration, register_byt
 def _traits(program: Program) -> list[int]:
     """The properties of each instruction that the judge needs."""
     are_fences, speculative = program.once(fences), program.once(speculative_loads)
+    varying = program.once(varying_registers)
     traits = [
         layout.IS_FENCE * fence
         | layout.REACHES_ALL * (".cta" not in site.opcode)
         | layout.OF_MBARRIER * of_mbarriers(site.opcode)
+        | layout.IS_CAS * _swaps(site.opcode)
         for site, fence in zip(program.sites, are_fences, strict=True)
     ]
     for block in program.blocks:
         for op in block.ops:
-            traits[op.site] |= layout.IS_LOAD * (op.name == "ld") | layout.IS_STORE * (
-                op.name == "st"
+            traits[op.site] |= (
+                layout.IS_LOAD * (op.name == "ld")
+                | layout.IS_STORE * (op.name == "st")
+                | layout.VARIES * _stores_what_varies(op, varying)
             )
     for site in speculative:
         traits[site] |= layout.SPECULATIVE
+    for site in program.once(steering_sites):
+        traits[site] |= layout.STEERS
     return traits
+
+
+def _stores_what_varies(op: Op, varying: frozenset[int]) -> bool:
+    """Whether a store may put another value there for each thread, as a copy does."""
+    if op.name == "copy_async":
+        return True
+    values = op.sources[2:] if op.name == "st" else ()
+    return any(isinstance(value, Register) and value.slot in varying for value in values)
+
+
+def _swaps(opcode: str) -> bool:
+    """Whether it is a compare-and-swap, of 64 bits at most."""
+    name, modifiers, _ = split_opcode(opcode)
+    return name == "atom" and "cas" in modifiers and not opcode.endswith(".b128")
 
 
 def _unobserved(memory: AddressSpace, variables: int) -> Iterator[Observed]:

@@ -57,7 +57,8 @@ class GivenUp(Exception):
 class Outcome:
     """The result of a run.
 
-    printed: by block number, in the order of the run. observed: only if requested.
+    printed: by block number, in the order of the run. observed: only if requested. ticks: thread
+    instructions that the judge has executed, a warp of which some lanes execute as a whole one.
     """
 
     fault: Fault | None
@@ -65,6 +66,7 @@ class Outcome:
     printed: tuple[tuple[int, str], ...] = ()
     remarks: tuple[Remark, ...] = ()
     observed: tuple[Observed, ...] = ()
+    ticks: int = 0
 
 
 class Laid:

@@ -84,6 +84,15 @@ class AddressSpace:
         self.allocations.append(allocation)
         return allocation
 
+    def copied(self) -> AddressSpace:
+        """The same buffers at the same addresses, with contents of their own."""
+        copy = AddressSpace()
+        for each in self.allocations:
+            placed = copy.add(each.name, each.data.copy(), each.writable)
+            placed.written = None if each.written is None else each.written.copy()
+        copy.textures = [(label, described.copied()) for label, described in self.textures]
+        return copy
+
     def map_sectors(self) -> list[int]:
         """Create empty maps of the sectors of every buffer; return the address of each.
 

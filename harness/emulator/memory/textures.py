@@ -8,7 +8,7 @@ counter here.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -103,6 +103,12 @@ class Described:
     linear: bool = False
     normalized: bool = False
     fractions: bool = False
+
+    def copied(self) -> Described:
+        """The same with texels of its own, where a kernel may store to them."""
+        if isinstance(self.what, Texture):
+            return self
+        return replace(self, what=replace(self.what, texels=self.what.texels.copy()))
 
 
 def _size(label: str, texels: Any, kind: Any, channels: Any) -> tuple[int, int, int]:

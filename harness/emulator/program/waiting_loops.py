@@ -95,7 +95,7 @@ def loops_by_head(blocks: Sequence[Block], sites: Sequence[Site]) -> dict[int, s
     """Find loops that branch on a value that another thread may change; map the reading blocks to
     the loop."""
     found = {}
-    flows: dict[int, set[int]] = {}
+    onwards: dict[int, set[int]] = {}
     for number, block in enumerate(blocks):
         tainted = {
             register.slot
@@ -104,21 +104,21 @@ def loops_by_head(blocks: Sequence[Block], sites: Sequence[Site]) -> dict[int, s
             for register in op.registers_written()
         }
         if tainted and number in (loop := _loop(blocks, number)):
-            flows = flows or _flows(blocks)
-            tainted |= _reachable(flows, tainted)
+            onwards = onwards or flows(blocks)
+            tainted |= reachable(onwards, tainted)
             if any(r.slot in tainted for n in loop for r in terminator_reads(blocks[n].terminator)):
                 found[number] = loop
     return found
 
 
-def _flows(blocks: Sequence[Block]) -> dict[int, set[int]]:
+def flows(blocks: Sequence[Block]) -> dict[int, set[int]]:
     """Register → the registers that are computed from it, in one operation."""
-    flows: dict[int, set[int]] = defaultdict(set)
+    found: dict[int, set[int]] = defaultdict(set)
     for op in (op for block in blocks for op in block.ops):
         written = {register.slot for register in op.registers_written()}
         for register in op.registers_read():
-            flows[register.slot] |= written
-    return flows
+            found[register.slot] |= written
+    return found
 
 
 def _telling(blocks: Sequence[Block], loop: Iterable[int]) -> set[int]:
@@ -155,10 +155,10 @@ def _loop(blocks: Sequence[Block], number: int) -> set[int]:
     for n, targets in onwards.items():
         for target in targets:
             back[target].append(n)
-    return _reachable(onwards, [number]) & _reachable(back, [number])
+    return reachable(onwards, [number]) & reachable(back, [number])
 
 
-def _reachable(edges: Mapping[int, Iterable[int]], starts: Iterable[int]) -> set[int]:
+def reachable(edges: Mapping[int, Iterable[int]], starts: Iterable[int]) -> set[int]:
     """The nodes reachable from a start; the start itself only if an edge leads back to it."""
     found: set[int] = set()
     todo = list(starts)

@@ -1,4 +1,6 @@
-"""Find the smallest case with the same fault: shrink its sizes, then its launch shape.
+"""Find a fault of a case, at its test sizes too, and the smallest case that has it.
+
+First its sizes shrink, then its launch shape.
 
 Two faults are the same if their line and kind are. Numbers with which the case cannot be planned,
 compiled or launched do not show the fault, so a block stays a multiple of what its kernel requires.
@@ -6,26 +8,48 @@ compiled or launched do not show the fault, so a block stays a multiple of what 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from harness.backends.base import Execution
 from harness.cases import Case, Device
 from harness.errors import HarnessError
 from harness.matrix import model, plan
 from harness.run.emulate import emulate
+from harness.worker.inputs import DRAWS
 
 Numbers = dict[str, int]
 _MOST_ROUNDS = 4
 
 
-def smallest(
-    bench: model.Bench, device: Device, case: Case, execution: Execution, jobs: int
-) -> tuple[Case, Execution]:
-    """The case with the smallest numbers that has the execution's first fault, and its
-    execution."""
-    wanted = same(execution)
-    found = case, execution
+@dataclass(frozen=True)
+class Found:
+    """A case that has a fault on some draw of its inputs, and what it did."""
+
+    case: Case
+    draw: int | None
+    execution: Execution
+
+
+def first_fault(
+    bench: model.Bench, device: Device, case: Case, tests: Sequence[Case], jobs: int
+) -> Found | None:
+    """The first of a case's test sizes that has a fault, or else the case itself."""
+    same_kernel = case.problem, case.variant, case.dtype, case.launch
+    for test in tests:
+        if (test.problem, test.variant, test.dtype, test.launch) != same_kernel:
+            continue
+        for draw in DRAWS:
+            done = emulate(bench, test, device.arch, jobs, draw)
+            if done.faults:
+                return Found(test, draw, done)
+    done = emulate(bench, case, device.arch, jobs)
+    return Found(case, None, done) if done.faults else None
+
+
+def smallest(bench: model.Bench, device: Device, faulty: Found, jobs: int) -> Found:
+    """The case with the least numbers that has the same fault, and what it did."""
+    wanted, found, case = same(faulty.execution), faulty, faulty.case
 
     def shows(numbers: Numbers) -> bool:
         nonlocal found
@@ -33,12 +57,12 @@ def smallest(
             tried = _at(bench, device, case, numbers)
             if tried.skip or tried.refusal:
                 return False
-            done = emulate(bench, tried, device.arch, jobs)
+            done = emulate(bench, tried, device.arch, jobs, faulty.draw)
         except HarnessError:
             return False
         if same(done) != wanted:
             return False
-        found = tried, done
+        found = Found(tried, faulty.draw, done)
         return True
 
     shrunk({**case.sizes, **case.launch}, shows)

@@ -73,6 +73,35 @@ def test_annotate_shows_a_fault_where_it_is_smallest(faulty: Path) -> None:
     assert "out of bounds" in fault
 
 
+def test_a_fault_of_a_test_size_alone_is_found(faulty: Path) -> None:
+    source = faulty / "kernels" / "scaled" / "v1_grid_stride.cu"
+    text = source.read_text()
+    assert "2 * x[i]" in text
+    source.write_text(text.replace("2 * x[i]", "2 * x[n == 33 ? i + 1 : i]"))
+    ended = harness("annotate", "scaled/v1_grid_stride", "--smallest", cwd=faulty)
+    source.write_text(text)
+    assert ended.returncode == 1, ended.stdout + ended.stderr
+    assert ended.stdout.startswith("scaled/v1_grid_stride/float32/n=33/")
+
+
+def test_a_run_names_the_command_that_shows_a_fault_smallest(faulty: Path) -> None:
+    ended = harness(
+        "run",
+        "--backend",
+        "emulator",
+        "--quick",
+        "--only",
+        "scaled/v0_plain",
+        "--out",
+        "run",
+        cwd=faulty,
+    )
+    said = [line for line in ended.stdout.splitlines() if "--smallest" in line]
+    assert len(said) == 1, ended.stdout + ended.stderr
+    assert "annotate scaled/v0_plain/float32/n=" in said[0]
+    assert said[0].endswith("shows it with the fewest threads")
+
+
 def test_a_case_without_a_fault_is_annotated_as_it_is(faulty: Path) -> None:
     ended = harness("annotate", "scaled/v1_grid_stride", "--smallest", cwd=faulty)
     assert ended.returncode == 0, ended.stdout + ended.stderr

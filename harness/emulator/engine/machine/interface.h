@@ -127,7 +127,7 @@ typedef struct Verdict {
 
 // What is known of an instruction, by site.
 enum Trait { IS_FENCE = 1, REACHES_ALL = 2, IS_LOAD = 4, IS_STORE = 8, SPECULATIVE = 16,
-             OF_MBARRIER = 32 };
+             OF_MBARRIER = 32, IS_CAS = 64, STEERS = 128, VARIES = 256 };
 
 // By byte of a buffer: 1 + the site that was the first to do it, or 0.
 typedef struct Observed {
@@ -153,7 +153,7 @@ typedef struct UnsetRegister {
 typedef i32 (*Print)(i64 block, i64 lane, u64 format, u64 arguments);
 
 typedef struct Judged {
-    const u8* traits;
+    const u16* traits;
     const Head* heads;
     const i32* watched;
     const Meeting* meetings;
@@ -163,6 +163,7 @@ typedef struct Judged {
     i32 head_count, meeting_count, unset_count;
     i32 clocks;        // whether the program looks at a clock
     i32 chunk_blocks;  // thread blocks that execute together
+    i32 schedule;      // the order of their warps, by number (`schedule.h`); 0 is the usual one
     i32 stack_end;     // of local memory
     i32 zeroed_at, zeroed_bytes;  // of shared memory: what the system clears for itself
 } Judged;
@@ -173,6 +174,10 @@ enum Verb { READ, WRITE, UPDATE };
 enum Hazard {
     READ_AFTER_WRITE, WRITE_AFTER_WRITE, WRITE_AFTER_READ, ATOMIC_AFTER_WRITE, ATOMIC_AFTER_ATOMIC,
 };
+
+// What was let pass though nothing orders it: a write that changes nothing and a read; volatile
+// accesses to a flag.
+enum Unordered { CHANGES_NOTHING, VOLATILE_FLAG };
 
 // What is wrong. The details of each are told in `fault_messages.py`.
 enum What {
@@ -205,7 +210,7 @@ void* judge_begin(const Launch* launch, const Judged* judged, i64* counts);
 void judge_run(void* judge, double seconds, Verdict* verdict);
 // Numbers that are part of a verdict; returns how many there are.
 int judge_details(void* judge, i64* out, int most);
-// Writes that changed nothing and reads that nothing ordered: their sites and how often, by threes.
+// What was let pass though nothing orders it: an Unordered, two sites and how often, by fours.
 int judge_let_pass(void* judge, i64* out, int most);
 // The bytes at a generic address as a lane sees them; returns how many of so many are there.
 int judge_peek(void* judge, int lane, i64 address, void* out, int most);

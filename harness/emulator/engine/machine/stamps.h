@@ -53,8 +53,11 @@ class Stamp {
 // What stamps mean at one moment of a block.
 class Moment {
    public:
+    // How many of two accesses, neither of which is plain, must be atomic: by the sum of their kinds.
+    static constexpr u64 ONE_ATOMIC = VOLATILE + ATOMIC, BOTH_ATOMIC = ATOMIC + ATOMIC;
+
     // Whether a lane's access may go unordered with what a stamp stands for.
-    bool harmless(u64 stamp, const Warp& warp, int thread, u64 kind) const {
+    bool harmless(u64 stamp, const Warp& warp, int thread, u64 kind, u64 least) const {
         if (stamp == 0) return true;
         const u64 when = Stamp::time(stamp), readers = Stamp::readers(stamp);
         if (of_this_block(stamp) && readers != Stamp::SEVERAL_BLOCKS) {
@@ -66,7 +69,7 @@ class Moment {
         const u64 before = Stamp::kind(stamp);
         if (kind == PLAIN || before == PLAIN) return false;
         if (stamp & Stamp::WEAKER_BEFORE && !of_this_block(stamp)) return false;
-        return before == ATOMIC || kind == ATOMIC;
+        return before + kind >= least;
     }
 
     // The stamp of a write or an atomic, which must not hide what the same block did before: in a

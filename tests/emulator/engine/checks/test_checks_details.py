@@ -89,7 +89,15 @@ def test_checks_do_not_change_a_count(compile_ptx: CompilePtx) -> None:
         ("red.shared.add.u32 [s], 1", "ld.shared.u32 %r2, [s]", True),
         ("red.shared.add.u32 [s], 1", "ld.volatile.shared.u32 %r2, [s]", False),
         ("st.shared.u32 [s], 1", "red.shared.add.u32 [s], 1", True),
-        ("st.volatile.shared.u32 [s], 1", "ld.volatile.shared.u32 %r2, [s]", False),
+        ("st.volatile.shared.u32 [s], 1", "ld.volatile.shared.u32 %r2, [s]", True),
+        ("ld.volatile.shared.u32 %r2, [s]", "st.volatile.shared.u32 [s], 1", True),
+        ("st.volatile.shared.u32 [s], 1", "st.volatile.shared.u32 [s], 2", True),
+        ("st.volatile.shared.u32 [s], 1", "st.volatile.shared.u32 [s], 1", False),
+        ("red.shared.add.u32 [s], 1", "st.volatile.shared.u32 [s], 2", True),
+        ("st.volatile.shared.u32 [s], 2", "red.shared.add.u32 [s], 1", True),
+        ("st.relaxed.cta.shared.u32 [s], 1", "st.relaxed.cta.shared.u32 [s], 2", False),
+        ("st.relaxed.cta.shared.u32 [s], 1", "st.shared.u32 [s], 2", True),
+        ("st.relaxed.cta.shared.u32 [s], 1", "ld.shared.u32 %r2, [s]", True),
         ("st.relaxed.cta.shared.u32 [s], 1", "ld.relaxed.cta.shared.u32 %r2, [s]", False),
         ("st.shared.u8 [s], 1", "st.shared.u8 [s+1], 2", False),
         ("st.shared.u16 [s], 1", "st.shared.u8 [s+1], 2", True),
@@ -162,3 +170,25 @@ def test_writes_that_change_nothing_are_remarked_on_beside_reads(compile_ptx: Co
 
 def test_a_kernel_without_such_writes_has_no_remarks(compile_ptx: CompilePtx) -> None:
     assert run_file(compile_ptx, CORRECT / "tiled_gemm.cu").report.remarks == ()
+
+
+def test_volatile_accesses_to_a_flag_are_remarked_on_with_both_lines(
+    compile_ptx: CompilePtx,
+) -> None:
+    path = CORRECT / "volatile_flag.cu"
+    lines = path.read_text().split("\n")
+    report = run_file(compile_ptx, path).report
+    (remark,) = report.remarks
+    there = [n for n in range(len(lines)) if f"in line {n} meet at a flag" in remark.message]
+    said = {lines[n - 1].strip() for n in [remark.line, *there]}
+    assert said == {"if (t == 32) flag = 1;", "while (flag == 0) {"}
+
+
+@pytest.mark.parametrize("name", ["volatile_data", "lock_taken_without_fence"])
+def test_a_race_says_what_is_missing(compile_ptx: CompilePtx, name: str) -> None:
+    (fault,) = run_file(compile_ptx, FAULTY / f"{name}.cu").report.faults
+    hint = {
+        "volatile_data": "volatile orders nothing; use cuda::atomic_ref",
+        "lock_taken_without_fence": "there is no fence; put __threadfence() behind it",
+    }
+    assert hint[name] in fault.message

@@ -169,6 +169,26 @@ def test_an_atomic_past_the_end(module: Module) -> None:
 def test_the_line_of_an_inlined_function_is_the_functions_own(module: Module) -> None:
     fault = _fault(module, "inlined", 1, 64, [np.zeros(64, "f4"), np.zeros(64, "f4")])
     assert (fault.line, fault.thread) == (line_of("inlined"), (63, 0, 0))
+    call = next(n for n, text in enumerate(SOURCE.split("\n"), 1) if "= element(" in text)
+    assert fault.message.endswith(f"(called in line {call})")
+
+
+def test_a_second_line_in_another_file_has_its_file_and_its_caller(
+    compile_ptx: CompilePtx, tmp_path: Path
+) -> None:
+    helper = "__device__ __forceinline__ void put(int* p, int x) {\n    *p = x;\n}\n"
+    (tmp_path / "helper.cuh").write_text(helper)
+    kernel = tmp_path / "kernel.cu"
+    kernel.write_text("""#include "helper.cuh"
+extern "C" __global__ void k(int* out) {
+    __shared__ int s[64];
+    put(&s[threadIdx.x], threadIdx.x);
+    out[threadIdx.x] = s[threadIdx.x ^ 32];
+}
+""")
+    (fault,) = launch(compile_ptx(kernel), "k", 1, 64, [np.zeros(64, np.int32)]).faults
+    assert (Path(fault.file).name, fault.line) == ("kernel.cu", 5)
+    assert "wrote it in line 2 of helper.cuh (called in line 4) with no barrier" in fault.message
 
 
 def test_a_write_to_a_read_only_array(module: Module) -> None:

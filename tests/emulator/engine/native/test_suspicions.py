@@ -34,7 +34,7 @@ def _address(r: random.Random, space: str, even: bool) -> list[str]:
 def _vector(r: random.Random) -> list[str]:
     """No access splits 8 bytes, so that the fast run has one stamp for two words."""
     space = r.choice(("shared", "shared", "global"))
-    how = r.choice(("", "", "", ".volatile"))
+    how = r.choice(("", "", "", ".volatile", ".relaxed.gpu"))
     what = r.choice((
         f"ld{how}.{space}.v2.u32 {{%r2, %r6}}, [%a1];", f"ld.{space}.u64 %l3, [%a1];",
         f"st{how}.{space}.v2.u32 [%a1], {{%r2, %i}};", f"st.{space}.u64 [%a1], %l3;",
@@ -45,7 +45,7 @@ def _vector(r: random.Random) -> list[str]:
 
 def _access(r: random.Random) -> list[str]:
     space = r.choice(("shared", "shared", "global"))
-    how = r.choice(("", "", "", ".volatile"))
+    how = r.choice(("", "", "", ".volatile", ".relaxed.gpu"))
     type_, register = r.choice((("u32", "%r2"), ("u32", "%r2"), ("u8", "%r2"), ("u64", "%l3")))
     value = register if type_ == "u64" else r.choice(("%i", "%r5", "%r2"))
     kind = r.choice(("ld", "ld", "st", "st", "atom", "red"))

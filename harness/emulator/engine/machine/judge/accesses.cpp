@@ -2,6 +2,8 @@
 
 #include "accesses.h"
 
+#include <cstring>
+
 namespace machine {
 Accesses::Accesses(const Launch& launch, const Judged& judged, Blocks& blocks, Races& races,
                    Uninitialised& uninitialised)
@@ -51,9 +53,9 @@ void Accesses::execute(const Op& op, Verb verb, const Selection& lanes) {
         mixed_.clear();
     }
     if (verb != UPDATE) return;
-    for (const i32 row : op.source) uninitialised_.use_row(lanes, row, op.site);
+    for (const i32 row : op.source) uninitialised_.use_row(lanes, row, op.site, false);
     each_of(lanes, [&](int w, int i) {
-        for (const i32 row : op.result) uninitialised_.put(w, row, i, 0);
+        for (const i32 row : op.result) uninitialised_.put(w, row, i, {});
     });
 }
 
@@ -96,11 +98,12 @@ void Accesses::in_block_memory(const Op& op, Request& request) {
     check_block_memory(request);
     if (launch_.checks) {
         const auto cells = unwritten_.cells_of(request);
-        Unwritten::Ids ids;
-        if (request.verb != WRITE) ids = unwritten_.read(request, cells);
+        Unwritten::Origins origins;
+        if (request.verb != WRITE) origins = unwritten_.read(request, cells);
         if (request.memory == SHARED_MEMORY) {
             std::vector<u8> bytes;
             if (request.verb == WRITE) bytes = values(op, request);
+            if (op.kind != PLAIN && races_.locks_held()) request.given = given(op, request);
             races_.access(request, stamps_of(SHARED_MEMORY), cells, bytes.data(),
                           unchanged(request, bytes));
         }
@@ -109,7 +112,7 @@ void Accesses::in_block_memory(const Op& op, Request& request) {
             arrive(op, request);
         else
             move(op, request);
-        unwritten_.note(op, request, ids);
+        unwritten_.note(op, request, origins);
         return;
     }
     move(op, request);
@@ -149,13 +152,14 @@ void Accesses::of_buffer(const Op* op, Request& request) {
     if (buffer.watched) {
         std::vector<u8> bytes;
         if (request.verb == WRITE) bytes = values(*op, request);
+        if (op && op->kind != PLAIN && races_.locks_held()) request.given = given(*op, request);
         races_.access(request, stamps_of(request.memory), unwritten_.cells_of(request), bytes.data(),
                       unchanged(request, bytes));
     }
     if (op && request.verb == WRITE) unwritten_.use_stored(*op, request);
-    Unwritten::Ids ids;
-    if (op && buffer.filled && request.verb != WRITE) ids = unwritten_.read(request, buffer);
-    if (op) unwritten_.note(*op, request, ids);
+    Unwritten::Origins origins;
+    if (op && buffer.filled && request.verb != WRITE) origins = unwritten_.read(request, buffer);
+    if (op) unwritten_.note(*op, request, origins);
     if (buffer.filled && request.verb != READ)
         for (const Touch& touch : request.touches)
             std::memset(buffer.filled + touch.address, 1, request.width());
@@ -163,10 +167,12 @@ void Accesses::of_buffer(const Op* op, Request& request) {
 
 // --- bounds -------------------------------------------------------------------------------------
 
-void Accesses::check_block_memory(const Request& request) const {
+// Where an address comes from what nothing has written, that is said first.
+void Accesses::check_block_memory(const Request& request) {
     const bool shared = request.memory == SHARED_MEMORY;
     const i64 size = shared ? launch_.shared_bytes : launch_.local_bytes, width = request.width();
     const auto accuse = [&](What what, const Touch& touch) {
+        uninitialised_.settle();
         throw Accusation{what, request.site, touch.lane,
                          {request.verb, width, touch.address, request.memory, size}};
     };
@@ -184,8 +190,9 @@ int Accesses::buffer_of(i64 address, int width) const {
     return offset < 0 || offset > buffer.size - width ? -1 : static_cast<int>(slot);
 }
 
-void Accesses::check_buffers(const Touches& touches, i32 site, int width, Verb verb) const {
+void Accesses::check_buffers(const Touches& touches, i32 site, int width, Verb verb) {
     const auto accuse = [&](What what, const Touch& touch) {
+        uninitialised_.settle();
         throw Accusation{what, site, touch.lane, {verb, width, touch.address}};
     };
     for (const Touch& touch : touches)
@@ -219,6 +226,48 @@ void Accesses::handle_uncounted(const Op& op, int warp, u32 lanes) {
 
 // It does what is left, warp by warp, and counts.
 void Accesses::move(const Op& op, const Request& request) {
+    if (launch_.checks && judged_.traits[op.site] & IS_CAS && op.result[0] >= 0)
+        swap(op, request);
+    else
+        move_all(op, request);
+}
+
+// A compare-and-swap may take a lock: who has changed the word shows in what it found there.
+void Accesses::swap(const Op& op, const Request& request) {
+    std::vector<u64> compared;
+    for (const Touch& touch : request.touches) compared.push_back(in_row(op, op.source[1], touch));
+    const std::vector<u64> put = given(op, request);
+    move_all(op, request);
+    for (size_t n = 0; n < request.touches.size(); n++) {
+        const Touch& touch = request.touches[n];
+        if (in_row(op, op.result[0], touch) == compared[n] && put[n] != compared[n])
+            races_.take_lock(request, touch, compared[n]);
+    }
+}
+
+u64 Accesses::in_row(const Op& op, i32 row, const Touch& touch) const {
+    u64 value = 0;
+    const int lane_bytes = op.width == 8 ? 8 : 4;
+    std::memcpy(&value, blocks_.warps[touch.warp].registers + row +
+                            geometry_.place_of(touch.lane) * lane_bytes,
+                std::min(op.width, lane_bytes));
+    return value;
+}
+
+// What the first word of a store, an exchange or a swap is to become, touch by touch; nothing of
+// other atomics.
+std::vector<u64> Accesses::given(const Op& op, const Request& request) const {
+    std::vector<u64> out;
+    const bool swaps = judged_.traits[op.site] & IS_CAS;
+    const bool exchanges = !std::strncmp(entries()[op.handler].name, "atom.exch", 9);
+    if (request.verb == READ || op.width > 8 || (request.verb == UPDATE && !swaps && !exchanges))
+        return out;
+    for (const Touch& touch : request.touches)
+        out.push_back(in_row(op, op.source[swaps ? 2 : 1], touch));
+    return out;
+}
+
+void Accesses::move_all(const Op& op, const Request& request) {
     for (size_t n = 0; n < request.touches.size();) {
         const int warp = request.touches[n].warp;
         u32 lanes = 0;

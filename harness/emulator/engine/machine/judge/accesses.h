@@ -51,14 +51,18 @@ class Accesses {
     void load_bytes(i32 site, const Touches& touches, int width, const std::vector<u8*>& targets);
     void bulk(const Op& op, const Request& from, const Request& to);
     void arrive(const Op& op, const Request& request);
-    void check_block_memory(const Request& request) const;
-    void check_buffers(const Touches& touches, i32 site, int width, Verb verb) const;
+    void check_block_memory(const Request& request);
+    void check_buffers(const Touches& touches, i32 site, int width, Verb verb);
     void observe(const Request& request);
     void count_request(i32 site, const Touches& touches, int width);
     void find_mixed(const Op& op, const Touches& touches);
     void handle(const Op& op, int warp, u32 lanes);
     void handle_uncounted(const Op& op, int warp, u32 lanes);
     void move(const Op& op, const Request& request);
+    void move_all(const Op& op, const Request& request);
+    void swap(const Op& op, const Request& request);
+    u64 in_row(const Op& op, i32 row, const Touch& touch) const;
+    std::vector<u64> given(const Op& op, const Request& request) const;
     void move_scattered(const Op& op, const Touches& touches, int width);
 
     Stamps& stamps_of(int memory);

@@ -58,12 +58,14 @@ inline bool any(const Mask& mask) {
     return false;
 }
 
-// A fault on its way to the launch. `lane` is a lane of the chunk.
+// A fault on its way to the launch. `lane` is a lane of the chunk: of the one that is executed, or of
+// that whose first thread block is named.
 struct Accusation {
     What what;
     i32 site;
     int lane;
     std::vector<i64> details;
+    i64 first_block = -1;
 };
 
 // --- accesses -----------------------------------------------------------------------------------
@@ -83,6 +85,7 @@ struct Request {
     int memory;
     i64 base;  // what is to be added to an address to tell it from those of other buffers
     Touches touches;
+    std::vector<u64> given = {};  // by touch, what it puts there; filled where somebody has a lock
 
     int width() const { return word * count; }
 };

@@ -237,9 +237,9 @@ void Accesses::bulk(const Op& op, const Request& from, const Request& to) {
         };
         const auto inside = unwritten_.cells_of(to_shared ? to : from);
         if (!to_shared) {  // to store it to global memory is to use it
-            const auto use = [&](const Unwritten::Ids& ids) {
-                for (size_t n = 0; n < ids.size(); n++)
-                    uninitialised_.use(ids[n], from.touches[n].lane, op.site);
+            const auto use = [&](const Unwritten::Origins& origins) {
+                for (size_t n = 0; n < origins.size(); n++)
+                    uninitialised_.use(origins[n].id, from.touches[n].lane, op.site);
             };
             use(unwritten_.read(from, inside));
             watch(from, inside);

@@ -78,9 +78,11 @@ void Execution::act(const Op& op, const Selection& lanes) {
         case ENTERS_FRAME: check_frame(op, lanes); break;
         case MEETS: meet(op, about, lanes); break;
         default:
-            if (launch_.checks)
+            if (launch_.checks) {
                 for (const Party& party : lanes)
                     races_.ordering.some_lanes(party.warp, party.lanes, races_.log.now());
+                races_.after_locks(lanes, true);
+            }
     }
     compute_one(op, about, lanes);
 }
@@ -89,7 +91,7 @@ void Execution::compute_one(const Op& op, const Known& about, const Selection& l
     for (const Party& party : lanes) {
         blocks_.enter(party.warp, party.lanes);
         if (uninitialised_.concerns(party.warp) && about.role != MEETS)
-            uninitialised_.flow(blocks_.c, party.warp, op, COMPUTED, 4);
+            uninitialised_.flow(blocks_.c, party.warp, op, PACKED, 4);
         handle(about, op, party);
     }
 }
@@ -113,6 +115,7 @@ void Execution::meet(const Op& op, const Known& about, const Selection& lanes) {
             masks_.met(about.family, party.warp, party.lanes, named, exited_[party.warp],
                        op.site);
         }
+        races_.after_locks(lanes, true);
     }
     // A shuffle passes on what it does not use; all else is used.
     const bool shuffles = op.count == 3;
@@ -134,21 +137,21 @@ void Execution::shuffle_ids(const Op& op, const Selection& lanes, MaskOf mask_of
     bool begun = false;
     for (const Party& party : lanes) {
         const int w = party.warp;
-        Id ids[LANES];
+        Origin origins[LANES];
         const u32 gone = exited_[w] | ~geometry_.lanes_of(w);
         each_lane(party.lanes, [&](int i) {
             bool in_range;
             const int source = shuffle_source(op, w, i, in_range);
             const bool there = party.lanes >> source & 1;
-            ids[i] = uninitialised_.of(w, op.source[0], there ? source : i);
+            origins[i] = uninitialised_.of(w, op.source[0], there ? source : i);
             if (!launch_.checks || !in_range || mask_of(w, i) & ~gone & u32(1) << source) return;
             if (!begun) read = uninitialised_.begin(ABSENT_LANE, op.site, {});
             begun = true;
-            ids[i] = uninitialised_.add(read, geometry_.lane(w, i), source);
+            origins[i] = {uninitialised_.add(read, geometry_.lane(w, i), source), ALL_BYTES};
         });
         each_lane(party.lanes, [&](int i) {
-            uninitialised_.put(w, op.result[0], i, ids[i]);
-            uninitialised_.put(w, op.result[1], i, 0);
+            uninitialised_.put(w, op.result[0], i, origins[i]);
+            uninitialised_.put(w, op.result[1], i, {});
         });
     }
 }
@@ -186,7 +189,7 @@ void Execution::print(const Op& op, const Selection& lanes) {
         if (count < 0) throw Accusation{PRINTED_TOO_MUCH, op.site, lane, {}};
         if (op.result[0] >= 0)
             reinterpret_cast<i32*>(blocks_.warps[w].registers + op.result[0])[i] = count;
-        uninitialised_.put(w, op.result[0], i, 0);
+        uninitialised_.put(w, op.result[0], i, {});
     });
 }
 

@@ -6,8 +6,10 @@
 // chunk (except through memory), so counts do not depend on the chunk's size.
 
 #include <chrono>
+#include <tuple>
 
 #include "judge/ordering/barriers.h"
+#include "judge/ordering/schedule.h"
 #include "execution.h"
 
 namespace machine {
@@ -25,7 +27,7 @@ class Judge {
           accesses_(launch_, judged_, blocks_, races_, uninitialised_),
           execution_(launch_, judged_, blocks_, races_, masks_, uninitialised_, accesses_, exited_),
           progress_(launch_, judged_, geometry_, blocks_.warps),
-          barriers_(launch_, geometry_, blocks_.warps) {
+          barriers_(launch_, geometry_, blocks_.warps), schedule_(judged_.schedule) {
         for (int n = 0; n < launch_.buffer_count; n++) {  // nothing is kept to be put back
             saved_.push_back(std::vector<u8>((launch_.buffers[n].size >> Undo::PAGE_SHIFT) + 1, 1));
             launch_.buffers[n].saved = saved_.back().data();
@@ -42,7 +44,10 @@ class Judge {
         Verdict verdict{};
         try {
             for (int steps = 0; verdict.outcome == DONE; steps++) {
-                if (!in_chunk_ && !begin_chunk()) return verdict;
+                if (!in_chunk_ && !begin_chunk()) {
+                    races_.end();
+                    break;
+                }
                 if (steps % STEPS_A_LOOK == STEPS_A_LOOK - 1 && Clock::now() > deadline)
                     verdict.outcome = PAUSED;
                 else
@@ -52,6 +57,8 @@ class Judge {
             verdict.outcome = SUSPECT;
             verdict.reason = found.what, verdict.site = found.site;
             locate(verdict, found.lane);
+            if (found.first_block >= 0)
+                verdict.block = found.first_block + geometry_.block_of(found.lane);
             details = found.details;
         }
         verdict.ticks = blocks_.c.clock;
@@ -62,7 +69,9 @@ class Judge {
     std::vector<i64> let_pass() const {
         std::vector<i64> out;
         for (const auto& [sites, count] : races_.let_pass)
-            out.insert(out.end(), {sites.first, sites.second, count});
+            out.insert(out.end(), {CHANGES_NOTHING, sites.first, sites.second, count});
+        for (const auto& [sites, count] : races_.volatile_flags)
+            out.insert(out.end(), {VOLATILE_FLAG, sites.first, sites.second, count});
         return out;
     }
     std::pair<const u8*, i64> seen(int lane, i64 address) { return blocks_.seen(lane, address); }
@@ -108,9 +117,7 @@ class Judge {
             if (!progress_.wake(ready_)) in_chunk_ = false;
             return;
         }
-        at_ = ready_.begin()->first;
-        Mask mask = std::move(ready_.begin()->second);
-        ready_.erase(ready_.begin());
+        Mask mask = next();
         progress_.take(at_, mask, exited_);
         const Selection lanes = selected(mask);
         if (lanes.empty()) return;
@@ -128,6 +135,19 @@ class Judge {
         }
         execution_.execute(block, lanes);
         leave(block, lanes);
+    }
+
+    // The lanes that go next, from now on at `at_`.
+    Mask next() {
+        Mask mask;
+        if (schedule_.usual()) {
+            at_ = ready_.begin()->first;
+            mask = std::move(ready_.begin()->second);
+            ready_.erase(ready_.begin());
+        } else {
+            std::tie(at_, mask) = schedule_.next(ready_);
+        }
+        return mask;
     }
 
     // Those who go to a basic block.
@@ -229,6 +249,7 @@ class Judge {
         Mask here(arrived.size());
         for (int w = block * geometry_.warps; w < (block + 1) * geometry_.warps; w++)
             here[w] = arrived[w];
+        races_.after_locks(selected(here), true);
         masks_.barrier(here);
     }
 
@@ -245,6 +266,7 @@ class Judge {
     Execution execution_;
     ForwardProgress progress_;
     Barriers barriers_;
+    Schedule schedule_;
     Ready ready_;
     u64 next_ = 0;  // the next chunk's first thread block
     bool in_chunk_ = false;

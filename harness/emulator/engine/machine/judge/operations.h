@@ -2,6 +2,8 @@
 
 #pragma once
 
+#include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <string>
 
@@ -9,19 +11,47 @@
 
 namespace machine {
 
-inline Flow flow_of(const std::string& name) {
-    const auto begins = [&](const char* with) { return name.rfind(with, 0) == 0; };
-    if (begins("mov/") || begins("extend/") || begins("low/")) return MOVED;
-    if (begins("and/")) return BY_AND;
-    if (begins("or/")) return BY_OR;
-    if (begins("selp/")) return SELECTED;
-    if (begins("more operands")) return GATHERED;
-    return COMPUTED;
+inline bool between_integers(const std::string& types) {
+    return types.find_first_of("fx") == std::string::npos;
 }
 
-// Of the operands of `and` and `or`.
+inline Flow flow_of(const std::string& name) {
+    static const std::vector<std::pair<const char*, Flow>> BY_NAME = {
+        {"mov/", MOVED}, {"extend/", MOVED}, {"low/", TAKES_LOW}, {"high/", TAKES_HIGH},
+        {"join/", JOINED}, {"and/", BY_AND}, {"or/", BY_OR}, {"xor/", BY_BIT}, {"not/", BY_BIT},
+        {"selp/", SELECTED}, {"more operands", GATHERED}, {"shl/", SHIFTED_LEFT},
+        {"shr/", SHIFTED_RIGHT}, {"bfe/", FIELD},
+    };
+    // These take their operands as they are, but for those that hold several numbers.
+    static const char* const ARITHMETIC[] = {
+        "add", "sub", "mul", "mad", "fma", "div", "rem", "min", "max", "set", "abs", "neg", "sad",
+        "rcp", "sqrt", "rsqrt", "ex2", "lg2", "sin", "cos", "tanh", "testp", "cvt",
+    };
+    const auto begins = [&](const char* with) { return name.rfind(with, 0) == 0; };
+    for (const auto& [with, flow] : BY_NAME)
+        if (begins(with)) return flow;
+    if (begins("cvt/") && between_integers(name.substr(4))) return NARROWED;
+    for (const char* with : ARITHMETIC)
+        if (begins(with) && name.find("x2") == std::string::npos) return COMPUTED;
+    return PACKED;
+}
+
+// Of an operand, or of a half: the last number of a name. Types have it in bits. A conversion keeps no
+// more than the narrower of its two types has.
 inline int bytes_of_operands(const std::string& name) {
-    return name.find("64") != std::string::npos ? 8 : name.find("16") != std::string::npos ? 2 : 4;
+    const auto bytes = [](const std::string& type) {
+        const size_t at = type.find_first_of("0123456789");
+        if (at == std::string::npos) return 4;
+        const int number = std::atoi(type.c_str() + at);
+        return std::clamp(at ? number / 8 : number, 1, 8);
+    };
+    const size_t slash = name.rfind('/'), dot = name.rfind('.');
+    if (slash == std::string::npos) return 4;
+    const std::string types = name.substr(slash + 1);
+    const int halves = name.rfind("low/", 0) == 0 || name.rfind("high/", 0) == 0 ? 2 : 1;
+    if (dot == std::string::npos || dot < slash) return bytes(types) / halves;
+    const int from = bytes(name.substr(dot + 1));
+    return between_integers(types) ? std::min(from, bytes(types)) : from;
 }
 
 struct Known {  // of an operation

@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "chunk.h"
+#include "partly_written.h"
 
 namespace machine {
 
@@ -24,8 +25,14 @@ constexpr Id PADDING = Id(1) << 31;
 // Such values in words of shared or local memory: what a word holds, or that it is written.
 constexpr Id WRITTEN = ~Id(0);
 
-// How what an operation makes depends on its operands.
-enum Flow : u8 { COMPUTED, MOVED, BY_AND, BY_OR, SELECTED, GATHERED };
+// What is unwritten of a register: the read that it comes from, and which bytes.
+struct Origin {
+    Id id = 0;
+    u8 bytes = 0;
+
+    explicit operator bool() const { return id != 0; }
+    bool whole() const { return bytes == ALL_BYTES; }
+};
 
 class Uninitialised {
    public:
@@ -43,22 +50,22 @@ class Uninitialised {
             const u32 read = begin(UNSET, NO_SITE, {each.slot});
             for (int w = 0; w < geometry_.all_warps(); w++)
                 each_lane(geometry_.lanes_of(w), [&](int i) {
-                    put(w, each.row, i, add(read, geometry_.lane(w, i), 0));
+                    put(w, each.row, i, {add(read, geometry_.lane(w, i), 0), ALL_BYTES});
                 });
         }
     }
 
     bool concerns(int warp) const { return registers_[warp] != nullptr; }
-    Id of(int warp, i32 row, int i) const {
-        return row >= 0 && registers_[warp] ? registers_[warp][at(row) + i] : 0;
+    Origin of(int warp, i32 row, int i) const {
+        return row >= 0 && registers_[warp] ? registers_[warp][at(row) + i] : Origin{};
     }
-    void put(int warp, i32 row, int i, Id id) {
-        if (row < 0 || (!id && !registers_[warp])) return;
-        if (!registers_[warp]) registers_[warp] = zeros<Id>(static_cast<size_t>(rows_) * LANES);
-        registers_[warp][at(row) + i] = id;
+    void put(int warp, i32 row, int i, Origin origin) {
+        if (row < 0 || (!origin && !registers_[warp])) return;
+        if (!registers_[warp]) registers_[warp] = zeros<Origin>(static_cast<size_t>(rows_) * LANES);
+        registers_[warp][at(row) + i] = origin;
     }
     void forget(int warp, i32 row, u32 lanes) {
-        each_lane(lanes, [&](int i) { put(warp, row, i, 0); });
+        each_lane(lanes, [&](int i) { put(warp, row, i, {}); });
     }
 
     // --- reads of what nothing has written ------------------------------------------------------
@@ -93,12 +100,14 @@ class Uninitialised {
         const i32 site = read.site == NO_SITE ? user : read.site;
         found_ = Accusation{read.what, site, lanes_[own].lane, details};
     }
-    void use_row(const Selection& lanes, i32 row, i32 user) {
+    void use_row(const Selection& lanes, i32 row, i32 user, bool parts_too = true) {
         if (found_) return;
         for (const Party& party : lanes)
             if (concerns(party.warp))
                 each_lane(party.lanes, [&](int i) {
-                    use(of(party.warp, row, i), geometry_.lane(party.warp, i), user);
+                    const Origin origin = of(party.warp, row, i);
+                    if (parts_too || origin.whole())
+                        use(origin.id, geometry_.lane(party.warp, i), user);
                 });
     }
     void settle() {
@@ -107,27 +116,29 @@ class Uninitialised {
 
     // --- what an operation does to the registers of a warp --------------------------------------
 
-    static Id computed(Id id) { return id & ~PADDING; }
-
     // Before a computing operation is executed.
     void flow(const Context& c, int warp, const Op& op, Flow flow, int bytes) {
-        Id* const ids = registers_[warp].get();
+        Origin* const origins = registers_[warp].get();
         if (flow == GATHERED) {  // operands of the operation that follows
             gathered_.push_back(&op);
             return;
         }
         each_lane(c.active, [&](int i) {
-            Id mixed = 0;
-            for (const Op* more : gathered_) mix(mixed, ids, *more, i);
-            mix(mixed, ids, op, i);
-            if (flow == SELECTED && !(mixed = own(ids, op.source[2], i)))
-                mixed = own(ids, op.source[c.row<i32>(op.source[2])[i] ? 0 : 1], i);
-            else if (flow == BY_AND || flow == BY_OR)
-                mixed = decided(c, ids, op, i, flow == BY_AND, bytes) ? 0 : computed(mixed);
-            else if (flow == COMPUTED || flow == SELECTED)
+            Origin mixed;
+            for (const Op* more : gathered_) mix(mixed, origins, *more, i);
+            mix(mixed, origins, op, i);
+            if (flow == SELECTED) {
+                mixed = computed(own(origins, op.source[2], i));
+                if (!mixed) mixed = own(origins, op.source[c.row<i32>(op.source[2])[i] ? 0 : 1], i);
+            } else if (mixed && !mixed.whole()) {
+                mixed = gathered_.empty() ? in_part(c, origins, op, i, flow, bytes) : Origin{};
+            } else if (flow == BY_AND || flow == BY_OR) {
+                mixed = decided(c, origins, op, i, flow == BY_AND, bytes) ? Origin{} : computed(mixed);
+            } else if (flow != MOVED && flow != TAKES_LOW) {
                 mixed = computed(mixed);
+            }
             for (const i32 row : op.result)
-                if (row >= 0) ids[at(row) + i] = mixed;
+                if (row >= 0) origins[at(row) + i] = mixed;
         });
         gathered_.clear();
     }
@@ -149,22 +160,46 @@ class Uninitialised {
     };
 
     static size_t at(i32 row) { return static_cast<size_t>(row) / ROW_BYTES * LANES; }
-    static Id own(const Id* ids, i32 row, int i) { return row < 0 ? 0 : ids[at(row) + i]; }
-    static void mix(Id& mixed, const Id* ids, const Op& op, int i) {
-        for (const i32 row : op.source)
-            if (!mixed) mixed = own(ids, row, i);
+    static Origin computed(Origin origin) { return {origin.id & ~PADDING, origin.bytes}; }
+    static Origin own(const Origin* origins, i32 row, int i) {
+        return row < 0 ? Origin{} : origins[at(row) + i];
+    }
+    // The first operand that is unwritten as a whole, else the first that is so in part.
+    static void mix(Origin& mixed, const Origin* origins, const Op& op, int i) {
+        for (const i32 row : op.source) {
+            const Origin each = own(origins, row, i);
+            if (each && (!mixed || (each.whole() && !mixed.whole()))) mixed = each;
+        }
+    }
+
+    static u64 value(const Context& c, i32 row, int i, int bytes) {
+        return row < 0 ? 0 : bytes == 8 ? c.row<u64>(row)[i] : c.row<u32>(row)[i];
     }
 
     // Whether a defined operand decides alone: a zero in `and`, all ones in `or`.
-    static bool decided(const Context& c, const Id* ids, const Op& op, int i, bool by_and,
+    static bool decided(const Context& c, const Origin* origins, const Op& op, int i, bool by_and,
                         int bytes) {
         for (const i32 row : {op.source[0], op.source[1]}) {
-            if (own(ids, row, i)) continue;
-            const u64 value = bytes == 8 ? c.row<u64>(row)[i] : c.row<u32>(row)[i];
+            if (own(origins, row, i)) continue;
             const u64 ones = ~u64(0) >> (64 - 8 * bytes);
-            if ((value & ones) == (by_and ? 0 : ones)) return true;
+            if ((value(c, row, i, bytes) & ones) == (by_and ? 0 : ones)) return true;
         }
         return false;
+    }
+
+    // No operand is unwritten as a whole, and some are in part.
+    static Origin in_part(const Context& c, const Origin* origins, const Op& op, int i, Flow flow,
+                          int bytes) {
+        Operand operands[3];
+        Id id = 0;
+        for (int n = 0; n < 3; n++) {
+            const Origin origin = own(origins, op.source[n], i);
+            if (!id) id = origin.id & ~PADDING;
+            const bool shifts = n && (flow == SHIFTED_LEFT || flow == SHIFTED_RIGHT || flow == FIELD);
+            operands[n] = {origin.bytes, value(c, op.source[n], i, shifts ? 4 : bytes)};
+        }
+        const u8 left = PartlyWritten::result(flow, bytes, operands[0], operands[1], operands[2]);
+        return left ? Origin{id, left} : Origin{};
     }
 
     const Launch& launch_;
@@ -173,7 +208,7 @@ class Uninitialised {
     int rows_;
     std::vector<Read> reads_;
     std::vector<Entry> lanes_;
-    std::vector<Held<Id>> registers_;  // by warp: of each row, of each lane
+    std::vector<Held<Origin>> registers_;  // by warp: of each row, of each lane
     std::vector<const Op*> gathered_;
     std::optional<Accusation> found_;
 };

@@ -43,66 +43,87 @@ Unwritten::Memory Unwritten::memory_of(const Request& request) const {
 
 // --- reading ------------------------------------------------------------------------------------
 
-// An id for each word read: 0 where it was written, the one that the cell has (`known`), or a new one.
-template <class IsWritten, class Known>
-Unwritten::Ids Unwritten::read_words(const Request& request, IsWritten is_written, Known known) {
+// What is unwritten of each word read: `unwritten` says which bytes. What they hold has an id already
+// (`known`), or gets one here. Of words of more than 8 bytes, which only copies have, one that is
+// written in part counts as written.
+template <class Bytes, class Known>
+Unwritten::Origins Unwritten::read_words(const Request& request, Bytes unwritten, Known known) {
     const size_t touches = request.touches.size();
-    Ids ids;
+    const u64 all = (u64(1) << request.word) - 1;
+    Origins origins;
     for (int word = 0; word < request.count; word++) {
         u32 read = 0;
         bool begun = false;
         for (size_t n = 0; n < touches; n++) {
-            if (is_written(n, word)) continue;
-            if (ids.empty()) ids.resize(touches * request.count);
-            Id& id = ids[n * request.count + word];
-            id = known(n, word);
-            if (id) continue;
+            const u64 bytes = unwritten(n, word);
+            if (!bytes || (request.word > 8 && bytes != all)) continue;
+            if (origins.empty()) origins.resize(touches * request.count);
+            Origin& origin = origins[n * request.count + word];
+            origin = {known(n, word), bytes == all ? ALL_BYTES : static_cast<u8>(bytes)};
+            if (origin) continue;
             if (!begun)
                 read = uninitialised_.begin(NEVER_WRITTEN, request.site,
                                             {request.word, request.memory});
             begun = true;
-            id = uninitialised_.add(read, request.touches[n].lane,
-                                    request.touches[n].address + word * request.word);
-            if (is_written(n, 0)) id |= PADDING;
+            origin.id = uninitialised_.add(read, request.touches[n].lane,
+                                           request.touches[n].address + word * request.word);
+            if (unwritten(n, 0) != all) origin.id |= PADDING;
         }
     }
-    return ids;
+    return origins;
 }
 
-Unwritten::Ids Unwritten::read(const Request& request, const std::vector<i64>& cells) {
+Unwritten::Origins Unwritten::read(const Request& request, const std::vector<i64>& cells) {
     const Memory memory = memory_of(request);
     const int each = std::max(1, request.word / memory.grain);
+    const auto is_written = [&](i64 cell) {
+        const Id* const first = memory.cells + cell;
+        return std::all_of(first, first + request.count * each, [](Id id) { return id == WRITTEN; });
+    };
+    if (std::all_of(cells.begin(), cells.end(), is_written)) return {};
+    const u64 of_cell = (u64(1) << std::min(memory.grain, request.word)) - 1;
     const auto first = [&](size_t n, int word) {
         return memory.cells + cells[n] + static_cast<i64>(word) * each;
     };
-    const auto is_written = [&](size_t n, int word) {
+    const auto unwritten = [&](size_t n, int word) {
         const Id* cell = first(n, word);
-        return std::any_of(cell, cell + each, [](Id id) { return id == WRITTEN; });
+        u64 bytes = 0;
+        for (int k = 0; k < each; k++)
+            if (cell[k] != WRITTEN) bytes |= of_cell << k * memory.grain;
+        return bytes;
     };
-    return read_words(request, is_written, [&](size_t n, int word) { return *first(n, word); });
+    return read_words(request, unwritten, [&](size_t n, int word) {
+        const Id* cell = first(n, word);
+        return *std::find_if(cell, cell + each, [](Id id) { return id != WRITTEN; });
+    });
 }
 
-Unwritten::Ids Unwritten::read(const Request& request, const Buffer& buffer) {
-    const auto is_written = [&](size_t n, int word) {
+Unwritten::Origins Unwritten::read(const Request& request, const Buffer& buffer) {
+    const auto unwritten = [&](size_t n, int word) {
         const u8* at = buffer.filled + request.touches[n].address + word * request.word;
-        return std::any_of(at, at + request.word, [](u8 byte) { return byte != 0; });
+        u64 bytes = 0;
+        for (int k = 0; k < request.word; k++) bytes |= u64(!at[k]) << k;
+        return bytes;
     };
-    return read_words(request, is_written, [](size_t, int) { return Id{0}; });
+    return read_words(request, unwritten, [](size_t, int) { return Id{0}; });
 }
 
-void Unwritten::note(const Op& op, const Request& request, const Ids& ids) {
+// An atomic on a word that is written in part may be about that part, as a compare-and-swap that
+// stands for one of two bytes is.
+void Unwritten::note(const Op& op, const Request& request, const Origins& origins) {
     if (request.verb == WRITE) return;
     for (size_t n = 0; n < request.touches.size(); n++) {
         const Touch& touch = request.touches[n];
         const int i = geometry_.place_of(touch.lane);
         if (request.verb == UPDATE) {
-            if (!ids.empty()) uninitialised_.use(ids[n], touch.lane, op.site);
+            if (!origins.empty() && origins[n].whole())
+                uninitialised_.use(origins[n].id, touch.lane, op.site);
             continue;
         }
-        if (ids.empty() && !uninitialised_.concerns(touch.warp)) continue;
+        if (origins.empty() && !uninitialised_.concerns(touch.warp)) continue;
         for (int word = 0; word < request.count; word++)
             uninitialised_.put(touch.warp, op.result[word], i,
-                               ids.empty() ? 0 : ids[n * request.count + word]);
+                               origins.empty() ? Origin{} : origins[n * request.count + word]);
     }
 }
 
@@ -121,20 +142,24 @@ void Unwritten::store(const Op& op, const Request& request, const std::vector<i6
     for (int word = 0; word < request.count; word++)
         for (size_t n = 0; n < cells.size(); n++) {
             const Touch& touch = request.touches[n];
-            const Id id = uninitialised_.of(touch.warp, op.source[word + 1],
-                                            geometry_.place_of(touch.lane));
-            if (id) std::fill_n(memory.cells + cells[n] + static_cast<i64>(word) * each, each, id);
+            const Origin origin = uninitialised_.of(touch.warp, op.source[word + 1],
+                                                    geometry_.place_of(touch.lane));
+            Id* const cell = memory.cells + cells[n] + static_cast<i64>(word) * each;
+            for (int k = 0; origin && k < each; k++)
+                if (origin.bytes >> k * memory.grain & 1) cell[k] = origin.id;
         }
 }
 
-// But for padding behind what is written.
+// But for padding: behind what is written, or beside it in a word.
 void Unwritten::use_stored(const Op& op, const Request& request) {
     for (int word = 0; word < request.count; word++)
         for (const Touch& touch : request.touches) {
             const int i = geometry_.place_of(touch.lane);
-            const Id id = uninitialised_.of(touch.warp, op.source[word + 1], i);
-            if (word && id & PADDING && !uninitialised_.of(touch.warp, op.source[1], i)) continue;
-            uninitialised_.use(id, touch.lane, op.site);
+            const Origin origin = uninitialised_.of(touch.warp, op.source[word + 1], i);
+            if (!origin.whole()) continue;
+            const Origin first = uninitialised_.of(touch.warp, op.source[1], i);
+            if (word && origin.id & PADDING && !first.whole()) continue;
+            uninitialised_.use(origin.id, touch.lane, op.site);
         }
 }
 

@@ -8,9 +8,8 @@ namespace machine {
 
 class Unwritten {
    public:
-    // What a request has found unwritten: an id for each word of each touch, none where all are
-    // written.
-    using Ids = std::vector<Id>;
+    // What a request has found unwritten: for each word of each touch, none where all are written.
+    using Origins = std::vector<Origin>;
 
     Unwritten(const Launch& launch, const Judged& judged, const Geometry& geometry,
               Uninitialised& uninitialised);
@@ -23,11 +22,11 @@ class Unwritten {
     // The words that the touches of a request begin at, in the memory that it goes to.
     std::vector<i64> cells_of(const Request& request) const;
 
-    Ids read(const Request& request, const std::vector<i64>& cells);
-    Ids read(const Request& request, const Buffer& buffer);
+    Origins read(const Request& request, const std::vector<i64>& cells);
+    Origins read(const Request& request, const Buffer& buffer);
 
     // What a load or an atomic has read: where it is unwritten, its result is.
-    void note(const Op& op, const Request& request, const Ids& ids);
+    void note(const Op& op, const Request& request, const Origins& origins);
 
     // Something writes to memory of the block's own; a store puts there what its registers hold.
     void write(const Request& request, const std::vector<i64>& cells);
@@ -43,8 +42,8 @@ class Unwritten {
     };
 
     Memory memory_of(const Request& request) const;
-    template <class IsWritten, class Known>
-    Ids read_words(const Request& request, IsWritten is_written, Known known);
+    template <class Bytes, class Known>
+    Origins read_words(const Request& request, Bytes unwritten, Known known);
 
     const Launch& launch_;
     const Judged& judged_;

@@ -90,7 +90,7 @@ inline void note_read(const Context& c, const Op& op, int lane, bool alone, cons
         }
         const u64 written = __atomic_load_n(&words.written[w], __ATOMIC_SEQ_CST);
         if (words.own && !checks.of_this_block(written)) throw Suspicion{UNWRITTEN, op.site, lane};
-        if (!checks.harmless(written, *c.warp, thread, op.kind))
+        if (!checks.harmless(written, *c.warp, thread, op.kind, Moment::ONE_ATOMIC))
             throw Suspicion{RACE, op.site, lane};
     }
 }
@@ -115,11 +115,12 @@ void note_write(const Context& c, i32 site, i32 kind, int lane, const Words& wor
         words.written[w] = checks.over(written, mine, changes, words.own);
         const bool stale = words.own && !checks.of_this_block(written);
         const bool excused = words.one_width && !changes && !(written & Stamp::CHANGED_AGAIN);
-        if (!stale && !checks.harmless(written, *c.warp, thread, kind) && !excused)
+        if (!stale && !checks.harmless(written, *c.warp, thread, kind, Moment::BOTH_ATOMIC) && !excused)
             throw Suspicion{RACE, site, lane};
         const u64 read = __atomic_load_n(&words.read[w], __ATOMIC_SEQ_CST);
         if (words.own && !checks.of_this_block(read)) continue;
-        if (!checks.harmless(read, *c.warp, thread, kind)) throw Suspicion{RACE, site, lane};
+        if (!checks.harmless(read, *c.warp, thread, kind, Moment::ONE_ATOMIC))
+            throw Suspicion{RACE, site, lane};
     }
 }
 
@@ -139,14 +140,14 @@ inline void note_update(const Context& c, const Op& op, int lane, const Words& w
 
 // --- buffers that held nothing before the launch ------------------------------------------------
 
-// A word of which a part is written counts as written.
+// What becomes of a word that is written in part, the judge follows.
 inline void read_filled(const Context& c, const Op& op, const Buffer& buffer, const Access& access,
                         int unit) {
     if (!c.checks || !buffer.filled) return;
     each_lane(access.active, [&](int i) {
         const u8* at = buffer.filled + (access.address[i] - buffer.base);
         for (int word = 0; word < access.width; word += unit, at += unit)
-            if (std::all_of(at, at + unit, [](u8 byte) { return byte == 0; }))
+            if (std::any_of(at, at + unit, [](u8 byte) { return byte == 0; }))
                 throw Suspicion{UNWRITTEN, op.site, i};
     });
 }

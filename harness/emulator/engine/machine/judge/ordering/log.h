@@ -48,16 +48,21 @@ class Log {
 
 // Whether two accesses of these kinds may meet unordered.
 //
-// Atomics may meet atomics and volatile accesses: locks and flags. Two volatile accesses may meet if
-// they belong to different warps, as where one warp waits for another's flag; within a warp they are
-// what programs wrote when lanes still ran in lockstep, and are a race. What is atomic for a block
-// alone is to other blocks a plain access.
-inline bool tolerated(i32 before, i32 now, bool same_warp, bool same_block) {
+// Atomics may meet atomics, and volatile loads may meet atomics. Volatile accesses of different warps
+// may meet each other, and volatile stores atomics, if the word is a flag (`volatile_words.h`). Within
+// a warp volatile accesses are what programs wrote when lanes still ran in lockstep, and are a race.
+// What is atomic for a block alone is to other blocks a plain access.
+enum Meets { RACES, MAY_MEET, MAY_MEET_AT_FLAGS };
+
+inline Meets may_meet(i32 before, i32 now, bool same_warp, bool same_block, bool both_write) {
     const auto seen = [&](i32 kind) {
         return kind != BLOCK_ATOMIC ? kind : same_block ? i32(ATOMIC) : i32(PLAIN);
     };
     before = seen(before), now = seen(now);
-    return before != PLAIN && now != PLAIN && (before == ATOMIC || now == ATOMIC || !same_warp);
+    if (before == PLAIN || now == PLAIN) return RACES;
+    if (before == ATOMIC && now == ATOMIC) return MAY_MEET;
+    if (before == ATOMIC || now == ATOMIC) return both_write ? MAY_MEET_AT_FLAGS : MAY_MEET;
+    return same_warp ? RACES : MAY_MEET_AT_FLAGS;
 }
 
 }  // namespace machine

@@ -7,6 +7,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <array>
 
 #include "judge/chunk.h"
@@ -23,6 +24,8 @@ class Ordering {
         warp_.assign(geometry_.all_warps(), now);
         fenced_.assign(geometry_.all_lanes(), -1);
         fenced_for_all_.assign(geometry_.all_lanes(), -1);
+        fences_.assign(geometry_.all_warps(), {}), before_.assign(geometry_.all_warps(), {});
+        any_fence_ = false;
         lanes_.clear(), warps_.clear();
         lanes_.resize(geometry_.all_warps()), warps_.resize(geometry_.blocks);
     }
@@ -45,10 +48,17 @@ class Ordering {
     }
 
     // All threads of a block have met, but for those that have left.
-    void whole_block(int block, i64 now) { block_[block] = now; }
+    void whole_block(int block, i64 now) {
+        block_[block] = now;
+        if (!any_fence_) return;
+        std::vector<int> all(geometry_.warps);
+        for (int w = 0; w < geometry_.warps; w++) all[w] = w;
+        tell_of_fences(block, all);
+    }
 
     // Some warps of a block have met.
     void some_warps(int block, const std::vector<int>& who, i64 now) {
+        if (any_fence_) tell_of_fences(block, who);
         const int n = geometry_.warps;
         auto& table = warps_[block];
         if (table.empty()) table.assign(static_cast<size_t>(n) * n, -1);
@@ -62,6 +72,7 @@ class Ordering {
 
     // Lanes of a warp have met.
     void some_lanes(int warp, u32 who, i64 now) {
+        before_[warp].join(fences_[warp]);
         if (who == geometry_.lanes_of(warp)) {
             warp_[warp] = now;
             return;
@@ -82,14 +93,40 @@ class Ordering {
 
     // A fence of the block or, `for_all`, of the device.
     void fence(int lane, bool for_all, i64 now) {
-        fenced_[lane] = now;
-        if (for_all) fenced_for_all_[lane] = now;
+        any_fence_ = true;
+        Fences& warp = fences_[geometry_.warp_of(lane)];
+        fenced_[lane] = warp.any = now;
+        if (for_all) fenced_for_all_[lane] = warp.for_all = now;
     }
-    i64 fenced(int lane) const { return fenced_[lane]; }
-    i64 fenced_for_all(int lane) const { return fenced_for_all_[lane]; }
+    bool has_fenced(int lane) const { return fenced_[lane] >= 0; }
+    // The lane's last fence, or a later one of a thread that it has met since.
+    i64 fenced(int lane) const {
+        return std::max(fenced_[lane], before_[geometry_.warp_of(lane)].any);
+    }
+    i64 fenced_for_all(int lane) const {
+        return std::max(fenced_for_all_[lane], before_[geometry_.warp_of(lane)].for_all);
+    }
 
    private:
+    struct Fences {  // the last ones: of any reach, and of the whole device
+        i64 any = -1, for_all = -1;
+
+        void join(const Fences& other) {
+            any = std::max(any, other.any), for_all = std::max(for_all, other.for_all);
+        }
+    };
+
+    // Warps of a block meet: what any of them has fenced, all of them know of.
+    void tell_of_fences(int block, const std::vector<int>& who) {
+        Fences all;
+        const int first = block * geometry_.warps;
+        for (const int w : who) all.join(fences_[first + w]), all.join(before_[first + w]);
+        for (const int w : who) before_[first + w].join(all);
+    }
+
     const Geometry& geometry_;
+    std::vector<Fences> fences_, before_;  // by warp: its own, and those that it has met since
+    bool any_fence_ = false;
     std::vector<i64> block_, warp_, fenced_, fenced_for_all_;
     std::vector<std::vector<i64>> warps_;  // by block: later warp × earlier warp
     std::vector<std::vector<i64>> lanes_;  // by warp: later lane × earlier lane

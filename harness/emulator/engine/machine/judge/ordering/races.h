@@ -15,6 +15,7 @@
 #include "log.h"
 #include "ordering.h"
 #include "release_acquire.h"
+#include "volatile_words.h"
 
 namespace machine {
 
@@ -36,12 +37,19 @@ class Races {
 
     Log log;
     Ordering ordering;
-    // How often a write that changes nothing met a read that nothing orders, by their sites.
-    std::map<std::pair<i32, i32>, i64> let_pass;
+    // How often a write that changes nothing met a read that nothing orders, by their sites; and
+    // volatile accesses to flags each other.
+    std::map<VolatileWords::Sites, i64> let_pass, volatile_flags;
 
     void start(u64 first_block) {
         log.begin_chunk(first_block);
         ordering.start(log.now());
+        locks_.start();
+    }
+
+    // The launch is over.
+    void end() {
+        if (const auto found = volatile_.judged(volatile_flags)) throw *found;
     }
 
     void fence(const Selection& lanes, bool for_all) {
@@ -49,13 +57,33 @@ class Races {
         each_of(lanes, [&](int w, int i) {
             ordering.fence(geometry_.lane(w, i), for_all, log.now());
         });
+        after_locks(lanes, for_all);
     }
+
+    // Lanes meet, at a barrier or within a warp, or execute a fence: those that have taken locks have
+    // them now.
+    void after_locks(const Selection& lanes, bool for_all) {
+        if (!locks_.any()) return;
+        each_of(lanes, [&](int w, int i) {
+            const int lane = geometry_.lane(w, i);
+            locks_.fence(lane, for_all, log.now(), [&](const Locks::Acquisition& each, bool wide) {
+                handover_.acquire(each.word, block_number(lane), geometry_.thread_of(lane),
+                                  each.when, wide);
+            });
+        });
+    }
+
+    // A compare-and-swap, just done, has changed the word of a touch from `value`.
+    void take_lock(const Request& request, const Touch& touch, u64 value) {
+        const bool is_fence = judged_.traits[request.site] & IS_FENCE;
+        locks_.take(touch.lane, word_of(request, touch), value, log.now() - 1, request.site, is_fence);
+    }
+    bool locks_held() const { return locks_.held(); }
 
     // A phase of an mbarrier in the block's shared memory has ended: what was published there before
     // is there for whoever waits for it.
     void phase_over(const Touch& touch) {
-        const u64 number = log.first_block(log.now() - 1) + geometry_.block_of(touch.lane);
-        phases_[own_word(touch.address, number)] = log.now() - 1;
+        phases_[own_word(touch.address, block_number(touch.lane))] = log.now() - 1;
     }
 
     // `cells` are the words that the touches begin at. `values`, of a store, are their bytes;
@@ -75,7 +103,7 @@ class Races {
                                   : request.verb == WRITE ? WRITE_AFTER_WRITE
                                                           : ATOMIC_AFTER_WRITE;
             each([&](size_t n, i64 cell) {
-                check(hazard, n, stamps.written[cell], same(unchanged, n));
+                check(hazard, n, word, stamps.written[cell], same(unchanged, n));
             });
             if (request.verb == READ) {
                 each([&](size_t n, i64 cell) { note_read(cell, stamp(n)); });
@@ -83,7 +111,7 @@ class Races {
             }
             for (const auto& reads : {stamps.read.get(), stamps.read_too.get()})
                 each([&](size_t n, i64 cell) {
-                    check(WRITE_AFTER_READ, n, reads[cell], same(unchanged, n));
+                    check(WRITE_AFTER_READ, n, word, reads[cell], same(unchanged, n));
                 });
             if (request.verb == WRITE && !stamps.own && word == 0) at_once(cells, values);
             each([&](size_t n, i64 cell) {
@@ -98,18 +126,33 @@ class Races {
             if (request.kind == BLOCK_ATOMIC && !stamps.own)
                 each([&](size_t n, i64 cell) {
                     const u64 winner = stamps.written[cell];
-                    if (block(winner) != block(stamp(n))) check(ATOMIC_AFTER_ATOMIC, n, winner, 0);
+                    if (block(winner) != block(stamp(n))) check(ATOMIC_AFTER_ATOMIC, n, word, winner, 0);
                 });
         }
     }
 
    private:
+    struct Ends {  // the first and the last touch of those at a word
+        size_t first, last;
+    };
+
     static bool same(const std::vector<u8>& unchanged, size_t n) {
         return !unchanged.empty() && unchanged[n];
     }
 
     static i64 own_word(i64 address, u64 block) {
         return -1 - address - (static_cast<i64>(block) << 24);
+    }
+
+    // The number of a lane's thread block.
+    u64 block_number(int lane) const {
+        return log.first_block(log.now() - 1) + geometry_.block_of(lane);
+    }
+    // A word of memory by a number that no other one has; so many bytes behind where a touch begins.
+    i64 word_of(const Request& request, const Touch& touch, i64 behind = 0) const {
+        const i64 address = touch.address + behind;
+        return request.memory == SHARED_MEMORY ? own_word(address, block_number(touch.lane))
+                                               : request.base + address;
     }
 
     u64 stamp(size_t n) const { return head_ | static_cast<u64>(request_->touches[n].lane); }
@@ -127,7 +170,9 @@ class Races {
         const i64 event = log.add(request_->site);
         head_ = static_cast<u64>(event) << EVENT_SHIFT | static_cast<u64>(kind) << MARK_KIND_SHIFT;
         made_.resize(request_->touches.size());
-        if (kind != PLAIN) meet(event);
+        if (kind == PLAIN) return;
+        meet(event);
+        if (judged_.traits[request_->site] & STEERS) steer();
     }
 
     // How far apart two accesses are: by one thread, in a warp, in a block, in different blocks.
@@ -155,36 +200,47 @@ class Races {
 
     // Locks and flags: an atomic or volatile access, just logged.
     void meet(i64 now) {
-        const u8 traits = judged_.traits[request_->site];
+        const u16 traits = judged_.traits[request_->site];
         const bool is_fence = traits & IS_FENCE;
         if (!fenced_ && !is_fence) return;
         const bool for_all = request_->kind != BLOCK_ATOMIC;
-        const u64 first = log.first_block(now);
-        for (const Touch& touch : request_->touches) {
-            const u64 number = first + geometry_.block_of(touch.lane);
-            const i64 word = stamps_->own ? own_word(touch.address, number)
-                                          : request_->base + touch.address;
+        for (size_t n = 0; n < request_->touches.size(); n++) {
+            const Touch& touch = request_->touches[n];
+            const u64 number = block_number(touch.lane);
+            const i64 word = word_of(*request_, touch);
             const int thread = geometry_.thread_of(touch.lane);
-            if (!(traits & IS_LOAD) && (is_fence || ordering.fenced(touch.lane) >= 0)) {
+            Bare bare;
+            if (!request_->given.empty())
+                bare = locks_.give_back(touch.lane, word, request_->given[n], now);
+            if (!(traits & IS_LOAD) && (is_fence || ordering.has_fenced(touch.lane))) {
                 const i64 fence = is_fence ? now : ordering.fenced(touch.lane);
                 i64 wide = -1;
                 if (for_all)
                     wide = is_fence && traits & REACHES_ALL ? now
                                                             : ordering.fenced_for_all(touch.lane);
-                handover_.publish(word, number, {thread, fence, wide, now});
+                handover_.publish(word, number, {thread, fence, wide, now, bare});
             }
             if (traits & OF_MBARRIER) {
                 const auto over = phases_.find(word);
                 if (traits & IS_LOAD && over != phases_.end())
                     handover_.acquire(word, number, thread, over->second, for_all);
+            } else if (traits & IS_CAS && !is_fence && locks_.known(word)) {
+                locks_.wait(touch.lane, {word, now, for_all, request_->site});
             } else if (!(traits & IS_STORE)) {
                 handover_.acquire(word, number, thread, now, for_all);
             }
         }
     }
 
+    // What a thread finds there decides where somebody goes.
+    void steer() {
+        for (const Touch& touch : request_->touches)
+            for (i64 at = 0; at < request_->width(); at += stamps_->grain)
+                volatile_.steers(word_of(*request_, touch, at));
+    }
+
     // Accuse a lane that another thread's access is not ordered before, unless something excuses it.
-    void check(Hazard hazard, size_t n, u64 before, bool unchanged) {
+    void check(Hazard hazard, size_t n, int word, u64 before, bool unchanged) {
         const Touch& touch = request_->touches[n];
         if (!before) return;
         const int earlier = lane_of(before), later = touch.lane;
@@ -194,7 +250,10 @@ class Races {
         const bool inside = near && geometry_.block_of(earlier) == geometry_.block_of(later);
         if (inside && ordering.ordered(earlier, when, later)) return;
         const bool same_warp = inside && geometry_.warp_of(earlier) == geometry_.warp_of(later);
-        if (tolerated(kind_of(before), request_->kind, same_warp, inside || stamps_->own)) return;
+        const bool both_write = request_->verb != READ && hazard != WRITE_AFTER_READ;
+        const Meets meets = may_meet(kind_of(before), request_->kind, same_warp,
+                                     inside || stamps_->own, both_write);
+        if (meets == MAY_MEET) return;
         const i32 site = log.site(when);
         if (stamps_->own) {
             const bool reads_late = hazard == READ_AFTER_WRITE;
@@ -202,59 +261,105 @@ class Races {
                 judged_.traits[reads_late ? request_->site : site] & SPECULATIVE)
                 return;
         }
-        const u64 own_block = log.first_block(log.now() - 1) + geometry_.block_of(later);
+        const u64 own_block = block_number(later);
         const int thread = geometry_.thread_of(earlier), own_thread = geometry_.thread_of(later);
+        i32 bare = -1;
         if (handover_.used()) {
             if (inside ? handover_.within_block(own_block, thread, when, own_thread)
                        : handover_.between_blocks(block(before), when, own_block))
                 return;
+            bare = handover_.bare_site >= 0 ? handover_.bare_site : locks_.taken_bare(later);
         }
-        if (unchanged || (hazard == READ_AFTER_WRITE && before & SILENT)) {
-            if (hazard == READ_AFTER_WRITE) let_pass[{site, request_->site}]++;
-            if (hazard == WRITE_AFTER_READ) let_pass[{request_->site, site}]++;
+        const bool is_read = hazard == READ_AFTER_WRITE || hazard == WRITE_AFTER_READ;
+        const VolatileWords::Sites sites = hazard == READ_AFTER_WRITE
+                                               ? VolatileWords::Sites{site, request_->site}
+                                               : VolatileWords::Sites{request_->site, site};
+        const bool changes_nothing = unchanged || (hazard == READ_AFTER_WRITE && before & SILENT);
+        // What one thread of a block computes is by luck what was there, if it is.
+        const bool by_luck = is_read && stamps_->own && judged_.traits[sites.first] & VARIES;
+        if (changes_nothing && !by_luck) {
+            if (is_read) let_pass[sites]++;
             return;
         }
         const bool of_a_block = kind_of(before) == BLOCK_ATOMIC || request_->kind == BLOCK_ATOMIC;
-        throw Accusation{RACE_BETWEEN, request_->site, later,
-                         {hazard, request_->width(), touch.address, request_->memory,
-                          inside ? -1 : static_cast<i64>(block(before)), thread, site, same_warp,
-                          !inside && of_a_block}};
+        const bool is_volatile = kind_of(before) == VOLATILE || request_->kind == VOLATILE;
+        const Accusation accusation{
+            RACE_BETWEEN, request_->site, later,
+            {hazard, request_->width(), touch.address, request_->memory,
+             inside ? -1 : static_cast<i64>(block(before)), thread, site, same_warp,
+             !inside && of_a_block, is_volatile, bare, changes_nothing},
+            static_cast<i64>(log.first_block(log.now() - 1))};
+        if (meets == RACES) throw accusation;
+        const i64 at = word_of(*request_, touch, i64(word) * stamps_->grain);
+        volatile_.meet(at, {request_->site, site}, accusation);
     }
 
-    // Lanes that write different values to one word in one instruction.
+    // Lanes that write different values to one word in one instruction, and may not. If any two
+    // disagree, one of them disagrees with the first or with the last.
     void at_once(const std::vector<i64>& cells, const u8* values) {
-        const size_t touches = cells.size(), width = request_->width();
+        const i32 kind = request_->kind;
+        if (kind == ATOMIC) return;
+        const size_t touches = cells.size();
         bool ascending = true;  // as most are: no two at one word
         for (size_t n = 1; n < touches; n++) ascending &= cells[n - 1] < cells[n];
         if (ascending) return;
-        last_.clear();
+        if (kind == VOLATILE)  // within a warp they are a race, whatever the word is
+            compare(cells, values, [&](size_t n) {
+                return cells[n] * geometry_.all_warps() + request_->touches[n].warp;
+            });
+        compare(cells, values, [&](size_t n) { return cells[n]; });
+    }
+
+    // Touches of the same `place`.
+    template <class Place>
+    void compare(const std::vector<i64>& cells, const u8* values, Place place) {
+        ends_.clear();
         bool twice = false;
-        for (size_t n = 0; n < touches; n++)
-            twice |= !last_.insert_or_assign(cells[n], n).second;
-        if (!twice) return;
-        for (size_t n = 0; n < touches; n++) {
-            const size_t last = last_[cells[n]];
-            if (!std::memcmp(values + n * width, values + last * width, width)) continue;
-            const int other = request_->touches[last].lane, mine = request_->touches[n].lane;
-            const bool inside = geometry_.block_of(other) == geometry_.block_of(mine);
-            const i64 number = log.first_block(log.now() - 1) + geometry_.block_of(other);
-            throw Accusation{RACE_AT_ONCE, request_->site, mine,
-                             {static_cast<i64>(width), request_->touches[n].address,
-                              request_->memory, inside ? -1 : number,
-                              geometry_.thread_of(other)}};
+        for (size_t n = 0; n < cells.size(); n++) {
+            const auto [known, is_new] = ends_.try_emplace(place(n), Ends{n, n});
+            known->second.last = n;
+            twice |= !is_new;
         }
+        if (!twice) return;
+        for (size_t n = 0; n < cells.size(); n++) {
+            const Ends& ends = ends_[place(n)];
+            disagree(n, ends.last, values);
+            disagree(n, ends.first, values);
+        }
+    }
+
+    void disagree(size_t n, size_t with, const u8* values) {
+        const size_t width = request_->width();
+        if (!std::memcmp(values + n * width, values + with * width, width)) return;
+        const Touch& touch = request_->touches[n];
+        const int other = request_->touches[with].lane, mine = touch.lane;
+        const bool inside = geometry_.block_of(other) == geometry_.block_of(mine);
+        const bool same_warp = inside && geometry_.warp_of(other) == geometry_.warp_of(mine);
+        const i32 kind = request_->kind;
+        const Meets meets = may_meet(kind, kind, same_warp, inside || stamps_->own, true);
+        if (meets == MAY_MEET) return;
+        const i64 number = static_cast<i64>(block_number(other));
+        const Accusation accusation{
+            RACE_AT_ONCE, request_->site, mine,
+            {static_cast<i64>(width), touch.address, request_->memory, inside ? -1 : number,
+             geometry_.thread_of(other)},
+            static_cast<i64>(log.first_block(log.now() - 1))};
+        if (meets == RACES) throw accusation;
+        volatile_.meet(word_of(*request_, touch), {request_->site, request_->site}, accusation);
     }
 
     const Judged& judged_;
     const Geometry& geometry_;
     ReleaseAcquire handover_;
+    Locks locks_;
+    VolatileWords volatile_;
     bool fenced_ = false;
     std::unordered_map<i64, i64> phases_;  // of mbarriers: when the last one ended
     const Request* request_ = nullptr;
     Stamps* stamps_ = nullptr;
     u64 head_ = 0;
     std::vector<u64> made_;
-    std::unordered_map<i64, size_t> last_;
+    std::unordered_map<i64, Ends> ends_;
 };
 
 }  // namespace machine

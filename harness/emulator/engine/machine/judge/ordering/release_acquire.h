@@ -1,11 +1,12 @@
 // What a thread may take from another after a fence and an atomic: tickets, locks, flags.
 //
 // A thread that executes an atomic (or a volatile store) publishes, under that word, what its block
-// did before the thread's last fence. A thread that then executes an atomic or a volatile load on the
+// did before the thread's last fence, or that of one it has met since. A thread that then executes an atomic or a volatile load on the
 // word acquires it for its block; for its warp where the publisher is of the same block, and for
 // itself where it is of the same warp. This is more generous than CUDA's memory model, which also
 // asks for a barrier between the other threads of a block and the one that publishes or acquires,
-// and for the acquiring access to have seen the publishing one.
+// for the acquiring access to have seen the publishing one, and for a fence behind it. That fence is
+// asked for where a lock is taken (`locks.h`).
 
 #pragma once
 
@@ -14,7 +15,7 @@
 #include <set>
 #include <unordered_map>
 
-#include "judge/chunk.h"
+#include "locks.h"
 
 namespace machine {
 
@@ -23,7 +24,11 @@ class ReleaseAcquire {
     struct Published {
         int thread;
         i64 fence, fence_for_all, when;
+        Bare bare;  // what it does not cover
     };
+
+    // Where a lock was taken without a fence, if the last question was denied for that alone; or -1.
+    mutable i32 bare_site = -1;
 
     bool used() const { return !words_.empty(); }
 
@@ -41,12 +46,14 @@ class ReleaseAcquire {
     // `for_all`: from other blocks, too.
     void acquire(i64 word, u64 block, int thread, i64 now, bool for_all) {
         if (!words_.count(word)) return;
-        acquired_in_block_[block][word][thread] = now;
-        if (for_all) acquired_[block][word] = now;
+        const auto later = [now](i64& known) { known = std::max(known, now); };
+        later(acquired_in_block_[block][word][thread]);
+        if (for_all) later(acquired_[block][word]);
     }
 
     // Whether one block may see what another did at a time, if need be by way of others.
     bool between_blocks(u64 earlier, i64 when, u64 later) const {
+        bare_site = -1;
         std::vector<u64> todo{later};
         std::set<u64> seen{later};
         while (!todo.empty()) {
@@ -58,7 +65,9 @@ class ReleaseAcquire {
                 const auto by = published.find(earlier);
                 if (by != published.end())
                     for (const Published& entry : by->second)
-                        if (entry.fence_for_all > when && entry.when <= latest) return true;
+                        if (entry.fence_for_all > when && entry.when <= latest &&
+                            covers(entry, when, true))
+                            return true;
                 if (seen.size() >= MOST_BLOCKS) continue;
                 for (const auto& [block, entries] : published)
                     if (seen.insert(block).second) todo.push_back(block);
@@ -69,6 +78,7 @@ class ReleaseAcquire {
 
     // The same between two threads of a block.
     bool within_block(u64 block, int earlier, i64 when, int later) const {
+        bare_site = -1;
         const auto found = acquired_in_block_.find(block);
         if (found == acquired_in_block_.end()) return false;
         const bool same_warp = earlier / LANES == later / LANES;
@@ -87,7 +97,7 @@ class ReleaseAcquire {
             while (entry != entries.begin()) {  // the latest ones are the likeliest
                 --entry;
                 if ((same_warp ? entry->thread == earlier : entry->thread != later) &&
-                    entry->fence > when)
+                    entry->fence > when && covers(*entry, when, false))
                     return true;
             }
         }
@@ -96,6 +106,12 @@ class ReleaseAcquire {
 
    private:
     static constexpr size_t MOST_BLOCKS = 4096;
+
+    bool covers(const Published& entry, i64 when, bool for_all) const {
+        if (!entry.bare.hides(when, for_all)) return true;
+        bare_site = entry.bare.site;
+        return false;
+    }
 
     std::unordered_map<i64, std::map<u64, std::vector<Published>>> words_;
     std::unordered_map<u64, std::map<i64, i64>> acquired_;  // by block and word: when

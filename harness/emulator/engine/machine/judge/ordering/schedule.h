@@ -1,0 +1,64 @@
+// Whose turn it is, where a launch is judged in another order than the usual one.
+//
+// Usually all warps of a chunk go through the program together, which is the fastest way and one order of
+// many. Races are found by what orders accesses, not by who came first; but which accesses there are
+// depends on it, where threads look at flags, take tickets or locks. In the other orders one warp goes
+// at a time, as long as it can: 1 begins with the first warp of the first block, 2 with the last warp of
+// the last block, and every other number draws warps, and how long they go on, by itself.
+
+#pragma once
+
+#include <random>
+
+#include "forward_progress.h"
+
+namespace machine {
+
+class Schedule {
+   public:
+    explicit Schedule(i32 number) : number_(number), random_(static_cast<u32>(number)) {}
+
+    bool usual() const { return number_ == 0; }
+
+    // The lanes of the next warp, at the lowest-numbered basic block that it can go on at.
+    std::pair<int, Mask> next(Ready& ready) {
+        if (turns_ > 0) turns_--;
+        const bool goes_on = turns_ != 0 && can_go(ready, warp_);
+        if (!goes_on) warp_ = chosen(ready);
+        auto at = ready.begin();
+        while (!(at->second[warp_])) ++at;
+        Mask lanes(at->second.size());
+        std::swap(lanes[warp_], at->second[warp_]);
+        const int block = at->first;
+        if (!any(at->second)) ready.erase(at);
+        return {block, std::move(lanes)};
+    }
+
+   private:
+    static constexpr u32 MOST_TURNS = 64;
+
+    static bool can_go(const Ready& ready, size_t warp) {
+        for (const auto& [block, lanes] : ready)
+            if (lanes[warp]) return true;
+        return false;
+    }
+
+    size_t chosen(const Ready& ready) {
+        const size_t warps = ready.begin()->second.size();
+        std::vector<size_t> able;
+        for (size_t w = 0; w < warps; w++)
+            if (can_go(ready, w)) able.push_back(w);
+        turns_ = -1;
+        if (number_ == 1) return able.front();
+        if (number_ == 2) return able.back();
+        turns_ = 1 + static_cast<int>(random_() % MOST_TURNS);
+        return able[random_() % able.size()];
+    }
+
+    i32 number_;
+    std::mt19937 random_;
+    size_t warp_ = 0;
+    int turns_ = 0;  // until another warp is chosen; less than 0 where it goes as long as it can
+};
+
+}  // namespace machine

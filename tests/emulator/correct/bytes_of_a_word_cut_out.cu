@@ -1,0 +1,13 @@
+// A word has two bytes that are written and two that are padding; it is copied whole and read by parts.
+// LAUNCH k<<<1, 32>>>(unsigned[32], unsigned[64])
+// CHECK (a[0] == 31 - np.arange(32) + 5).all() and (a[1][:32] % 65536 == 257 * np.arange(32)).all()
+extern "C" __global__ void k(unsigned* out, unsigned* copies) {
+    __shared__ unsigned words[32];
+    unsigned t = threadIdx.x;
+    unsigned char* bytes = (unsigned char*)&words[t];
+    bytes[0] = bytes[1] = t;
+    __syncthreads();
+    unsigned word = words[31 - t];
+    out[t] = (word >> 8 & 0xff) + 5;
+    copies[31 - t] = word;
+}

@@ -1,0 +1,8 @@
+// A volatile store is no atomic: it may fall into the middle of one, whose count is then lost.
+// LAUNCH k<<<2, 32>>>(int[1]=0)
+extern "C" __global__ void k(int* count) {
+    if (blockIdx.x == 0)
+        atomicAdd(count, 1);  // FAULT: race
+    else if (threadIdx.x == 0)
+        *(volatile int*)count = 100;  // FAULT: race
+}
