@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from own_repository import BENCH
 
 from harness.backends.emulated_device import emulated_device
 from harness.compiler import toolchain
 from harness.emulator import Module, launch, parse
-from harness.matrix import model, plan
+from harness.matrix import plan
 
 KERNELS = Path(__file__).parents[2] / "kernels"
 IN_HALVES = ("v0_block_reduce_atomic", "v1b_half2", "v2b_aligned_half2_atomic")
@@ -29,8 +30,7 @@ def compiled(source: str, folder: Path) -> Module:
 
 def dot(variant: str, values: np.ndarray, folder: Path) -> float:
     """The inner product of `values` with ones, launched as the matrix says."""
-    bench = model.load(KERNELS.parent / "bench.yaml")
-    cases = plan.cases_at(bench, emulated_device("sm_90"), "dot", [{"n": len(values)}])
+    cases = plan.cases_at(BENCH, emulated_device("sm_90"), "dot", [{"n": len(values)}])
     case = next(c for c in cases if c.variant == variant and c.dtype == "float16")
     module = compiled(case.source, folder)
     buffers: dict[str, np.ndarray] = {

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
+from own_repository import BENCH, ROOT
 
 from harness.cases import Case
-from harness.matrix import model
 from harness.problem import loading
 from harness.worker.inputs import Inputs
 from harness.worker.states import MORE, other_state
-
-ROOT = Path(__file__).parents[2]
-BENCH = model.load(ROOT / "bench.yaml")
 
 
 @pytest.mark.parametrize("name", BENCH.problems)

@@ -7,23 +7,23 @@ from functools import cache
 import numpy as np
 import pytest
 from emulator_tools import KERNELS, CompilePtx
+from own_repository import BENCH
 
 from harness.backends.emulated_device import emulated_device
 from harness.cases import Case
 from harness.emulator import LaunchReport, Module, launch
-from harness.matrix import model, plan
+from harness.matrix import plan
 
 BLOCK = 256
 SIZES = (1, 31, 33, 1021, 4097, 100_003)
-MATRIX = model.load(KERNELS.parent / "bench.yaml").problems["reduce_sum"]
+MATRIX = BENCH.problems["reduce_sum"]
 VARIANTS = [name for name, variant in MATRIX.variants.items() if variant.kind == "kernel"]
 
 
 @cache
 def _cases(n: int, arch: str) -> dict[str, Case]:
     """Variant → its case at a size, in blocks of BLOCK."""
-    bench = model.load(KERNELS.parent / "bench.yaml")
-    cases = plan.cases_at(bench, emulated_device(arch), "reduce_sum", [{"n": n}])
+    cases = plan.cases_at(BENCH, emulated_device(arch), "reduce_sum", [{"n": n}])
     return {case.variant: case for case in cases if case.launch.get("block") == BLOCK}
 
 
