@@ -15,7 +15,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import order
 import pytest
+import quick
 from filelock import FileLock
 from hypothesis import settings
 from tiny_problem import KERNEL, MATRIX, PROBLEM
@@ -51,10 +53,24 @@ def pytest_xdist_auto_num_workers() -> int | None:
     return cores + -(-cores // 2)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whole runs come first: the last tests should be short, so that all workers end together."""
-    items.sort(key=lambda item: "timed" not in item.path.parts)
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
+    """Mark what is quick before `-m` chooses, and put what is chosen into its order."""
+    for item in items:
+        if quick.is_quick(item):
+            item.add_marker("quick")
+    yield
+    items[:] = order.in_shares(items, lambda item: item.path, order.workers())
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[object]:
+    """A quick test starts no process."""
+    quick.begin(item)
+    try:
+        return (yield)
+    finally:
+        quick.end()
 
 
 def pytest_collection_finish() -> None:
@@ -177,6 +193,11 @@ def double() -> Callable[..., Case]:
         return Case("double", variant, "float32", {"n": n}, {"block": block}, "v0.cu", {}, (step,))
 
     return make
+
+
+@pytest.fixture
+def processes() -> None:
+    """Says that a test starts processes, where that cannot be seen: see quick.py."""
 
 
 @pytest.fixture

@@ -7,9 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_small_launch_is_timed_in_both_in_every_round(
     script_of: Callable[[str], ModuleType],
 ) -> None:

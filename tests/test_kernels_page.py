@@ -12,15 +12,13 @@ from types import ModuleType
 
 import pytest
 from markdown_it import MarkdownIt
+from own_repository import BENCH, ROOT
 
 from harness import load
 from harness.analysis.ladder import Unranked, ladders
-from harness.matrix import model
 from harness.report import format as fmt
 
-ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "generated" / "kernels.md"
-BENCH = model.load(ROOT / "bench.yaml", ROOT / "kernels")
 Table = list[list[str]]
 """Rows of cells as they are read, the head first."""
 

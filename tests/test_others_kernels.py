@@ -223,6 +223,7 @@ def test_a_reading_that_differs_and_a_result_that_differs_are_told(
     assert "`scaled_by_z`" in told
 
 
+@pytest.mark.usefixtures("processes")
 def test_of_a_repositorys_kernels_those_are_counted_that_the_emulator_takes(
     scripts: SimpleNamespace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -136,6 +136,7 @@ def test_missing_headers_of_python_are_told_in_three_lines(
     assert "apt install python3-dev" in remedy
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_step_that_fails_names_the_error_and_the_log(gpu: ModuleType, tmp_path: Path) -> None:
     log = tmp_path / "setup.log"
     with log.open("w") as output, pytest.raises(gpu.SetupError) as failed:

@@ -18,6 +18,8 @@ from harness.measure import ceilings
 from harness.silicon.architectures import ARCHITECTURES, architecture
 from harness.worker.describing import CONTEXT, describe
 
+pytestmark = pytest.mark.usefixtures("processes")  # nvcc is asked what it knows
+
 MIB = 2**20
 PACKAGE = "harness.backends.cuda"
 

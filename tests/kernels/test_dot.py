@@ -3,36 +3,44 @@
 from __future__ import annotations
 
 import subprocess
+import tempfile
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from own_repository import BENCH
 
 from harness.backends.emulated_device import emulated_device
 from harness.compiler import toolchain
 from harness.emulator import Module, launch, parse
-from harness.matrix import model, plan
+from harness.matrix import plan
 
 KERNELS = Path(__file__).parents[2] / "kernels"
 IN_HALVES = ("v0_block_reduce_atomic", "v1b_half2", "v2b_aligned_half2_atomic")
 IN_FLOATS = ("v3b_float32_accumulation", "v4b_eight_halves")
 
 
-def compiled(source: str, folder: Path) -> Module:
-    ptx = folder / "dot.ptx"
+@cache
+def compiled(source: str) -> Module:
+    """A file of kernels/dot, compiled once for all tests of a process."""
+    with tempfile.TemporaryDirectory() as folder:
+        return parse(_ptx(source, Path(folder) / "dot.ptx"))
+
+
+def _ptx(source: str, ptx: Path) -> str:
     command = [toolchain.find().nvcc, "-O3", "-std=c++17", "-arch=sm_90", f"-I{KERNELS}",
                "-DDTYPE=__half", "-ptx", str(KERNELS / "dot" / source), "-o", str(ptx)]  # fmt: skip
     subprocess.run(command, check=True, capture_output=True)
-    return parse(ptx.read_text())
+    return ptx.read_text()
 
 
-def dot(variant: str, values: np.ndarray, folder: Path) -> float:
+def dot(variant: str, values: np.ndarray) -> float:
     """The inner product of `values` with ones, launched as the matrix says."""
-    bench = model.load(KERNELS.parent / "bench.yaml")
-    cases = plan.cases_at(bench, emulated_device("sm_90"), "dot", [{"n": len(values)}])
+    cases = plan.cases_at(BENCH, emulated_device("sm_90"), "dot", [{"n": len(values)}])
     case = next(c for c in cases if c.variant == variant and c.dtype == "float16")
-    module = compiled(case.source, folder)
+    module = compiled(case.source)
     buffers: dict[str, np.ndarray] = {
         "a": values.astype(np.float16),
         "b": np.ones(len(values), np.float16),
@@ -49,7 +57,7 @@ def dot(variant: str, values: np.ndarray, folder: Path) -> float:
 
 @pytest.mark.parametrize("variant", [*IN_HALVES, *IN_FLOATS])
 def test_small_terms_vanish_in_a_sum_of_halves_and_not_in_one_of_floats(
-    variant: str, tmp_path: Path
+    variant: str,
 ) -> None:
     # Halves near 4096 are 4 apart, so that 1.5 after 1.5 is rounded away. The emulator lets block 0
     # be the first to add its sum.
@@ -58,19 +66,19 @@ def test_small_terms_vanish_in_a_sum_of_halves_and_not_in_one_of_floats(
     values[0] = 4096
     values[512::512] = 1.5
     exact = float(values.sum())
-    error = abs(dot(variant, values, tmp_path) - exact)
+    error = abs(dot(variant, values) - exact)
     assert (error > 64) == (variant in IN_HALVES), error
     assert variant in IN_HALVES or error <= 2, error
 
 
 @pytest.mark.parametrize("variant", [*IN_HALVES, *IN_FLOATS])
 def test_a_partial_sum_past_the_largest_half_is_lost_in_halves_and_not_in_floats(
-    variant: str, tmp_path: Path
+    variant: str,
 ) -> None:
     # The first blocks meet nothing but 60000, of which two are more than a half can hold.
     values = np.full(2 * 1024, 60_000.0)
     values[1024:] = -60_000
-    found = dot(variant, values, tmp_path)
+    found = dot(variant, values)
     assert np.isfinite(found) == (variant in IN_FLOATS)
     assert variant in IN_HALVES or found == 0
 
@@ -91,7 +99,7 @@ extern "C" __global__ void shifted(const __half* a, const __half* b, float* tota
 """
     path = tmp_path / "shifted.cu"
     path.write_text(text)
-    module = compiled(str(path), tmp_path)
+    module = compiled(str(path))
     a = np.arange(-300, 722, dtype=np.float16)
     total = np.zeros(1, np.float32)
     report = launch(module, "shifted", 2, 64, [a, np.ones_like(a), total, len(a) - 1])

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from own_repository import BENCH, ROOT
 
 from harness.cases import IDEAS
-from harness.matrix import model
 
-ROOT = Path(__file__).parents[2]
-PROBLEMS = model.load(ROOT / "bench.yaml").problems
+PROBLEMS = BENCH.problems
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 import numpy as np
 import pytest
+from own_repository import BENCH, ROOT
 
 from harness.dtypes import is_float, numpy_dtype, rounded, smallest_normal
-from harness.matrix import model
 from harness.problem import Array, Problem, loading
 from harness.worker.inputs import DRAWS, draws_when_timed, generator
 
-ROOT = Path(__file__).parents[2]
-BENCH = model.load(ROOT / "bench.yaml")
 OF_HALVES = 5e-3
 """The share of results in a narrow type that may be subnormal, as products and differences are."""
 

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
+from own_repository import BENCH, ROOT
 
 from harness.backends.emulated import EmulatorBackend
 from harness.backends.emulated_device import emulated_device
 from harness.cases import Case
-from harness.matrix import model, plan
+from harness.matrix import plan
 from harness.problem import loading
 from harness.run import compilation
 from harness.worker.inputs import Inputs
 from harness.worker.states import MORE, other_state
 
-ROOT = Path(__file__).parents[2]
-BENCH = model.load(ROOT / "bench.yaml")
 ARCH = "sm_90"
 
 

@@ -70,6 +70,7 @@ def test_the_lock_of_a_dead_holder_is_free(holder: subprocess.Popen[str]) -> Non
     outcome="The lock of the first user's run is found held or free, and never in the way.",
 )
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can play two users")
+@pytest.mark.usefixtures("processes")
 def test_another_users_lock_file_is_no_permission_error(tmp_path: Path) -> None:
     tmp_path.chmod(0o1777)
     for folder in tmp_path.parents:

@@ -17,7 +17,7 @@ from harness.report.links import Links
 from harness.report.pages.problem import Maker, ProblemPage
 
 IS_ALONE = drawing._is_alone
-Drawn = Callable[[str], tuple[set[int], dict[str, bytes]]]
+Drawn = Callable[..., tuple[set[int], dict[str, bytes]]]
 
 
 @pytest.fixture
@@ -34,10 +34,10 @@ def drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Drawn:
     monkeypatch.setattr(os, "sched_getaffinity", lambda of: {0, 1})
     monkeypatch.setattr(drawing, "_is_alone", lambda: True)  # pytest has threads of its own
 
-    def draw(name: str) -> tuple[set[int], dict[str, bytes]]:
+    def draw(name: str, sizes: int = 2) -> tuple[set[int], dict[str, bytes]]:
         folder = tmp_path / name
         folder.mkdir()
-        report.write(many(folder, problems=5, rounds=3, variants=3, sizes=2))
+        report.write(many(folder, problems=5, rounds=3, variants=3, sizes=sizes))
         kept = [p for p in folder.rglob("*") if p.suffix in (".html", ".png")]
         files = {str(path.relative_to(folder)): path.read_bytes() for path in kept}
         by = {int(path.name) for path in pids.iterdir()}
@@ -70,7 +70,7 @@ def test_beside_another_thread_one_process_draws(
     other = threading.Thread(target=done.wait)
     other.start()
     try:
-        by, _ = drawn("one")
+        by, _ = drawn("one", sizes=1)
     finally:
         done.set()
         other.join()

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
+from own_repository import BENCH, ROOT
 
 from harness.files import source_text
-from harness.matrix import model
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -40,7 +37,7 @@ def run(libraries: list[str], **digests: str) -> Any:
     return SimpleNamespace(planned={p.variant: p for p in planned})
 
 
-TODAY = [v.name for v in model.load(ROOT / "bench.yaml").problems["transpose"].everything()
+TODAY = [v.name for v in BENCH.problems["transpose"].everything()
          if v.as_library]  # fmt: skip
 
 
@@ -74,7 +71,7 @@ def test_the_docs_say_of_every_library_row_what_it_is_or_of_a_problem_that_it_ha
     page = (ROOT / "docs" / "measurement.md").read_text(encoding="utf-8")
     section = page.partition("## The yardsticks")[2].partition("\n## ")[0]
     table = "".join(line for line in section.splitlines() if line.startswith("| "))
-    for name, problem in model.load(ROOT / "bench.yaml").problems.items():
+    for name, problem in BENCH.problems.items():
         rows = [v.name for v in problem.everything() if v.as_library]
         assert [row for row in rows if f"`{row}`" not in table] == [], name
         assert rows or f"`{name}`" in section, name

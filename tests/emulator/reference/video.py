@@ -124,13 +124,14 @@ def _several(
     def chosen(parts: str, first: int) -> list[int]:
         return [int(d) for d in reversed(parts[1:])] or list(range(first, first + count))
 
+    fields = list(zip(chosen(a_parts, 0), chosen(b_parts, count), strict=True))
+
     def compute(a: int, b: int, c: int) -> int:
         pool = b << 32 | a
-        left = [_number(pool >> width * i, width, types[1] == "s32") for i in chosen(a_parts, 0)]
-        right = [_number(pool >> width * i, width, types[2] == "s32")
-                 for i in chosen(b_parts, count)]  # fmt: skip
         out = c if how == "add" else 0
-        for i, (x, y) in enumerate(zip(left, right, strict=True)):
+        for i, (left, right) in enumerate(fields):
+            x = _number(pool >> width * left, width, types[1] == "s32")
+            y = _number(pool >> width * right, width, types[2] == "s32")
             value = _first(base, mode, x, y)
             if how == "sat":
                 value = _clamped(value, width, signed)

@@ -1,0 +1,160 @@
+"""The marker `quick`: tests for the edit loop, chosen by a rule and held to it.
+
+A test is quick if
+
+- neither it, nor a fixture or a helper in tests/ that it uses, names anything that starts processes
+  (`STARTING`), and
+- its file or folder is not among those that need no process and take long all the same (`LONG`).
+
+A quick test that starts one fails, in every run: either it need not, or what it starts it with
+belongs in `STARTING`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from types import CellType, CodeType, FunctionType, ModuleType
+from typing import Any
+
+import pytest
+
+TESTS = Path(__file__).parent
+
+STARTING = (
+    "subprocess", "multiprocessing", "chromium", "harness.__main__", "harness.cluster",
+    "harness.commands", "harness.comparison.commits", "harness.compiler.cache",
+    "harness.compiler.compile", "harness.compiler.drivers", "harness.compiler.host",
+    "harness.compiler.targets.known", "harness.compiler.toolchain", "harness.ncu.reader.read_apart",
+    "harness.ncu.stage.from_file", "harness.processes", "harness.run.compilation",
+    "harness.run.emulate", "harness.run.runner", "harness.worker.__main__",
+)  # fmt: skip
+"""What starts compilers, workers, browsers or commands: modules with all that is in them, and
+functions."""
+
+STARTING_FIXTURES = {"importable", "same_place", "processes"}
+"""Fixtures for tests that do. `processes` is for one that starts a process in another way."""
+
+OF_EVERY_TEST = "_commands_after_commands"
+"""The fixture that forgets what an earlier test has stopped, and starts nothing."""
+
+LONG = (
+    "cheats", "comparison/test_simulated.py", "emulator/engine/native",
+    "emulator/engine/test_properties.py", "emulator/ptx/test_bad_input.py", "emulator/sass",
+    "kernels", "report/test_drawing.py", "report/test_overview.py", "report/test_packed.py",
+    "report/test_pages.py", "report/test_single_file.py", "test_causes.py", "test_claims_page.py",
+    "test_emulated_causes.py", "test_fidelity.py", "test_fuzz.py", "test_gate_edits.py",
+    "test_kernels_page.py",
+)  # fmt: skip
+"""Whole kernels emulated, thousands of random inputs, whole reports, every committed run."""
+
+EVENTS = ("subprocess.Popen", "os.fork", "os.posix_spawn", "os.spawn", "os.system", "os.exec")
+
+_running: list[str] = []
+"""The quick test that runs now, if one does."""
+
+
+def is_quick(item: pytest.Item) -> bool:
+    if not isinstance(item, pytest.Function) or item.get_closest_marker("gpu"):
+        return False
+    place = item.path.relative_to(TESTS)
+    if any(place.is_relative_to(long) for long in LONG):
+        return False
+    if STARTING_FIXTURES & set(item.fixturenames):
+        return False
+    fixtures = [each for name in item.fixturenames for each in _fixture(item, name)]
+    return not any(map(_names_a_start, (item.function, *fixtures)))
+
+
+def _fixture(item: pytest.Function, name: str) -> Iterator[Callable[..., Any]]:
+    """The functions of ours that make it."""
+    if name == OF_EVERY_TEST:
+        return
+    for found in item._fixtureinfo.name2fixturedefs.get(name, ()):
+        if _is_ours(found.func):
+            yield found.func
+
+
+@cache
+def _names_a_start(function: Callable[..., Any]) -> bool:
+    """Whether its code, or that of a function or class in tests/ which it names, does."""
+    seen: set[int] = set()
+    left: list[Any] = [function]
+    while left:
+        found = left.pop()
+        if id(found) in seen:
+            continue
+        seen.add(id(found))
+        if _starts(found):
+            return True
+        if isinstance(found, type) and _is_ours(found):
+            left += vars(found).values()
+        if isinstance(found, FunctionType) and _is_ours(found):
+            left += [found.__globals__.get(name) for name in _names(found.__code__)]
+            left += [cell.cell_contents for cell in found.__closure__ or () if _is_full(cell)]
+        if isinstance(found, ModuleType) and _is_ours(found):
+            left += [each for each in vars(found).values() if isinstance(each, FunctionType)]
+        left.append(getattr(found, "__wrapped__", None))
+    return False
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    """All names in it, and in the functions within it."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
+
+
+def _is_full(cell: CellType) -> bool:
+    try:
+        return cell.cell_contents is not None
+    except ValueError:
+        return False
+
+
+def _module(value: Any) -> str:
+    name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", "")
+    return name if isinstance(name, str) else ""
+
+
+def _starts(value: Any) -> bool:
+    """Whether it is one of these, or a function or a class of one."""
+    name = _module(value)
+    if name and not isinstance(value, ModuleType):
+        name += f".{getattr(value, '__qualname__', '')}"
+    return any(name == each or name.startswith(f"{each}.") for each in STARTING)
+
+
+def _is_ours(value: Any) -> bool:
+    file = getattr(sys.modules.get(_module(value)), "__file__", None)
+    return file is not None and TESTS in Path(file).parents
+
+
+def begin(item: pytest.Item) -> None:
+    """From here on the test may start no process, if it is quick."""
+    end()
+    if item.get_closest_marker("quick"):
+        _running.append(item.nodeid)
+
+
+def end() -> None:
+    _running.clear()
+
+
+def _refuse_processes(event: str, arguments: tuple[Any, ...]) -> None:
+    if not _running or event not in EVENTS:
+        return
+    started = str(arguments[0]) if arguments else ""
+    if os.path.basename(started) == os.path.basename(os.environ.get("CXX", "g++")):
+        return  # the engine, of which a source was changed
+    pytest.fail(
+        f"a quick test starts a process ({event} {started}): see tests/quick.py for what makes "
+        "a test quick; @pytest.mark.usefixtures('processes') says that it starts one"
+    )
+
+
+sys.addaudithook(_refuse_processes)
