@@ -11,6 +11,8 @@ import pytest
 
 Script = Callable[[str], ModuleType]
 
+pytestmark = pytest.mark.usefixtures("processes")
+
 
 @pytest.fixture(scope="module")
 def pythons(script_of: Script) -> ModuleType:
