@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.commands.runs import no_sockets
+from harness.sandbox import no_sockets
 from harness.errors import UsageError
 
 REPOSITORY = Path(__file__).parents[2]

@@ -1,0 +1,181 @@
+"""The judge: takes submissions, and answers each with verdicts.
+
+A submission is written out as the folder of a matrix, which a process of a slot runs as
+`python -m harness run` runs any. Folders are named by what they hold, so that what was compiled and
+disassembled for one is there when the same kernel comes again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from harness import tables
+from harness.errors import BackendUnavailable, HarnessError, UsageError
+from harness.files import scratch
+from harness.judge import folders, slot
+from harness.judge.folder_runs import NO_GPU
+from harness.judge.slot import Answer, Request
+from harness.judge.slots import Slot, SlotLost, Slots
+from harness.judge.submissions import Submission
+from harness.judge.verdicts import Verdict
+from harness.machine import devices, environment
+
+HOME = Path(".cache") / "judge"
+"""Where folders and what is compiled for them are kept, below the working folder."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The verdicts, one for each kernel in order, and the folder of the run, where it is kept."""
+
+    verdicts: list[Verdict]
+    run: Path | None = None
+
+
+class Judge:
+    """Judges submissions in processes that stand ready. A context manager; safe for threads.
+
+    jobs: submissions judged at a time; by default one for each core.
+    sandbox: with bubblewrap around each slot: no network, and nothing to write but its own folder.
+    memory: bytes that a process may allocate; by default a share of the machine's.
+    home: where what is compiled is kept; in a sandbox it is a scratch folder.
+    """
+
+    def __init__(
+        self, jobs: int = 0, sandbox: bool = False, memory: int | None = None,
+        home: Path | None = None, with_spare: bool = False,
+    ) -> None:  # fmt: skip
+        jobs = jobs or environment.cores()
+        self._left = ExitStack()
+        try:
+            if sandbox:
+                self._home = self._left.enter_context(scratch.folder())
+            else:
+                self._home = (home or HOME).absolute()
+                self._home.mkdir(parents=True, exist_ok=True)
+            most = _share(jobs) if memory is None else memory
+            self._slots = Slots(jobs, self._home, most, sandbox, with_spare)
+            self._left.callback(self._slots.stop)
+            self._kept: list[Path] = []
+            self._left.callback(self._forget)
+            self._pool = ThreadPoolExecutor(max_workers=jobs)
+        except BaseException:
+            self._left.close()
+            raise
+
+    def wait(self) -> None:
+        """Until all slots have started."""
+        self._slots.wait()
+
+    def submit(self, submission: Submission, keep_run: bool = False) -> Future[Judged]:
+        """Judge as soon as a slot is free. The future raises HarnessError for what cannot be."""
+        return self._pool.submit(self.judge, submission, keep_run)
+
+    def check(self, submission: Submission) -> Verdict:
+        """The verdict on the first kernel. Raises HarnessError where there can be none."""
+        return self.judge(submission).verdicts[0]
+
+    def judge(self, submission: Submission, keep_run: bool = False) -> Judged:
+        """The verdict on each kernel. Raises HarnessError for a submission that makes no matrix.
+
+        keep_run: leave the run's folder, for whoever draws from it; `close` removes it.
+        """
+        if submission.kind == "time" and not devices.has_driver():
+            raise BackendUnavailable(NO_GPU.format("no driver is installed"))
+        with self._slots.one() as own:
+            out = own.home / "runs" / secrets.token_hex(8)
+            try:
+                answer = self._answer(own, submission, out)
+                if answer.ended:
+                    return Judged(_so_far("crash", answer.ended, submission, out))
+            except SlotLost as lost:
+                cause = "deadline" if lost.late else "crash"
+                return Judged(_so_far(cause, str(lost), submission, out))
+            finally:
+                if not keep_run:  # nobody reads it any more
+                    shutil.rmtree(out, ignore_errors=True)
+        if answer.refused:
+            raise UsageError(answer.refused)
+        if keep_run:
+            self._kept.append(out)
+        return Judged(answer.verdicts, out if keep_run else None)
+
+    def _answer(self, own: Slot, submission: Submission, out: Path) -> Answer:
+        folder = placed(submission, own.home)
+        out.parent.mkdir(exist_ok=True)
+        request = Request(
+            str(folder.relative_to(own.home)), str(out.relative_to(own.home)),
+            tuple(folders.names(submission)), submission.arch, submission.kind == "time",
+            "auto" if submission.kind == "compare" else "emulator",
+        )  # fmt: skip
+        return own.do(request, submission.seconds)
+
+    def _forget(self) -> None:
+        for path in self._kept:
+            shutil.rmtree(path, ignore_errors=True)
+
+    def close(self) -> None:
+        """End all processes; what still waits is not judged."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._left.close()
+
+    def __enter__(self) -> Judge:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def placed(submission: Submission, home: Path) -> Path:
+    """The submission's folder below `home`, named by what is in it."""
+    with scratch.folder(home) as own:
+        made = folders.to_folder(submission, own / "matrix")
+        found = hashlib.sha256()
+        for part in _parts(made):
+            found.update(part)
+        path = home / "matrices" / found.hexdigest()[:16]
+        path.parent.mkdir(exist_ok=True)
+        with suppress(OSError):  # it is there already
+            os.rename(made, path)
+    return path
+
+
+def _parts(folder: Path) -> Iterator[bytes]:
+    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+        yield f"{file.relative_to(folder)}\0".encode()
+        yield hashlib.sha256(file.read_bytes()).digest()
+
+
+def _so_far(cause: str, why: str, submission: Submission, out: Path) -> list[Verdict]:
+    """What the run's records say of each kernel, as far as it came before its process ended."""
+    kernels = tuple(folders.names(submission))
+    nothing = slot.cannot_tell(kernels, cause, why)
+    try:
+        run = tables.load(out)
+    except HarnessError:  # it had not begun
+        return nothing
+    found = slot.of_run(run, out.parent.parent, kernels)
+    return [
+        blank if each.cause == "not run" else each
+        for each, blank in zip(found, nothing, strict=True)
+    ]
+
+
+def _share(jobs: int) -> int:
+    """A part of the machine's memory for each slot."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return int(0.75 * total / jobs)

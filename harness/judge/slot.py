@@ -1,0 +1,156 @@
+"""A process that judges submissions, each in a fork of its own; `slots.py` starts it.
+
+    python -m harness.judge.slot BYTES
+
+It has done the imports, and keeps the server that workers are forked from. A request is a line on
+standard input, an answer a line on standard output. What a submission's problem.py does to its
+process ends with that process; a kernel runs one process further on, which has a deadline of its
+own. BYTES bounds what any process here may allocate; 0 for no bound.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import sys
+import time
+import traceback
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from pydantic import ConfigDict, TypeAdapter
+from pydantic.dataclasses import dataclass
+
+from harness.errors import HarnessError
+from harness.judge import folder_runs, judging, wording
+from harness.judge.verdicts import VERDICTS, Verdict
+from harness.processes import workers
+from harness.tables import Run
+
+_CONFIG = ConfigDict(extra="forbid", frozen=True)
+
+
+@dataclass(config=_CONFIG)
+class Request:
+    """folder: the submission's matrix. out: where the run goes. timed: on a GPU."""
+
+    folder: str
+    out: str
+    kernels: tuple[str, ...]
+    arch: str | None = None
+    timed: bool = False
+    backend: str = "emulator"
+    jobs: int = 1
+
+
+@dataclass(config=_CONFIG)
+class Answer:
+    """The verdicts; or why the matrix could not be run, or how the process ended that ran it."""
+
+    verdicts: list[Verdict]
+    refused: str = ""
+    ended: str = ""
+
+
+REQUEST: TypeAdapter[Request] = TypeAdapter(Request)
+ANSWER: TypeAdapter[Answer] = TypeAdapter(Answer)
+
+
+def judged(request: Request) -> Answer:
+    """Run the matrix and read the verdicts off its records."""
+    began = time.monotonic()
+    folder, out = Path(request.folder), Path(request.out)
+    try:
+        if request.timed:
+            run = folder_runs.on_a_gpu(folder, request.arch, request.jobs, out)
+        else:
+            run = folder_runs.run(folder, request.backend, request.arch, request.jobs, out)
+        found = of_run(run, folder, request.kernels)
+    except HarnessError as error:
+        return Answer([], without_folder(str(error), folder))
+    return Answer([replace(each, seconds=time.monotonic() - began) for each in found])
+
+
+def of_run(run: Run, folder: Path, kernels: tuple[str, ...]) -> list[Verdict]:
+    return judging.verdicts(run, kernels, lambda text: without_folder(text, folder))
+
+
+def without_folder(text: str, folder: Path) -> str:
+    """A text that names the submission's files alone, wherever they lie for the time being."""
+    for place in (str(folder.absolute()), str(folder)):
+        for problem in (folder / "kernels").glob("*/problem.py"):
+            text = text.replace(f"{place}/kernels/{problem.parent.name}/", "")
+        text = text.replace(f"{place}/", "")
+    return text
+
+
+def cannot_tell(kernels: tuple[str, ...], cause: str, message: str) -> list[Verdict]:
+    """Verdicts on kernels of which nothing is known."""
+    return [
+        wording.worded(Verdict(kernel, "cannot-tell", "", cause=cause, message=message))
+        for kernel in kernels
+    ]
+
+
+def main(arguments: list[str]) -> int:
+    _bound(int(arguments[0]))
+    answers = os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(2, 1)  # what anything prints is no answer
+    for late in ("harness.analysis.losses", "harness.run.runner", "harness.worker.qualify"):
+        __import__(late)
+    workers.start_server()
+    answers.write(b"ready\n")
+    for line in sys.stdin.buffer:
+        workers.start_server()  # if a submission has ended it
+        reading, writing = os.pipe()
+        pid = os.fork()
+        if not pid:
+            os.close(reading)
+            os.setsid()
+            _answer(line, writing)
+        os.close(writing)
+        with os.fdopen(reading, "rb") as told:
+            answer = told.read()
+        _, status = os.waitpid(pid, 0)
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(pid, signal.SIGKILL)  # what it may have left
+        answers.write((answer or _ended(status)) + b"\n")
+    return 0
+
+
+def _answer(line: bytes, where: int) -> None:
+    """In the fork: judge one submission, tell, and end without tidying up for the parent."""
+    code = 1
+    try:
+        with os.fdopen(where, "wb") as tells:
+            tells.write(ANSWER.dump_json(judged(REQUEST.validate_json(line))))
+        code = 0
+    finally:
+        if code:
+            traceback.print_exc()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def _ended(status: int) -> bytes:
+    code = os.waitstatus_to_exitcode(status)
+    how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with {code}"
+    return ANSWER.dump_json(Answer([], ended=f"the process that judged it {how}"))
+
+
+def _bound(most: int) -> None:
+    """Bound the memory of each process, and leave no core files."""
+    for what, limit in ((resource.RLIMIT_DATA, most), (resource.RLIMIT_CORE, 0)):
+        hard = resource.getrlimit(what)[1]
+        if what == resource.RLIMIT_DATA and not most:
+            continue
+        lower = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+        resource.setrlimit(what, (lower, lower))
+
+
+__all__ = ["ANSWER", "REQUEST", "VERDICTS", "Answer", "Request", "cannot_tell", "of_run"]
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

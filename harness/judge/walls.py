@@ -1,0 +1,55 @@
+"""A sandbox around a slot: bubblewrap, with nothing to write but the slot's own folder."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from harness.errors import UsageError
+from harness.sandbox import no_sockets, walls
+
+PACKAGE = Path(__file__).resolve().parents[2]
+
+
+def is_there() -> bool:
+    """Whether a sandbox can be made here, as far as can be told without making one."""
+    return walls.program() is not None
+
+
+class Walls:
+    """Makes the sandboxes of a judge's slots. Raises UsageError where none can be made."""
+
+    def __init__(self) -> None:
+        program = walls.program()
+        if program is None:
+            raise UsageError(
+                "a sandbox needs bubblewrap, and there is no bwrap on PATH\n"
+                "  install it (Debian, Ubuntu: apt-get install bubblewrap), or judge without one "
+                "what you trust"
+            )
+        self._program = program
+        self._rules = no_sockets.rules()
+        walls.prepare()
+
+    limit = staticmethod(walls.limit)
+    """Called in the child, before bwrap starts."""
+
+    @contextmanager
+    def opened(self, home: Path) -> Iterator[tuple[list[str], list[int]]]:
+        """What stands before the slot's command, and the descriptors that it is to have."""
+        (home / "home").mkdir(exist_ok=True)
+        shown = [PACKAGE, Path(sys.prefix), Path(sys.base_prefix)]
+        with tempfile.TemporaryFile() as rules:
+            rules.write(self._rules)
+            rules.seek(0)
+            number = os.dup(rules.fileno())
+            try:
+                options = [*walls.around(shown), "--bind", str(home), str(home),
+                           *walls.home(home / "home"), "--chdir", str(home)]  # fmt: skip
+                yield [self._program, "--seccomp", str(number), *options, "--"], [number]
+            finally:
+                os.close(number)
