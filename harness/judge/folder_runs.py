@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -29,13 +30,18 @@ NO_GPU = (
 )
 
 
-def run(folder: Path, backend: str, arch: str | None, jobs: int, out: Path) -> Run:
+def run(
+    folder: Path, backend: str, arch: str | None, jobs: int, out: Path, seed: int | None = None
+) -> Run:
     """Run the matrix in a folder into `out`; return the run.
 
+    seed: of the inputs, in place of the matrix's own.
     Raises HarnessError where the matrix cannot be run at all; a kernel that fails is in the run.
     """
     started = datetime.now(timezone.utc)
     bench = model.load(folder / "bench.yaml")
+    if seed is not None:
+        bench = replace(bench, timing=bench.timing.model_copy(update={"seed": seed}))
     with quiet():
         chosen, device, _ = devices.choose(backend, arch)
         if chosen == "cuda":

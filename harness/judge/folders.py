@@ -26,9 +26,10 @@ _OWN = ("common",)
 _SHAPED = ("Array", "ShapedProblem", "ceil_div", "function_in", "next_power_of_2")
 
 
-def to_folder(submission: Submission, path: Path) -> Path:
+def to_folder(submission: Submission, path: Path, seed: int | None = None) -> Path:
     """Write the matrix of a submission into a folder that is empty or not there; return it.
 
+    seed: of the inputs, if not that of every matrix.
     Raises UsageError where something stands there already, or a file is missing.
     """
     if path.exists() and any(path.iterdir()):
@@ -49,7 +50,7 @@ def to_folder(submission: Submission, path: Path) -> Path:
         matrix = _copied(problem, texts, path / "kernels", own)
         for text in texts:
             _write_source(own, f"{text.name}.cu", text.source, False, text.headers)
-    _write_yaml(path / "bench.yaml", f"# The judge's matrix of {name}.", _top(submission))
+    _write_yaml(path / "bench.yaml", f"# The judge's matrix of {name}.", _top(submission, seed))
     _write_yaml(own / "bench.yaml", "# Written by harness.judge: the kernels, and sizes.", matrix)
     return path
 
@@ -76,9 +77,10 @@ def _check_names(submission: Submission) -> None:
             raise UsageError(f"{name!r} cannot be a kernel's name: letters, digits and _")
 
 
-def _top(submission: Submission) -> dict[str, Any]:
+def _top(submission: Submission, seed: int | None) -> dict[str, Any]:
     """The settings of all problems. A kernel that hangs is ended before the deadline is over."""
-    return {"limits": {"qualify_s": max(1, math.ceil(0.75 * submission.seconds))}}
+    found: dict[str, Any] = {} if seed is None else {"timing": {"seed": seed}}
+    return {**found, "limits": {"qualify_s": max(1, math.ceil(0.75 * submission.seconds))}}
 
 
 def _write_yaml(path: Path, comment: str, data: Mapping[str, Any]) -> None:

@@ -48,12 +48,15 @@ class Judge:
     sandbox: with bubblewrap around each slot: no network, and nothing to write but its own folder.
     memory: bytes that a process may allocate; by default a share of the machine's.
     home: where what is compiled is kept; in a sandbox it is a scratch folder.
+    secret: whether each submission has inputs of its own, which nobody knows beforehand, in place
+    of those of every run; then counters that depend on data vary a little.
     """
 
     def __init__(
         self, jobs: int = 0, sandbox: bool = False, memory: int | None = None,
-        home: Path | None = None, with_spare: bool = False,
+        home: Path | None = None, with_spare: bool = False, secret: bool = False,
     ) -> None:  # fmt: skip
+        self._is_secret = secret
         jobs = jobs or environment.cores()
         self._left = ExitStack()
         try:
@@ -116,6 +119,7 @@ class Judge:
             str(folder.relative_to(own.home)), str(out.relative_to(own.home)),
             tuple(folders.names(submission)), submission.arch, submission.kind == "time",
             "auto" if submission.kind == "compare" else "emulator",
+            seed=secrets.randbits(62) if self._is_secret else None,
         )  # fmt: skip
         return own.do(request, submission.seconds)
 

@@ -55,6 +55,7 @@ class _Judged:
         found = min(judged, key=lambda verdict: _WORST.index(verdict.verdict))
         if found.is_right and self._run.is_timed:
             found = self._timed(found, cases, first)
+        found = replace(found, seed=int(self._run.info.get("seed") or 0))
         return wording.worded(self._with_counters(found, cases))
 
     def _of_case(self, p: Planned, own: Sequence[Verified]) -> Verdict:

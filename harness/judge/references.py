@@ -21,7 +21,7 @@ from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
 _PLAIN = (int, float, str, bool, bytes, type(None))
-_CONFIG = ConfigDict(extra="forbid", frozen=True)
+_CONFIG = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
 @dataclass(config=_CONFIG)

@@ -115,7 +115,7 @@ class Report:
 
     def to_folder(self, path: str | Path) -> Path:
         """Write the matrix that was judged; `python -m harness run` in it says the same."""
-        return to_folder(self.submission, Path(path))
+        return to_folder(self.submission, Path(path), self.told.seed)
 
     def __str__(self) -> str:
         return self.text

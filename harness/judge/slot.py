@@ -43,6 +43,8 @@ class Request:
     timed: bool = False
     backend: str = "emulator"
     jobs: int = 1
+    seed: int | None = None
+    """Of the inputs, in place of the matrix's own."""
 
 
 @dataclass(config=_CONFIG)
@@ -66,7 +68,9 @@ def judged(request: Request) -> Answer:
         if request.timed:
             run = folder_runs.on_a_gpu(folder, request.arch, request.jobs, out)
         else:
-            run = folder_runs.run(folder, request.backend, request.arch, request.jobs, out)
+            run = folder_runs.run(
+                folder, request.backend, request.arch, request.jobs, out, request.seed
+            )
         found = of_run(run, folder, request.kernels)
     except HarnessError as error:
         return Answer([], without_folder(str(error), folder))

@@ -10,16 +10,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter
+from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, Tag, TypeAdapter
 from pydantic.dataclasses import dataclass
 
 from harness.dtypes import BY_NAME
 from harness.errors import ConfigError, UsageError
-from harness.judge.references import Reference, reference
+from harness.judge.references import Imported, Reference, Written, reference
 from harness.matrix.expressions import Expression
 from harness.matrix.values import name as checked_name
 
-CONFIG = ConfigDict(extra="forbid", frozen=True)
+CONFIG = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+MOST_KERNELS = 256
+"""Of one submission."""
 
 Extent = int | str
 """A number, or an expression over sizes, launch keys and `let`."""
@@ -74,10 +76,18 @@ def _listed(value: Any) -> Any:
     return (value,) if isinstance(value, str) else value
 
 
+_OneOrMore = str | list[str]
 Name = Annotated[str, BeforeValidator(_named)]
-Extents = Annotated[tuple[Extent, ...], BeforeValidator(_extents), Field(min_length=1)]
-Shape = Annotated[tuple[str, ...], BeforeValidator(_shape)]
-Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
+_SeveralExtents = BeforeValidator(_extents, json_schema_input_type=Extent | list[Extent])
+Extents = Annotated[tuple[Extent, ...], _SeveralExtents, Field(min_length=1)]
+MaybeExtents = Annotated[tuple[Extent, ...], _SeveralExtents]
+Shape = Annotated[
+    tuple[str, ...], BeforeValidator(_shape, json_schema_input_type=Extent | list[Extent])
+]
+Names = Annotated[tuple[str, ...], BeforeValidator(_listed, json_schema_input_type=_OneOrMore)]
+AReference = Annotated[
+    Reference, BeforeValidator(reference, json_schema_input_type=Written | Imported | str)
+]
 Sizes = dict[str, Any]
 """As in bench.yaml: `{"n": [1, 33]}`, or `{"rows, cols": [[1, 1], [5, 3]]}`."""
 
@@ -94,7 +104,7 @@ class Launch:
     """Arrays of the problem by name, or numbers and expressions."""
     shared: Extent = 0
     """Dynamic shared memory, bytes."""
-    cluster: Annotated[tuple[Extent, ...], BeforeValidator(_extents)] = ()
+    cluster: MaybeExtents = ()
 
 
 @dataclass(config=CONFIG)
@@ -104,11 +114,11 @@ class Kernel:
     Either one launch, by entry, grid, block and args, or several in `launches`.
     """
 
-    source: Annotated[str, BeforeValidator(_text)]
+    source: Annotated[str, BeforeValidator(_text, json_schema_input_type=str)]
     """The text, or the path of a .cu file."""
     entry: str = ""
-    grid: Annotated[tuple[Extent, ...], BeforeValidator(_extents)] = ()
-    block: Annotated[tuple[Extent, ...], BeforeValidator(_extents)] = ()
+    grid: MaybeExtents = ()
+    block: MaybeExtents = ()
     args: tuple[str | int | float, ...] = ()
     shared: Extent = 0
     launches: tuple[Launch, ...] = ()
@@ -167,8 +177,9 @@ class Problem:
     Float inputs reach the reference as float64, in their shapes.
     """
 
-    reference: Annotated[Reference, BeforeValidator(reference)]
-    """A Python function that takes inputs, sizes and scalars by name, or inputs in their order."""
+    reference: AReference
+    """A function that takes inputs, sizes and scalars by name, or the inputs in their order: its
+    text, or `module:name` or `file.py:name`; from Python, itself."""
     inputs: dict[str, Shape]
     """Name → shape: `"rows, cols"`, numbers and expressions over the sizes."""
     outputs: dict[str, Shape]
@@ -179,7 +190,9 @@ class Problem:
     counted: Sizes = Field(default_factory=dict)
     """Sizes that the emulator counts in place of `timed`."""
     name: Name = "problem"
-    dtypes: Annotated[tuple[str, ...], BeforeValidator(_dtypes)] = ("float32",)
+    dtypes: Annotated[
+        tuple[str, ...], BeforeValidator(_dtypes, json_schema_input_type=_OneOrMore)
+    ] = ("float32",)
     types: dict[str, Annotated[str, BeforeValidator(_dtype)]] = Field(default_factory=dict)
     """Arrays that always have one type, such as int32 for indices."""
     limits: dict[str, tuple[Extent | float, Extent | float]] = Field(default_factory=dict)
@@ -195,7 +208,7 @@ class Problem:
     """The arithmetic of the definition, an expression over the sizes."""
     partly_read: Names = ()
     """Inputs of which a right kernel need not read every byte."""
-    draw: Annotated[Reference, BeforeValidator(reference)] | None = None
+    draw: AReference | None = None
     """In place of random numbers: a function draw(sizes, dtype, rng, draw) → input → values."""
     tensors: bool | None = None
     """Whether the reference takes torch tensors; by default, whether it is one of torch's."""
@@ -256,6 +269,25 @@ class Text:
     headers: dict[str, str] = Field(default_factory=dict)
 
 
+def _kernel_tag(value: Any) -> str:
+    """A text has no launch: that is how one is told from a whole kernel."""
+    if isinstance(value, Mapping):
+        return "kernel" if {"entry", "launches", "grid", "block", "args"} & set(value) else "text"
+    return "text" if isinstance(value, Text) else "kernel"
+
+
+def _problem_tag(value: Any) -> str:
+    found = "folder" in value if isinstance(value, Mapping) else isinstance(value, ProblemFolder)
+    return "folder" if found else "problem"
+
+
+AKernel = Annotated[
+    Annotated[Kernel, Tag("kernel")] | Annotated[Text, Tag("text")], Discriminator(_kernel_tag)
+]
+AProblem = Annotated[
+    Annotated[Problem, Tag("problem")] | Annotated[ProblemFolder, Tag("folder")],
+    Discriminator(_problem_tag),
+]
 Kind = Literal["check", "compare", "time"]
 
 
@@ -263,8 +295,8 @@ Kind = Literal["check", "compare", "time"]
 class Submission:
     """One or several kernels for a problem. The first is what the others are compared with."""
 
-    kernels: Annotated[tuple[Kernel | Text, ...], Field(min_length=1)]
-    problem: Problem | ProblemFolder
+    kernels: Annotated[tuple[AKernel, ...], Field(min_length=1, max_length=MOST_KERNELS)]
+    problem: AProblem
     kind: Kind = "check"
     arch: str | None = None
     """The architecture to compile for and to emulate; by default sm_90."""

@@ -15,7 +15,7 @@ from pydantic.dataclasses import dataclass
 VERSION = 1
 """Of requests and answers, as the published schema has them."""
 
-_CONFIG = ConfigDict(extra="forbid", frozen=True)
+_CONFIG = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 Kind = Literal[
     "right", "faster", "same", "slower", "wrong", "fault", "cheat", "compile-error", "cannot-tell"
@@ -109,6 +109,8 @@ class Verdict:
     time_ns: Interval | None = None
     speedup: Interval | None = None
     """Over the first kernel of the submission."""
+    seed: int | None = None
+    """Of the inputs: `timing: {seed: …}` of bench.yaml."""
     seconds: float = 0.0
     """What the submission took, compilation included."""
     version: Annotated[int, Field(ge=1)] = VERSION

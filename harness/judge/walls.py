@@ -10,28 +10,36 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from harness.errors import UsageError
+from harness.processes import children
 from harness.sandbox import no_sockets, walls
 
 PACKAGE = Path(__file__).resolve().parents[2]
 
 
-def is_there() -> bool:
-    """Whether a sandbox can be made here, as far as can be told without making one."""
-    return walls.program() is not None
+TRIAL_S = 20.0
+
+
+def refusal() -> str:
+    """Why no sandbox can be made here, or nothing; found by making one."""
+    program = walls.program()
+    if program is None:
+        return (
+            "bubblewrap is not installed, there is no bwrap on PATH\n"
+            "  install it (Debian, Ubuntu: apt-get install bubblewrap), or judge without one what "
+            "you trust: --no-sandbox"
+        )
+    tried = children.output([program, *walls.around([]), "--", "true"], TRIAL_S)
+    said = (tried.err.strip().splitlines() or ["it ended"])[-1]
+    return "" if tried.code == 0 else f"bubblewrap cannot make one on this machine: {said}"
 
 
 class Walls:
     """Makes the sandboxes of a judge's slots. Raises UsageError where none can be made."""
 
     def __init__(self) -> None:
-        program = walls.program()
-        if program is None:
-            raise UsageError(
-                "a sandbox needs bubblewrap, and there is no bwrap on PATH\n"
-                "  install it (Debian, Ubuntu: apt-get install bubblewrap), or judge without one "
-                "what you trust"
-            )
-        self._program = program
+        if why := refusal():
+            raise UsageError(f"there is no sandbox: {why}")
+        self._program = str(walls.program())
         self._rules = no_sockets.rules()
         walls.prepare()
 
