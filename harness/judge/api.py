@@ -53,7 +53,7 @@ def time(
         kernels.insert(0, _kernel(against, {}))
     submission = _submission(kernels, problem, "time", None, seconds)
     judged = _judge().judge(submission, keep_run=True)
-    return Report(judged.verdicts[-1], submission, judged.run)
+    return Report(judged.verdicts[-1], submission, judged.run, judged.matrix)
 
 
 def compare(
@@ -65,12 +65,12 @@ def compare(
     limit = seconds or max(TIMED_SECONDS, SECONDS * len(own))
     submission = _submission(own, problem, "compare", arch, limit)
     judged = _judge().judge(submission, keep_run=True)
-    return Comparison(judged.verdicts, submission, judged.run)
+    return Comparison(judged.verdicts, submission, judged.run, judged.matrix)
 
 
 def _report(submission: Submission) -> Report:
     judged = _judge().judge(submission, keep_run=True)
-    return Report(judged.verdicts[0], submission, judged.run)
+    return Report(judged.verdicts[0], submission, judged.run, judged.matrix)
 
 
 def _kernel(kernel: AnyKernel, launch: dict[str, Any]) -> Kernel | Text:

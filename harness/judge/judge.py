@@ -35,10 +35,11 @@ HOME = Path(".cache") / "judge"
 
 @dataclass(frozen=True)
 class Judged:
-    """The verdicts, one for each kernel in order, and the folder of the run, where it is kept."""
+    """The verdicts, one for each kernel in order; and where it is kept, the run and its matrix."""
 
     verdicts: list[Verdict]
     run: Path | None = None
+    matrix: Path | None = None
 
 
 class Judge:
@@ -97,7 +98,8 @@ class Judge:
         with self._slots.one() as own:
             out = own.home / "runs" / secrets.token_hex(8)
             try:
-                answer = self._answer(own, submission, out)
+                folder = placed(submission, own.home)
+                answer = self._answer(own, submission, folder, out)
                 if answer.ended:
                     return Judged(_so_far("crash", answer.ended, submission, out))
             except SlotLost as lost:
@@ -108,12 +110,12 @@ class Judge:
                     shutil.rmtree(out, ignore_errors=True)
         if answer.refused:
             raise UsageError(answer.refused)
-        if keep_run:
-            self._kept.append(out)
-        return Judged(answer.verdicts, out if keep_run else None)
+        if not keep_run:
+            return Judged(answer.verdicts)
+        self._kept.append(out)
+        return Judged(answer.verdicts, out, folder)
 
-    def _answer(self, own: Slot, submission: Submission, out: Path) -> Answer:
-        folder = placed(submission, own.home)
+    def _answer(self, own: Slot, submission: Submission, folder: Path, out: Path) -> Answer:
         out.parent.mkdir(exist_ok=True)
         request = Request(
             str(folder.relative_to(own.home)), str(out.relative_to(own.home)),

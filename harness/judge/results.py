@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,8 +13,8 @@ from pathlib import Path
 from harness import tables
 from harness.console.suggestions import did_you_mean
 from harness.errors import UsageError
-from harness.judge.folders import to_folder
-from harness.judge.submissions import Submission
+from harness.judge.folders import names, to_folder
+from harness.judge.submissions import Kernel, Submission
 from harness.judge.verdicts import Budget, Counter, Counterexample, Interval, Kind, Verdict
 from harness.tables import Run
 
@@ -45,6 +48,26 @@ class Counters(Mapping[str, float]):
         return sum(1 for _ in self)
 
 
+PACKAGE = Path(__file__).resolve().parents[2]
+_AROUND = 2
+"""Lines before and after the one that is meant."""
+
+
+def excerpt(submission: Submission, verdict: Verdict) -> str:
+    """The lines of a kernel's source around the one that its verdict names."""
+    for name, each in zip(names(submission), submission.kernels, strict=True):
+        if name != verdict.kernel or verdict.line is None or verdict.file != f"{name}.cu":
+            continue
+        is_file = isinstance(each, Kernel) and each.is_file
+        lines = (Path(each.source).read_text() if is_file else each.source).splitlines()
+        first = max(0, verdict.line - 1 - _AROUND)
+        return "\n".join(
+            f"{'>' if number == verdict.line else ' '} {number:4} | {line}"
+            for number, line in enumerate(lines[first : verdict.line + _AROUND], first + 1)
+        )
+    return ""
+
+
 @dataclass(frozen=True)
 class Report:
     """The verdict on one kernel, and the run that it comes from."""
@@ -53,6 +76,8 @@ class Report:
     submission: Submission
     folder: Path | None = None
     """Of the run; it is removed at the end of the process."""
+    matrix: Path | None = None
+    """The folder that was run."""
 
     @property
     def verdict(self) -> Kind:
@@ -65,6 +90,11 @@ class Report:
     @property
     def text(self) -> str:
         return self.told.text
+
+    @property
+    def excerpt(self) -> str:
+        """The lines of the kernel around the fault; empty where none is named."""
+        return excerpt(self.submission, self.told)
 
     @property
     def cause(self) -> str:
@@ -113,6 +143,10 @@ class Report:
             raise UsageError("this verdict has no run: its process was ended")
         return tables.load(self.folder)
 
+    def page(self) -> Path:
+        """Draw the pages of the run; return the path of report.html."""
+        return page(self.folder, self.matrix)
+
     def to_folder(self, path: str | Path) -> Path:
         """Write the matrix that was judged; `python -m harness run` in it says the same."""
         return to_folder(self.submission, Path(path), self.told.seed)
@@ -124,6 +158,20 @@ class Report:
         return self.told._repr_html_()
 
 
+def page(run: Path | None, matrix: Path | None) -> Path:
+    """Draw a run's pages where its sources lie, as `report` does; return report.html's path."""
+    if run is None or matrix is None:
+        raise UsageError("there is no run to draw: its process was ended")
+    path = os.pathsep.join(filter(None, [str(PACKAGE), os.environ.get("PYTHONPATH", "")]))
+    drawn = subprocess.run(
+        [sys.executable, "-m", "harness", "report", str(run)],
+        cwd=matrix, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True,
+    )  # fmt: skip
+    if drawn.returncode:
+        raise UsageError(f"the page was not drawn: {drawn.stdout}{drawn.stderr}".strip())
+    return run / "report.html"
+
+
 @dataclass(frozen=True)
 class Comparison:
     """Several kernels of one problem, in the order in which they were given."""
@@ -131,11 +179,12 @@ class Comparison:
     verdicts: Sequence[Verdict]
     submission: Submission
     folder: Path | None = None
+    matrix: Path | None = None
 
     def __getitem__(self, kernel: str) -> Report:
         for each in self.verdicts:
             if each.kernel == kernel:
-                return Report(each, self.submission, self.folder)
+                return Report(each, self.submission, self.folder, self.matrix)
         known = [each.kernel for each in self.verdicts]
         raise KeyError(f"no kernel is called {kernel}{did_you_mean(kernel, known)}")
 
@@ -155,9 +204,7 @@ class Comparison:
 
     def page(self) -> Path:
         """Draw the pages of the run; return the path of report.html."""
-        from harness import report
-
-        return report.write(self.run)
+        return page(self.folder, self.matrix)
 
     def to_folder(self, path: str | Path) -> Path:
         """Write the matrix that was judged; `python -m harness run` in it says the same."""

@@ -92,6 +92,11 @@ Sizes = dict[str, Any]
 """As in bench.yaml: `{"n": [1, 33]}`, or `{"rows, cols": [[1, 1], [5, 3]]}`."""
 
 
+def is_path(source: str) -> bool:
+    """Whether a kernel's source names a file: a text has a line's end, a brace or a semicolon."""
+    return source.endswith((".cu", ".cuh")) and not set("\n{;") & set(source)
+
+
 @dataclass(config=CONFIG)
 class Launch:
     """One launch of a kernel. grid, block: as many numbers or expressions as they have extents."""
@@ -151,8 +156,8 @@ class Kernel:
 
     @property
     def is_file(self) -> bool:
-        """Whether `source` names a file: a text has a line's end or a brace."""
-        return self.source.endswith((".cu", ".cuh")) and not set("\n{;") & set(self.source)
+        """Whether `source` names a file."""
+        return is_path(self.source)
 
     @property
     def title(self) -> str:
