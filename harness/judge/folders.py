@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import re
-import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -15,14 +14,12 @@ from typing import Any
 import yaml
 
 from harness.errors import UsageError
-from harness.files import strict_yaml
+from harness.judge import lent
 from harness.judge.references import Imported, Reference, Written
-from harness.judge.submissions import Kernel, Launch, Problem, ProblemFolder, Submission, Text
+from harness.judge.submissions import Kernel, Launch, Problem, Submission, Text
 from harness.matrix.expressions import FUNCTIONS, Expression
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
-_OWN = ("common",)
-"""Folders beside a problem's that its kernels include from."""
 _SHAPED = ("Array", "ShapedProblem", "ceil_div", "function_in", "next_power_of_2")
 
 
@@ -47,7 +44,7 @@ def to_folder(submission: Submission, path: Path, seed: int | None = None) -> Pa
             _write_source(own, f"{kernel.title}.cu", kernel.source, kernel.is_file, kernel.headers)
     else:
         texts = [each for each in submission.kernels if isinstance(each, Text)]
-        matrix = _copied(problem, texts, path / "kernels", own)
+        matrix = lent.copied(problem, texts, path / "kernels", own)
         for text in texts:
             _write_source(own, f"{text.name}.cu", text.source, False, text.headers)
     _write_yaml(path / "bench.yaml", f"# The judge's matrix of {name}.", _top(submission, seed))
@@ -236,55 +233,6 @@ def _wants_tensors(problem: Problem) -> bool:
     if problem.tensors is not None:
         return problem.tensors
     return isinstance(found, Imported) and found.module.partition(".")[0] == "torch"
-
-
-# A problem that stands in a folder
-
-
-def _copied(
-    problem: ProblemFolder, texts: Iterable[Text], kernels: Path, own: Path
-) -> dict[str, Any]:
-    """Copy what a problem's folder holds besides its kernels; its bench.yaml with ours instead."""
-    source = Path(problem.folder)
-    if not (source / "problem.py").is_file() or not (source / "bench.yaml").is_file():
-        raise UsageError(f"{source} is no problem's folder: it needs a problem.py and a bench.yaml")
-    # Headers stay: other people's kernels include theirs. Other variants' kernels do not.
-    shutil.copytree(source, own, dirs_exist_ok=True, ignore=_no_kernels)
-    for name in _OWN:
-        if (source.parent / name).is_dir():
-            shutil.copytree(source.parent / name, kernels / name, dirs_exist_ok=True)
-    data: dict[str, Any] = _unquoted(strict_yaml.read(source / "bench.yaml").data)
-    variants = data.get("variants") or {}
-    like = problem.like or data.get("baseline", "")
-    if like not in variants:
-        raise UsageError(f"{source / 'bench.yaml'} has no variant `{like}` to launch kernels as")
-    model: dict[str, Any] = dict(variants[like] or {})
-    for key in ("python", "host", "builds_on", "idea", "trap", "expect"):
-        model.pop(key, None)
-    for name in model.get("sources") or ():
-        shutil.copy(source / name, own / name)
-    if problem.test:
-        data["sizes"]["test"] = _plain(problem.test)
-    if problem.counted:
-        data["sizes"]["emulate"] = _plain(problem.counted)
-    for key in ("library", "libraries"):
-        data.pop(key, None)
-    (data.get("defaults") or {}).pop("expect", None)
-    found = {each.name: {**model, "source": f"{each.name}.cu"} for each in texts}
-    return {**data, "baseline": next(iter(found)), "variants": found}
-
-
-def _no_kernels(folder: str, names: list[str]) -> list[str]:
-    return [name for name in names if name.endswith(".cu") or name == "__pycache__"]
-
-
-def _unquoted(value: Any) -> Any:
-    """Plain dicts, lists and text, whatever the reader made of them."""
-    if isinstance(value, Mapping):
-        return {str(key): _unquoted(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_unquoted(each) for each in value]
-    return str(value) if isinstance(value, str) else value
 
 
 # Sources

@@ -80,6 +80,11 @@ class Judge:
         """Until all slots have started."""
         self._slots.wait()
 
+    @property
+    def pids(self) -> list[int]:
+        """The slots' processes; all that is judged happens below them."""
+        return self._slots.pids
+
     def submit(self, submission: Submission, keep_run: bool = False) -> Future[Judged]:
         """Judge as soon as a slot is free. The future raises HarnessError for what cannot be."""
         return self._pool.submit(self.judge, submission, keep_run)

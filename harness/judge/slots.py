@@ -67,6 +67,10 @@ class Slot:
         self._is_ready = False
         self._read = b""
 
+    @property
+    def pid(self) -> int:
+        return self._child.pid
+
     def do(self, request: Request, seconds: float) -> Answer:
         """Judge one submission. Raises SlotLost, after which the slot is of no more use."""
         self.wait()
@@ -177,6 +181,12 @@ class Slots:
             self._all.discard(slot)
         if not self._stopped:
             self._free.put(self._new())
+
+    @property
+    def pids(self) -> list[int]:
+        """The processes that all others of the judge are below."""
+        with self._lock:
+            return [slot.pid for slot in self._all]
 
     def wait(self) -> None:
         """Until all have started."""
