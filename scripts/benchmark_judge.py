@@ -25,7 +25,8 @@ from pathlib import Path
 from harness.errors import HarnessError
 from harness.judge import ProblemFolder, Submission, Text
 from harness.judge.judge import Judge
-from harness.matrix import model
+from harness.machine import devices
+from harness.matrix import model, plan
 
 ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "reports" / "benchmarks" / "judge.csv"
@@ -41,14 +42,18 @@ children that have ended took."""
 
 
 def submissions(problems: list[str]) -> Iterator[Submission]:
-    """Every kernel here, as a text in its problem's folder, counted at its largest test size."""
+    """Every kernel here, as a text in its problem's folder, counted at the largest test size that
+    it is meant for."""
     bench = model.load(ROOT / "bench.yaml")
+    device = devices.emulated(None)
     for name in problems or sorted(bench.problems):
         problem, folder = bench.problems[name], ROOT / "kernels" / name
-        largest = max(problem.sizes.test, key=lambda sizes: math.prod(sizes.values()))
+        meant = [c for c in plan.cases_at(bench, device, name, problem.sizes.test) if not c.skip]
         for variant in problem.variants.values():
-            if variant.kind == "kernel":
+            sizes = [case.sizes for case in meant if case.variant == variant.name]
+            if variant.kind == "kernel" and sizes:
                 text = Text((folder / variant.source).read_text(), variant.name)
+                largest = max(sizes, key=lambda each: math.prod(each.values()))
                 like = ProblemFolder(str(folder), variant.name, counted=_row(largest))
                 yield Submission((text,), like, seconds=SECONDS)
 

@@ -252,7 +252,7 @@ class Outcome:
     limits: dict[str, float] = field(default_factory=dict)
     """The limits of bench.yaml that ended it; with a higher limit it is run again."""
     stage: Literal["", "plan", "compile"] = ""
-    """The stage at which it ended before any launch; empty if it was launched, and in older runs."""
+    """The stage at which it ended before any launch; empty if there was one, and in older runs."""
     kind: Literal["outcome"] = "outcome"
 
 

@@ -73,8 +73,9 @@ def _whole(bench: model.Bench, place: RunContext, out: Path, started: datetime) 
     )  # fmt: skip
     folder.open(runner, place.card)
     runner.run()
-    folder.close(int(runner.failed), tables.load(folder.path), place.card)
-    return tables.load(folder.path)
+    found = tables.load(folder.path)
+    folder.close(int(runner.failed), found, place.card)
+    return found
 
 
 @contextmanager

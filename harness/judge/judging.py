@@ -9,14 +9,15 @@ from functools import cached_property
 
 from harness import budgets
 from harness.analysis.budgets import checks
+from harness.analysis.finders import evaluate
 from harness.analysis.losses import losses
-from harness.analysis.quantities import BY_KEY
 from harness.analysis.readings import Reading, Readings
 from harness.journal.counter_records import Counted
 from harness.journal.records import Outcome, Planned, Verified
 from harness.judge import reasons, wording
 from harness.judge.reasons import Reason
 from harness.judge.verdicts import Budget, Counter, Counterexample, Interval, Kind, Verdict
+from harness.quantities import QUANTITIES
 from harness.run.planning import UNCOUNTED
 from harness.tables import Run
 
@@ -51,12 +52,18 @@ class _Judged:
         own = [v for v in self._verified if v.variant == kernel]
         if not cases:
             return wording.worded(Verdict(kernel, "cannot-tell", "", message="it was not planned"))
-        judged = [self._of_case(p, own) for p in cases]
+        # A launch shape that is not meant for a size says nothing of the others.
+        meant = [p for p in cases if not self._is_left_out(p)] or cases
+        judged = [self._of_case(p, own) for p in meant]
         found = min(judged, key=lambda verdict: _WORST.index(verdict.verdict))
         if found.is_right and self._run.is_timed:
             found = self._timed(found, cases, first)
         found = replace(found, seed=int(self._run.info.get("seed") or 0))
         return wording.worded(self._with_counters(found, cases))
+
+    def _is_left_out(self, p: Planned) -> bool:
+        outcome = self._run.outcomes[p.case]
+        return (outcome.status, outcome.stage) == ("skipped", "plan")
 
     def _of_case(self, p: Planned, own: Sequence[Verified]) -> Verdict:
         outcome = self._run.outcomes[p.case]
@@ -163,10 +170,10 @@ class _Judged:
     def _counters(self, p: Planned) -> Iterator[tuple[str, Counter]]:
         """Every quantity that has a value, by the names of `expect`; then ncu's counters."""
         for name in budgets.QUANTITIES:
-            quantity = BY_KEY[name.replace("_", "-")]
-            answer = quantity.find(self._readings, p)
+            key = name.replace("_", "-")
+            answer = evaluate(key, self._readings, p)
             if isinstance(answer, Reading):
-                yield name, Counter(answer.value, quantity.unit, answer.provenance)
+                yield name, Counter(answer.value, QUANTITIES[key].unit, answer.provenance)
         for record in self._run.of(Counted):
             if record.case == p.case and record.step == self._readings.main_step(p.case):
                 yield record.metric, Counter(record.value, record.unit, record.provenance)

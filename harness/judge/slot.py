@@ -10,6 +10,7 @@ own. BYTES bounds what any process here may allocate; 0 for no bound.
 
 from __future__ import annotations
 
+import gc
 import os
 import resource
 import signal
@@ -105,6 +106,7 @@ def main(arguments: list[str]) -> int:
     for late in ("harness.analysis.losses", "harness.run.runner", "harness.worker.qualify"):
         __import__(late)
     workers.start_server()
+    gc.freeze()  # what all forks share is copied by none, for no collector looks at it
     answers.write(b"ready\n")
     for line in sys.stdin.buffer:
         workers.start_server()  # if a submission has ended it
@@ -127,6 +129,7 @@ def main(arguments: list[str]) -> int:
 def _answer(line: bytes, where: int) -> None:
     """In the fork: judge one submission, tell, and end without tidying up for the parent."""
     code = 1
+    gc.disable()
     try:
         with os.fdopen(where, "wb") as tells:
             tells.write(ANSWER.dump_json(judged(REQUEST.validate_json(line))))
