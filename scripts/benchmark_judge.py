@@ -123,16 +123,21 @@ def main(arguments: list[str] | None = None) -> int:
             print(*row[:3], row[6], flush=True)
             return row
 
-        with ThreadPoolExecutor(max_workers=options.jobs) as pool:
-            rows = list(pool.map(one, submissions(options.problems)))
+        rows = []
+        options.out.parent.mkdir(parents=True, exist_ok=True)
+        with (
+            ThreadPoolExecutor(max_workers=options.jobs) as pool,
+            options.out.open("w", newline="") as file,
+        ):
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(COLUMNS)
+            for row in pool.map(one, submissions(options.problems)):
+                writer.writerow(row)
+                file.flush()  # a benchmark that is stopped keeps what it has
+                rows.append(row)
     finally:
         for judge in judges:
             judge.close()
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    with options.out.open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        writer.writerows(rows)
     rates = [float(str(row[6])) for row in rows if row[2] == "right" and row[6]]
     if rates:
         print(f"{len(rates)} right kernels: the median is {statistics.median(rates):.2f} verdicts "
