@@ -6,9 +6,10 @@ import sys
 from pathlib import Path
 
 from harness.errors import UsageError
-from harness.judge import serving, walls
 from harness.judge.judge import Judge
-from harness.judge.protocol import Ready
+from harness.judge.serve import conversations
+from harness.judge.serve.protocol import Ready
+from harness.judge.slots import walls
 from harness.machine import environment
 
 
@@ -30,7 +31,7 @@ def serve(
         judge.wait()
         ready = Ready(True, jobs, not why)
         if path is None:
-            serving.over_lines(judge, ready, seconds)
+            conversations.over_lines(judge, ready, seconds)
         else:
             print(f"listening at {path}", file=sys.stderr, flush=True)
-            serving.over_socket(judge, ready, seconds, path)
+            conversations.over_socket(judge, ready, seconds, path)

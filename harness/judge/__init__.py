@@ -2,9 +2,8 @@
 
     from harness.judge import Kernel, Problem
 
-A submission is the folder of a matrix (folders.py), judged as `python -m harness run` runs any
-(folder_runs.py), in a process of its own (slots.py, slot.py). The verdict is read off the run's
-records alone (judging.py).
+A submission is the folder of a matrix (folders.py), which is run as `python -m harness run` runs
+any, in a process of its own (slots/). The verdict is read off the run's records alone (judging.py).
 """
 
 from harness.judge.references import Imported, Written

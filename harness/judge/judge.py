@@ -21,10 +21,11 @@ from types import TracebackType
 from harness import tables
 from harness.errors import BackendUnavailable, HarnessError, UsageError
 from harness.files import scratch
-from harness.judge import folders, slot
-from harness.judge.folder_runs import NO_GPU
-from harness.judge.slot import Answer, Request
-from harness.judge.slots import Slot, SlotLost, Slots
+from harness.judge import folders
+from harness.judge.slots import process
+from harness.judge.slots.folder_runs import NO_GPU
+from harness.judge.slots.pool import Slot, SlotLost, Slots
+from harness.judge.slots.process import Answer, Request
 from harness.judge.submissions import Submission
 from harness.judge.verdicts import Verdict
 from harness.machine import devices, environment
@@ -174,12 +175,12 @@ def _parts(folder: Path) -> Iterator[bytes]:
 def _so_far(cause: str, why: str, submission: Submission, out: Path) -> list[Verdict]:
     """What the run's records say of each kernel, as far as it came before its process ended."""
     kernels = tuple(folders.names(submission))
-    nothing = slot.cannot_tell(kernels, cause, why)
+    nothing = process.cannot_tell(kernels, cause, why)
     try:
         run = tables.load(out)
     except HarnessError:  # it had not begun
         return nothing
-    found = slot.of_run(run, out.parent.parent, kernels)
+    found = process.of_run(run, out.parent.parent, kernels)
     return [
         blank if each.cause == "not run" else each
         for each, blank in zip(found, nothing, strict=True)

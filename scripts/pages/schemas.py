@@ -19,7 +19,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from harness.commands.printed.as_json import Results
-from harness.judge import protocol
+from harness.judge.serve import protocol
 from harness.matrix import schema
 from harness.report.comparison.as_json import Comparison
 

@@ -17,7 +17,7 @@ from typing import Any
 import affine
 import pytest
 
-from harness.judge import protocol
+from harness.judge.serve import protocol
 from harness.judge.submissions import SUBMISSION
 from harness.processes import reaper
 
@@ -99,7 +99,7 @@ def test_what_is_no_request_is_answered_with_what_is_wrong(asked: Asked) -> None
 
 @pytest.fixture
 def sandboxed() -> None:
-    from harness.judge import walls
+    from harness.judge.slots import walls
 
     if why := walls.refusal():
         pytest.skip(why)
@@ -111,7 +111,7 @@ def test_in_a_sandbox_a_reference_can_write_nothing_and_reach_nobody(
 ) -> None:
     target = tmp_path / "written"
     source = (
-        "import socket\n"
+        "import pathlib, socket, tempfile\n"
         "def tried(what):\n"
         "    try:\n"
         "        what()\n"
@@ -122,8 +122,10 @@ def test_in_a_sandbox_a_reference_can_write_nothing_and_reach_nobody(
         f"refused += tried(lambda: open({str(ROOT / 'written')!r}, 'w'))\n"
         "refused += tried(lambda: socket.create_connection(('127.0.0.1', 9), 1))\n"
         "refused += tried(lambda: socket.socket(socket.AF_UNIX))\n"
+        "here, scratch = pathlib.Path.cwd(), pathlib.Path(tempfile.gettempdir())\n"
+        "is_swept = here.is_relative_to(scratch)\n"
         "def affine(x, n):\n"
-        "    return 3 * x + n + (refused != 4)\n"
+        "    return 3 * x + n + (refused != 4 or is_swept)\n"
     )
     request = json.loads(line("right"))
     request["problem"]["reference"] = {"source": source, "name": "affine"}

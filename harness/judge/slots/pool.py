@@ -18,11 +18,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from harness.errors import UsageError
-from harness.judge.slot import ANSWER, REQUEST, Answer, Request
-from harness.judge.walls import Walls
+from harness.judge.slots.process import ANSWER, REQUEST, Answer, Request
+from harness.judge.slots.walls import Walls
 from harness.processes.children import Child
 
-PACKAGE = Path(__file__).resolve().parents[2]
+PACKAGE = Path(__file__).resolve().parents[3]
 STARTING_S = 120.0
 """What a slot's imports may take, on a machine that is busy with others."""
 
@@ -47,7 +47,7 @@ class Slot:
 
     def __init__(self, home: Path, memory: int, walls: Walls | None) -> None:
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed in end()
-        command = [sys.executable, "-m", "harness.judge.slot", str(memory)]
+        command = [sys.executable, "-m", "harness.judge.slots.process", str(memory)]
         path = os.pathsep.join(filter(None, [str(PACKAGE), os.environ.get("PYTHONPATH", "")]))
         environment = {**os.environ, "PYTHONPATH": path}
         # One thread of linear algebra each: there are as many slots as cores.

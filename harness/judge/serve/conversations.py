@@ -18,9 +18,18 @@ from pathlib import Path
 from typing import IO
 
 from harness.errors import BackendUnavailable, HarnessError, UsageError
-from harness.judge import protocol
 from harness.judge.judge import Judge, Judged
-from harness.judge.protocol import ANSWER, LONGEST, READY, Answer, BadRequest, Error, Ready, Request
+from harness.judge.serve import protocol
+from harness.judge.serve.protocol import (
+    ANSWER,
+    LONGEST,
+    READY,
+    Answer,
+    BadRequest,
+    Error,
+    Ready,
+    Request,
+)
 
 WAITING = 256
 """Requests of one conversation that may wait for their answers; no more is read meanwhile."""

@@ -1,6 +1,6 @@
-"""A process that judges submissions, each in a fork of its own; `slots.py` starts it.
+"""A process that judges submissions, each in a fork of its own; `pool.py` starts it.
 
-    python -m harness.judge.slot BYTES
+    python -m harness.judge.slots.process BYTES
 
 It has done the imports, and keeps the server that workers are forked from. A request is a line on
 standard input, an answer a line on standard output. What a submission's problem.py does to its
@@ -25,7 +25,8 @@ from pydantic import ConfigDict, TypeAdapter
 from pydantic.dataclasses import dataclass
 
 from harness.errors import HarnessError
-from harness.judge import folder_runs, judging, wording
+from harness.judge import judging, wording
+from harness.judge.slots import folder_runs
 from harness.judge.verdicts import VERDICTS, Verdict
 from harness.processes import workers
 from harness.tables import Run

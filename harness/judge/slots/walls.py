@@ -13,7 +13,7 @@ from harness.errors import UsageError
 from harness.processes import children
 from harness.sandbox import no_sockets, walls
 
-PACKAGE = Path(__file__).resolve().parents[2]
+PACKAGE = Path(__file__).resolve().parents[3]
 
 
 TRIAL_S = 20.0
@@ -49,7 +49,8 @@ class Walls:
     @contextmanager
     def opened(self, home: Path) -> Iterator[tuple[list[str], list[int]]]:
         """What stands before the slot's command, and the descriptors that it is to have."""
-        (home / "home").mkdir(exist_ok=True)
+        for name in ("home", "tmp"):
+            (home / name).mkdir(exist_ok=True)
         shown = [PACKAGE, Path(sys.prefix), Path(sys.base_prefix)]
         with tempfile.TemporaryFile() as rules:
             rules.write(self._rules)
@@ -57,7 +58,9 @@ class Walls:
             number = os.dup(rules.fileno())
             try:
                 options = [*walls.around(shown), "--bind", str(home), str(home),
-                           *walls.home(home / "home"), "--chdir", str(home)]  # fmt: skip
+                           *walls.home(home / "home"), "--chdir", str(home),
+                           # Whoever looks for scratch folders to remove must not find this one.
+                           "--setenv", "TMPDIR", str(home / "tmp")]  # fmt: skip
                 yield [self._program, "--seccomp", str(number), *options, "--"], [number]
             finally:
                 os.close(number)
