@@ -33,5 +33,4 @@ def serve(
         if path is None:
             conversations.over_lines(judge, ready, seconds)
         else:
-            print(f"listening at {path}", file=sys.stderr, flush=True)
             conversations.over_socket(judge, ready, seconds, path)

@@ -125,6 +125,7 @@ def over_socket(judge: Judge, ready: Ready, most_s: float, path: Path) -> None:
     """Serve a Unix socket, which this user alone can open, until the process is told to stop."""
     room = threading.Semaphore(MOST_CONVERSATIONS)
     with _listening(path) as listener:
+        print(f"listening at {path}", file=sys.stderr, flush=True)
         while True:
             connection, _ = listener.accept()
             room.acquire()
