@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import affine
 import numpy as np
 import pytest
 
 from harness.errors import ProblemError, UsageError
-from harness.judge import Kernel, Problem, ProblemFolder, Submission, Text
+from harness.judge import Kernel, Problem, ProblemFolder, Submission, Text, Written
 from harness.judge.folders import to_folder
 from harness.judge.submissions import SUBMISSION
 from harness.matrix import model
@@ -150,3 +152,30 @@ def test_a_problems_folder_lends_its_launch(tmp_path: Path, folder: Path) -> Non
     found = model.load(made / "bench.yaml").problems["double"]
     assert list(found.variants) == ["mine"]
     assert not (made / "kernels" / "double" / "v0.cu").exists()
+
+
+def test_a_reference_of_torch_takes_and_returns_tensors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Tensor:  # torch itself is not installed where no GPU is
+        def __init__(self, values: np.ndarray) -> None:
+            self.values = values
+
+        def detach(self) -> Tensor:
+            return self
+
+        cpu = detach
+
+        def numpy(self) -> np.ndarray:
+            return self.values
+
+    torch = ModuleType("torch")
+    torch.from_numpy = Tensor  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    source = "def total(x):\n    return type(x)(x.numpy().sum(axis=1))\n"
+    stated = rows(tensors=True)
+    object.__setattr__(stated, "reference", Written(source, "total"))
+    problem = loading.load(written(stated, tmp_path) / "kernels" / "rows")
+    given = problem.inputs(SIZES, "float32", np.random.default_rng(1), 0)
+    found = problem.reference(SIZES, "float32", given)["y"]
+    assert np.allclose(found, given["x"].reshape(3, 4).astype(np.float64).sum(axis=1))

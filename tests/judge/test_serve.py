@@ -63,6 +63,10 @@ def test_every_request_has_an_answer_by_its_own_name(asked: Asked) -> None:
     assert len(seeds) == len(answers), "inputs that are known beforehand"
 
 
+@pytest.mark.fault(
+    "lines that are no requests: broken, too long, too deep, of unknown fields",
+    "each is answered with what is wrong with it, and the judge goes on",
+)
 def test_what_is_no_request_is_answered_with_what_is_wrong(asked: Asked) -> None:
     good = json.loads(line("right"))
     problem = good["problem"]
@@ -105,6 +109,10 @@ def sandboxed() -> None:
         pytest.skip(why)
 
 
+@pytest.mark.fault(
+    "a reference that writes files and opens sockets, in the sandbox of `serve`",
+    "both are refused by the system",
+)
 @pytest.mark.usefixtures("sandboxed")
 def test_in_a_sandbox_a_reference_can_write_nothing_and_reach_nobody(
     asked: Asked, tmp_path: Path
@@ -134,6 +142,10 @@ def test_in_a_sandbox_a_reference_can_write_nothing_and_reach_nobody(
     assert not target.exists()
 
 
+@pytest.mark.fault(
+    "a submission that takes more memory than it may",
+    "cannot-tell, with the line that asked for it; the next is judged",
+)
 def test_what_takes_too_much_memory_is_ended_and_the_next_is_judged(asked: Asked) -> None:
     eats = json.loads(line("right", id="eats"))
     source = "kept = bytearray(3 << 30)\ndef affine(x, n):\n    return 3 * x + n\n"
@@ -190,6 +202,7 @@ def test_a_socket_that_is_taken_is_refused(listening: Path) -> None:
     assert "a judge listens there already" in ended.stdout + ended.stderr
 
 
+@pytest.mark.fault("`serve` is killed", "none of its processes outlives it")
 def test_it_ends_with_whoever_started_it_and_leaves_no_process(tmp_path: Path) -> None:
     serving = subprocess.Popen(
         [sys.executable, "-m", "harness", "serve", "--jobs", "1", "--no-sandbox"],

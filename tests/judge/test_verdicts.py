@@ -101,6 +101,10 @@ def test_a_folders_own_kernel_is_judged_by_its_text_alone(judge: Judge) -> None:
     assert verdict.verdict == "right", verdict.text
 
 
+@pytest.mark.fault(
+    "a reference that hangs, in a submission to the judge",
+    "cannot-tell, at the deadline; all that it started is ended, and the next has a fresh process",
+)
 def test_a_hanging_reference_costs_the_next_submission_nothing(tmp_path: Path) -> None:
     hangs = {"source": "import time\ntime.sleep(3600)\ndef affine(x, n): return x\n",
              "name": "affine"}  # fmt: skip
@@ -119,6 +123,10 @@ def test_a_hanging_reference_costs_the_next_submission_nothing(tmp_path: Path) -
     assert took < 30
 
 
+@pytest.mark.fault(
+    "a reference that crashes, in a submission to the judge",
+    "cannot-tell, with how its process ended; the next is judged by the same slot",
+)
 @pytest.mark.parametrize(
     ("line", "cause"),
     [
@@ -137,6 +145,7 @@ def test_a_crashing_reference_ends_its_own_process_alone(
     assert judge.check(affine.submission("right")).verdict == "right"
 
 
+@pytest.mark.fault("a submission that leaves processes behind", "they end with it")
 def test_what_a_submission_starts_ends_with_it(judge: Judge, tmp_path: Path) -> None:
     told = tmp_path / "pid"
     source = (
