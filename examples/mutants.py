@@ -1,6 +1,6 @@
 """200 variants of one kernel, written by mutation and judged by `python -m harness serve`.
 
-    python examples/mutants.py [--count 200] [--jobs N]
+    python examples/mutants.py [--count 200] [--times 1] [--jobs N]
 
 It stands for a program that writes kernels. Three in ten of its variants are right, and differ in
 what they cost; half have a mistake, one in ten cheats, and one in ten never ends. The judge is told
@@ -220,8 +220,13 @@ def megabytes(pid: int) -> int:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") >> 20
 
 
-def judged(every: list[Mutant], jobs: int) -> tuple[dict[int, dict[str, Any]], list[int]]:
-    """Each mutant's verdict, and the memory of the judge after every tenth of them, MiB."""
+def judged(
+    every: list[Mutant], jobs: int, times: int
+) -> tuple[dict[int, dict[str, Any]], list[int]]:
+    """Each mutant's verdict, and the memory of the judge after every tenth of them, MiB.
+
+    times: how often each is submitted; its last verdict counts, and all must be of one kind.
+    """
     command = [sys.executable, "-m", "harness", "serve", "--jobs", str(jobs)]
     judge = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert judge.stdin
@@ -231,20 +236,25 @@ def judged(every: list[Mutant], jobs: int) -> tuple[dict[int, dict[str, Any]], l
 
     def ask() -> None:
         assert judge.stdin
-        for number, one in enumerate(every):
+        for _, (number, one) in itertools.product(range(times), enumerate(every)):
             judge.stdin.write(json.dumps(request(number, one)).encode() + b"\n")
         judge.stdin.close()
 
     threading.Thread(target=ask, daemon=True).start()
-    found, memory = {}, []
-    for line in judge.stdout:
+    found: dict[int, dict[str, Any]] = {}
+    memory, total = [], times * len(every)
+    for count, line in enumerate(judge.stdout, 1):
         answer = json.loads(line)
         assert answer["error"] is None, answer["error"]
-        [found[answer["id"]]] = answer["verdicts"]
-        if len(found) % max(1, len(every) // 10) == 0:
+        [verdict] = answer["verdicts"]
+        before = found.setdefault(answer["id"], verdict)
+        assert before["verdict"] == verdict["verdict"], (before["text"], verdict["text"])
+        found[answer["id"]] = verdict
+        if count % max(1, total // 10) == 0:
             memory.append(megabytes(judge.pid))
-            print(f"{len(found)} of {len(every)} judged", file=sys.stderr, flush=True)
+            print(f"{count} of {total} judged", file=sys.stderr, flush=True)
     assert judge.wait() == 0
+    assert count == total, f"{count} answers to {total} requests"
     return found, memory
 
 
@@ -288,11 +298,12 @@ def tell(every: list[Mutant], found: dict[int, dict[str, Any]]) -> int:
 def main() -> int:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--times", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     options = parser.parse_args()
     every = mutants(options.count)
     began = time.monotonic()
-    found, memory = judged(every, options.jobs)
+    found, memory = judged(every, options.jobs, options.times)
     seconds = time.monotonic() - began
     fooled = tell(every, found)
     print(f"\n{len(found)} of {len(every)} answered in {seconds:,.0f} s, compilation included; "
