@@ -14,13 +14,13 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "judge.md").read_text()
 TILE = """\
-__global__ void transpose(const float* x, float* y, int rows, int cols) {
+__global__ void transpose(const float* x, float* y, int n) {
     __shared__ float tile[32][%d];
     const int column = blockIdx.x * 32 + threadIdx.x, row = blockIdx.y * 32 + threadIdx.y;
-    if (row < rows && column < cols) tile[threadIdx.y][threadIdx.x] = x[row * cols + column];
+    if (row < n && column < n) tile[threadIdx.y][threadIdx.x] = x[row * n + column];
     __syncthreads();
     const int to = blockIdx.y * 32 + threadIdx.x, from = blockIdx.x * 32 + threadIdx.y;
-    if (from < cols && to < rows) y[from * rows + to] = tile[threadIdx.x][threadIdx.y];
+    if (from < n && to < n) y[from * n + to] = tile[threadIdx.x][threadIdx.y];
 }
 """
 
