@@ -24,7 +24,7 @@ from harness.files import scratch
 from harness.judge import folders
 from harness.judge.slots import process
 from harness.judge.slots.folder_runs import NO_GPU
-from harness.judge.slots.pool import Slot, SlotLost, Slots
+from harness.judge.slots.pool import MATRICES, Slot, SlotLost, Slots
 from harness.judge.slots.process import Answer, Request
 from harness.judge.submissions import Submission
 from harness.judge.verdicts import Verdict
@@ -159,10 +159,11 @@ def placed(submission: Submission, home: Path) -> Path:
         found = hashlib.sha256()
         for part in _parts(made):
             found.update(part)
-        path = home / "matrices" / found.hexdigest()[:16]
+        path = home / MATRICES / found.hexdigest()[:16]
         path.parent.mkdir(exist_ok=True)
         with suppress(OSError):  # it is there already
             os.rename(made, path)
+        os.utime(path)  # the oldest are removed first
     return path
 
 

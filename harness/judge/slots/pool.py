@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import queue
 import select
+import shutil
 import sys
 import tempfile
 import threading
@@ -17,6 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from harness.compiler import cache
 from harness.errors import UsageError
 from harness.judge.slots.process import ANSWER, REQUEST, Answer, Request
 from harness.judge.slots.walls import Walls
@@ -26,6 +28,10 @@ PACKAGE = Path(__file__).resolve().parents[3]
 STARTING_S = 120.0
 """What a slot's imports may take, on a machine that is busy with others."""
 
+MATRICES = "matrices"
+"""Below a slot's folder: those of submissions."""
+MOST_KEPT = 256
+"""Submissions and compiled kernels in the folder of a slot that lasts as long as the judge."""
 _LARGEST_ANSWER = 64 << 20
 _TAIL = 2000
 
@@ -123,6 +129,14 @@ class Slot:
         self._output.close()
 
 
+def tidy(home: Path, most: int = MOST_KEPT) -> None:
+    """Remove the oldest of what is kept for a kernel that may come again, beyond so many."""
+    for folder in (home / MATRICES, home / cache.CACHE):
+        kept = sorted(folder.glob("*"), key=lambda path: path.stat().st_mtime_ns)
+        for path in kept[: max(0, len(kept) - most)]:
+            shutil.rmtree(path, ignore_errors=True)
+
+
 @contextmanager
 def _no_walls() -> Iterator[tuple[list[str], list[int]]]:
     yield [], []
@@ -175,6 +189,8 @@ class Slots:
 
     def _back(self, slot: Slot) -> None:
         if not slot.is_ended:
+            if self._walls:  # whose folder is this slot's alone, and nobody works in it now
+                tidy(slot.home)
             self._free.put(slot)
             return
         with self._lock:
