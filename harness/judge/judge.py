@@ -24,7 +24,7 @@ from harness.files import scratch
 from harness.judge import folders
 from harness.judge.slots import process
 from harness.judge.slots.folder_runs import NO_GPU
-from harness.judge.slots.pool import MATRICES, Slot, SlotLost, Slots
+from harness.judge.slots.pool import Slot, SlotLost, Slots
 from harness.judge.slots.process import Answer, Request
 from harness.judge.submissions import Submission
 from harness.judge.verdicts import Verdict
@@ -58,7 +58,7 @@ class Judge:
         self, jobs: int = 0, sandbox: bool = False, memory: int | None = None,
         home: Path | None = None, with_spare: bool = False, secret: bool = False,
     ) -> None:  # fmt: skip
-        self._is_secret = secret
+        self._is_secret, self._is_sandboxed = secret, sandbox
         jobs = jobs or environment.cores()
         self._left = ExitStack()
         try:
@@ -103,17 +103,17 @@ class Judge:
             raise BackendUnavailable(NO_GPU.format("no driver is installed"))
         with self._slots.one() as own:
             out = own.home / "runs" / secrets.token_hex(8)
+            folder = placed(submission, own.matrices)
             try:
-                folder = placed(submission, own.home)
-                answer = self._answer(own, submission, folder, out)
-                if answer.ended:
-                    return Judged(_so_far("crash", answer.ended, submission, out))
+                answer = self._answer(own, submission, folder, out, keep_run)
+                cause, ended = "crash", answer.ended
             except SlotLost as lost:
-                cause = "deadline" if lost.late else "crash"
-                return Judged(_so_far(cause, str(lost), submission, out))
-            finally:
-                if not keep_run:  # nobody reads it any more
+                cause, ended = "deadline" if lost.late else "crash", str(lost)
+            if ended:
+                found = _so_far(cause, ended, submission, folder, out)
+                if not self._is_sandboxed:  # else the slot does it: a link may lead anywhere
                     shutil.rmtree(out, ignore_errors=True)
+                return Judged(found)
         if answer.refused:
             raise UsageError(answer.refused)
         if not keep_run:
@@ -121,13 +121,14 @@ class Judge:
         self._kept.append(out)
         return Judged(answer.verdicts, out, folder)
 
-    def _answer(self, own: Slot, submission: Submission, folder: Path, out: Path) -> Answer:
-        out.parent.mkdir(exist_ok=True)
+    def _answer(
+        self, own: Slot, submission: Submission, folder: Path, out: Path, keep: bool
+    ) -> Answer:
         request = Request(
-            str(folder.relative_to(own.home)), str(out.relative_to(own.home)),
+            str(folder), str(out.relative_to(own.home)),
             tuple(folders.names(submission)), submission.arch, submission.kind == "time",
-            "auto" if submission.kind == "compare" else "emulator",
-            seed=secrets.randbits(62) if self._is_secret else None,
+            backend="auto" if submission.kind == "compare" else "emulator",
+            keep=keep, seed=secrets.randbits(62) if self._is_secret else None,
         )  # fmt: skip
         return own.do(request, submission.seconds)
 
@@ -152,15 +153,14 @@ class Judge:
         self.close()
 
 
-def placed(submission: Submission, home: Path) -> Path:
-    """The submission's folder below `home`, named by what is in it."""
-    with scratch.folder(home) as own:
+def placed(submission: Submission, matrices: Path) -> Path:
+    """The submission's folder below `matrices`, named by what is in it."""
+    with scratch.folder(matrices) as own:
         made = folders.to_folder(submission, own / "matrix")
         found = hashlib.sha256()
         for part in _parts(made):
             found.update(part)
-        path = home / MATRICES / found.hexdigest()[:16]
-        path.parent.mkdir(exist_ok=True)
+        path = matrices / found.hexdigest()[:16]
         with suppress(OSError):  # it is there already
             os.rename(made, path)
         os.utime(path)  # the oldest are removed first
@@ -173,7 +173,7 @@ def _parts(folder: Path) -> Iterator[bytes]:
         yield hashlib.sha256(file.read_bytes()).digest()
 
 
-def _so_far(cause: str, why: str, submission: Submission, out: Path) -> list[Verdict]:
+def _so_far(cause: str, why: str, submission: Submission, folder: Path, out: Path) -> list[Verdict]:
     """What the run's records say of each kernel, as far as it came before its process ended."""
     kernels = tuple(folders.names(submission))
     nothing = process.cannot_tell(kernels, cause, why)
@@ -181,7 +181,7 @@ def _so_far(cause: str, why: str, submission: Submission, out: Path) -> list[Ver
         run = tables.load(out)
     except HarnessError:  # it had not begun
         return nothing
-    found = process.of_run(run, out.parent.parent, kernels)
+    found = process.of_run(run, folder, kernels)
     return [
         blank if each.cause == "not run" else each
         for each, blank in zip(found, nothing, strict=True)

@@ -130,10 +130,11 @@ def test_in_a_sandbox_a_reference_can_write_nothing_and_reach_nobody(
         f"refused += tried(lambda: open({str(ROOT / 'written')!r}, 'w'))\n"
         "refused += tried(lambda: socket.create_connection(('127.0.0.1', 9), 1))\n"
         "refused += tried(lambda: socket.socket(socket.AF_UNIX))\n"
+        "refused += tried(lambda: open(pathlib.Path(__file__).with_name('more'), 'w'))\n"
         "here, scratch = pathlib.Path.cwd(), pathlib.Path(tempfile.gettempdir())\n"
         "is_swept = here.is_relative_to(scratch)\n"
         "def affine(x, n):\n"
-        "    return 3 * x + n + (refused != 4 or is_swept)\n"
+        "    return 3 * x + n + (refused != 5 or is_swept)\n"
     )
     request = json.loads(line("right"))
     request["problem"]["reference"] = {"source": source, "name": "affine"}

@@ -18,9 +18,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from harness.compiler import cache
 from harness.errors import UsageError
-from harness.judge.slots.process import ANSWER, REQUEST, Answer, Request
+from harness.judge.slots.process import ANSWER, REQUEST, Answer, Request, tidy
 from harness.judge.slots.walls import Walls
 from harness.processes.children import Child
 
@@ -28,8 +27,6 @@ PACKAGE = Path(__file__).resolve().parents[3]
 STARTING_S = 120.0
 """What a slot's imports may take, on a machine that is busy with others."""
 
-MATRICES = "matrices"
-"""Below a slot's folder: those of submissions."""
 MOST_KEPT = 256
 """Submissions and compiled kernels in the folder of a slot that lasts as long as the judge."""
 _LARGEST_ANSWER = 64 << 20
@@ -47,18 +44,21 @@ class SlotLost(Exception):
 class Slot:
     """One process that judges one submission after another.
 
-    home: its working folder, where what it compiles is kept. memory: bytes that each of its
-    processes may allocate; 0 for no bound. walls: the sandbox around it, if any.
+    home: its working folder, where what it compiles is kept. matrices: where submissions are
+    written for it, which it only reads. memory: bytes that each of its processes may allocate; 0
+    for no bound. walls: the sandbox around it, if any; then `home` is nobody else's, and nobody
+    outside writes or removes anything there while it lasts: a link may lead anywhere.
     """
 
-    def __init__(self, home: Path, memory: int, walls: Walls | None) -> None:
+    def __init__(self, home: Path, matrices: Path, memory: int, walls: Walls | None) -> None:
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed in end()
-        command = [sys.executable, "-m", "harness.judge.slots.process", str(memory)]
+        kept = str(MOST_KEPT if walls else 0)
+        command = [sys.executable, "-m", "harness.judge.slots.process", str(memory), kept]
         path = os.pathsep.join(filter(None, [str(PACKAGE), os.environ.get("PYTHONPATH", "")]))
         environment = {**os.environ, "PYTHONPATH": path}
         # One thread of linear algebra each: there are as many slots as cores.
         environment |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
-        with walls.opened(home) if walls else _no_walls() as (before, files):
+        with walls.opened(home, matrices) if walls else _no_walls() as (before, files):
             theirs, self._requests = os.pipe()
             self._answers, tells = os.pipe()
             self._child = Child(
@@ -67,7 +67,7 @@ class Slot:
             )  # fmt: skip
         os.close(theirs)
         os.close(tells)
-        self.home = home
+        self.home, self.matrices = home, matrices
         self.is_ended, self.is_idle = False, True
         """Whether it can judge no more; whether it is not judging."""
         self._is_ready = False
@@ -129,14 +129,6 @@ class Slot:
         self._output.close()
 
 
-def tidy(home: Path, most: int = MOST_KEPT) -> None:
-    """Remove the oldest of what is kept for a kernel that may come again, beyond so many."""
-    for folder in (home / MATRICES, home / cache.CACHE):
-        kept = sorted(folder.glob("*"), key=lambda path: path.stat().st_mtime_ns)
-        for path in kept[: max(0, len(kept) - most)]:
-            shutil.rmtree(path, ignore_errors=True)
-
-
 @contextmanager
 def _no_walls() -> Iterator[tuple[list[str], list[int]]]:
     yield [], []
@@ -166,11 +158,13 @@ class Slots:
     def _new(self) -> Slot:
         with self._lock:
             self._number += 1
-            home = self._home
+            home, matrices = self._home, self._home / "matrices"
             if self._walls:  # what is compiled in one sandbox is loaded in no other
-                home = home / f"slot{self._number}"
-            home.mkdir(parents=True, exist_ok=True)
-            slot = Slot(home, self._memory, self._walls)
+                home = self._home / f"slot{self._number}"
+                matrices = self._home / f"matrices{self._number}"
+            for folder in (home, matrices):
+                folder.mkdir(parents=True, exist_ok=True)
+            slot = Slot(home, matrices, self._memory, self._walls)
             self._all.add(slot)
             return slot
 
@@ -189,10 +183,13 @@ class Slots:
 
     def _back(self, slot: Slot) -> None:
         if not slot.is_ended:
-            if self._walls:  # whose folder is this slot's alone, and nobody works in it now
-                tidy(slot.home)
+            if self._walls:  # else others read there, too
+                tidy(slot.matrices, MOST_KEPT)
             self._free.put(slot)
             return
+        if self._walls:
+            for folder in (slot.home, slot.matrices):
+                shutil.rmtree(folder, ignore_errors=True)
         with self._lock:
             self._all.discard(slot)
         if not self._stopped:

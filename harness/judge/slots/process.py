@@ -1,11 +1,12 @@
 """A process that judges submissions, each in a fork of its own; `pool.py` starts it.
 
-    python -m harness.judge.slots.process BYTES
+    python -m harness.judge.slots.process BYTES KEPT
 
 It has done the imports, and keeps the server that workers are forked from. A request is a line on
 standard input, an answer a line on standard output. What a submission's problem.py does to its
 process ends with that process; a kernel runs one process further on, which has a deadline of its
-own. BYTES bounds what any process here may allocate; 0 for no bound.
+own. BYTES bounds what any process here may allocate; 0 for no bound. KEPT bounds how many compiled
+kernels stay in its folder; 0 where that is not its own.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import gc
 import os
 import resource
+import shutil
 import signal
 import sys
 import time
@@ -24,6 +26,7 @@ from pathlib import Path
 from pydantic import ConfigDict, TypeAdapter
 from pydantic.dataclasses import dataclass
 
+from harness.compiler import cache
 from harness.errors import HarnessError
 from harness.judge import judging, wording
 from harness.judge.slots import folder_runs
@@ -31,18 +34,23 @@ from harness.judge.verdicts import VERDICTS, Verdict
 from harness.processes import workers
 from harness.tables import Run
 
+_RUNS = 4
+"""Runs that stay because their process crashed: the newest is still read."""
+
 _CONFIG = ConfigDict(extra="forbid", frozen=True)
 
 
 @dataclass(config=_CONFIG)
 class Request:
-    """folder: the submission's matrix. out: where the run goes. timed: on a GPU."""
+    """folder: the submission's matrix. out: where the run goes, and stays if it is to be kept.
+    timed: on a GPU."""
 
     folder: str
     out: str
     kernels: tuple[str, ...]
     arch: str | None = None
     timed: bool = False
+    keep: bool = False
     backend: str = "emulator"
     jobs: int = 1
     seed: int | None = None
@@ -85,7 +93,8 @@ def of_run(run: Run, folder: Path, kernels: tuple[str, ...]) -> list[Verdict]:
 
 def without_folder(text: str, folder: Path) -> str:
     """A text that names the submission's files alone, wherever they lie for the time being."""
-    for place in (str(folder.absolute()), str(folder)):
+    # Where a slot's own folder holds it, a text may name it from there.
+    for place in (str(folder.absolute()), f"{folder.parent.name}/{folder.name}"):
         for problem in (folder / "kernels").glob("*/problem.py"):
             text = text.replace(f"{place}/kernels/{problem.parent.name}/", "")
         text = text.replace(f"{place}/", "")
@@ -102,6 +111,7 @@ def cannot_tell(kernels: tuple[str, ...], cause: str, message: str) -> list[Verd
 
 def main(arguments: list[str]) -> int:
     _bound(int(arguments[0]))
+    kept = int(arguments[1])
     answers = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)  # what anything prints is no answer
     for late in ("harness.analysis.losses", "harness.run.runner", "harness.worker.qualify"):
@@ -123,8 +133,21 @@ def main(arguments: list[str]) -> int:
         _, status = os.waitpid(pid, 0)
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(pid, signal.SIGKILL)  # what it may have left
+        request = REQUEST.validate_json(line)
+        if answer and not request.keep:
+            shutil.rmtree(request.out, ignore_errors=True)
+        if kept:
+            tidy(cache.CACHE, kept)
+            tidy(Path(request.out).parent, _RUNS)
         answers.write((answer or _ended(status)) + b"\n")
     return 0
+
+
+def tidy(folder: Path, most: int) -> None:
+    """Remove the oldest of what is kept for a kernel that may come again, beyond so many."""
+    kept = sorted(folder.glob("*"), key=lambda path: path.lstat().st_mtime_ns)
+    for path in kept[: max(0, len(kept) - most)]:
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def _answer(line: bytes, where: int) -> None:

@@ -47,7 +47,7 @@ class Walls:
     """Called in the child, before bwrap starts."""
 
     @contextmanager
-    def opened(self, home: Path) -> Iterator[tuple[list[str], list[int]]]:
+    def opened(self, home: Path, matrices: Path) -> Iterator[tuple[list[str], list[int]]]:
         """What stands before the slot's command, and the descriptors that it is to have."""
         for name in ("home", "tmp"):
             (home / name).mkdir(exist_ok=True)
@@ -58,6 +58,7 @@ class Walls:
             number = os.dup(rules.fileno())
             try:
                 options = [*walls.around(shown), "--bind", str(home), str(home),
+                           "--ro-bind", str(matrices), str(matrices),
                            *walls.home(home / "home"), "--chdir", str(home),
                            # Whoever looks for scratch folders to remove must not find this one.
                            "--setenv", "TMPDIR", str(home / "tmp")]  # fmt: skip
