@@ -69,7 +69,9 @@ class _Judged:
         outcome = self._run.outcomes[p.case]
         mine = [v for v in own if (v.dtype, v.launch) == (p.dtype, p.launch)]
         right = sum(v.ok for v in mine)
-        blank = Verdict(p.variant, "cannot-tell", "", verified=right)
+        tested = [v.sizes for v in mine if v.ok and v.phase == "test"]
+        sizes = tuple(each for n, each in enumerate(tested) if each not in tested[:n])
+        blank = Verdict(p.variant, "cannot-tell", "", verified=right, verified_at=sizes)
         if outcome.status == "ok":
             return replace(blank, verdict="right")
         if outcome.status == "skipped":

@@ -96,6 +96,8 @@ class Verdict:
     counterexample: Counterexample | None = None
     verified: int = 0
     """Launches whose results were right."""
+    verified_at: tuple[dict[str, int], ...] = ()
+    """The test sizes at which they were; `when` of a kernel may leave some out."""
     counters: dict[str, Counter] = Field(default_factory=dict)
     """At `counted_at`: quantities by the names that `expect` has, and counters by ncu's."""
     counted_at: dict[str, int] = Field(default_factory=dict)

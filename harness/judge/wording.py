@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from harness import budgets
+from harness.cases import how_many
 from harness.judge.verdicts import Counterexample, Interval, Verdict
 
 _TITLES = {
@@ -45,7 +46,7 @@ def _told(v: Verdict) -> str:
     """How it was found right, and its time where it has one."""
     if not v.is_right:
         return ""
-    parts = [f"{v.verified} launches verified"]
+    parts = [f"{v.verified} launches verified at {how_many(len(v.verified_at), 'test size')}"]
     if v.speedup:
         parts.insert(0, f"{_interval(v.speedup)}×")
     if v.time_ns:

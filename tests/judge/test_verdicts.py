@@ -34,6 +34,7 @@ def test_a_right_kernel_is_right_with_exact_counters(found: dict[str, Verdict]) 
     assert (right.verdict, right.cause, right.bank_conflicts) == ("right", "", 0)
     assert right.counters["sectors_per_load"].provenance == "machine-exact"
     assert right.counted_at == {"n": 1025}
+    assert right.verified_at == ({"n": 1}, {"n": 33}, {"n": 1025})
     assert right.verified == 7  # three sizes, each with two draws; and one that is counted
 
 
@@ -80,6 +81,17 @@ def test_a_launch_that_does_not_fit_its_kernel_is_a_fault(judge: Judge) -> None:
     own = affine.kernel("right", args=("x", "y"))
     verdict = judge.check(Submission((own,), affine.problem()))
     assert (verdict.verdict, verdict.cause) == ("fault", "launch")
+
+
+def test_a_size_that_a_kernel_leaves_out_is_not_among_those_it_was_verified_at(
+    judge: Judge,
+) -> None:
+    own = affine.kernel("outside", when="n == 256 or n == 1024")
+    problem = affine.problem(test={"n": [1, 256, 1024]})
+    verdict = judge.check(Submission((own,), problem))
+    assert verdict.verdict == "right"
+    assert verdict.verified_at == ({"n": 256}, {"n": 1024})
+    assert "at 2 test sizes" in verdict.text
 
 
 def test_a_reference_that_raises_is_no_kernels_fault(judge: Judge) -> None:
