@@ -26,12 +26,16 @@ from pathlib import Path
 from pydantic import ConfigDict, TypeAdapter
 from pydantic.dataclasses import dataclass
 
-from harness.compiler import cache
-from harness.errors import HarnessError
+from harness.analysis import finders
+from harness.compiler import cache, toolchain
+from harness.errors import CompileError, HarnessError
+from harness.journal.records import Finished, from_json, to_json
 from harness.judge import judging, wording
 from harness.judge.slots import folder_runs
 from harness.judge.verdicts import VERDICTS, Verdict
+from harness.machine import environment
 from harness.processes import workers
+from harness.run import staleness
 from harness.tables import Run
 
 _RUNS = 4
@@ -117,6 +121,7 @@ def main(arguments: list[str]) -> int:
     for late in ("harness.analysis.losses", "harness.run.runner", "harness.worker.qualify"):
         __import__(late)
     workers.start_server()
+    _work_out_ahead()
     gc.freeze()  # what all forks share is copied by none, for no collector looks at it
     answers.write(b"ready\n")
     for line in sys.stdin.buffer:
@@ -148,6 +153,16 @@ def tidy(folder: Path, most: int) -> None:
     kept = sorted(folder.glob("*"), key=lambda path: path.lstat().st_mtime_ns)
     for path in kept[: max(0, len(kept) - most)]:
         shutil.rmtree(path, ignore_errors=True)
+
+
+def _work_out_ahead() -> None:
+    """What every fork would work out anew, and keeps for as long as it lasts."""
+    staleness.harness_hash(False)
+    finders.stall_reasons()
+    from_json(to_json(Finished("plan")))
+    environment.versions()
+    with suppress(CompileError):  # every submission says so
+        toolchain.find()
 
 
 def _answer(line: bytes, where: int) -> None:
