@@ -5,7 +5,7 @@ ARGS   ?=
 # Images of containers often set it. A run starts many processes, and each would compile them anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: bench profile compare report test test-gpu check benchmark-emulator benchmark-architectures benchmark-pages benchmark-timing benchmark-repeatability benchmark-cupti benchmark-hosts benchmark-cards benchmark-nvbench benchmark-verdicts benchmark-compare benchmark-gate benchmark-gate-ladder benchmark-causes benchmark-gate-edits benchmark-cluster benchmark-memory benchmark-pythons cluster-table readme pictures kernels-page schemas claims-page timing-tables causes evidence-table reliability-page fuzz setup constraints help
+.PHONY: bench profile compare report test test-gpu check benchmark-emulator benchmark-architectures benchmark-pages benchmark-timing benchmark-repeatability benchmark-cupti benchmark-hosts benchmark-cards benchmark-nvbench benchmark-verdicts benchmark-compare benchmark-gate benchmark-gate-ladder benchmark-causes benchmark-gate-edits benchmark-cluster benchmark-memory benchmark-judge benchmark-pythons cluster-table readme pictures kernels-page schemas claims-page timing-tables causes evidence-table reliability-page fuzz setup constraints help
 
 bench: setup            ## compile, verify, time (or emulate) everything in bench.yaml; write the report
 	@$(RUN) -m harness run $(ARGS)
@@ -80,6 +80,9 @@ benchmark-cluster: setup  ## do two GPUs of this host end twice as soon as one, 
 
 benchmark-memory: setup ## is a quick run right, and how much longer, where others hold a card's memory? (GPU)
 	@$(RUN) scripts/timing/small_memory.py $(ARGS)
+
+benchmark-judge: setup  ## verdicts per second and core for every kernel here; writes reports/benchmarks/judge.csv
+	@$(RUN) scripts/benchmark_judge.py $(ARGS)
 
 benchmark-pythons: setup ## is the wheel whole? in an empty environment, for Python 3.10 to 3.14; writes reports/setup/
 	@$(RUN) scripts/pythons.py --out reports/setup $(ARGS)

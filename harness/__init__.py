@@ -1,14 +1,16 @@
 """Compare CUDA kernel variants: which is faster, by how much, and why.
 
-In a notebook: `run = harness.load("reports/latest")`, then `run.results`, `run.counters`, …
+In a notebook: `run = harness.load("reports/latest")`, then `run.results`, `run.counters`, …;
+or `harness.check(kernel, problem)`, which needs no run (docs/judge.md).
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from harness.judge.api import check, compare, time
     from harness.tables import Run
 
 __version__ = "0.1.0"
@@ -26,4 +28,16 @@ def load(folder: str | Path, card: str | None = None) -> Run:
     return tables.load(folder) if card is None else cards.load_one(Path(folder), card)
 
 
-__all__ = ["__version__", "load"]
+_JUDGING = ("check", "compare", "time")
+
+
+def __getattr__(name: str) -> Any:
+    """`check`, `compare` and `time` of harness/judge/api.py, imported when they are asked for."""
+    if name not in _JUDGING:
+        raise AttributeError(f"module 'harness' has no attribute {name!r}")
+    from harness.judge import api
+
+    return getattr(api, name)
+
+
+__all__ = ["__version__", "check", "compare", "load", "time"]

@@ -21,7 +21,7 @@ except ModuleNotFoundError:  # the system's Python, in a clone whose packages li
     )
 
 from harness import __version__
-from harness.commands.line import kept, kernels, runs
+from harness.commands.line import judging, kept, kernels, runs
 from harness.console import utf8
 from harness.console.suggestions import NAME
 from harness.errors import HarnessError
@@ -58,6 +58,7 @@ def about(
 runs.add(app)
 kernels.add(app)
 kept.add(app)
+judging.add(app)
 
 
 def main() -> None:

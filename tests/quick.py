@@ -28,7 +28,8 @@ STARTING = (
     "subprocess", "multiprocessing", "chromium", "harness.__main__", "harness.cluster",
     "harness.commands", "harness.comparison.commits", "harness.compiler.cache",
     "harness.compiler.compile", "harness.compiler.drivers", "harness.compiler.host",
-    "harness.compiler.targets.known", "harness.compiler.toolchain", "harness.ncu.reader.read_apart",
+    "harness.compiler.targets.known", "harness.compiler.toolchain", "harness.judge.api",
+    "harness.judge.judge", "harness.judge.slots", "harness.ncu.reader.read_apart",
     "harness.ncu.stage.from_file", "harness.processes", "harness.run.compilation",
     "harness.run.emulate", "harness.run.runner", "harness.worker.__main__",
 )  # fmt: skip

@@ -251,6 +251,8 @@ class Outcome:
     """Whether the failure was not the case's fault, so that a resumed run tries it again."""
     limits: dict[str, float] = field(default_factory=dict)
     """The limits of bench.yaml that ended it; with a higher limit it is run again."""
+    stage: Literal["", "plan", "compile"] = ""
+    """The stage at which it ended before any launch; empty if there was one, and in older runs."""
     kind: Literal["outcome"] = "outcome"
 
 

@@ -329,6 +329,14 @@ def import_ahead(backend: str, cases: Iterable[Case] = ()) -> None:
             _server("compiling")
 
 
+def start_server() -> None:
+    """Start the server from which workers without a GPU are forked, if none is there.
+
+    A process that forks itself keeps it for what it forks, one at a time.
+    """
+    _server("cpu")
+
+
 def _forked(kind: str, arguments: Sequence[str], output: int, pipe: int) -> Forked:
     """Fork from the server of this kind, or from a new one if that has ended meanwhile."""
     try:

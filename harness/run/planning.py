@@ -12,6 +12,9 @@ from harness.matrix.plan import Plan
 from harness.problem import Problem
 from harness.run import staleness
 
+UNCOUNTED = "verified at the test sizes, but not counted:"
+"""The start of why a case is skipped that is right as far as a machine without a GPU can tell."""
+
 
 def planned(
     bench: model.Bench, plan: Plan, origins: staleness.Origins, is_counted: Callable[[Case], bool]
@@ -39,15 +42,14 @@ def over_budget(case: Case, bench: model.Bench, plan: Plan) -> str:
     if case.sizes in bench.problems[case.problem].sizes.emulate:
         return ""
     limits, work = bench.limits, plan.works[case.group]
-    uncounted = "verified at the test sizes, but not counted:"
     if work.bytes > limits.emulate_bytes:
         return (
-            f"{uncounted} {work.bytes / 2**20:.0f} MiB of compulsory traffic exceeds "
+            f"{UNCOUNTED} {work.bytes / 2**20:.0f} MiB of compulsory traffic exceeds "
             f"limits.emulate_bytes, {limits.emulate_bytes / 2**20:.0f} MiB"
         )
     if work.flops > limits.emulate_flops:
         return (
-            f"{uncounted} {work.flops:,} floating-point operations exceed "
+            f"{UNCOUNTED} {work.flops:,} floating-point operations exceed "
             f"limits.emulate_flops, {limits.emulate_flops:,}"
         )
     return ""

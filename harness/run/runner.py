@@ -208,11 +208,11 @@ class Runner:
         untested = self.plan.refused_tests()
         for case in self._open(self.cases):
             if case.skip:
-                self._task_runner.finish(case, "skipped", case.skip)
+                self._task_runner.finish(case, "skipped", case.skip, stage="plan")
             elif reason := (case.refusal or untested.get(case.shape)):
-                self._task_runner.finish(case, "failed", reason)
+                self._task_runner.finish(case, "failed", reason, stage="plan")
             elif reason := planning.too_large(case, self.problems[case.problem], self.device):
-                self._task_runner.finish(case, "skipped", f"{NO_MEMORY}: {reason}")
+                self._task_runner.finish(case, "skipped", f"{NO_MEMORY}: {reason}", stage="plan")
 
     def _over_budget(self, case: Case) -> str:
         return "" if self.is_timed else planning.over_budget(case, self.bench, self.plan)
@@ -250,13 +250,14 @@ class Runner:
         for case in wanted:
             if case.shape in self._made.refused:
                 again = case.shape in self._made.stopped
-                self._task_runner.finish(case, "failed", self._made.refused[case.shape], again)
+                refused = self._made.refused[case.shape]
+                self._task_runner.finish(case, "failed", refused, again, stage="compile")
             elif case.kind == "kernel":
                 made, refusal = described(case, self._made.built[case.id], self.device)
                 for record in made:
                     self.keep(record)
                 if refusal:
-                    self._task_runner.finish(case, "failed", refusal)
+                    self._task_runner.finish(case, "failed", refusal, stage="plan")
 
     def _qualify(self) -> None:
         """Qualify each variant by itself, several at a time: nothing is timed here."""

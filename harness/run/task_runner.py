@@ -166,11 +166,11 @@ class TaskRunner:
 
     def finish(
         self, case: Case, status: str, reason: str = "", again: bool = False,
-        limits: Sequence[str] = (),
+        limits: Sequence[str] = (), stage: str = "",
     ) -> None:  # fmt: skip
-        """again, limits: when a resumed run repeats it; see Outcome."""
+        """again, limits: when a resumed run repeats it. stage: where it ended. See Outcome."""
         values = {name: float(getattr(self.setting.limits, name)) for name in limits}
-        self.keep(Outcome(case.id, status, reason, again, values))  # type: ignore[arg-type]
+        self.keep(Outcome(case.id, status, reason, again, values, stage))  # type: ignore[arg-type]
 
     def timings(self, cases: Sequence[Case]) -> Timings:
         """The timings of these cases so far."""

@@ -19,6 +19,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from harness.commands.printed.as_json import Results
+from harness.judge.serve import protocol
 from harness.matrix import schema
 from harness.report.comparison.as_json import Comparison
 
@@ -32,13 +33,23 @@ def _written(kind: Any) -> Callable[[], dict[str, Any]]:
     }
 
 
+def _judge() -> dict[str, Any]:
+    found = protocol.EXCHANGE.json_schema()
+    return {
+        "$schema": schema.DIALECT,
+        "title": f"What goes over a line of `serve`, version {protocol.VERSION}",
+        **found,
+    }
+
+
 SCHEMAS = {
     "problem": schema.problem,
     "matrix": schema.matrix,
     "results": _written(Results),
     "comparison": _written(Comparison),
+    "judge": _judge,
 }
-"""By the file's name: of a bench.yaml, and of what --json writes of a run and of two."""
+"""By the file's name: of a bench.yaml, of what --json writes, and of what goes over `serve`."""
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.commands.runs import no_sockets
 from harness.errors import UsageError
+from harness.sandbox import no_sockets
 
 REPOSITORY = Path(__file__).parents[2]
 

@@ -12,12 +12,9 @@ from __future__ import annotations
 import io
 import json
 import os
-import resource
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -27,7 +24,6 @@ from types import FrameType
 from typing import IO, TextIO
 
 from harness.commands.request import RunRequest
-from harness.commands.runs import no_sockets
 from harness.compiler import cache
 from harness.console import escaping
 from harness.console.progress import WIDTH, console
@@ -37,15 +33,9 @@ from harness.journal import run_files
 from harness.journal.run_files import LATEST
 from harness.matrix import model
 from harness.run.folder import fresh, point_latest
+from harness.sandbox import no_sockets, walls
 
 REPOSITORY = Path(__file__).parents[3]
-_HOME = "/tmp/harness-home"
-"""The folder inside the sandbox for the caches of libraries."""
-_MEMORY_SHARE = 0.75
-"""The share of the machine's memory that one process may use for its data."""
-_MORE_THREADS = 4096
-"""The most threads beyond those that the user already has; the kernel counts threads as
-processes."""
 _LONGEST_LINE = 1 << 16
 """The longest line of output from inside that is passed on at once."""
 _ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -58,7 +48,7 @@ def run(request: RunRequest) -> tuple[int, Path]:
     if no sandbox can be made.
     """
     request.told.check()
-    program = shutil.which("bwrap")
+    program = walls.program()
     if program is None:
         raise UsageError(
             "--sandbox needs bubblewrap, and there is no bwrap on PATH\n"
@@ -134,15 +124,9 @@ def _inside(
     caches: Path,
     arguments: Sequence[str],
 ) -> int:
-    from harness.emulator import LaunchError
-    from harness.emulator.engine import library
-    from harness.emulator.sass import library as machine_code
-
     for path in (caches / "compile", caches / "home", cache.CACHE):
         path.mkdir(parents=True, exist_ok=True)
-    library.load()  # the emulator's own, made outside and lent: inside it would take minutes
-    with suppress(LaunchError):  # without a compiler; inside, whoever needs it says so
-        machine_code.load()
+    walls.prepare()
     told, tells = os.pipe()
     rules, ruling = os.pipe()
     command = [program, "--info-fd", str(tells), "--seccomp", str(rules),
@@ -151,7 +135,7 @@ def _inside(
     with os.fdopen(ruling, "wb") as file:
         file.write(no_sockets.rules())
     inside = subprocess.Popen(
-        command, pass_fds=[tells, rules], preexec_fn=_limit,  # noqa: PLW1509
+        command, pass_fds=[tells, rules], preexec_fn=walls.limit,  # noqa: PLW1509
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
     for handle in (tells, rules):
@@ -196,62 +180,19 @@ def _ended(inside: subprocess.Popen[bytes], told: int) -> int:
 
 def _walls(request: RunRequest, writable: Sequence[Path], caches: Path) -> Iterator[str]:
     """bwrap's options in mount order: a later mount covers an earlier one."""
-    from harness.emulator.engine.compiled_library import cache_folder
-
     here = Path.cwd()
-    yield from ("--unshare-all", "--die-with-parent", "--new-session", "--as-pid-1")
-    yield from ("--cap-drop", "ALL")
-    yield from ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
-    for device in sorted(Path("/dev").glob("nvidia*")):
-        yield from ("--dev-bind-try", str(device), str(device))
-    for hidden in ("/tmp", "/run"):  # sockets of services and displays lie there
-        yield from ("--tmpfs", hidden)
-    for lock in sorted(Path(tempfile.gettempdir()).glob("kernel-harness*.lock")):
-        yield from ("--ro-bind", str(lock), str(lock))  # one GPU, one run, whoever's
     config = request.config or model.MATRIX
     kernels = request.kernels or config.parent / "kernels"
-    shown = [REPOSITORY, here, Path(sys.prefix), Path(sys.base_prefix), kernels, config]
-    for path in dict.fromkeys(each.absolute() for each in shown):
-        if path.exists() and Path("/tmp") in path.parents:  # hidden above
-            yield from ("--ro-bind", str(path), str(path))
+    yield from walls.around(
+        [REPOSITORY, here, Path(sys.prefix), Path(sys.base_prefix), kernels, config]
+    )
     yield from ("--bind", str(caches / "compile"), str(cache.CACHE.absolute()))
-    yield from ("--bind", str(caches / "home"), _HOME)
-    lent = cache_folder().absolute()
-    if lent.is_dir():
-        yield from ("--ro-bind", str(lent), f"{_HOME}/{lent.name}")
+    yield from walls.home(caches / "home")
     for path in writable:
         yield from ("--bind", str(path), str(path))
-    for name in ("XDG_CACHE_HOME", "TRITON_CACHE_DIR", "CUDA_CACHE_PATH", "MPLCONFIGDIR"):
-        yield from ("--setenv", name, _HOME)
     if console.is_terminal:
         yield from ("--setenv", WIDTH, str(console.width))
-    yield from ("--setenv", "TMPDIR", "/tmp", "--chdir", str(here))
-
-
-def _limit() -> None:
-    """Set limits before bwrap starts, so that they hold for everything it starts."""
-    memory = int(_MEMORY_SHARE * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    # Not of the address space: a CUDA context reserves far more of it than there is memory.
-    for what, most in (
-        (resource.RLIMIT_DATA, memory),
-        (resource.RLIMIT_NPROC, _threads() + _MORE_THREADS),
-        (resource.RLIMIT_CORE, 0),
-    ):
-        hard = resource.getrlimit(what)[1]
-        lower = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        resource.setrlimit(what, (lower, lower))
-
-
-def _threads() -> int:
-    """The number of threads of this user's processes."""
-    found = 0
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            if process.stat().st_uid == os.getuid():
-                found += len(list((process / "task").iterdir()))
-        except OSError:  # it has ended
-            continue
-    return found
+    yield from ("--chdir", str(here))
 
 
 def _wait(inside: subprocess.Popen[bytes], pid: int) -> int:

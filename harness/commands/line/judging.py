@@ -1,0 +1,45 @@
+"""`serve`: its options."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from harness.commands.line.options import Jobs
+
+
+def add(app: typer.Typer) -> None:
+    app.command("serve")(serve)
+
+
+def serve(
+    jobs: Jobs = 0,
+    path: Annotated[
+        Path | None,
+        typer.Option("--socket", help="Listen at this Unix socket, not on standard input."),
+    ] = None,
+    sandbox: Annotated[
+        bool | None,
+        typer.Option(
+            "--sandbox/--no-sandbox",
+            help="Judge inside bubblewrap; by default where that is possible.",
+        ),
+    ] = None,
+    memory: Annotated[
+        int | None,
+        typer.Option("--memory", min=256, help="MiB that each process of a submission may take."),
+    ] = None,
+    seconds: Annotated[
+        float, typer.Option("--seconds", min=1, help="The longest deadline that may be asked for.")
+    ] = 600.0,
+) -> None:
+    """Judge kernels that a program sends: a request a line, a verdict a line, as JSON.
+
+    docs/judge.md has the requests, harness/schemas/judge.schema.json their schema. Exit code 0 when
+    standard input has ended and all is answered.
+    """
+    from harness.commands import serve as served
+
+    served.serve(jobs, path, sandbox, memory, seconds)

@@ -1,0 +1,36 @@
+"""`serve`: a long-lived judge for programs, over standard input or a Unix socket."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from harness.errors import UsageError
+from harness.judge.judge import Judge
+from harness.judge.serve import conversations
+from harness.judge.serve.protocol import Ready
+from harness.judge.slots import walls
+from harness.machine import environment
+
+
+def serve(
+    jobs: int, path: Path | None, sandbox: bool | None, memory: int | None, seconds: float
+) -> None:
+    """Answer until standard input ends, or until told to stop.
+
+    sandbox: None for one where it can be made. memory: MiB that each process may take.
+    """
+    jobs = jobs or environment.cores()
+    why = walls.refusal() if sandbox is not False else "--no-sandbox"
+    if sandbox and why:
+        raise UsageError(f"--sandbox: {why}")
+    if why and sandbox is None:
+        print(f"BEWARE no sandbox around submissions: {why}", file=sys.stderr, flush=True)
+    most = None if memory is None else memory << 20
+    with Judge(jobs, not why, most, with_spare=True, secret=True) as judge:
+        judge.wait()
+        ready = Ready(True, jobs, not why)
+        if path is None:
+            conversations.over_lines(judge, ready, seconds)
+        else:
+            conversations.over_socket(judge, ready, seconds, path)

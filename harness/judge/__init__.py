@@ -1,0 +1,16 @@
+"""The judge: kernels in, typed verdicts out. From Python, from a test, or from a program.
+
+    from harness.judge import Kernel, Problem
+
+A submission is the folder of a matrix (folders.py), which is run as `python -m harness run` runs
+any, in a process of its own (slots/). The verdict is read off the run's records alone (judging.py).
+"""
+
+from harness.judge.references import Imported, Written
+from harness.judge.submissions import Kernel, Launch, Problem, ProblemFolder, Submission, Text
+from harness.judge.verdicts import Counterexample, Verdict
+
+__all__ = [
+    "Counterexample", "Imported", "Kernel", "Launch", "Problem", "ProblemFolder", "Submission",
+    "Text", "Verdict", "Written",
+]  # fmt: skip

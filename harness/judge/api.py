@@ -1,0 +1,108 @@
+"""`harness.check`, `harness.compare` and `harness.time`: kernels judged from Python.
+
+They share one judge, which starts with the first call and ends with the process.
+"""
+
+from __future__ import annotations
+
+import atexit
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from harness.judge.judge import Judge
+from harness.judge.results import Comparison, Report
+from harness.judge.submissions import Kernel, Kind, Problem, ProblemFolder, Submission, Text, listed
+
+SECONDS = 60.0
+"""After which `check` waits for no answer, for each kernel; a time takes minutes by itself."""
+TIMED_SECONDS = 3600.0
+
+AnyKernel = Kernel | Text | str | Path
+AnyProblem = Problem | ProblemFolder | str | Path
+
+_lock = threading.Lock()
+_judges: list[Judge] = []
+
+
+def check(
+    kernel: AnyKernel, problem: AnyProblem, *, arch: str | None = None, seconds: float = SECONDS,
+    **launch: Any,
+) -> Report:  # fmt: skip
+    """Verify and count one kernel without a GPU: right, wrong or at fault, and exact counters.
+
+    kernel: a Kernel, or its source or path with entry, grid, block and args beside it.
+    problem: a Problem, or the folder of one. arch: to compile for and to emulate, such as sm_80.
+    Raises HarnessError where nothing can be judged, such as for a reference that cannot be run.
+    """
+    submission = _submission([_kernel(kernel, launch)], problem, "check", arch, seconds)
+    return _report(submission)
+
+
+def time(
+    kernel: AnyKernel, problem: AnyProblem, *, against: AnyKernel | None = None,
+    seconds: float = TIMED_SECONDS, **launch: Any,
+) -> Report:  # fmt: skip
+    """Verify one kernel and time it on the GPU, beside another one if `against` names it.
+
+    Raises BackendUnavailable where there is no GPU: nothing emulated is ever shown as a time.
+    """
+    kernels = [_kernel(kernel, launch)]
+    if against is not None:
+        kernels.insert(0, _kernel(against, {}))
+    submission = _submission(kernels, problem, "time", None, seconds)
+    judged = _judge().judge(submission, keep_run=True)
+    return Report(judged.verdicts[-1], submission, judged.run, judged.matrix)
+
+
+def compare(
+    kernels: Sequence[AnyKernel], problem: AnyProblem, *, arch: str | None = None,
+    seconds: float | None = None,
+) -> Comparison:  # fmt: skip
+    """Judge several kernels in one run, the first as the baseline; timed where there is a GPU."""
+    own = [_kernel(each, {}) for each in kernels]
+    limit = seconds or max(TIMED_SECONDS, SECONDS * len(own))
+    submission = _submission(own, problem, "compare", arch, limit)
+    judged = _judge().judge(submission, keep_run=True)
+    return Comparison(judged.verdicts, submission, judged.run, judged.matrix)
+
+
+def _report(submission: Submission) -> Report:
+    judged = _judge().judge(submission, keep_run=True)
+    return Report(judged.verdicts[0], submission, judged.run, judged.matrix)
+
+
+def _kernel(kernel: AnyKernel, launch: dict[str, Any]) -> Kernel | Text:
+    if isinstance(kernel, Kernel | Text):
+        if launch:
+            raise TypeError(f"a Kernel has its {', '.join(launch)} already")
+        return kernel
+    if launch:
+        return Kernel(str(kernel), **launch)
+    text = kernel.read_text() if isinstance(kernel, Path) else kernel
+    return Text(text)
+
+
+def _submission(
+    kernels: Sequence[Kernel | Text], problem: AnyProblem, kind: Kind, arch: str | None,
+    seconds: float,
+) -> Submission:  # fmt: skip
+    found = ProblemFolder(str(problem)) if isinstance(problem, str | Path) else problem
+    return Submission(listed(kernels), found, kind, arch, seconds)
+
+
+def _judge() -> Judge:
+    """The judge of this process, started once."""
+    with _lock:
+        if not _judges:
+            _judges.append(Judge(jobs=1))
+            atexit.register(close)
+        return _judges[0]
+
+
+def close() -> None:
+    """End the judge of this process; the next call starts another."""
+    with _lock:
+        while _judges:
+            _judges.pop().close()

@@ -1,0 +1,281 @@
+"""A submission as the folder of a matrix: bench.yaml, and kernels/<problem>/ with its files.
+
+It is what is judged, and `python -m harness run` in it says the same.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import yaml
+
+from harness.errors import UsageError
+from harness.judge import lent
+from harness.judge.references import Imported, Reference, Written
+from harness.judge.submissions import Kernel, Launch, Problem, Submission, Text
+from harness.matrix.expressions import FUNCTIONS, Expression
+
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
+_SHAPED = ("Array", "ShapedProblem", "ceil_div", "function_in", "next_power_of_2")
+
+
+def to_folder(submission: Submission, path: Path, seed: int | None = None) -> Path:
+    """Write the matrix of a submission into a folder that is empty or not there; return it.
+
+    seed: of the inputs, if not that of every matrix.
+    Raises UsageError where something stands there already, or a file is missing.
+    """
+    if path.exists() and any(path.iterdir()):
+        raise UsageError(f"{path} holds something already\n  name an empty folder, or a new one")
+    _check_names(submission)
+    problem = submission.problem
+    name = problem_name(submission)
+    own = path / "kernels" / name
+    own.mkdir(parents=True, exist_ok=True)
+    if isinstance(problem, Problem):
+        (own / "problem.py").write_text(problem_text(problem))
+        kernels = [each for each in submission.kernels if isinstance(each, Kernel)]
+        matrix = _matrix(problem, kernels)
+        for kernel in kernels:
+            _write_source(own, f"{kernel.title}.cu", kernel.source, kernel.is_file, kernel.headers)
+    else:
+        texts = [each for each in submission.kernels if isinstance(each, Text)]
+        matrix = lent.copied(problem, texts, path / "kernels", own)
+        for text in texts:
+            _write_source(own, f"{text.name}.cu", text.source, False, text.headers)
+    _write_yaml(path / "bench.yaml", f"# The judge's matrix of {name}.", _top(submission, seed))
+    _write_yaml(own / "bench.yaml", "# Written by harness.judge: the kernels, and sizes.", matrix)
+    return path
+
+
+def problem_name(submission: Submission) -> str:
+    """The problem's name, which is its folder's."""
+    problem = submission.problem
+    if isinstance(problem, Problem):
+        return problem.name
+    return Path(problem.folder).resolve().name
+
+
+def names(submission: Submission) -> list[str]:
+    """The kernels' names, in order."""
+    return [each.title if isinstance(each, Kernel) else each.name for each in submission.kernels]
+
+
+def _check_names(submission: Submission) -> None:
+    found = names(submission)
+    if twice := sorted({name for name in found if found.count(name) > 1}):
+        raise UsageError(f"two kernels are called {twice[0]}\n  give each a `name` of its own")
+    for name in found:
+        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
+            raise UsageError(f"{name!r} cannot be a kernel's name: letters, digits and _")
+
+
+def _top(submission: Submission, seed: int | None) -> dict[str, Any]:
+    """The settings of all problems. A kernel that hangs is ended before the deadline is over."""
+    found: dict[str, Any] = {} if seed is None else {"timing": {"seed": seed}}
+    return {**found, "limits": {"qualify_s": max(1, math.ceil(0.75 * submission.seconds))}}
+
+
+def _write_yaml(path: Path, comment: str, data: Mapping[str, Any]) -> None:
+    text = yaml.safe_dump(dict(data), sort_keys=False, allow_unicode=True, width=100)
+    path.write_text(f"{comment}\n{text}")
+
+
+# bench.yaml of a problem that is stated here
+
+
+def _matrix(problem: Problem, kernels: Iterable[Kernel]) -> dict[str, Any]:
+    kernels = list(kernels)
+    sizes = {"test": problem.test, "bench": problem.timed or _largest(problem.test)}
+    if problem.counted:
+        sizes["emulate"] = problem.counted
+    found: dict[str, Any] = {
+        "dtypes": list(problem.dtypes),
+        "sizes": _plain(sizes),
+        "baseline": kernels[0].title,
+    }
+    found["variants"] = {kernel.title: _variant(kernel, problem.scalars) for kernel in kernels}
+    return found
+
+
+def _variant(kernel: Kernel, scalars: Mapping[str, float]) -> dict[str, Any]:
+    used = _used(kernel)
+    let = {name: value for name, value in scalars.items() if name in used} | kernel.let
+    found: dict[str, Any] = {
+        "source": f"{kernel.title}.cu",
+        "steps": [_step(launch) for launch in kernel.all_launches],
+    }
+    if let:
+        found["let"] = let
+    for key in ("launch", "defines", "flags", "overwrites", "expect", "when"):
+        if value := getattr(kernel, key):
+            found[key] = _plain(value)
+    return found
+
+
+def _used(kernel: Kernel) -> set[str]:
+    """Every name in what a kernel says of its launch: a matrix refuses one that nothing uses."""
+    said = [kernel.let, kernel.defines, kernel.when, kernel.all_launches]
+    return set(re.findall(r"[A-Za-z_]\w*", repr(said)))
+
+
+def _step(launch: Launch) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "kernel": launch.entry,
+        "grid": list(launch.grid),
+        "block": list(launch.block),
+    }
+    if launch.shared:
+        found["shared"] = launch.shared
+    if launch.cluster:
+        found["cluster"] = list(launch.cluster)
+    found["args"] = list(launch.args)
+    return found
+
+
+def _largest(sizes: Mapping[str, Any]) -> dict[str, Any]:
+    """Of each key its largest row, where that is one size; a grid of sizes has it at its corner."""
+    return {key: [max(rows, key=_amount)] if isinstance(rows, list | tuple) else rows
+            for key, rows in sizes.items()}  # fmt: skip
+
+
+def _amount(row: Any) -> float:
+    cells = row if isinstance(row, list | tuple) else [row]
+    return math.prod(float(Expression(str(cell)).evaluate({})) for cell in cells)
+
+
+def _plain(value: Any) -> Any:
+    """The same with lists for tuples, as YAML has them."""
+    if isinstance(value, Mapping):
+        return {key: _plain(each) for key, each in value.items()}
+    return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+# problem.py
+
+
+def problem_text(problem: Problem) -> str:
+    """The problem as the text of a problem.py."""
+    lines = [
+        f'"""What kernels of {problem.name} have to compute; written by harness.judge."""',
+        "",
+        f"from harness.problem.shaped import {', '.join(_SHAPED)}",
+        "",
+        "",
+        _definition(problem.reference, "reference"),
+    ]
+    if problem.draw:
+        lines += ["", _definition(problem.draw, "drawn")]
+    title = "".join(word.capitalize() for word in problem.name.split("_") if word)
+    lines += ["", "", f"class {title}(ShapedProblem):", f"    title = {problem.name!r}"]
+    lines += ["    arrays = {"]
+    roles = (("input", problem.inputs), ("output", problem.outputs), ("scratch", problem.scratch),
+             ("zeroed", problem.zeroed))  # fmt: skip
+    for role, arrays in roles:
+        lines += [f"        {_array(problem, name, role, shape)}" for name, shape in arrays.items()]
+    lines += ["    }", "    compute = staticmethod(reference)", f"    takes = {problem.takes!r}"]
+    if problem.scalars:
+        lines.append(f"    scalars = {dict(problem.scalars)!r}")
+    if _wants_tensors(problem):
+        lines.append("    wants_tensors = True")
+    if problem.tolerance is not None:
+        both = problem.tolerance if isinstance(problem.tolerance, tuple) else (problem.tolerance, 0)
+        lines.append(f"    relative_and_absolute = {tuple(map(float, both))!r}")
+    if problem.draw:
+        lines.append("    draw = staticmethod(drawn)")
+    if problem.flops:
+        lines.append(f"    flops = staticmethod({_function((str(problem.flops),))})")
+    if problem.partly_read:
+        lines.append(f"    partly_read = {list(problem.partly_read)!r}")
+    return "\n".join(lines) + "\n"
+
+
+def _definition(found: Reference, name: str) -> str:
+    """Lines that define a name as this function."""
+    if isinstance(found, Written):
+        return found.source.rstrip() + (f"\n{name} = {found.name}" if found.name != name else "")
+    if found.file:
+        return f"{name} = function_in({found.file!r}, {found.name!r})"
+    first, _, rest = found.name.partition(".")
+    imported = f"from {found.module} import {first} as {name}"
+    return f"{imported}\n{name} = {name}.{rest}" if rest else imported
+
+
+def _array(problem: Problem, name: str, role: str, shape: tuple[str, ...]) -> str:
+    parts = [repr(role), _function(shape, as_tuple=True)]
+    if name in problem.types:
+        parts.append(repr(problem.types[name]))
+    if name in problem.limits:
+        limits = _function(tuple(map(str, problem.limits[name])), as_tuple=True)
+        parts.append(f"limits={limits}")
+    return f"{name!r}: Array({', '.join(parts)}),"
+
+
+def _function(texts: tuple[str, ...], as_tuple: bool = False) -> str:
+    """Expressions as a lambda over the sizes that they name; they are Python's own syntax."""
+    names = sorted({name for text in texts for name in _sizes_in(text)})
+    body = f"({', '.join(texts)}{',' if len(texts) == 1 else ''})" if as_tuple else texts[0]
+    return f"lambda {', '.join(names)}: {body}" if names else f"lambda: {body}"
+
+
+def _sizes_in(text: str) -> Iterator[str]:
+    """The names in an expression that are no functions; a fraction has none."""
+    if not re.fullmatch(r"-?[\d.]+(e-?\d+)?", text):
+        yield from sorted(Expression(text).names - set(FUNCTIONS))
+
+
+def _wants_tensors(problem: Problem) -> bool:
+    found = problem.reference
+    if problem.tensors is not None:
+        return problem.tensors
+    return isinstance(found, Imported) and found.module.partition(".")[0] == "torch"
+
+
+# Sources
+
+
+def _write_source(
+    own: Path, name: str, source: str, is_file: bool, headers: Mapping[str, str]
+) -> None:
+    """The kernel's file, with the headers that are given or that it includes from beside it."""
+    text = source
+    if is_file:
+        path = Path(source)
+        try:
+            text = path.read_text()
+        except OSError as error:
+            raise UsageError(f"{source} cannot be read: {error.strerror}") from None
+        for header in _headers(path, text):
+            _put(own, header, (path.parent / header).read_text())
+    for header, content in headers.items():
+        _put(own, header, content)
+    _put(own, name, text)
+
+
+def _headers(path: Path, text: str) -> Iterator[str]:
+    """What a file includes from its own folder, and what that includes, as relative paths."""
+    found, todo = set[str](), [(PurePosixPath("."), text)]
+    while todo:
+        at, content = todo.pop()
+        for named in _INCLUDE.findall(content):
+            for name in {str(at / named), named}:
+                file = path.parent / name
+                if name not in found and ".." not in PurePosixPath(name).parts and file.is_file():
+                    found.add(name)
+                    todo.append((PurePosixPath(name).parent, file.read_text()))
+                    yield name
+
+
+def _put(own: Path, name: str, text: str) -> None:
+    parts = PurePosixPath(name)
+    if parts.is_absolute() or ".." in parts.parts or not parts.name:
+        raise UsageError(f"{name!r} leads out of the kernel's folder")
+    if name in ("problem.py", "bench.yaml") or name.endswith(".py"):
+        raise UsageError(f"{name!r} is no header: a kernel brings none of the problem's files")
+    path = own / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)

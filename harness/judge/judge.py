@@ -1,0 +1,194 @@
+"""The judge: takes submissions, and answers each with verdicts.
+
+A submission is written out as the folder of a matrix, which a process of a slot runs as
+`python -m harness run` runs any. Folders are named by what they hold, so that what was compiled and
+disassembled for one is there when the same kernel comes again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from harness import tables
+from harness.errors import BackendUnavailable, HarnessError, UsageError
+from harness.files import scratch
+from harness.judge import folders
+from harness.judge.slots import process
+from harness.judge.slots.folder_runs import NO_GPU
+from harness.judge.slots.pool import Slot, SlotLost, Slots
+from harness.judge.slots.process import Answer, Request
+from harness.judge.submissions import Submission
+from harness.judge.verdicts import Verdict
+from harness.machine import devices, environment
+
+HOME = Path(".cache") / "judge"
+"""Where folders and what is compiled for them are kept, below the working folder."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The verdicts, one for each kernel in order; and where it is kept, the run and its matrix."""
+
+    verdicts: list[Verdict]
+    run: Path | None = None
+    matrix: Path | None = None
+
+
+class Judge:
+    """Judges submissions in processes that stand ready. A context manager; safe for threads.
+
+    jobs: submissions judged at a time; by default one for each core.
+    sandbox: with bubblewrap around each slot: no network, and nothing to write but its own folder.
+    memory: bytes that a process may allocate; by default a share of the machine's.
+    home: where what is compiled is kept; in a sandbox it is a scratch folder.
+    secret: whether each submission has inputs of its own, which nobody knows beforehand, in place
+    of those of every run; then counters that depend on data vary a little.
+    """
+
+    def __init__(
+        self, jobs: int = 0, sandbox: bool = False, memory: int | None = None,
+        home: Path | None = None, with_spare: bool = False, secret: bool = False,
+    ) -> None:  # fmt: skip
+        self._is_secret, self._is_sandboxed = secret, sandbox
+        jobs = jobs or environment.cores()
+        self._left = ExitStack()
+        try:
+            if sandbox:
+                self._home = self._left.enter_context(scratch.folder())
+            else:
+                self._home = (home or HOME).absolute()
+                self._home.mkdir(parents=True, exist_ok=True)
+            most = _share(jobs) if memory is None else memory
+            self._slots = Slots(jobs, self._home, most, sandbox, with_spare)
+            self._left.callback(self._slots.stop)
+            self._kept: list[Path] = []
+            self._left.callback(self._forget)
+            self._pool = ThreadPoolExecutor(max_workers=jobs)
+        except BaseException:
+            self._left.close()
+            raise
+
+    def wait(self) -> None:
+        """Until all slots have started."""
+        self._slots.wait()
+
+    @property
+    def pids(self) -> list[int]:
+        """The slots' processes; all that is judged happens below them."""
+        return self._slots.pids
+
+    def submit(self, submission: Submission, keep_run: bool = False) -> Future[Judged]:
+        """Judge as soon as a slot is free. The future raises HarnessError for what cannot be."""
+        return self._pool.submit(self.judge, submission, keep_run)
+
+    def check(self, submission: Submission) -> Verdict:
+        """The verdict on the first kernel. Raises HarnessError where there can be none."""
+        return self.judge(submission).verdicts[0]
+
+    def judge(self, submission: Submission, keep_run: bool = False) -> Judged:
+        """The verdict on each kernel. Raises HarnessError for a submission that makes no matrix.
+
+        keep_run: leave the run's folder, for whoever draws from it; `close` removes it.
+        """
+        if submission.kind == "time" and not devices.has_driver():
+            raise BackendUnavailable(NO_GPU.format("no driver is installed"))
+        with self._slots.one() as own:
+            out = own.home / "runs" / secrets.token_hex(8)
+            folder = placed(submission, own.matrices)
+            try:
+                answer = self._answer(own, submission, folder, out, keep_run)
+                cause, ended = "crash", answer.ended
+            except SlotLost as lost:
+                cause, ended = "deadline" if lost.late else "crash", str(lost)
+            if ended:
+                found = _so_far(cause, ended, submission, folder, out)
+                if not self._is_sandboxed:  # else the slot does it: a link may lead anywhere
+                    shutil.rmtree(out, ignore_errors=True)
+                return Judged(found)
+        if answer.refused:
+            raise UsageError(answer.refused)
+        if not keep_run:
+            return Judged(answer.verdicts)
+        self._kept.append(out)
+        return Judged(answer.verdicts, out, folder)
+
+    def _answer(
+        self, own: Slot, submission: Submission, folder: Path, out: Path, keep: bool
+    ) -> Answer:
+        request = Request(
+            str(folder), str(out.relative_to(own.home)),
+            tuple(folders.names(submission)), submission.arch, submission.kind == "time",
+            backend="auto" if submission.kind == "compare" else "emulator",
+            keep=keep, seed=secrets.randbits(62) if self._is_secret else None,
+        )  # fmt: skip
+        return own.do(request, submission.seconds)
+
+    def _forget(self) -> None:
+        for path in self._kept:
+            shutil.rmtree(path, ignore_errors=True)
+
+    def close(self) -> None:
+        """End all processes; what still waits is not judged."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._left.close()
+
+    def __enter__(self) -> Judge:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def placed(submission: Submission, matrices: Path) -> Path:
+    """The submission's folder below `matrices`, named by what is in it."""
+    with scratch.folder(matrices) as own:
+        made = folders.to_folder(submission, own / "matrix")
+        found = hashlib.sha256()
+        for part in _parts(made):
+            found.update(part)
+        path = matrices / found.hexdigest()[:16]
+        with suppress(OSError):  # it is there already
+            os.rename(made, path)
+        os.utime(path)  # the oldest are removed first
+    return path
+
+
+def _parts(folder: Path) -> Iterator[bytes]:
+    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+        yield f"{file.relative_to(folder)}\0".encode()
+        yield hashlib.sha256(file.read_bytes()).digest()
+
+
+def _so_far(cause: str, why: str, submission: Submission, folder: Path, out: Path) -> list[Verdict]:
+    """What the run's records say of each kernel, as far as it came before its process ended."""
+    kernels = tuple(folders.names(submission))
+    nothing = process.cannot_tell(kernels, cause, why)
+    try:
+        run = tables.load(out)
+    except HarnessError:  # it had not begun
+        return nothing
+    found = process.of_run(run, folder, kernels)
+    return [
+        blank if each.cause == "not run" else each
+        for each, blank in zip(found, nothing, strict=True)
+    ]
+
+
+def _share(jobs: int) -> int:
+    """A part of the machine's memory for each slot."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return int(0.75 * total / jobs)

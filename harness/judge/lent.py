@@ -1,0 +1,106 @@
+"""A problem's own folder, lent to a kernel that somebody submits: its problem.py and its launch."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from harness.errors import UsageError
+from harness.files import strict_yaml
+from harness.files.strict_yaml import YamlLocation
+from harness.judge.submissions import ProblemFolder, Text
+from harness.matrix import merge, written
+from harness.matrix.variants import MergedStep, Problem, Variant
+
+_BESIDE = "common"
+"""The folder beside a problem's that kernels of all problems include from."""
+
+
+def copied(
+    problem: ProblemFolder, texts: Iterable[Text], kernels: Path, own: Path
+) -> dict[str, Any]:
+    """Copy what the folder holds besides its kernels into `own`; return the bench.yaml for ours.
+
+    kernels: the folder above. Raises UsageError for what is no problem's folder.
+    """
+    source = Path(problem.folder)
+    if not (source / "problem.py").is_file() or not (source / "bench.yaml").is_file():
+        raise UsageError(f"{source} is no problem's folder: it needs a problem.py and a bench.yaml")
+    text = (source / "bench.yaml").read_text()
+    found, requires = _read(source / "bench.yaml", text)
+    like = problem.like or found.baseline
+    variant = found.variants.get(like)
+    if variant is None or variant.kind != "kernel":
+        kernel_names = [v.name for v in found.variants.values() if v.kind == "kernel"]
+        raise UsageError(
+            f"{source / 'bench.yaml'} has no kernel `{like}` whose launch could be taken\n"
+            f"  it has {', '.join(kernel_names)}"
+        )
+    # Headers come along: other people's kernels include theirs. Other variants do not.
+    shutil.copytree(source, own, dirs_exist_ok=True, ignore=_left_out)
+    for name in variant.sources:
+        shutil.copy(source / name, own / name)
+    if (source.parent / _BESIDE).is_dir():
+        shutil.copytree(source.parent / _BESIDE, kernels / _BESIDE, dirs_exist_ok=True)
+    sizes = {
+        "test": problem.test or _axes(found.sizes.test),
+        "bench": _axes(found.sizes.bench),
+        "emulate": problem.counted or _axes(found.sizes.emulate),
+    }
+    written_out = {each.name: {**_variant(variant), "source": f"{each.name}.cu"} for each in texts}
+    return {
+        "dtypes": list(variant.dtypes),
+        "sizes": {key: value for key, value in sizes.items() if value},
+        "baseline": next(iter(written_out)),
+        **({"requires": requires} if requires else {}),
+        "variants": written_out,
+    }
+
+
+@lru_cache(maxsize=64)
+def _read(path: Path, text: str) -> tuple[Problem, Any]:
+    """The merged problem of a bench.yaml, and what it requires; `text` makes a change another."""
+    document = strict_yaml.read(path)
+    place = YamlLocation(document)
+    found = merge.problem(
+        path.parent.name, written.checked(written.Problem, document.data, place), place
+    )
+    return found, (document.data or {}).get("requires")
+
+
+def _left_out(folder: str, names: list[str]) -> list[str]:
+    return [name for name in names if name.endswith(".cu") or name in ("__pycache__", "bench.yaml")]
+
+
+def _axes(shapes: Iterable[Mapping[str, int]]) -> dict[str, Any]:
+    """Sizes or launch shapes as rows under one key, as bench.yaml has them."""
+    rows = list(shapes)
+    if not rows or not rows[0]:
+        return {}
+    return {", ".join(rows[0]): [list(row.values()) for row in rows]}
+
+
+def _variant(variant: Variant) -> dict[str, Any]:
+    """A variant with all that it has from its problem's defaults."""
+    used = variant.used_names()
+    lists = ("flags", "include", "sources", "overwrites")
+    said = {
+        "launch": _axes(variant.launch),
+        "let": {name: str(value) for name, value in variant.let.items() if name in used},
+        "when": "" if variant.when is None else str(variant.when),
+        "defines": {name: str(value) for name, value in variant.defines.items()},
+        **{key: list(getattr(variant, key)) for key in lists},
+    }  # fmt: skip
+    steps = [_step(step) for step in variant.steps]
+    return {"steps": steps, **{key: value for key, value in said.items() if value}}
+
+
+def _step(step: MergedStep) -> dict[str, Any]:
+    found: dict[str, Any] = {"kernel": str(step.kernel)}
+    for key in ("grid", "block", "cluster"):
+        if extents := getattr(step, key):
+            found[key] = [str(each) for each in extents]
+    return {**found, "shared": str(step.shared), "args": list(step.args)}

@@ -1,0 +1,102 @@
+"""The fixture `cuda_kernel` of pytest: a test that a kernel is right, and what it costs.
+
+    def test_transpose(cuda_kernel):
+        report = cuda_kernel("transpose.cu", problem, entry="transpose", grid=…, block=…, args=[…])
+        assert report.bank_conflicts == 0
+
+It needs no GPU. A kernel that is not right, or breaks a budget of its `expect`, fails the test with
+the fault and the lines around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from harness.judge.api import AnyKernel, AnyProblem
+    from harness.judge.results import Report
+
+
+class CudaKernel:
+    """Checks kernels for one test. beside: the folder of the test's file, where paths begin."""
+
+    def __init__(self, beside: Path) -> None:
+        self._beside = beside
+
+    def __call__(self, kernel: AnyKernel, problem: AnyProblem, **options: Any) -> Report:
+        """Check a kernel as `harness.check` does; fail the test unless it is right."""
+        __tracebackhide__ = True
+        report = self.judged(kernel, problem, **options)
+        self._pass(report)
+        return report
+
+    def judged(self, kernel: AnyKernel, problem: AnyProblem, **options: Any) -> Report:
+        """The same, whatever the verdict is: for a test of what has to be refused."""
+        from harness.judge import api
+
+        return api.check(self._found(kernel), self._place(problem), **options)
+
+    def time(
+        self, kernel: AnyKernel, problem: AnyProblem, against: AnyKernel | None = None,
+        **options: Any,
+    ) -> Report:  # fmt: skip
+        """Time a kernel on the GPU, beside another; skip the test where there is no GPU."""
+        __tracebackhide__ = True
+        from harness.errors import BackendUnavailable
+        from harness.judge import api
+
+        other = None if against is None else self._found(against)
+        try:
+            report = api.time(self._found(kernel), self._place(problem), against=other, **options)
+        except BackendUnavailable as error:
+            pytest.skip(str(error).splitlines()[0])
+        self._pass(report)
+        return report
+
+    @staticmethod
+    def _pass(report: Report) -> None:
+        __tracebackhide__ = True
+        if not report.is_right or report.told.broken:
+            pytest.fail("\n".join(filter(None, [report.text, report.excerpt])), pytrace=False)
+
+    def _found(self, kernel: AnyKernel) -> AnyKernel:
+        """A kernel whose file is named as the test's file sees it."""
+        from dataclasses import replace
+
+        from harness.judge.submissions import Kernel, is_path
+
+        if isinstance(kernel, Kernel):
+            return replace(kernel, source=str(self._place(kernel.source)))
+        return self._place(kernel) if isinstance(kernel, str) and is_path(kernel) else kernel
+
+    def _place(self, named: Any) -> Any:
+        """A path below the test's folder, if something stands there; all else as it is."""
+        from harness.judge.submissions import is_path
+
+        is_text = isinstance(named, str) and not is_path(named) and "\n" in named
+        if not isinstance(named, str | Path) or is_text:
+            return named
+        try:
+            there = self._beside / named
+            return there if there.exists() else named
+        except OSError:  # a text that is too long for a name
+            return named
+
+
+@pytest.fixture
+def cuda_kernel(request: pytest.FixtureRequest, _judging: None) -> CudaKernel:
+    """Check CUDA kernels without a GPU: `cuda_kernel(kernel, problem, **launch)` → a Report."""
+    return CudaKernel(request.path.parent)
+
+
+@pytest.fixture(scope="session")
+def _judging() -> Iterator[None]:
+    """End the judge that the first check starts."""
+    yield
+    from harness.judge import api
+
+    api.close()

@@ -1,0 +1,141 @@
+"""From the reason why a launch was refused to its kind, cause, place and counterexample.
+
+The reasons are sentences of the harness's own: of the check of outputs (worker/verify.py), of the
+search for shortcuts (worker/cheat_check.py), of the emulator's judge (results/faults.py) and of
+whoever ends workers (processes/workers.py). A sentence that is not known here is no pass: it makes
+`cannot-tell`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from harness.backends.base import BUSY, KEPT, LATE, OTHER_RESULT
+
+Refusal = Literal["wrong", "fault", "cheat", "cannot-tell"]
+
+FAULTS = (
+    "out of bounds", "misaligned", "read-only", "uninitialised", "race", "divergent barrier",
+    "warp mask", "deadlock", "budget", "trap", "assert", "stack overflow", "divergence",
+    "mbarrier",
+)  # fmt: skip
+"""As results/faults.py lists them."""
+
+ENDLESS = "endless"
+
+_PLACE = re.compile(
+    r"(?:in its machine code: )?(?P<file><no line info>|[^\s:][^:\n]*):(?P<line>\d+): "
+    rf"(?P<kind>{'|'.join(FAULTS)}): (?P<message>[^\n]*)"
+)
+_VALUE = re.compile(
+    r"`(?P<array>\w+)\[(?P<index>\d+)\]` (?P<how>is wrong|was never written|is NaN|is infinite)"
+    r"(?:: worst \[(?P<worst>\d+)\] = (?P<found>\S+), expected (?P<expected>\S+) ± (?P<bound>\S+))?"
+    r"(?: \((?P<wrong>\d+) of (?P<elements>\d+) elements\))?"
+)
+_SHORTCUTS = (
+    ("reads only", "reads only a part"),
+    ("writes only", "writes only a part"),
+    ("keeps state in __device__ memory", "keeps state between launches"),
+    ("goes by what it finds", "reuses an earlier result"),
+    (KEPT, "keeps answers"),
+    (LATE, "works on after its end"),
+    (BUSY, "works on another stream"),
+    ("something else than the harness wrote", "forged its own records"),
+    ("it replaced ", "replaced what times it"),
+    ("were all in one state", "forged its own records"),
+    ("with a few numbers of its inputs changed", "depends on the inputs that it was tested with"),
+)
+"""Words of a reason → the shortcut in a few words."""
+_PROMISES = (
+    ("was changed at element", "changes an input"),
+    ("must be zero after the launch", "leaves a buffer that must be zero"),
+)
+_ENDS = (
+    ("not done within", "hang"),
+    ("the process was ended by", "crash"),
+    ("the process ended with exit code", "crash"),
+    ("its worker wrote no record", "forged its own records"),
+)
+_LAUNCHES = (
+    "but args: lists", "cannot be passed", "is a buffer, but the kernel takes",
+    "is no integer, and the kernel takes one", "does not fit a",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Reason:
+    """One reason, taken apart. Numbers are absent where it names none."""
+
+    refusal: Refusal
+    cause: str
+    file: str = ""
+    line: int | None = None
+    array: str = ""
+    index: int | None = None
+    found: float | None = None
+    expected: float | None = None
+    bound: float | None = None
+    wrong: int | None = None
+    elements: int | None = None
+
+
+def of_launch(reason: str) -> Reason:
+    """Of a launch at a test size or a timed one, or of how its worker ended."""
+    if match := _PLACE.search(reason):
+        kind = match["kind"]
+        cause = ENDLESS if kind == "budget" else kind
+        file = "" if match["file"].startswith("<") else match["file"]
+        return Reason("fault", cause, file, int(match["line"]) or None)
+    value = _VALUE.search(reason)
+    for words, cause in _SHORTCUTS:
+        if words in reason and not (value and reason.startswith("`")):
+            return Reason("cheat", cause)
+    for words, cause in _PROMISES:
+        if words in reason:
+            return Reason("fault", cause)
+    if value:
+        return _of_value(value)
+    for words, cause in _ENDS:
+        if words in reason:
+            return Reason("fault", cause)
+    if OTHER_RESULT in reason or "right at first, then not" in reason or "wrong in" in reason:
+        return Reason("wrong", "differs from launch to launch")
+    if any(words in reason for words in _LAUNCHES):
+        return Reason("fault", "launch")
+    if "problem.py" in reason:
+        return Reason("cannot-tell", "the problem")
+    return Reason("cannot-tell", "not executed")
+
+
+def _of_value(match: re.Match[str]) -> Reason:
+    how = match["how"].removeprefix("is ").removeprefix("was ")
+    index = match["worst"] or match["index"]
+    return Reason(
+        "wrong", {"wrong": "wrong values"}.get(how, how), array=match["array"], index=int(index),
+        found=_number(match["found"]), expected=_number(match["expected"]),
+        bound=_number(match["bound"]), wrong=_whole(match["wrong"]),
+        elements=_whole(match["elements"]),
+    )  # fmt: skip
+
+
+_DIAGNOSTIC = re.compile(
+    r"^(?P<file>[^\s(][^(\n]*)\((?P<line>\d+)\): (?:catastrophic )?error", re.M
+)
+
+
+def of_compiler(message: str) -> Reason:
+    """Of what nvcc said: the place of its first error, where it names one."""
+    match = _DIAGNOSTIC.search(message)
+    if match:
+        return Reason("fault", "compile error", match["file"], int(match["line"]))
+    return Reason("fault", "compile error")
+
+
+def _number(text: str | None) -> float | None:
+    return None if text is None else float(text)
+
+
+def _whole(text: str | None) -> int | None:
+    return None if text is None else int(text)

@@ -1,0 +1,283 @@
+"""How a Python function travels into a problem.py: by the place it is imported from, or as text.
+
+A function of an importable module is imported by name, one of a file by the file's path. A function
+that stands in neither (in a notebook, in __main__, or a lambda) is written out, with the modules
+and plain values that it uses. What cannot be written out is refused by name.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
+from typing import Any, Literal
+
+from pydantic import ConfigDict
+from pydantic.dataclasses import dataclass
+
+_PLAIN = (int, float, str, bool, bytes, type(None))
+_CONFIG = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+@dataclass(config=_CONFIG)
+class Written:
+    """A function as text. name: what the text defines."""
+
+    source: str
+    name: str
+    parameters: tuple[str, ...] = ()
+    """Of the function, in order; worked out where they are not given."""
+    kind: Literal["written"] = "written"
+
+    def __post_init__(self) -> None:
+        try:
+            tree = ast.parse(self.source)
+        except SyntaxError as error:
+            raise ValueError(f"the reference, line {error.lineno}: {error.msg}") from None
+        if not self.parameters:
+            object.__setattr__(self, "parameters", _parameters_in(tree, self.name))
+
+
+@dataclass(config=_CONFIG)
+class Imported:
+    """A function by the module or the file that it is in."""
+
+    name: str
+    module: str = ""
+    file: str = ""
+    parameters: tuple[str, ...] = ()
+    kind: Literal["imported"] = "imported"
+
+    def __post_init__(self) -> None:
+        if bool(self.module) == bool(self.file):
+            raise ValueError("a reference is imported from a module or from a file")
+
+
+Reference = Written | Imported
+
+
+def reference(value: Any) -> Any:
+    """A function, or `module:name` or `file.py:name`, as a Reference; other values as they are.
+
+    Raises ValueError, with what to do, for a function that cannot travel.
+    """
+    if isinstance(value, str):
+        return _of_text(value)
+    return _of_callable(value) if callable(value) and not isinstance(value, type) else value
+
+
+def _of_text(value: str) -> Imported:
+    place, colon, name = value.rpartition(":")
+    if not colon or not name.replace(".", "").isidentifier():
+        raise ValueError(f"{value!r} is no reference: write module:function or file.py:function")
+    if place.endswith(".py"):
+        path = Path(place).absolute()
+        if not path.is_file():
+            raise ValueError(f"{place}, which the reference is in, is not there")
+        names = _parameters_in(ast.parse(path.read_text()), name, "")
+        return Imported(name, file=str(path), parameters=names)
+    return Imported(name, module=place)
+
+
+def _of_callable(value: Callable[..., Any]) -> Reference:
+    name = getattr(value, "__qualname__", "")
+    if not name:
+        raise ValueError(
+            f"a reference is a function, and not an object of {type(value).__name__}\n"
+            "  put it into a function of a module: def reference(x): return model(x)"
+        )
+    if isinstance(value, FunctionType) and "<" not in name and value.__module__ != "__main__":
+        found = _found_again(value, name)
+        if found:
+            return found
+    elif not isinstance(value, FunctionType):
+        return _builtin(value, name)
+    return _written(value)
+
+
+def _found_again(value: FunctionType, name: str) -> Imported | None:
+    """Where an import finds this very function, or nothing."""
+    module = sys.modules.get(value.__module__)
+    if module is None or _attribute(module, name) is not value:
+        return None
+    file = getattr(module, "__file__", None)
+    if file is None:
+        return None
+    if _is_installed(Path(file)):
+        return Imported(name, module=value.__module__, parameters=_parameters(value))
+    return Imported(name, file=str(Path(file).absolute()), parameters=_parameters(value))
+
+
+def _builtin(value: Any, name: str) -> Imported:
+    """A function without Python source, such as numpy.maximum or torch.relu."""
+    tried = [getattr(value, "__module__", None), type(value).__module__.partition(".")[0]]
+    for module in [*filter(None, tried), "numpy", "torch"]:
+        try:
+            there = importlib.import_module(module)
+        except ImportError:
+            continue
+        if _attribute(there, name) is value:
+            return Imported(name, module=module)
+    raise ValueError(
+        f"`{name}` is in no module that it could be imported from\n"
+        f"  give a function that calls it: lambda x: {name}(x)"
+    )
+
+
+def _written(value: FunctionType) -> Written:
+    if value.__closure__:
+        names = ", ".join(f"`{name}`" for name in value.__code__.co_freevars)
+        raise ValueError(
+            f"`{value.__qualname__}` uses {names} of the function around it, which cannot be "
+            "written out\n  pass what it needs as `scalars`, or put the function into a module"
+        )
+    lines: list[str] = []
+    for name, found in _globals(value, set()):
+        lines.append(_definition(name, found, value))
+    own = _source(value)
+    name = value.__name__ if value.__name__.isidentifier() else "reference"
+    text = own if name == value.__name__ else f"{name} = {own}"
+    return Written("\n".join([*lines, text]).strip() + "\n", name, _parameters(value))
+
+
+def _globals(value: FunctionType, seen: set[str]) -> Iterator[tuple[str, Any]]:
+    """What a function uses of the module around it, what those functions use first."""
+    for name in _names(value.__code__):
+        if name in seen or name == value.__name__ or name not in value.__globals__:
+            continue
+        seen.add(name)
+        found = value.__globals__[name]
+        if isinstance(found, FunctionType) and found.__module__ == value.__module__:
+            yield from _globals(found, seen)
+        yield name, found
+
+
+def _definition(name: str, found: Any, of: FunctionType) -> str:
+    """A line or more that makes a name what it is in the function's own module."""
+    if isinstance(found, ModuleType):
+        return f"import {found.__name__} as {name}"
+    if isinstance(found, _PLAIN):
+        return f"{name} = {found!r}"
+    module = getattr(found, "__module__", None)
+    own = getattr(found, "__qualname__", "")
+    if isinstance(found, FunctionType) and module == of.__module__ and not found.__closure__:
+        text = _source(found)
+        return text if found.__name__ == name else f"{name} = {text}"
+    if module and own and _attribute(sys.modules.get(module), own) is found:
+        return f"from {module} import {own} as {name}"
+    raise ValueError(
+        f"`{of.__qualname__}` uses `{name}`, a {type(found).__name__}, which cannot be written out"
+        "\n  put the function into a module, or pass plain numbers as `scalars`"
+    )
+
+
+def _names(code: CodeType) -> list[str]:
+    """The global names that code uses, those of functions within it included."""
+    found = list(code.co_names)
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            found += _names(each)
+    return found
+
+
+def _source(value: FunctionType) -> str:
+    try:
+        text = textwrap.dedent(inspect.getsource(value))
+    except (OSError, TypeError):
+        raise ValueError(
+            f"the source of `{value.__qualname__}` is not to be had: it was typed where Python "
+            "keeps none\n  put it into a file, or give its text: Written(source, name)"
+        ) from None
+    return _lambda(value, text) if value.__name__ == "<lambda>" else text.rstrip()
+
+
+def _lambda(value: FunctionType, text: str) -> str:
+    """A lambda's own text, out of the statement that it stands in."""
+    found = [ast.unparse(n) for n in ast.walk(_tree(text)) if isinstance(n, ast.Lambda)]
+    own = set(found)
+    if len(own) > 1:
+        own = {each for each in own if _used(_compiled(each)) == _used(value.__code__)}
+    if len(own) != 1:
+        raise ValueError(
+            "which of the lambdas in these lines is meant cannot be told\n"
+            "  give it a line of its own, or use def"
+        )
+    return own.pop()
+
+
+def _tree(text: str) -> ast.AST:
+    """Parse lines that may begin or end within a statement, as those of a call's argument do."""
+    lines = text.strip().splitlines()
+    for attempt in ("\n".join(lines), f"f({lines[0].rstrip(',')}", f"({' '.join(lines)}"):
+        for end in ("", ")", "))", "\n)", ":\n pass"):
+            try:
+                return ast.parse(attempt + end)
+            except SyntaxError:
+                continue
+    cut = text[text.index("lambda") :] if "lambda" in text else ""
+    for stop in range(len(cut), 0, -1):
+        try:
+            return ast.parse(cut[:stop], mode="eval")
+        except SyntaxError:
+            continue
+    raise ValueError("the source of the lambda cannot be read\n  use def, on lines of its own")
+
+
+def _compiled(text: str) -> CodeType:
+    code = compile(text, "<lambda>", "eval")
+    return next(each for each in code.co_consts if isinstance(each, CodeType))
+
+
+def _used(code: CodeType) -> tuple[Any, ...]:
+    """The names and constants in code. Its instructions also depend on what stands around it."""
+    constants = [_used(c) if isinstance(c, CodeType) else (type(c), c) for c in code.co_consts]
+    return constants, code.co_names, code.co_varnames
+
+
+def _parameters(value: Callable[..., Any]) -> tuple[str, ...]:
+    """The parameters without a default; none where they are not to be had by name."""
+    try:
+        found = inspect.signature(value).parameters.values()
+    except (TypeError, ValueError):
+        return ()
+    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD, p.KEYWORD_ONLY) for p in found):
+        return ()
+    return tuple(p.name for p in found if p.default is p.empty)
+
+
+def _parameters_in(tree: ast.Module, name: str, where: str = "the reference's text ") -> Any:
+    """The same of a function in a text. Raises ValueError where the text does not define it."""
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            return _arguments(node.args)
+        if isinstance(node, ast.Assign) and any(
+            isinstance(t, ast.Name) and t.id == name for t in node.targets
+        ):
+            return _arguments(node.value.args) if isinstance(node.value, ast.Lambda) else ()
+    if where:
+        raise ValueError(f"{where}defines no `{name}`")
+    return ()
+
+
+def _arguments(found: ast.arguments) -> tuple[str, ...]:
+    if found.vararg or found.kwarg or found.kwonlyargs:
+        return ()
+    every = [*found.posonlyargs, *found.args]
+    return tuple(each.arg for each in every[: len(every) - len(found.defaults)])
+
+
+def _attribute(module: Any, name: str) -> Any:
+    for part in name.split("."):
+        module = getattr(module, part, None)
+    return module
+
+
+def _is_installed(file: Path) -> bool:
+    """Whether any process of this Python finds it: among packages, or Python's own."""
+    places = {Path(p).resolve() for p in (sys.prefix, sys.base_prefix)}
+    return any(place in file.resolve().parents for place in places)

@@ -1,0 +1,218 @@
+"""What `check`, `time` and `compare` return: verdicts to assert on and to look at."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from harness import tables
+from harness.console.suggestions import did_you_mean
+from harness.errors import UsageError
+from harness.judge.folders import names, to_folder
+from harness.judge.submissions import Kernel, Submission
+from harness.judge.verdicts import Budget, Counter, Counterexample, Interval, Kind, Verdict
+from harness.tables import Run
+
+EXACT = ("measured", "ncu", "machine-exact", "emulator-exact")
+"""Provenances of what may be asserted on."""
+
+
+class Counters(Mapping[str, float]):
+    """The exact counters of a kernel, as plain numbers, by the names that `expect:` has.
+
+    A name that is known only roughly, or not at all, raises KeyError with the reason.
+    """
+
+    def __init__(self, every: Mapping[str, Counter]) -> None:
+        self.every = every
+        """With units and provenances, those that are not exact included."""
+
+    def __getitem__(self, name: str) -> float:
+        found = self.every.get(name)
+        if found is None:
+            near = did_you_mean(name, self.every)
+            raise KeyError(f"{name} was not counted{near}")
+        if found.provenance not in EXACT:
+            raise KeyError(f"{name} is {found.value:g}, and not exact: {found.provenance}")
+        return found.value
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name, each in self.every.items() if each.provenance in EXACT)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+PACKAGE = Path(__file__).resolve().parents[2]
+_AROUND = 2
+"""Lines before and after the one that is meant."""
+
+
+def excerpt(submission: Submission, verdict: Verdict) -> str:
+    """The lines of a kernel's source around the one that its verdict names."""
+    for name, each in zip(names(submission), submission.kernels, strict=True):
+        if name != verdict.kernel or verdict.line is None or verdict.file != f"{name}.cu":
+            continue
+        is_file = isinstance(each, Kernel) and each.is_file
+        lines = (Path(each.source).read_text() if is_file else each.source).splitlines()
+        first = max(0, verdict.line - 1 - _AROUND)
+        return "\n".join(
+            f"{'>' if number == verdict.line else ' '} {number:4} | {line}"
+            for number, line in enumerate(lines[first : verdict.line + _AROUND], first + 1)
+        )
+    return ""
+
+
+@dataclass(frozen=True)
+class Report:
+    """The verdict on one kernel, and the run that it comes from."""
+
+    told: Verdict
+    submission: Submission
+    folder: Path | None = None
+    """Of the run; it is removed at the end of the process."""
+    matrix: Path | None = None
+    """The folder that was run."""
+
+    @property
+    def verdict(self) -> Kind:
+        return self.told.verdict
+
+    @property
+    def is_right(self) -> bool:
+        return self.told.is_right
+
+    @property
+    def text(self) -> str:
+        return self.told.text
+
+    @property
+    def excerpt(self) -> str:
+        """The lines of the kernel around the fault; empty where none is named."""
+        return excerpt(self.submission, self.told)
+
+    @property
+    def cause(self) -> str:
+        return self.told.cause
+
+    @property
+    def file(self) -> str:
+        return self.told.file
+
+    @property
+    def line(self) -> int | None:
+        return self.told.line
+
+    @property
+    def counterexample(self) -> Counterexample | None:
+        return self.told.counterexample
+
+    @property
+    def budgets(self) -> Sequence[Budget]:
+        return self.told.budgets
+
+    @property
+    def time_ns(self) -> Interval | None:
+        return self.told.time_ns
+
+    @property
+    def speedup(self) -> Interval | None:
+        return self.told.speedup
+
+    @cached_property
+    def counters(self) -> Counters:
+        return Counters(self.told.counters)
+
+    @property
+    def bank_conflicts(self) -> float:
+        """Wavefronts of shared memory beyond the ideal. Raises KeyError where it is not known."""
+        found = self.told.bank_conflicts
+        if found is None:
+            raise KeyError(f"bank conflicts were not counted exactly: {self.text}")
+        return found
+
+    @property
+    def run(self) -> Run:
+        """The run, as tables. Raises UsageError where none was kept."""
+        if self.folder is None:
+            raise UsageError("this verdict has no run: its process was ended")
+        return tables.load(self.folder)
+
+    def page(self) -> Path:
+        """Draw the pages of the run; return the path of report.html."""
+        return page(self.folder, self.matrix)
+
+    def to_folder(self, path: str | Path) -> Path:
+        """Write the matrix that was judged; `python -m harness run` in it says the same."""
+        return to_folder(self.submission, Path(path), self.told.seed)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        return self.told._repr_html_()
+
+
+def page(run: Path | None, matrix: Path | None) -> Path:
+    """Draw a run's pages where its sources lie, as `report` does; return report.html's path."""
+    if run is None or matrix is None:
+        raise UsageError("there is no run to draw: its process was ended")
+    path = os.pathsep.join(filter(None, [str(PACKAGE), os.environ.get("PYTHONPATH", "")]))
+    drawn = subprocess.run(
+        [sys.executable, "-m", "harness", "report", str(run)],
+        cwd=matrix, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True,
+    )  # fmt: skip
+    if drawn.returncode:
+        raise UsageError(f"the page was not drawn: {drawn.stdout}{drawn.stderr}".strip())
+    return run / "report.html"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Several kernels of one problem, in the order in which they were given."""
+
+    verdicts: Sequence[Verdict]
+    submission: Submission
+    folder: Path | None = None
+    matrix: Path | None = None
+
+    def __getitem__(self, kernel: str) -> Report:
+        for each in self.verdicts:
+            if each.kernel == kernel:
+                return Report(each, self.submission, self.folder, self.matrix)
+        known = [each.kernel for each in self.verdicts]
+        raise KeyError(f"no kernel is called {kernel}{did_you_mean(kernel, known)}")
+
+    def __iter__(self) -> Iterator[Report]:
+        return (self[each.kernel] for each in self.verdicts)
+
+    def __len__(self) -> int:
+        return len(self.verdicts)
+
+    @property
+    def text(self) -> str:
+        return "\n".join(each.text for each in self.verdicts)
+
+    @property
+    def run(self) -> Run:
+        return next(iter(self)).run
+
+    def page(self) -> Path:
+        """Draw the pages of the run; return the path of report.html."""
+        return page(self.folder, self.matrix)
+
+    def to_folder(self, path: str | Path) -> Path:
+        """Write the matrix that was judged; `python -m harness run` in it says the same."""
+        return to_folder(self.submission, Path(path))
+
+    def __str__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        shown = "".join(each._repr_html_() for each in self.verdicts)
+        return shown + (self.run._repr_html_() if self.folder else "")

@@ -1,0 +1,1 @@
+"""The judge for programs: what goes over a line, and who holds the conversation."""

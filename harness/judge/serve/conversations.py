@@ -1,0 +1,187 @@
+"""`serve`: a judge that answers over lines of JSON, for programs that write kernels.
+
+One request a line, one answer a line, in whatever order they are done. A conversation is over when
+nothing more is read and all is answered.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError, Future
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+from harness.errors import BackendUnavailable, HarnessError, UsageError
+from harness.judge.judge import Judge, Judged
+from harness.judge.serve import protocol
+from harness.judge.serve.protocol import (
+    ANSWER,
+    LONGEST,
+    READY,
+    Answer,
+    BadRequest,
+    Error,
+    Ready,
+    Request,
+)
+
+WAITING = 256
+"""Requests of one conversation that may wait for their answers; no more is read meanwhile."""
+
+MOST_CONVERSATIONS = 64
+
+
+class Conversation:
+    """One asker's requests and answers. say: writes a line; raises OSError if nobody reads it."""
+
+    def __init__(self, judge: Judge, say: Callable[[bytes], None], most_s: float) -> None:
+        self._judge, self._say, self._most_s = judge, say, most_s
+        self._lock = threading.Lock()
+        self._free = threading.Semaphore(WAITING)
+        self._is_heard = True
+
+    def hold(self, lines: IO[bytes], ready: Ready) -> None:
+        """Answer every line; return when all are answered."""
+        self._tell(READY.dump_json(ready))
+        while self._is_heard and (line := lines.readline(LONGEST + 2)):
+            if not line.endswith(b"\n") and len(line) > LONGEST:
+                _skip(lines)
+            elif not line.strip():
+                continue
+            self._free.acquire()
+            self._begin(line)
+        for _ in range(WAITING):
+            self._free.acquire()
+
+    def _begin(self, line: bytes) -> None:
+        try:
+            request = protocol.read(line)
+        except BadRequest as error:
+            self._end(error.answer)
+            return
+        if request.seconds > self._most_s:
+            told = f"{request.seconds:g} s are asked for; this judge takes at most {self._most_s:g}"
+            self._end(Answer(request.id, error=Error("refused", told, "seconds")))
+            return
+        future = self._judge.submit(request)
+        future.add_done_callback(lambda done: self._end(_answer(request, done)))
+
+    def _end(self, answer: Answer) -> None:
+        try:
+            self._tell(ANSWER.dump_json(answer))
+        finally:
+            self._free.release()
+
+    def _tell(self, line: bytes) -> None:
+        with self._lock:
+            if self._is_heard:
+                try:
+                    self._say(line + b"\n")
+                except (OSError, ValueError):  # whoever asked has gone
+                    self._is_heard = False
+
+
+def _skip(lines: IO[bytes]) -> None:
+    """Leave out the rest of a line that is too long."""
+    while (rest := lines.readline(1 << 16)) and not rest.endswith(b"\n"):
+        pass
+
+
+def _answer(request: Request, done: Future[Judged]) -> Answer:
+    try:
+        return Answer(request.id, done.result().verdicts)
+    except BackendUnavailable as error:
+        return Answer(request.id, error=Error("no-gpu", str(error)))
+    except HarnessError as error:
+        return Answer(request.id, error=Error("refused", str(error)))
+    except CancelledError:
+        return Answer(request.id, error=Error("stopped", "the judge has ended"))
+    except Exception as error:
+        told = f"a fault of the judge's own: {type(error).__name__}: {error}"
+        return Answer(request.id, error=Error("refused", told))
+
+
+def over_lines(judge: Judge, ready: Ready, most_s: float) -> None:
+    """Serve standard input until it ends."""
+    # What anything here prints must not come between the answers.
+    with os.fdopen(os.dup(1), "wb", buffering=0) as answers:
+        os.dup2(2, 1)
+
+        def say(line: bytes) -> None:
+            rest = memoryview(line)
+            while rest:
+                rest = rest[answers.write(rest) or 0 :]
+
+        Conversation(judge, say, most_s).hold(sys.stdin.buffer, ready)
+
+
+def over_socket(judge: Judge, ready: Ready, most_s: float, path: Path) -> None:
+    """Serve a Unix socket, which this user alone can open, until the process is told to stop."""
+    room = threading.Semaphore(MOST_CONVERSATIONS)
+    with _listening(path) as listener:
+        print(f"listening at {path}", file=sys.stderr, flush=True)
+        while True:
+            connection, _ = listener.accept()
+            room.acquire()
+            threading.Thread(
+                target=_converse, args=(judge, ready, most_s, connection, room), daemon=True
+            ).start()
+
+
+def _converse(
+    judge: Judge, ready: Ready, most_s: float, connection: socket.socket,
+    room: threading.Semaphore,
+) -> None:  # fmt: skip
+    with connection, suppress(OSError):
+        try:
+            lines = connection.makefile("rb")
+            Conversation(judge, connection.sendall, most_s).hold(lines, ready)
+        finally:
+            room.release()
+
+
+@contextmanager
+def _listening(path: Path) -> Iterator[socket.socket]:
+    """A socket at a path, of mode 0600 from its first moment. Raises UsageError if it is taken."""
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        _remove_if_dead(path)
+        before = os.umask(0o177)
+        try:
+            listener.bind(str(path))
+        except OSError as error:
+            raise UsageError(f"--socket {path}: {error.strerror or error}") from None
+        finally:
+            os.umask(before)
+        listener.listen(MOST_CONVERSATIONS)
+        try:
+            yield listener
+        finally:
+            path.unlink(missing_ok=True)
+    finally:
+        listener.close()
+
+
+def _remove_if_dead(path: Path) -> None:
+    """Remove a socket that nobody listens to; refuse anything else that stands there."""
+    try:
+        kind = path.lstat().st_mode
+    except FileNotFoundError:
+        return
+    if not stat.S_ISSOCK(kind):
+        raise UsageError(f"--socket {path}: something else stands there\n  name another path")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as tried:
+        try:
+            tried.connect(str(path))
+        except ConnectionRefusedError:
+            path.unlink()
+            return
+        except OSError as error:
+            raise UsageError(f"--socket {path}: {error.strerror}") from None
+    raise UsageError(f"--socket {path}: a judge listens there already\n  name another path")

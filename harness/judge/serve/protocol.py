@@ -1,0 +1,145 @@
+"""What goes over a line of `serve`: a request in, an answer out, each one line of JSON.
+
+The models are published as harness/schemas/judge.schema.json. Fields are only ever added;
+`version` changes where one has to change its meaning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass
+from pydantic_core import from_json
+
+from harness.console.suggestions import did_you_mean
+from harness.judge.submissions import CONFIG, Submission
+from harness.judge.verdicts import VERSION, Verdict
+
+Id = int | str | None
+"""The asker's own; the answer has the same."""
+
+LONGEST = 4 << 20
+"""Bytes of a request."""
+
+ErrorKind = Literal["not-json", "not-a-request", "refused", "no-gpu", "stopped"]
+"""not-json: the line is none. not-a-request: it does not keep to the schema. refused: it makes no
+matrix that can be run. no-gpu: a time was asked for. stopped: the judge has ended meanwhile."""
+
+
+@dataclass(config=CONFIG)
+class Request(Submission):
+    """A submission, and by which name its answer is known."""
+
+    id: Id = None
+    version: Annotated[int, Field(ge=1, le=VERSION)] = VERSION
+
+
+@dataclass(config=CONFIG)
+class Error:
+    """Why a request has no verdict. at: the field that is wrong, such as `kernels.0.grid`."""
+
+    kind: ErrorKind
+    message: str
+    at: str = ""
+
+
+@dataclass(config=CONFIG)
+class Answer:
+    """A verdict for each kernel of a request, in order; or the reason why there is none."""
+
+    id: Id
+    verdicts: list[Verdict] = Field(default_factory=list)
+    error: Error | None = None
+    version: int = VERSION
+
+
+@dataclass(config=CONFIG)
+class Ready:
+    """The first line that `serve` writes."""
+
+    ready: Literal[True]
+    jobs: int
+    sandbox: bool
+    """Whether submissions are judged inside one."""
+    version: int = VERSION
+
+
+REQUEST: TypeAdapter[Request] = TypeAdapter(Request)
+ANSWER: TypeAdapter[Answer] = TypeAdapter(Answer)
+READY: TypeAdapter[Ready] = TypeAdapter(Ready)
+
+EXCHANGE = TypeAdapter[Any](Request | Answer | Ready)
+"""All that goes over a line, for the schema."""
+
+
+class BadRequest(Exception):
+    """A line that is no request. answer: what is said to whoever sent it."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__(answer.error.message if answer.error else "")
+        self.answer = answer
+
+
+def read(line: bytes) -> Request:
+    """The request in a line. Raises BadRequest with the answer, which names what is wrong."""
+    if len(line) > LONGEST:
+        told = f"the line has {len(line):,} bytes; at most {LONGEST:,}"
+        raise BadRequest(Answer(None, error=Error("not-json", told)))
+    try:
+        data = from_json(line)  # which knows how deep it may go
+    except ValueError as error:
+        raise BadRequest(Answer(None, error=Error("not-json", f"no JSON: {error}"))) from None
+    if not isinstance(data, dict):
+        told = f"a request is an object, and not {type(data).__name__}"
+        raise BadRequest(Answer(None, error=Error("not-a-request", told)))
+    name = data.get("id")
+    try:
+        return REQUEST.validate_python(data)
+    except ValidationError as error:
+        known = name if isinstance(name, int | str) and not isinstance(name, bool) else None
+        raise BadRequest(Answer(known, error=_explained(error))) from None
+
+
+_TAGS = {
+    "kernels": ("kernel", "text"), "problem": ("problem", "folder"),
+    "reference": ("Written", "Imported"), "draw": ("Written", "Imported"),
+}  # fmt: skip
+"""Field → what follows it in the places of pydantic's findings and is no field."""
+
+
+def _path(loc: Sequence[int | str]) -> list[str]:
+    found: list[str] = []
+    for part in map(str, loc):
+        above = next((each for each in reversed(found) if not each.isdigit()), "")
+        if part not in _TAGS.get(above, ()):
+            found.append(part)
+    return found
+
+
+def _explained(error: ValidationError) -> Error:
+    """The first finding, in words, with the field that it is about."""
+    found = error.errors(include_url=False)[0]
+    loc = found["loc"]
+    at = _path(loc)
+    message = str(found["msg"]).removeprefix("Value error, ")
+    if found["type"] == "unexpected_keyword_argument":
+        message = f"there is no such field{did_you_mean(at[-1], _fields(loc))}"
+    elif found["type"] in ("missing", "missing_argument"):
+        message = "this field is missing"
+    return Error("not-a-request", message, ".".join(at))
+
+
+def _fields(loc: Sequence[int | str]) -> list[str]:
+    """The fields that may stand where one does not belong."""
+    from harness.judge import submissions
+
+    models = {
+        "kernel": submissions.Kernel, "text": submissions.Text, "problem": submissions.Problem,
+        "folder": submissions.ProblemFolder, "launches": submissions.Launch,
+    }  # fmt: skip
+    inner = [models[part] for part in loc[:-1] if isinstance(part, str) and part in models]
+    model: Any = inner[-1] if inner else Request
+    return [field.name for field in fields(model)]

@@ -1,0 +1,88 @@
+"""A submission's folder, run as `python -m harness run` runs one, and its records.
+
+Nothing is drawn, and nothing is said on the terminal: whoever asked reads the verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime, timezone
+from pathlib import Path
+
+from harness import tables
+from harness.console.progress import console
+from harness.errors import BackendUnavailable
+from harness.machine import devices
+from harness.machine.card import look
+from harness.machine.gpu_lock import gpu_to_itself
+from harness.matrix import model
+from harness.matrix.filters import Choice
+from harness.run.executor import LocalExecutor, RunContext
+from harness.run.folder import Folder
+from harness.run.runner import Runner
+from harness.tables import Run
+
+NO_GPU = (
+    "a time needs an NVIDIA GPU, and there is none that works here: {}\n"
+    "  harness.check() counts exactly without one"
+)
+
+
+def run(
+    folder: Path, backend: str, arch: str | None, jobs: int, out: Path, seed: int | None = None
+) -> Run:
+    """Run the matrix in a folder into `out`; return the run.
+
+    seed: of the inputs, in place of the matrix's own.
+    Raises HarnessError where the matrix cannot be run at all; a kernel that fails is in the run.
+    """
+    started = datetime.now(timezone.utc)
+    bench = model.load(folder / "bench.yaml")
+    if seed is not None:
+        bench = replace(bench, timing=bench.timing.model_copy(update={"seed": seed}))
+    with quiet():
+        chosen, device, _ = devices.choose(backend, arch)
+        if chosen == "cuda":
+            card = look(device.bus)
+            with gpu_to_itself(card.uuid or device.bus):
+                place = RunContext(chosen, device, LocalExecutor(jobs), card)
+                return _whole(bench, place, out, started)
+        return _whole(bench, RunContext(chosen, device, LocalExecutor(jobs)), out, started)
+
+
+def on_a_gpu(folder: Path, arch: str | None, jobs: int, out: Path) -> Run:
+    """The same on a GPU. Raises BackendUnavailable, with what to do instead, where there is none.
+
+    What a machine without a driver lacks is plain, and no process is started to find out.
+    """
+    if not devices.has_driver():
+        raise BackendUnavailable(NO_GPU.format("no driver is installed"))
+    try:
+        return run(folder, "cuda", arch, jobs, out)
+    except BackendUnavailable as error:
+        raise BackendUnavailable(NO_GPU.format(str(error).splitlines()[0])) from None
+
+
+def _whole(bench: model.Bench, place: RunContext, out: Path, started: datetime) -> Run:
+    folder = Folder(out, bench, Choice(), place.backend, place.device, started)
+    runner = Runner(
+        folder.bench, place.device, place.backend, (), folder.path, None, place.executor,
+        folder.chosen, place.driver, matrix=bench,
+    )  # fmt: skip
+    folder.open(runner, place.card)
+    runner.run()
+    found = tables.load(folder.path)
+    folder.close(int(runner.failed), found, place.card)
+    return found
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Nothing of a run's progress is printed meanwhile."""
+    before, console.quiet = console.quiet, True
+    try:
+        yield
+    finally:
+        console.quiet = before

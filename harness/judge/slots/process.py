@@ -1,0 +1,202 @@
+"""A process that judges submissions, each in a fork of its own; `pool.py` starts it.
+
+    python -m harness.judge.slots.process BYTES KEPT
+
+It has done the imports, and keeps the server that workers are forked from. A request is a line on
+standard input, an answer a line on standard output. What a submission's problem.py does to its
+process ends with that process; a kernel runs one process further on, which has a deadline of its
+own. BYTES bounds what any process here may allocate; 0 for no bound. KEPT bounds how many compiled
+kernels stay in its folder; 0 where that is not its own.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import resource
+import shutil
+import signal
+import sys
+import time
+import traceback
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from pydantic import ConfigDict, TypeAdapter
+from pydantic.dataclasses import dataclass
+
+from harness.analysis import finders
+from harness.compiler import cache, toolchain
+from harness.errors import CompileError, HarnessError
+from harness.journal.records import Finished, from_json, to_json
+from harness.judge import judging, wording
+from harness.judge.slots import folder_runs
+from harness.judge.verdicts import VERDICTS, Verdict
+from harness.machine import environment
+from harness.processes import workers
+from harness.run import staleness
+from harness.tables import Run
+
+_RUNS = 4
+"""Runs that stay because their process crashed: the newest is still read."""
+
+_CONFIG = ConfigDict(extra="forbid", frozen=True)
+
+
+@dataclass(config=_CONFIG)
+class Request:
+    """folder: the submission's matrix. out: where the run goes, and stays if it is to be kept.
+    timed: on a GPU."""
+
+    folder: str
+    out: str
+    kernels: tuple[str, ...]
+    arch: str | None = None
+    timed: bool = False
+    keep: bool = False
+    backend: str = "emulator"
+    jobs: int = 1
+    seed: int | None = None
+    """Of the inputs, in place of the matrix's own."""
+
+
+@dataclass(config=_CONFIG)
+class Answer:
+    """The verdicts; or why the matrix could not be run, or how the process ended that ran it."""
+
+    verdicts: list[Verdict]
+    refused: str = ""
+    ended: str = ""
+
+
+REQUEST: TypeAdapter[Request] = TypeAdapter(Request)
+ANSWER: TypeAdapter[Answer] = TypeAdapter(Answer)
+
+
+def judged(request: Request) -> Answer:
+    """Run the matrix and read the verdicts off its records."""
+    began = time.monotonic()
+    folder, out = Path(request.folder), Path(request.out)
+    try:
+        if request.timed:
+            run = folder_runs.on_a_gpu(folder, request.arch, request.jobs, out)
+        else:
+            run = folder_runs.run(
+                folder, request.backend, request.arch, request.jobs, out, request.seed
+            )
+        found = of_run(run, folder, request.kernels)
+    except HarnessError as error:
+        return Answer([], without_folder(str(error), folder))
+    return Answer([replace(each, seconds=time.monotonic() - began) for each in found])
+
+
+def of_run(run: Run, folder: Path, kernels: tuple[str, ...]) -> list[Verdict]:
+    return judging.verdicts(run, kernels, lambda text: without_folder(text, folder))
+
+
+def without_folder(text: str, folder: Path) -> str:
+    """A text that names the submission's files alone, wherever they lie for the time being."""
+    # Where a slot's own folder holds it, a text may name it from there.
+    for place in (str(folder.absolute()), f"{folder.parent.name}/{folder.name}"):
+        for problem in (folder / "kernels").glob("*/problem.py"):
+            text = text.replace(f"{place}/kernels/{problem.parent.name}/", "")
+        text = text.replace(f"{place}/", "")
+    return text
+
+
+def cannot_tell(kernels: tuple[str, ...], cause: str, message: str) -> list[Verdict]:
+    """Verdicts on kernels of which nothing is known."""
+    return [
+        wording.worded(Verdict(kernel, "cannot-tell", "", cause=cause, message=message))
+        for kernel in kernels
+    ]
+
+
+def main(arguments: list[str]) -> int:
+    _bound(int(arguments[0]))
+    kept = int(arguments[1])
+    answers = os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(2, 1)  # what anything prints is no answer
+    for late in ("harness.analysis.losses", "harness.run.runner", "harness.worker.qualify"):
+        __import__(late)
+    workers.start_server()
+    _work_out_ahead()
+    gc.freeze()  # what all forks share is copied by none, for no collector looks at it
+    answers.write(b"ready\n")
+    for line in sys.stdin.buffer:
+        workers.start_server()  # if a submission has ended it
+        reading, writing = os.pipe()
+        pid = os.fork()
+        if not pid:
+            os.close(reading)
+            os.setsid()
+            _answer(line, writing)
+        os.close(writing)
+        with os.fdopen(reading, "rb") as told:
+            answer = told.read()
+        _, status = os.waitpid(pid, 0)
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(pid, signal.SIGKILL)  # what it may have left
+        request = REQUEST.validate_json(line)
+        if answer and not request.keep:
+            shutil.rmtree(request.out, ignore_errors=True)
+        if kept:
+            tidy(cache.CACHE, kept)
+            tidy(Path(request.out).parent, _RUNS)
+        answers.write((answer or _ended(status)) + b"\n")
+    return 0
+
+
+def tidy(folder: Path, most: int) -> None:
+    """Remove the oldest of what is kept for a kernel that may come again, beyond so many."""
+    kept = sorted(folder.glob("*"), key=lambda path: path.lstat().st_mtime_ns)
+    for path in kept[: max(0, len(kept) - most)]:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _work_out_ahead() -> None:
+    """What every fork would work out anew, and keeps for as long as it lasts."""
+    staleness.harness_hash(False)
+    finders.stall_reasons()
+    from_json(to_json(Finished("plan")))
+    environment.versions()
+    with suppress(CompileError):  # every submission says so
+        toolchain.find()
+
+
+def _answer(line: bytes, where: int) -> None:
+    """In the fork: judge one submission, tell, and end without tidying up for the parent."""
+    code = 1
+    gc.disable()
+    try:
+        with os.fdopen(where, "wb") as tells:
+            tells.write(ANSWER.dump_json(judged(REQUEST.validate_json(line))))
+        code = 0
+    finally:
+        if code:
+            traceback.print_exc()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def _ended(status: int) -> bytes:
+    code = os.waitstatus_to_exitcode(status)
+    how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with {code}"
+    return ANSWER.dump_json(Answer([], ended=f"the process that judged it {how}"))
+
+
+def _bound(most: int) -> None:
+    """Bound the memory of each process, and leave no core files."""
+    for what, limit in ((resource.RLIMIT_DATA, most), (resource.RLIMIT_CORE, 0)):
+        hard = resource.getrlimit(what)[1]
+        if what == resource.RLIMIT_DATA and not most:
+            continue
+        lower = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+        resource.setrlimit(what, (lower, lower))
+
+
+__all__ = ["ANSWER", "REQUEST", "VERDICTS", "Answer", "Request", "cannot_tell", "of_run"]
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,145 @@
+"""Verdicts as typed data: what a kernel came to, and the evidence for it.
+
+`judging.py` makes them from the records of a run. Fields are only ever added to them; VERSION
+changes where one has to change its meaning.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field, TypeAdapter
+from pydantic.dataclasses import dataclass
+
+VERSION = 1
+"""Of requests and answers, as the published schema has them."""
+
+_CONFIG = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+Kind = Literal[
+    "right", "faster", "same", "slower", "wrong", "fault", "cheat", "compile-error", "cannot-tell"
+]
+"""right: verified, and not timed. faster, same, slower: verified and timed, against the first
+kernel. cannot-tell: nothing is known of the kernel, or too little; never a pass."""
+
+PASSES: tuple[Kind, ...] = ("right", "faster", "same", "slower")
+"""Of a kernel whose every result was right."""
+
+
+@dataclass(config=_CONFIG)
+class Counterexample:
+    """The smallest size that was tried at which the kernel is not right, and one element there.
+
+    The element is absent where the reason is none of a value.
+    """
+
+    sizes: dict[str, int]
+    dtype: str
+    launch: dict[str, int]
+    draw: int
+    """0: real numbers; 1: whole numbers, unless the problem draws its own."""
+    array: str = ""
+    index: int | None = None
+    found: float | None = None
+    expected: float | None = None
+    bound: float | None = None
+    """The largest |found − expected| that would have passed."""
+    wrong: int | None = None
+    """How many of its elements are."""
+    elements: int | None = None
+
+
+@dataclass(config=_CONFIG)
+class Counter:
+    """A figure and where it comes from; machine-exact and emulator-exact are what ncu reads."""
+
+    value: float
+    unit: str
+    provenance: str
+
+
+@dataclass(config=_CONFIG)
+class Budget:
+    """A requirement of `expect`, and whether it was kept; `not checked` is not kept."""
+
+    name: str
+    expected: str
+    status: Literal["kept", "broken", "not checked"]
+    value: float | None = None
+    place: str = ""
+    reason: str = ""
+
+
+@dataclass(config=_CONFIG)
+class Interval:
+    """A value with its confidence interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(config=_CONFIG)
+class Verdict:
+    """What one kernel came to. `text` says it all to a person, or to a program that reads."""
+
+    kernel: str
+    verdict: Kind
+    text: str
+    cause: str = ""
+    """In few words: `out of bounds`, `race`, `endless`, `never written`, `reads only a part`."""
+    file: str = ""
+    line: int | None = None
+    message: str = ""
+    """The reason in the words of the compiler, the emulator or the check."""
+    counterexample: Counterexample | None = None
+    verified: int = 0
+    """Launches whose results were right."""
+    verified_at: tuple[dict[str, int], ...] = ()
+    """The test sizes at which they were; `when` of a kernel may leave some out."""
+    counters: dict[str, Counter] = Field(default_factory=dict)
+    """At `counted_at`: quantities by the names that `expect` has, and counters by ncu's."""
+    counted_at: dict[str, int] = Field(default_factory=dict)
+    bank_conflicts: float | None = None
+    """Wavefronts of shared memory beyond the ideal; None where they were not counted exactly."""
+    losses: tuple[str, ...] = ()
+    """What it leaves on the table, the most first."""
+    budgets: tuple[Budget, ...] = ()
+    remarks: tuple[str, ...] = ()
+    """What a reader must know of a right kernel."""
+    time_ns: Interval | None = None
+    speedup: Interval | None = None
+    """Over the first kernel of the submission."""
+    seed: int | None = None
+    """Of the inputs: `timing: {seed: …}` of bench.yaml."""
+    seconds: float = 0.0
+    """What the submission took, compilation included."""
+    version: Annotated[int, Field(ge=1)] = VERSION
+
+    @property
+    def is_right(self) -> bool:
+        """Whether every result was right. A broken budget is another matter."""
+        return self.verdict in PASSES
+
+    @property
+    def broken(self) -> tuple[Budget, ...]:
+        """The budgets that were not kept, or not checked."""
+        return tuple(b for b in self.budgets if b.status != "kept")
+
+    def __str__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        """As a notebook shows it: the verdict, and its counters in a table that folds."""
+        rows = "".join(
+            f"<tr><td>{escape(name)}</td><td style='text-align:right'>{c.value:,.6g}</td>"
+            f"<td>{escape(c.unit)}</td><td>{escape(c.provenance)}</td></tr>"
+            for name, c in self.counters.items()
+        )
+        table = f"<details><summary>counters</summary><table>{rows}</table></details>"
+        return f"<pre>{escape(self.text)}</pre>{table if rows else ''}"
+
+
+VERDICT: TypeAdapter[Verdict] = TypeAdapter(Verdict)
+VERDICTS: TypeAdapter[list[Verdict]] = TypeAdapter(list[Verdict])

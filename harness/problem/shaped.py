@@ -1,0 +1,242 @@
+"""A problem that is stated by the shapes of its arrays and a reference function.
+
+    class Softmax(ShapedProblem):
+        title = "softmax"
+        arrays = {
+            "x": Array("input", lambda rows, cols: (rows, cols)),
+            "y": Array("output", lambda rows, cols: (rows, cols)),
+        }
+        compute = staticmethod(softmax)
+        takes = ("x",)
+
+Inputs, buffers, tolerance and compulsory traffic follow from that. It is what harness/judge writes
+into a problem.py, and may be used by hand where it fits.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import math
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from harness.dtypes import is_float, numpy_dtype, rounded
+from harness.errors import ProblemError
+from harness.problem import Array as Values
+from harness.problem import Buffer, Problem, Role, Work
+
+__all__ = ["Array", "ShapedProblem", "ceil_div", "function_in", "next_power_of_2"]
+
+TOLERANCES: Mapping[str, tuple[float, float]] = {
+    "float64": (1e-7, 1e-7),
+    "float32": (1.3e-6, 1e-5),
+    "float16": (1e-3, 1e-5),
+    "bfloat16": (1.6e-2, 1e-5),
+    "float8_e4m3": (0.125, 1e-2),
+    "float8_e5m2": (0.25, 1e-2),
+}
+"""Relative and absolute, where a problem says nothing: those of torch.testing.assert_close, and for
+the types that it has none for, one unit in the last place."""
+
+WHOLE = 4
+"""The second draw of a float without limits is of whole numbers from minus this to this: sums of
+them are exact, so that one lost element shows."""
+
+_LOW, _HIGH = -100, 100
+"""Of integers without limits; unsigned ones begin at 0."""
+
+_WIDE_ENOUGH = 2
+"""So many whole numbers in an input's limits make a draw."""
+
+
+def ceil_div(a: int, b: int) -> int:
+    """How many pieces of size b cover a."""
+    return -(-a // b)
+
+
+def next_power_of_2(a: int) -> int:
+    """The smallest power of two that is at least a (1 for a <= 1)."""
+    return 1 << max(a - 1, 0).bit_length()
+
+
+@dataclass(frozen=True)
+class Array:
+    """An array of a problem.
+
+    shape: a function of the sizes that it names. dtype: None for that of the case. limits: of an
+    input, a function of the sizes; numbers are drawn from the first up to, but without, the second.
+    """
+
+    role: Role
+    shape: Callable[..., Sequence[int]]
+    dtype: str | None = None
+    limits: Callable[..., tuple[float, float]] | None = None
+
+
+class ShapedProblem(Problem):
+    """A Problem whose methods follow from `arrays` and `compute`.
+
+    Float inputs reach `compute` as float64, each in its shape.
+    """
+
+    arrays: Mapping[str, Array] = {}
+    compute: Callable[..., Any]
+    """The reference: takes `takes`, and returns the only output, a tuple of all, or a dict."""
+    takes: Sequence[str] = ()
+    """Inputs, sizes and scalars, in the order of the parameters of `compute`."""
+    scalars: Mapping[str, float] = {}
+    wants_tensors: bool = False
+    """Whether `compute` takes and returns torch tensors."""
+    relative_and_absolute: tuple[float, float] | None = None
+    """The tolerance of float outputs: relative · |expected| + absolute; None for TOLERANCES."""
+    draw: Callable[..., Mapping[str, Values]] | None = None
+    """In place of the random numbers: draw(sizes, dtype, rng, draw) → input → its values."""
+    flops: Callable[..., int] | None = None
+    """The arithmetic of the definition, a function of the sizes."""
+
+    def __init__(self) -> None:
+        self._last: tuple[Any, Mapping[str, Values]] = (None, {})
+
+    def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
+        return [
+            Buffer(name, each.role, each.dtype or dtype, math.prod(self._shape(name, sizes)))
+            for name, each in self.arrays.items()
+        ]
+
+    def inputs(
+        self, sizes: Mapping[str, int], dtype: str, rng: np.random.Generator, draw: int
+    ) -> Mapping[str, Values]:
+        own = type(self).draw
+        if own is not None:
+            return own(dict(sizes), dtype, rng, draw)
+        return {
+            name: self._drawn(name, sizes, dtype, rng, draw)
+            for name, each in self.arrays.items()
+            if each.role == "input"
+        }
+
+    def _drawn(
+        self, name: str, sizes: Mapping[str, int], dtype: str, rng: np.random.Generator, draw: int
+    ) -> Values:
+        each, shape = self.arrays[name], self._shape(name, sizes)
+        kind = each.dtype or dtype
+        own = numpy_dtype(kind)
+        limits = _of_sizes(each.limits, sizes) if each.limits else None
+        if own == np.bool_:
+            return rng.integers(0, 2, shape).astype(np.bool_)
+        if not is_float(kind):
+            low, high = limits or (_LOW if own.kind == "i" else 0, _HIGH)
+            return rng.integers(int(low), int(high), shape).astype(own)
+        if limits is None:
+            if draw == 1:
+                return rng.integers(-WHOLE, WHOLE + 1, shape).astype(np.float64).astype(own)
+            return rounded(rng.standard_normal(shape), kind)
+        low, high = limits
+        first, last = math.ceil(low), math.ceil(high)
+        if draw == 1 and last - first >= _WIDE_ENOUGH:
+            return rng.integers(first, last, shape).astype(np.float64).astype(own)
+        return rounded(low + (high - low) * rng.random(shape), kind)
+
+    def reference(
+        self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Values]
+    ) -> Mapping[str, Values]:
+        given: dict[str, Any] = {**sizes, **self.scalars}
+        for name, values in inputs.items():
+            kind = self.arrays[name].dtype or dtype
+            shaped = np.asarray(values).reshape(self._shape(name, sizes))
+            exact = shaped.astype(np.float64) if is_float(kind) else shaped.copy()
+            given[name] = _tensor(exact) if self.wants_tensors else exact
+        found = type(self).compute(*(given[name] for name in self.takes))
+        results = self._by_name(found, sizes)
+        self._last = (inputs, results)
+        return results
+
+    def _by_name(self, found: Any, sizes: Mapping[str, int]) -> Mapping[str, Values]:
+        outputs = [name for name, each in self.arrays.items() if each.role == "output"]
+        if not isinstance(found, Mapping):
+            several = found if isinstance(found, tuple | list) and len(outputs) > 1 else (found,)
+            if len(several) != len(outputs):
+                raise ProblemError(
+                    f"the reference returns {len(several)} arrays for the outputs "
+                    f"{', '.join(outputs)}: return a tuple in that order, or a dict by name"
+                )
+            found = dict(zip(outputs, several, strict=True))
+        results = {}
+        for name in outputs:
+            if name not in found:
+                raise ProblemError(f"the reference returns no `{name}`")
+            values, wanted = _array(found[name]), self._shape(name, sizes)
+            if values.size != math.prod(wanted):
+                raise ProblemError(
+                    f"the reference returns `{name}` in the shape {values.shape}; "
+                    f"the problem says {tuple(wanted)}"
+                )
+            results[name] = values
+        return results
+
+    def tolerance(
+        self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Values]
+    ) -> Mapping[str, Values | float]:
+        known, results = self._last
+        if known is not inputs:
+            results = self.reference(sizes, dtype, inputs)
+        return {name: self._bound(name, dtype, values) for name, values in results.items()}
+
+    def _bound(self, name: str, dtype: str, expected: Values) -> Values | float:
+        kind = self.arrays[name].dtype or dtype
+        if not is_float(kind):
+            return 0.0
+        relative, absolute = self.relative_and_absolute or TOLERANCES[kind]
+        return absolute + relative * np.abs(expected.astype(np.float64))
+
+    def work(self, sizes: Mapping[str, int], dtype: str) -> Work:
+        def moved(role: Role) -> int:
+            return sum(b.nbytes for b in self.buffers(sizes, dtype) if b.role == role)
+
+        own = type(self).flops
+        flops = int(_of_sizes(own, sizes)) if own is not None else 0
+        return Work(moved("input"), moved("output"), flops)
+
+    def _shape(self, name: str, sizes: Mapping[str, int]) -> tuple[int, ...]:
+        return tuple(int(extent) for extent in _of_sizes(self.arrays[name].shape, sizes))
+
+
+def function_in(path: str, name: str) -> Any:
+    """What a Python file defines under a name; `Class.method` works, too."""
+    file = Path(path)
+    module = f"reference_{file.stem}"
+    spec = importlib.util.spec_from_file_location(module, file)
+    if spec is None or spec.loader is None or not file.is_file():
+        raise ProblemError(f"{path}, which the reference is in, is not there")
+    found: Any = importlib.util.module_from_spec(spec)
+    sys.modules[module] = found
+    sys.path.append(str(file.parent))  # for what stands beside it
+    spec.loader.exec_module(found)
+    for part in name.split("."):
+        if not hasattr(found, part):
+            raise ProblemError(f"{path} defines no `{name}`")
+        found = getattr(found, part)
+    return found
+
+
+def _of_sizes(function: Callable[..., Any], sizes: Mapping[str, int]) -> Any:
+    """Call a function with those of the sizes that its parameters name."""
+    return function(**{name: sizes[name] for name in inspect.signature(function).parameters})
+
+
+def _tensor(values: Values) -> Any:
+    import torch
+
+    return torch.from_numpy(np.ascontiguousarray(values))
+
+
+def _array(values: Any) -> Values:
+    """NumPy's array of what a reference returned, which may be a tensor of torch's."""
+    detached = values.detach().cpu().numpy() if hasattr(values, "detach") else values
+    return np.asarray(detached)

@@ -1,0 +1,96 @@
+"""bubblewrap's options for processes that handle what strangers wrote, and limits on top of them.
+
+Inside, there is no network, no other process and no way to anyone else's socket. The file system is
+read-only except what the caller binds, and an empty /tmp. Memory and processes are limited.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+HOME = "/tmp/harness-home"
+"""Inside, for the caches of libraries."""
+MEMORY_SHARE = 0.75
+"""Of this machine's memory, that one process may have for its data."""
+_MORE_THREADS = 4096
+"""Beyond those that the user has already; the kernel counts threads as processes."""
+
+
+def program() -> str | None:
+    """Where bubblewrap is, if it is installed."""
+    return shutil.which("bwrap")
+
+
+def prepare() -> None:
+    """Make what is lent to every sandbox: inside, the emulator's library would take minutes."""
+    from harness.emulator import LaunchError
+    from harness.emulator.engine import library
+    from harness.emulator.sass import library as machine_code
+
+    library.load()
+    with suppress(LaunchError):  # without a compiler; inside, whoever needs it says so
+        machine_code.load()
+
+
+def around(shown: Iterable[Path]) -> Iterator[str]:
+    """The walls, in mount order: a later mount covers an earlier one.
+
+    shown: what is to be seen inside though it lies below /tmp.
+    """
+    yield from ("--unshare-all", "--die-with-parent", "--new-session", "--as-pid-1")
+    yield from ("--cap-drop", "ALL")
+    yield from ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
+    for device in sorted(Path("/dev").glob("nvidia*")):
+        yield from ("--dev-bind-try", str(device), str(device))
+    for hidden in ("/tmp", "/run"):  # sockets of services and displays lie there
+        yield from ("--tmpfs", hidden)
+    for lock in sorted(Path(tempfile.gettempdir()).glob("kernel-harness*.lock")):
+        yield from ("--ro-bind", str(lock), str(lock))  # one GPU, one run, whoever's
+    for path in dict.fromkeys(each.absolute() for each in shown):
+        if path.exists() and Path("/tmp") in path.parents:  # hidden above
+            yield from ("--ro-bind", str(path), str(path))
+
+
+def home(folder: Path) -> Iterator[str]:
+    """A home for libraries' caches, with the emulator's own library lent to it."""
+    from harness.emulator.engine.compiled_library import cache_folder
+
+    yield from ("--bind", str(folder), HOME)
+    lent = cache_folder().absolute()
+    if lent.is_dir():
+        yield from ("--ro-bind", str(lent), f"{HOME}/{lent.name}")
+    for name in ("XDG_CACHE_HOME", "TRITON_CACHE_DIR", "CUDA_CACHE_PATH", "MPLCONFIGDIR"):
+        yield from ("--setenv", name, HOME)
+    yield from ("--setenv", "TMPDIR", "/tmp")
+
+
+def limit() -> None:
+    """Set limits before bwrap starts, so that they hold for everything it starts."""
+    memory = int(MEMORY_SHARE * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    # Not of the address space: a CUDA context reserves far more of it than there is memory.
+    for what, most in (
+        (resource.RLIMIT_DATA, memory),
+        (resource.RLIMIT_NPROC, _threads() + _MORE_THREADS),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        hard = resource.getrlimit(what)[1]
+        lower = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(what, (lower, lower))
+
+
+def _threads() -> int:
+    """The number of threads of this user's processes."""
+    found = 0
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if process.stat().st_uid == os.getuid():
+                found += len(list((process / "task").iterdir()))
+        except OSError:  # it has ended
+            continue
+    return found

@@ -1,0 +1,149 @@
+"""Measure how many verdicts the judge gives in a second on one core, for every kernel here.
+
+    python scripts/benchmark_judge.py [--jobs N] [--out reports/benchmarks/judge.csv] [PROBLEM …]
+
+Each kernel of kernels/ is submitted twice, as a program would that knows its text alone. The second
+time it is compiled and disassembled already, and what that takes is told: a whole verdict, which is
+every test size verified on two draws of inputs, the search for shortcuts, and exact counters at the
+largest test size. A second is one of processor time, of all processes of the judge together, so
+that the figure does not depend on what else the machine does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import math
+import os
+import statistics
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from harness.errors import HarnessError
+from harness.judge import ProblemFolder, Submission, Text
+from harness.judge.judge import Judge
+from harness.machine import devices
+from harness.matrix import model, plan
+
+ROOT = Path(__file__).resolve().parents[1]
+OUT = ROOT / "reports" / "benchmarks" / "judge.csv"
+COLUMNS = (
+    "problem", "kernel", "verdict", "launches", "counted_at", "processor_s",
+    "verdicts_per_second_and_core", "seconds", "first_seconds", "cause",
+)  # fmt: skip
+SECONDS = 300.0
+_TICK = os.sysconf("SC_CLK_TCK")
+_CPU = slice(11, 15)
+"""The fields of /proc/PID/stat, from the state on, that say what a process and those of its
+children that have ended took."""
+
+
+def submissions(problems: list[str]) -> Iterator[Submission]:
+    """Every kernel here, as a text in its problem's folder, counted at the largest test size that
+    it is meant for."""
+    bench = model.load(ROOT / "bench.yaml")
+    device = devices.emulated(None)
+    for name in problems or sorted(bench.problems):
+        problem, folder = bench.problems[name], ROOT / "kernels" / name
+        meant = [c for c in plan.cases_at(bench, device, name, problem.sizes.test) if not c.skip]
+        for variant in problem.variants.values():
+            sizes = [case.sizes for case in meant if case.variant == variant.name]
+            if variant.kind == "kernel" and sizes:
+                text = Text((folder / variant.source).read_text(), variant.name)
+                largest = max(sizes, key=lambda each: math.prod(each.values()))
+                like = ProblemFolder(str(folder), variant.name, counted=_row(largest))
+                yield Submission((text,), like, seconds=SECONDS)
+
+
+def _row(sizes: Mapping[str, int]) -> dict[str, list[list[int]]]:
+    return {", ".join(sizes): [list(sizes.values())]}
+
+
+def processor_seconds(pid: int) -> float:
+    """What a process and all below it took so far, those that have ended included."""
+    parents: dict[int, list[int]] = {}
+    took: dict[int, float] = {}
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (path / "stat").read_text().rpartition(")")[2].split()
+        except OSError:  # it has ended
+            continue
+        parents.setdefault(int(fields[1]), []).append(int(path.name))
+        took[int(path.name)] = sum(map(int, fields[_CPU])) / _TICK
+    found, todo = 0.0, [pid]
+    while todo:
+        one = todo.pop()
+        found += took.get(one, 0.0)
+        todo += parents.get(one, [])
+    return found
+
+
+def measured(judge: Judge, submission: Submission) -> list[object]:
+    """One row of the table. The judge is this row's alone, so its processes are, too."""
+    [kernel] = submission.kernels
+    assert isinstance(submission.problem, ProblemFolder)
+    problem = Path(submission.problem.folder).name
+    try:
+        began = time.monotonic()
+        judge.judge(submission)
+        first = time.monotonic() - began
+        cpu, began = processor_seconds(judge.pids[0]), time.monotonic()
+        [verdict] = judge.judge(submission).verdicts
+    except HarnessError as error:
+        return [problem, kernel.name, "refused", 0, "", "", "", "", "", str(error).splitlines()[0]]
+    seconds = time.monotonic() - began
+    took = processor_seconds(judge.pids[0]) - cpu
+    sizes = " ".join(f"{name}={value}" for name, value in verdict.counted_at.items())
+    return [
+        problem, kernel.name, verdict.verdict, verdict.verified, sizes, f"{took:.2f}",
+        f"{1 / took:.2f}" if took else "", f"{seconds:.2f}", f"{first:.2f}",
+        (verdict.message or verdict.cause).partition("\n")[0],
+    ]  # fmt: skip
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser.add_argument("problems", nargs="*")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--out", type=Path, default=OUT)
+    options = parser.parse_args(arguments)
+    judges = [Judge(jobs=1) for _ in range(options.jobs)]
+    try:
+        free = list(judges)
+
+        def one(submission: Submission) -> list[object]:
+            judge = free.pop()
+            try:
+                row = measured(judge, submission)
+            finally:
+                free.append(judge)
+            print(*row[:3], row[6], flush=True)
+            return row
+
+        rows = []
+        options.out.parent.mkdir(parents=True, exist_ok=True)
+        with (
+            ThreadPoolExecutor(max_workers=options.jobs) as pool,
+            options.out.open("w", newline="") as file,
+        ):
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(COLUMNS)
+            for row in pool.map(one, submissions(options.problems)):
+                writer.writerow(row)
+                file.flush()  # a benchmark that is stopped keeps what it has
+                rows.append(row)
+    finally:
+        for judge in judges:
+            judge.close()
+    rates = [float(str(row[6])) for row in rows if row[2] == "right" and row[6]]
+    if rates:
+        print(f"{len(rates)} right kernels: the median is {statistics.median(rates):.2f} verdicts "
+              f"per second and core, the least {min(rates):.2f}")  # fmt: skip
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

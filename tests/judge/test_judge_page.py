@@ -1,0 +1,97 @@
+"""The examples of docs/judge.md run as they stand there."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "judge.md").read_text()
+TILE = """\
+__global__ void transpose(const float* x, float* y, int n) {
+    __shared__ float tile[32][%d];
+    const int column = blockIdx.x * 32 + threadIdx.x, row = blockIdx.y * 32 + threadIdx.y;
+    if (row < n && column < n) tile[threadIdx.y][threadIdx.x] = x[row * n + column];
+    __syncthreads();
+    const int to = blockIdx.y * 32 + threadIdx.x, from = blockIdx.x * 32 + threadIdx.y;
+    if (from < n && to < n) y[from * n + to] = tile[threadIdx.x][threadIdx.y];
+}
+"""
+
+
+def example(name: str) -> str:
+    [block] = re.findall(rf"<!-- {name}:begin -->\n```\w+\n(.*?)```", PAGE, re.DOTALL)
+    return str(block)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    (tmp_path / "transpose.cu").write_text(TILE % 32)
+    (tmp_path / "padded.cu").write_text(TILE % 33)
+    (tmp_path / "reference.py").write_text("def transpose(x):\n    return x.T\n")
+    return tmp_path
+
+
+def run(place: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command, cwd=place, capture_output=True, text=True, timeout=300,
+        env={**os.environ, "PYTHONPATH": str(ROOT),
+             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
+    )  # fmt: skip
+
+
+def test_the_example_in_python(place: Path) -> None:
+    (place / "example.py").write_text(example("python"))
+    ended = run(place, sys.executable, "example.py")
+    assert ended.returncode == 0, ended.stderr
+    verdict, conflicts, _ = ended.stdout.split()
+    assert verdict == "right"
+    assert f"prints `right {conflicts}" in PAGE
+    (place / "transpose.cu").write_text(TILE % 33)
+    assert run(place, sys.executable, "example.py").stdout.startswith("right 0.0")
+
+
+def test_the_example_in_pytest(place: Path) -> None:
+    from importlib.metadata import entry_points
+
+    (place / "test_example.py").write_text(example("pytest"))
+    plugin = "harness.judge.pytest_plugin"
+    known = any(e.value == plugin for e in entry_points(group="pytest11"))
+    named = [] if known else ["-p", plugin]
+    ended = run(place, sys.executable, "-m", "pytest", "-q", *named)
+    assert ended.returncode == 0, ended.stdout
+
+
+def test_the_example_of_serve(place: Path) -> None:
+    ended = run(place, "bash", "-euc", example("serve"))
+    assert ended.returncode == 0, ended.stderr
+    ready, answer = map(json.loads, ended.stdout.splitlines())
+    [verdict] = answer["verdicts"]
+    assert ready["ready"]
+    assert (verdict["verdict"], verdict["cause"]) == ("fault", "out of bounds")
+    assert (verdict["file"], verdict["line"]) == ("twice.cu", 1)
+
+
+def test_the_page_names_every_verdict() -> None:
+    from typing import get_args
+
+    from harness.judge.verdicts import Kind
+
+    table = PAGE.split("| verdict | meaning |")[1].split("\n\n")[0]
+    assert set(re.findall(r"`([a-z-]+)`(?:,| \|)", table)) >= set(get_args(Kind))
+
+
+def test_the_page_names_every_field_of_a_problem() -> None:
+    from dataclasses import fields
+
+    from harness.judge import Problem
+
+    table = PAGE.split("| field of a problem | meaning |")[1].split("\n\n")[0]
+    told = set(re.findall(r"`(\w+)`", table))
+    assert {field.name for field in fields(Problem)} <= told | {"reference", "name"}  # type: ignore[arg-type]
