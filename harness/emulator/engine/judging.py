@@ -41,6 +41,7 @@ _SLICE_SECONDS = 0.2  # after which an interrupt is heard
 _OTHER_ORDERS = (1, 2, 3, 4)
 _MOST_INSTRUCTIONS = 2**22  # thread instructions of a launch that is judged in other orders
 _MOST_BYTES = 2**26  # and of its buffers, which are copied
+_LONGER = 4  # times the instructions of the usual order, that another one may take with waiting
 
 
 def run_in_orders(
@@ -54,8 +55,10 @@ def run_in_orders(
     found = run(program, configuration, memory, params)
     if found.fault is not None or found.ticks > _MOST_INSTRUCTIONS:
         return found
+    longest = min(configuration.budget, found.ticks * _LONGER + _MOST_INSTRUCTIONS)
+    bounded = replace(configuration, budget=longest)
     for order in _OTHER_ORDERS:
-        other = run(program, configuration, before.copied(), params, schedule=order)
+        other = run(program, bounded, before.copied(), params, schedule=order)
         # Waiting takes longer in some orders, and may be for blocks that do not execute yet.
         if other.fault is not None and other.fault.kind not in ("budget", "deadlock"):
             return replace(found, fault=other.fault)

@@ -12,6 +12,7 @@ kernels stay in its folder; 0 where that is not its own.
 from __future__ import annotations
 
 import gc
+import importlib
 import os
 import resource
 import shutil
@@ -119,7 +120,7 @@ def main(arguments: list[str]) -> int:
     answers = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)  # what anything prints is no answer
     for late in ("harness.analysis.losses", "harness.run.runner", "harness.worker.qualify"):
-        __import__(late)
+        importlib.import_module(late)
     workers.start_server()
     _work_out_ahead()
     gc.freeze()  # what all forks share is copied by none, for no collector looks at it

@@ -304,9 +304,16 @@ def test_a_kernel_of_no_instructions_ends(body: str) -> None:
 
 def test_an_address_far_from_every_buffer_is_out_of_bounds() -> None:
     for address in ("[0]", "[%l1]", "[%l1+-9223372036854775808]", "[g+-4294967296]"):
-        module = parse(ptx_kernel(f"ld.global.u32 %r1, {address};", (), ".global .u32 g;"))
+        body = f"mov.u64 %l1, 0;\nld.global.u32 %r1, {address};"
+        module = parse(ptx_kernel(body, (), ".global .u32 g;"))
         (fault,) = launch(module, "k", 1, 1, []).faults
         assert fault.kind == "out of bounds"
+
+
+def test_an_address_that_nothing_wrote_is_told_as_that_wherever_it_leads() -> None:
+    module = parse(ptx_kernel("ld.global.u32 %r1, [%l1];", (), ".global .u32 g;"))
+    (fault,) = launch(module, "k", 1, 1, []).faults
+    assert fault.kind == "uninitialised"
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,12 @@ from sass.conftest import ListTogether, ReadSource
 from harness.emulator.sass import UnknownMachineInstruction, launch_machine_code, prepare
 
 CORRECT = sorted((Path(__file__).parents[1] / "correct").glob("*.cu"))
-PADDED = {"struct_copied_with_padding"}
-"""Kernels that copy what lies between a struct's members, which nvcc may leave out."""
+PADDED = {"struct_copied_with_padding", "bytes_of_a_word_cut_out"}
+"""Kernels that copy bytes that nothing wrote, as between a struct's members."""
+
+LAST_COMES = {"relaxed_stores_meet"}
+"""Kernels that store what the last thread brought: either order of the blocks is right, which their
+own CHECK says."""
 
 REFUSED = {
     "bulk_copies_in_a_ring", "bulk_copy_back", "copies_that_arrive", "mbarrier_of_a_block",
@@ -50,7 +54,7 @@ def test_machine_code_leaves_the_same_bits_as_ptx(
     )
     assert not report.faults, report.faults[0]
     assert check(path, how.arguments, a)
-    if path.stem in PADDED:
+    if path.stem in PADDED | LAST_COMES:
         return
     ptx = run_file(compile_ptx, path)
     for ours, theirs in zip(a, ptx.a, strict=True):

@@ -95,6 +95,7 @@ class Judge {
         accesses_.start();
         progress_.start();
         barriers_.start();
+        schedule_.start();
         next_ += count;
         exited_.assign(geometry_.all_warps(), 0);
         ready_.clear();

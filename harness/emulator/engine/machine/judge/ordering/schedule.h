@@ -20,12 +20,19 @@ class Schedule {
 
     bool usual() const { return number_ == 0; }
 
-    // The lanes of the next warp, at the lowest-numbered basic block that it can go on at.
+    // A chunk, which may have fewer warps than the last one.
+    void start() { warp_ = 0, turns_ = 0; }
+
+    // The lanes of the next warp, at the lowest-numbered basic block that it can go on at; none where
+    // no warp has any.
     std::pair<int, Mask> next(Ready& ready) {
         if (turns_ > 0) turns_--;
         const bool goes_on = turns_ != 0 && can_go(ready, warp_);
-        if (!goes_on) warp_ = chosen(ready);
         auto at = ready.begin();
+        if (!goes_on && !choose(ready)) {
+            auto nobody = ready.extract(at);
+            return {nobody.key(), std::move(nobody.mapped())};
+        }
         while (!(at->second[warp_])) ++at;
         Mask lanes(at->second.size());
         std::swap(lanes[warp_], at->second[warp_]);
@@ -43,16 +50,23 @@ class Schedule {
         return false;
     }
 
-    size_t chosen(const Ready& ready) {
+    // False where there is none to choose.
+    bool choose(const Ready& ready) {
         const size_t warps = ready.begin()->second.size();
         std::vector<size_t> able;
         for (size_t w = 0; w < warps; w++)
             if (can_go(ready, w)) able.push_back(w);
+        if (able.empty()) return false;
         turns_ = -1;
-        if (number_ == 1) return able.front();
-        if (number_ == 2) return able.back();
-        turns_ = 1 + static_cast<int>(random_() % MOST_TURNS);
-        return able[random_() % able.size()];
+        if (number_ == 1) {
+            warp_ = able.front();
+        } else if (number_ == 2) {
+            warp_ = able.back();
+        } else {
+            turns_ = 1 + static_cast<int>(random_() % MOST_TURNS);
+            warp_ = able[random_() % able.size()];
+        }
+        return true;
     }
 
     i32 number_;
