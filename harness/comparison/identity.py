@@ -66,7 +66,7 @@ def _same_launches(base: Side, new: Side) -> bool | None:
 
 
 def _same_inputs(base: Side, new: Side) -> bool:
-    """Whether the inputs are the same. In one run, both sides use today's problem.py."""
+    """Whether both sides have the same inputs. Within one run, both use today's problem.py."""
     name = f"{new.planned.problem}/problem.py"
     was, now = (side.planned.made_from.get(name) for side in (base, new))
     return base.run is new.run or was == now

@@ -32,8 +32,7 @@ class Unit:
     names: tuple[str, ...] = ()
     """Kernels given by C++ names, such as `ns::sums<256>`. They are instantiated."""
     clusters: tuple[tuple[str, tuple[int, int, int]], ...] = ()
-    """Each kernel that is launched in thread block clusters, with the extents of each of its
-    launches."""
+    """Kernels launched in thread block clusters, each with a cluster shape that a launch uses."""
 
     def options(self) -> list[str]:
         """The options for both steps of the compiler, except for what to produce."""

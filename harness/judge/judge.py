@@ -16,7 +16,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 
 from harness import tables
 from harness.errors import BackendUnavailable, HarnessError, UsageError
@@ -36,7 +35,7 @@ HOME = Path(".cache") / "judge"
 
 @dataclass(frozen=True)
 class Judged:
-    """The verdicts, one for each kernel in order; and where it is kept, the run and its matrix."""
+    """One verdict per kernel, in order. run, matrix: their folders, if they were kept."""
 
     verdicts: list[Verdict]
     run: Path | None = None
@@ -144,12 +143,7 @@ class Judge:
     def __enter__(self) -> Judge:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -6,7 +6,6 @@ round. A reading that the driver does not give is None, never 0.
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import Any
 
 from harness.journal.records import Conditions
@@ -63,12 +62,7 @@ class Sensors:
     def __enter__(self) -> Sensors:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._nvml is not None:
             card.tried(self._nvml.nvmlShutdown)
 

@@ -142,8 +142,7 @@ class Function(Common):
     python: PythonFunction = ""
     host: HostFunction = ""
     args: Annotated[list[Argument], Field(max_length=100)] = []
-    """For a host function: buffers of the problem by name, or expressions; the stream follows
-    them."""
+    """What a host function is called with, before the stream: buffers by name, or expressions."""
 
 
 class Library(Function):

@@ -43,5 +43,5 @@ class Links:
         return "" if self.root is None else f"{self.root}{self.shared}"
 
     def file(self, path: str) -> str:
-        """A file of the run's folder; empty for a page on its own."""
+        """The link to a file in the run's folder; empty if the page stands alone."""
         return "" if self.root is None else f"{self.root}{path}"

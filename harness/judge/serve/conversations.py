@@ -38,7 +38,7 @@ MOST_CONVERSATIONS = 64
 
 
 class Conversation:
-    """One asker's requests and answers. say: writes a line; raises OSError if nobody reads it."""
+    """One client's requests and answers. say: writes a line; raises OSError if nobody listens."""
 
     def __init__(self, judge: Judge, say: Callable[[bytes], None], most_s: float) -> None:
         self._judge, self._say, self._most_s = judge, say, most_s
