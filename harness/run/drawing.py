@@ -78,7 +78,7 @@ class Drawing:
         self._most = free // SHARE
         self._left = self._most
         self._changed = threading.Condition()
-        self._ended, self._wanted = False, ""
+        self._ended, self._wanted = False, set[str]()
         self._found: dict[str, Future[Drawn | None]] = {}
         self._stack = ExitStack()
 
@@ -123,7 +123,7 @@ class Drawing:
 
         Later groups may hold the memory that it needs.
         """
-        is_wanted = group.case.group == self._wanted and group.nbytes > self._left
+        is_wanted = group.case.group in self._wanted and group.nbytes > self._left
         return self._ended or is_wanted
 
     def _give_back(self, folder: Path, nbytes: int) -> None:
@@ -139,7 +139,7 @@ class Drawing:
         A drawing that has not begun is not waited for.
         """
         with self._changed:
-            self._wanted = name
+            self._wanted.add(name)
             self._changed.notify_all()
         future = self._found.pop(name, None)
         if future is None or future.cancel():

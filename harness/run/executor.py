@@ -57,7 +57,7 @@ class LocalExecutor:
         self, title: str, runner: TaskRunner, items: Sequence[WorkItem]
     ) -> dict[str, str]:
         with stage(title, len(items)) as advance:
-            if all(item.kind in ("qualify", "count") for item in items):
+            if all(item.kind in ("qualify", "prepare", "count") for item in items):
                 return self._several(runner, items, advance)
             return self._in_turn(runner, items, advance)
 
@@ -80,9 +80,11 @@ class LocalExecutor:
     ) -> dict[str, str]:
         """Carry out several items at a time; nothing is timed here."""
         found = {}
-        with ThreadPoolExecutor(max_workers=self._cores.total) as pool:
+        at_once = min(self._cores.total, runner.most_at_once(items) or self._cores.total)
+        with ThreadPoolExecutor(max_workers=at_once) as pool:
             self._cores.expect(len(items))
             runner.slots.at_most(self._cores.total)
+            runner.runs_several = True
             try:
                 pending = {pool.submit(self._on_some, runner, each): each for each in items}
                 for future in as_completed(pending):
@@ -94,6 +96,7 @@ class LocalExecutor:
                 runner.workers.stop()
                 raise
             finally:
+                runner.runs_several = False
                 runner.workers.dismiss()
         return found
 

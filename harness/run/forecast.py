@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,9 +21,9 @@ from harness.compiler import cache
 from harness.journal import storage
 from harness.matrix.written import Timing
 
-COMPILE_S, VERIFY_S, CEILINGS_S, COUNT_S, REPORT_S = 3.0, 5.0, 8.0, 1.5, 0.5
-"""The seconds that a unit, a variant, the ceilings, a profiled case and a group's page took on 16
-cores with an H100; the first two on one of the cores."""
+COMPILE_S, VERIFY_S, PREPARE_S, CEILINGS_S, COUNT_S, REPORT_S = 3.0, 5.0, 5.0, 8.0, 1.5, 0.5
+"""The seconds that a unit, a variant, a group prepared ahead, the ceilings, a profiled case and a
+group's page took on 16 cores with an H100; the first three on one of the cores."""
 PROCESS_S, SHARED_S, CASE_S = 1.3, 0.3, 0.03
 """The same for a placement: in a process of its own, in an existing one, and per case."""
 
@@ -200,11 +200,15 @@ def nothing() -> Forecast:
 
 
 def steps(
-    cases: Sequence[Case], units: int, timing: Timing | None, counted: int = 0
+    cases: Sequence[Case],
+    units: int,
+    timing: Timing | None,
+    counted: int = 0,
+    ahead: Collection[str] = (),
 ) -> Iterator[ForecastStep]:
     """The steps of a run of these cases. units: to be compiled. timing: None if nothing is timed.
 
-    counted: cases that are profiled.
+    counted: cases that are profiled. ahead: groups that are prepared before any is measured.
     """
     yield ForecastStep("compile", "units", COMPILE_S * units)
     for name in dict.fromkeys(f"{c.problem}/{c.variant}" for c in cases if not c.is_library):
@@ -213,11 +217,14 @@ def steps(
     for case in cases:
         groups[case.group] += 1
     if timing and groups:
+        for group in ahead:
+            yield ForecastStep("prepare", group, PREPARE_S)
         yield ForecastStep("ceilings", "ceilings", CEILINGS_S)
         choosing = timing.choosing
-        processes = 1 + choosing + (timing.looks[0] + timing.looks[-1]) / 2
+        placements = choosing + (timing.looks[0] + timing.looks[-1]) / 2
         each = SHARED_S if timing.shared_processes else PROCESS_S
         for group, count in groups.items():
+            processes = placements + (group not in ahead)
             yield ForecastStep("measure", group, processes * (each + CASE_S * count))
     yield ForecastStep("profile", "cases", COUNT_S * counted)
     yield ForecastStep("report", "pages", REPORT_S * len(groups))

@@ -75,6 +75,7 @@ class Measurement:
     drawn: Drawn | None = None
     """The inputs that were drawn in advance."""
     clock: Callable[[], float] = time.monotonic
+    _scratch: Path = Path()
     _right: dict[str, Right] = field(default_factory=dict)
     _sound: int = 0
     _throttled: int = 0
@@ -87,10 +88,23 @@ class Measurement:
 
     def carry_out(self) -> None:
         """Every case has an outcome afterwards, unless the run was stopped."""
-        started = self.clock()
-        with nullcontext(self.drawn.folder) if self.drawn else room(self.needed_bytes) as scratch:
-            self._prepare(scratch)
-            self._place(scratch, started)
+        with self.prepared():
+            self.measure()
+
+    @contextmanager
+    def prepared(self) -> Iterator[None]:
+        """Verify every case at this size, and hold the inputs that `measure` needs.
+
+        Nothing is timed, so several groups may be prepared at once.
+        """
+        folder = nullcontext(self.drawn.folder) if self.drawn else room(self.needed_bytes)
+        with folder as self._scratch:
+            self._prepare(self._scratch)
+            yield
+
+    def measure(self) -> None:
+        """Run placements, and give every case its outcome unless the run was stopped."""
+        self._place(self._scratch, self.clock())
         for case in self._open():
             if self._is_unstable:
                 self.run.finish(case, "failed", self._unstable(), again=True)

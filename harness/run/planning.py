@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from harness.backends.base import AROUND
 from harness.cases import Case, Device
@@ -11,6 +11,16 @@ from harness.matrix import model
 from harness.matrix.plan import Plan
 from harness.problem import Problem
 from harness.run import staleness
+from harness.run.task_runner import WorkItem
+
+SEVERAL = 4
+"""The fewest cores with which groups are prepared side by side."""
+
+SMALL = 2**30
+"""The most that a group which is prepared ahead may take for its inputs, in bytes."""
+
+SHARE = 8
+"""Groups that are prepared ahead take at most one part in this many of the free memory."""
 
 UNCOUNTED = "verified at the test sizes, but not counted:"
 """The start of why a case is skipped that is right as far as a machine without a GPU can tell."""
@@ -65,6 +75,22 @@ def too_large(case: Case, problem: Problem, device: Device) -> str:
         f"it needs {needed / 2**30:.2f} GiB, and {free / 2**30:.2f} GiB {there} "
         f"{device.name}\n  free some of it, or choose smaller sizes with --size"
     )
+
+
+def prepared_ahead(groups: Sequence[WorkItem], cores: int, available: int | None) -> set[str]:
+    """Choose the groups that are prepared side by side before the first one is timed.
+
+    To prepare is to verify at the timed size, which keeps one core busy. The inputs of small groups
+    can wait in memory until they are timed. available: the machine's free memory in bytes.
+    """
+    if cores < SEVERAL:
+        return set()
+    found, left = set(), (available or 0) // SHARE
+    for group in groups:
+        if group.needed_bytes <= min(SMALL, left):
+            found.add(group.name)
+            left -= group.needed_bytes
+    return found
 
 
 def bytes_of(case: Case, problem: Problem) -> int:

@@ -10,6 +10,7 @@ import secrets
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 from harness.cases import Case, Device
@@ -22,6 +23,7 @@ from harness.machine import environment
 from harness.matrix import model, plan
 from harness.ncu import stage as profiling
 from harness.ncu.failures import Failure
+from harness.processes import host_memory
 from harness.processes.workers import Workers, import_ahead
 from harness.run import drawing, forecast, planning, staleness
 from harness.run.compilation import Compilation, built_again, compile_all, described, to_compile
@@ -127,6 +129,8 @@ class Runner:
                     with self.forecast.stage("verify"):
                         self._qualify()
                     if self.is_timed:
+                        with self.forecast.stage("prepare"):
+                            self._prepare()
                         with self.forecast.stage("ceilings"):
                             self._measure_ceilings()
                         with self.forecast.stage("measure"):
@@ -137,6 +141,7 @@ class Runner:
                         self._profile(self.wanted)
             finally:
                 self.workers.stop()
+                self._task_runner.let_go()
 
     def _foreseen(self) -> forecast.Forecast:
         """Forecast what is still to be done; nothing if other machines do it."""
@@ -148,9 +153,10 @@ class Runner:
             forecast.steps(
                 to_do, units, self.bench.timing if self.is_timed else None,
                 len(self.chosen) if self.wanted and self.is_timed else 0,
+                self._prepared_ahead() if self.is_timed else (),
             ),
             forecast.load(self._machine),
-            dict.fromkeys(("compile", "verify"), self._executor.cores),
+            dict.fromkeys(("compile", "verify", "prepare"), self._executor.cores),
             lambda line: console.print(line, markup=False),
         )  # fmt: skip
         self._task_runner.took = lambda item, seconds: found.took(
@@ -291,15 +297,33 @@ class Runner:
             item.name
         ]
 
-    def _measure(self) -> None:
+    def _prepare(self) -> None:
+        """Prepare small groups, several at a time: nothing is timed here."""
+        ahead = self._prepared_ahead()
+        items = [replace(i, kind="prepare") for i in self._measurements() if i.name in ahead]
+        if items:
+            self._executor.carry_out("prepare", self._task_runner, items)
+
+    def _prepared_ahead(self) -> set[str]:
+        """The groups that are prepared before the first is timed, on this machine's cores."""
+        if not isinstance(self._executor, LocalExecutor):
+            return set()
+        return planning.prepared_ahead(
+            self._measurements(), self._executor.cores, host_memory.available()
+        )
+
+    def _measurements(self) -> list[WorkItem]:
         groups: dict[str, list[Case]] = defaultdict(list)
         for case in self._open(self.cases):
             groups[case.group].append(case)
-        self._executor.carry_out("measure", self._task_runner, [
+        return [
             WorkItem("measure", name, tuple(cases), baseline=self._baseline(cases[0]),
                   needed_bytes=4 * planning.bytes_of(cases[0], self.problems[cases[0].problem]))
             for name, cases in groups.items()
-        ])  # fmt: skip
+        ]  # fmt: skip
+
+    def _measure(self) -> None:
+        self._executor.carry_out("measure", self._task_runner, self._measurements())
 
     def _baseline(self, case: Case) -> str:
         return self.bench.problems[case.problem].baseline

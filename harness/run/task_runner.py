@@ -7,7 +7,7 @@ sends, whose records are copied into the run's own journal.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic
@@ -35,6 +35,10 @@ from harness.statistics.timings import Timings
 CEILINGS_S = 120
 """Deadline for measuring the machine's ceilings."""
 
+_ON_THE_DEVICE = 2
+"""Device memory to allow for a group that is prepared, as a multiple of what its inputs take on
+disk: two sets of buffers, two states of the inputs, and references and bounds in float64."""
+
 
 @dataclass(frozen=True)
 class RunSettings:
@@ -59,13 +63,14 @@ class WorkItem:
     """Work that is done in one place from beginning to end.
 
     qualify: one variant alone, at its test sizes and, on the emulator, at the counted sizes.
+    prepare: the first part of a measurement, which times nothing: all variants at the timed size.
     ceilings: the device's best rates.
     measure: one comparison, which is all variants of a problem at a type and a size, with all their
     launch shapes; so they share rounds and a GPU.
     count: timed cases, counted in the emulator.
     """
 
-    kind: Literal["qualify", "ceilings", "measure", "count"]
+    kind: Literal["qualify", "prepare", "ceilings", "measure", "count"]
     name: str
     cases: tuple[Case, ...] = ()
     tests: tuple[Case, ...] = ()
@@ -102,8 +107,12 @@ class TaskRunner:
         self.drawing: Drawing | None = None
         """Draws in advance for the groups that are measured here; None if each is drawn when its
         turn comes."""
+        self._prepared: dict[str, tuple[Measurement, ExitStack]] = {}
+        """Group → its measurement, which waits for its turn, and what it holds until then."""
         self._probed: set[str] = set()
         """Seats whose processes have measured the ceilings."""
+        self.runs_several = False
+        """Whether work items are carried out side by side, as when nothing is timed."""
         self.keeps_processes = False
         """Whether workers may wait for the next work item; the code that sets this also dismisses
         them."""
@@ -122,26 +131,58 @@ class TaskRunner:
             return Counting(self, item.cases, item.works, cores).carry_out()
         if item.kind == "ceilings":
             return self.with_the_device(self.job("ceilings"), CEILINGS_S, self.keep).reason
-        self._measure(item)
+        if item.kind == "prepare":
+            self._prepare(item)
+        else:
+            self._measure(item)
         return how_many(len(item.cases))
 
     def hand_to(self, keep: Keep) -> None:
         """Pass all further records to `keep`."""
         self._keep = keep
 
+    def most_at_once(self, items: Sequence[WorkItem]) -> int | None:
+        """How many of these items the device has memory for at once; None for no bound.
+
+        Of items that hold no more than test sizes, the slots say it.
+        """
+        room, largest = self.setting.device.room, max((i.needed_bytes for i in items), default=0)
+        if room is None or not largest:
+            return None
+        return max(1, room.device_free // (room.device_taken + _ON_THE_DEVICE * largest))
+
+    def let_go(self) -> None:
+        """Give up the groups that were prepared and not measured."""
+        while self._prepared:
+            self._prepared.popitem()[1][1].close()
+
+    def _prepare(self, item: WorkItem) -> None:
+        group = item.cases[0].group
+        with ExitStack() as until:
+            drawn = until.enter_context(self.drawing.of(group)) if self.drawing else None
+            measurement = Measurement(
+                self, item.cases, item.baseline, self._effort(group),
+                self.known.next_placement[group], item.needed_bytes, drawn,
+            )  # fmt: skip
+            until.enter_context(measurement.prepared())
+            self._prepared[item.name] = measurement, until.pop_all()
+
     def _measure(self, item: WorkItem) -> None:
-        timing, group = self.setting.timing, item.cases[0].group
+        if item.name not in self._prepared:
+            self._prepare(item)
+        measurement, until = self._prepared.pop(item.name)
+        with until:
+            measurement.effort = self._effort(item.cases[0].group)
+            measurement.measure()
+
+    def _effort(self, group: str) -> Effort:
+        timing = self.setting.timing
         choosing = placements_that_choose(self.known.in_group(group), timing.choosing)
-        effort = Effort(
+        return Effort(
             timing.looks, choosing, timing.rounds_per_placement, timing.batch, timing.interval,
             self.setting.limits.measure_s,
             shared=timing.shared_processes and self._has_room(max(timing.looks) + choosing),
         )  # fmt: skip
-        with self.drawing.of(group) if self.drawing else nullcontext() as drawn:
-            Measurement(
-                self, item.cases, item.baseline, effort, self.known.next_placement[group],
-                item.needed_bytes, drawn,
-            ).carry_out()  # fmt: skip
 
     def _has_room(self, placements: int) -> bool:
         """Whether as many processes may wait at once as make one group's placements."""
@@ -211,7 +252,7 @@ class TaskRunner:
             with self.slots.one(alone) as slot:
                 if alone:
                     self.workers.dismiss()
-                if job.task == "qualify":  # all others have no company
+                if job.task == "qualify" or (job.task == "prepare" and self.runs_several):
                     job = replace(job, most_bytes=slot.part, seat=self._seat_of(job, slot))
                 ended = self.workers.do(job, deadline_s, keep)
                 if ended.part_too_small and slot.part is not None:
@@ -235,8 +276,8 @@ class TaskRunner:
         """
         if not self.is_timed:
             return ""  # a process without a context starts at once
-        seat = f"verify {slot.number}"
-        if all(case.kind == "kernel" for case in job.tests):
+        seat = f"{job.task} {slot.number}"
+        if all(case.kind == "kernel" or case.is_library for case in (*job.tests, *job.cases)):
             return seat
         self.workers.dismiss(seat)  # which would hold the memory of a second process in this slot
         return ""
