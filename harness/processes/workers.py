@@ -37,9 +37,9 @@ STARTING_S = 60.0
 DESCRIBE_S = 120
 """Deadline in seconds for describing a device."""
 
-MOST_SERVERS = 3
-"""Processes that workers are forked from: for a run without a GPU, for one on a GPU, and for what
-torch.compile is part of."""
+MOST_SERVERS = 4
+"""Processes that workers are forked from: for a run without a GPU, for kernels on a GPU, for all
+else on a GPU, and for what torch.compile is part of."""
 
 _POLL_S = 0.05
 
@@ -312,6 +312,8 @@ def _kind(job: Job) -> str:
     """The kind of server, by the imports that its workers need."""
     if job.backend != "cuda" or job.task in ("describe", "draw"):
         return "cpu"
+    if job.task == "qualify" and all(case.kind == "kernel" for case in (*job.tests, *job.cases)):
+        return "kernels"  # which need no torch, whose import takes up to twenty seconds
     compiles = any(case.compiled for case in job.cases)
     if job.seat and job.task != "qualify":  # whose next job may compile, if any of the run does
         compiles |= any(kind == "compiling" for kind, *_ in list(_servers))
@@ -324,6 +326,7 @@ def import_ahead(backend: str, cases: Iterable[Case] = ()) -> None:
     Their imports take ten seconds and more, during which a run has other things to do.
     """
     if backend == "cuda":
+        _server("kernels")
         _server("gpu")
         if any(case.compiled for case in cases):
             _server("compiling")
