@@ -61,13 +61,16 @@ _running: list[str] = []
 def is_quick(item: pytest.Item) -> bool:
     if not isinstance(item, pytest.Function) or item.get_closest_marker("gpu"):
         return False
-    place = item.path.relative_to(TESTS)
-    if any(place.is_relative_to(long) for long in LONG):
-        return False
-    if STARTING_FIXTURES & set(item.fixturenames):
+    if _is_long(item.path) or STARTING_FIXTURES & {*item.fixturenames}:
         return False
     fixtures = [each for name in item.fixturenames for each in _fixture(item, name)]
     return not any(map(_names_a_start, (item.function, *fixtures)))
+
+
+@cache
+def _is_long(path: Path) -> bool:
+    place = path.relative_to(TESTS)
+    return any(place.is_relative_to(long) for long in LONG)
 
 
 def _fixture(item: pytest.Function, name: str) -> Iterator[Callable[..., Any]]:
@@ -132,7 +135,12 @@ def _starts(value: Any) -> bool:
 
 def _is_ours(value: Any) -> bool:
     file = getattr(sys.modules.get(_module(value)), "__file__", None)
-    return file is not None and TESTS in Path(file).parents
+    return file is not None and _is_in_tests(file)
+
+
+@cache
+def _is_in_tests(file: str) -> bool:
+    return TESTS in Path(file).parents
 
 
 def begin(item: pytest.Item) -> None:

@@ -23,14 +23,32 @@ Table = list[list[str]]
 """Rows of cells as they are read, the head first."""
 
 
+committed = cache(load)
+"""A committed run, read once for all tests of this file: it takes as long as most of them."""
+ladders_of = cache(ladders)
+
+
 @pytest.fixture(scope="module")
-def script(script_of: Callable[[str], ModuleType]) -> Iterator[ModuleType]:
-    """The script, which reads each committed run once for all tests."""
-    module = script_of("kernels_page")
+def reading_once(
+    script_of: Callable[[str], ModuleType],
+) -> Iterator[Callable[[str], ModuleType]]:
+    """Import a script that reads the committed runs; all of them share what one has read."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "load", cache(load))
-        patch.setattr(module, "ladders", cache(ladders))
-        yield module
+
+        def imported(name: str) -> ModuleType:
+            module = script_of(name)
+            patch.setattr(module, "load", committed)
+            patch.setattr(module, "ladders", ladders_of)
+            return module
+
+        yield imported
+    committed.cache_clear()
+    ladders_of.cache_clear()
+
+
+@pytest.fixture(scope="module")
+def script(reading_once: Callable[[str], ModuleType]) -> ModuleType:
+    return reading_once("kernels_page")
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +89,12 @@ def test_the_committed_page_is_up_to_date(
     script: ModuleType, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert script.main(["--check"]) == 0, capsys.readouterr().err
+
+
+def test_what_the_heads_say_was_measured_is_what_the_committed_runs_say(
+    reading_once: Callable[[str], ModuleType], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert reading_once("measured_heads").main(["--check"]) == 0, capsys.readouterr().err
 
 
 def test_check_tells_a_stale_page_and_leaves_it(
@@ -169,7 +193,7 @@ def test_a_measured_problem_has_the_figures_of_its_run_and_no_other_has_any(
 def test_each_type_has_its_columns_and_a_variant_without_a_figure_says_why(
     script: ModuleType,
 ) -> None:
-    ladder = ladders(load(ROOT / "reports" / "h200" / "reduce_sum"))[0]
+    ladder = ladders_of(committed(ROOT / "reports" / "h200" / "reduce_sum"))[0]
     half = replace(
         ladder,
         key=("reduce_sum", "float16", ladder.key[2]),
@@ -188,7 +212,7 @@ def test_each_type_has_its_columns_and_a_variant_without_a_figure_says_why(
 
 
 def test_a_variant_that_is_newer_than_the_run_is_not_measured_yet(script: ModuleType) -> None:
-    ladder = ladders(load(ROOT / "reports" / "h200" / "reduce_sum"))[0]
+    ladder = ladders_of(committed(ROOT / "reports" / "h200" / "reduce_sum"))[0]
     before = replace(ladder, rungs=[r for r in ladder.rungs if r.short != "v3"])
     _, _, *rows = script.table(BENCH.problems["reduce_sum"], [before, before])
     assert rows[3].endswith(" | not yet |  |  | not yet |  |  |")
