@@ -13,7 +13,8 @@ source of 32 bits or more that is taken as it is (one with a sign is not execute
 predicate, n the same, false if missing; i immediate; m memory, t the target of a copy, c constant
 memory; g matrix descriptor; r, k a factor by rows, by columns; b convergence barrier; l label; x
 special register; _ not used. Of textures and surfaces: y registers side by side, A the register of
-coordinates, q the kind; z and Y are of a handle or channels (rows/textures.py). `?` marks an optional operand.
+coordinates, q the kind; z and Y are of a handle or channels (rows/textures.py). `?` marks an
+optional operand.
 """
 
 from __future__ import annotations
@@ -139,6 +140,7 @@ ROWS: Sequence[Row] = (
     _row("IADD3.X", "R P? P? s s s n? n?", "IADD3.CARRY", always=1),
     _row("VIADD", "R s s", "ADD2"),
     _row("VIADD.16x2", "R s s", "ADD2.HALVES"),
+    _row("VABSDIFF", "R s s s", "ABSDIFF", {"U32": 1}),
     _row("VABSDIFF4.U8", "R s s s", "ABSDIFF4"),
     _row("VABSDIFF4.U8.ACC", "R s s s", "ABSDIFF4", always=1),
     _row("IMAD", "R s s s", harmless=FORMS | SAME_LOW_BITS),
@@ -237,6 +239,8 @@ ROWS: Sequence[Row] = (
              always=FLOAT_TYPES[type_] * 0x11)
         for type_ in ("F16", "BF16", "F64")
     ),
+    *(_row(f"I2IP.{to}.S32.SAT", "R s s s", "I2IP", always=INTEGER_TYPES[to])
+      for to in ("U8", "S8", "U16", "S16")),
     *(_row(f"I2I.{to}.S32.SAT", "R s", "I2I", always=INTEGER_TYPES[to])
       for to in ("U8", "S8", "U16", "S16")),
     *(
@@ -276,6 +280,8 @@ ROWS: Sequence[Row] = (
     _row("VOTEU", "R? P? p", "VOTE", {"ANY": 0, "ALL": 1, "EQ": 2}, is_uniform=True),
     _row("MATCH.ANY", "R v", "MATCH"),
     _row("MATCH.ALL", "P R v", "MATCH", always=1),
+    _row("MATCH.ANY.U64", "R v", "MATCH", always=2),
+    _row("MATCH.ALL.U64", "P R v", "MATCH", always=3),
     _row("REDUX", "R v", always=3, is_uniform=True),  # nvdisasm does not write .AND
     *(
         _row(f"REDUX.{name}", "R v", "REDUX", {"S32": 8}, always=flag, is_uniform=True)
@@ -317,6 +323,9 @@ ROWS: Sequence[Row] = (
         for name in ("NOP", "MEMBAR", "ERRBAR", "CGAERRBAR", "CCTL", "LDGDEPBAR", "DEPBAR",
                      "WARPGROUP", "FENCE")
     ),
+    # A launch begins when the one before it has ended, whether or not that said so earlier.
+    _row("ACQBULK", "", "NOTHING"),
+    _row("PREEXIT", "", "NOTHING"),
     # Where lanes go
     _row("BRA", "p? l", "NOTHING", (), layout.BRANCH, harmless=SCHEDULING),
     _row("BRA.DIV", "s l", "NOTHING", (), layout.BRANCH_DIV),
