@@ -16,6 +16,7 @@ from harness.emulator.sass.errors import UnknownMachineInstruction
 from harness.emulator.sass.layout import INSTRUCTION, LANES, PREDICATES_OF_EACH_KIND
 from harness.emulator.sass.operand_shapes import Unencodable, matched
 from harness.emulator.sass.rows import textures
+from harness.emulator.sass.rows.row import Row
 
 Array = NDArray[Any]
 
@@ -123,7 +124,7 @@ class _Encoder:
         out["source_count"] = slots.sources
         self._refine(row, instruction, out)
 
-    def _refine(self, row: table.Row, instruction: Instruction, out: Any) -> None:
+    def _refine(self, row: Row, instruction: Instruction, out: Any) -> None:
         """Derive what follows from the operands together."""
         handler = row.handler
         has_predicate = out["result_predicate"][0] & _PT != _PT
