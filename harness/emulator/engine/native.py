@@ -80,7 +80,7 @@ class Laid:
         self._program = program
         self._constants = _constants(self.encoded, memory, params)
         self._buffers = _buffers(program, memory, params)
-        self._textures = _textures(memory)
+        self._textures = textures(memory)
         self.launch = _launch(program, configuration, jobs)
         self.launch.constants = layout.at(self._constants)
         self.launch.buffers, self.launch.buffer_count = self._buffers, len(self._buffers)
@@ -186,7 +186,8 @@ def _buffers(program: Program, memory: AddressSpace, params: bytes) -> Any:
     return layout.ffi.from_buffer("Buffer[]", buffers)
 
 
-def _textures(memory: AddressSpace) -> Any:
+def textures(memory: AddressSpace) -> Any:
+    """What the handles among the arguments stand for, in the machines' form."""
     return layout.ffi.new("Texture[]", [_texture(each) for _, each in memory.textures])
 
 

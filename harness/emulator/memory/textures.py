@@ -23,8 +23,10 @@ Mode = Literal["clamp", "border", "wrap", "mirror"]
 KINDS = ("1d", "2d", "3d", "layered 1d", "layered 2d", "cube")
 MODES = ("clamp", "border", "wrap", "mirror")
 FORMATS = tuple(map(np.dtype, ("u1", "i1", "u2", "i2", "u4", "i4", "f2", "f4")))
-FIRST_HANDLE = 1 << 48
-"""The first handle of a launch's textures and surfaces, which are numbered in argument order."""
+FIRST_HANDLE = 1 << 48 | 1 << 30
+"""The first handle of a launch's textures and surfaces, which are numbered in argument order.
+
+Machine code takes the lower half of a handle only, so a null is none there, either."""
 _AXES = {"1d": 1, "2d": 2, "3d": 3, "layered 1d": 2, "layered 2d": 3, "cube": 3}
 _FILTERED = {"1d": 1, "layered 1d": 1, "2d": 2, "layered 2d": 2, "cube": 2}
 """Axes whose coordinates have an address mode."""

@@ -15,6 +15,8 @@ from harness.emulator.sass.code import INSTRUCTION_BYTES, ZERO, Function, Instru
 from harness.emulator.sass.errors import UnknownMachineInstruction
 from harness.emulator.sass.layout import INSTRUCTION, LANES, PREDICATES_OF_EACH_KIND
 from harness.emulator.sass.operand_shapes import Unencodable, matched
+from harness.emulator.sass.rows import textures
+from harness.emulator.sass.rows.row import Row
 
 Array = NDArray[Any]
 
@@ -122,7 +124,7 @@ class _Encoder:
         out["source_count"] = slots.sources
         self._refine(row, instruction, out)
 
-    def _refine(self, row: table.Row, instruction: Instruction, out: Any) -> None:
+    def _refine(self, row: Row, instruction: Instruction, out: Any) -> None:
         """Derive what follows from the operands together."""
         handler = row.handler
         has_predicate = out["result_predicate"][0] & _PT != _PT
@@ -139,9 +141,18 @@ class _Encoder:
             if source.uniform is None:
                 handler = "MOV.64" if wide else "MOV"
                 self._source(source, instruction, out["source"][0], wide)
+        elif handler in textures.HANDLERS:
+            self._texture(instruction, out)
         elif row.control == layout.BRANCH_INDEXED:  # relative to what stands behind it
             out["immediate"] += instruction.address + INSTRUCTION_BYTES
         out["handler"] = self.definitions[handler]
+
+    def _texture(self, instruction: Instruction, out: Any) -> None:
+        found = textures.read(instruction, bool(out["flags"] & textures.HANDLE_AMONG_OTHERS))
+        if instruction.opcode[0] == "T":
+            out["space"], out["immediate"] = found.kind, found.channels
+        if found.handle is not None:
+            self._source(found.handle, instruction, out["source"][textures.HANDLE], False, "v")
 
     def _take(
         self, kind: str, operand: Operand | None, instruction: Instruction, out: Any, slots: _Slots
@@ -149,16 +160,16 @@ class _Encoder:
         """Encode one operand at its place; a missing one still takes up its place."""
         if kind in "RPpn":
             self._register_or_predicate(kind, operand, out, slots)
-        elif operand is None:
+        elif operand is None or kind in "zqY":
             return
-        elif kind in "svwdhrk":
+        elif kind in "svwdhrky":
             self._source(operand, instruction, out["source"][slots.sources], kind in "wd", kind)
             slots.sources += 1
         elif kind == "g":
             self._descriptor(operand, out, slots)
-        elif kind in "mtc":
+        elif kind in "mtcA":
             self._address(kind, operand, instruction, out)
-            slots.sources = max(slots.sources, 2)
+            slots.sources = max(slots.sources, _VALUE_TO_STORE if kind == "A" else 2)
         elif kind == "i":
             out["immediate"] |= operand.number << 8 * slots.immediates
             slots.immediates += 1
@@ -205,6 +216,10 @@ class _Encoder:
     def _address(self, kind: str, operand: Operand, instruction: Instruction, out: Any) -> None:
         if kind == "m":
             self._memory(operand, instruction, out)
+        elif kind == "A":
+            if operand.offset or operand.uniform or not operand.base:
+                raise Unencodable(f"operand {operand.text}")
+            self._source(operand.base, instruction, out["source"][0], False, "v")
         elif kind == "t":
             for number, part in ((2, operand.base), (3, operand.uniform)):
                 if part is not None:
@@ -345,7 +360,8 @@ def _constant(instruction: Instruction) -> Operand:
     return next(o for o in instruction.operands if o.kind == "constant")
 
 
-_AS_IT_STANDS = "vrka"
+_AS_IT_STANDS = "vrkay"
+_VALUE_TO_STORE = 3  # the source of a surface
 """Kinds of sources whose definitions read the register and nothing that is done to it before."""
 _ALSO = {"r": ("ROW",), "k": ("COL",), "a": ("64", "U32"), "h": ("H1_H0",)}
 """Suffixes that say what is so anyway, or that `_memory` reads."""

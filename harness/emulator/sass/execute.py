@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.emulator.engine import layout as engine_layout
+from harness.emulator.engine import native
 from harness.emulator.engine.faults import fault_at, index_of, over_budget
 from harness.emulator.engine.shape import Shape
 from harness.emulator.errors import LaunchError
@@ -29,6 +31,11 @@ _FAULTS = {
     layout.OUTSIDE: "out of bounds", layout.MISALIGNED: "misaligned",
     layout.READ_ONLY: "read-only", layout.DEADLOCK: "deadlock", layout.OVER_BUDGET: "budget",
     layout.TRAP: "trap", layout.BAD_TARGET: "bad target", layout.LEFT_CODE: "left code",
+    layout.NO_TEXTURE: "no texture", layout.OUTSIDE_SURFACE: "outside a surface",
+}  # fmt: skip
+_NAMED_OTHERWISE = {
+    "bad target": "trap", "left code": "trap", "no texture": "out of bounds",
+    "outside a surface": "out of bounds",
 }  # fmt: skip
 _BANKS = 6
 _WORD_BYTES = 4
@@ -88,6 +95,7 @@ def execute(
         for a, data in zip(memory.allocations, padded, strict=True)
     ])  # fmt: skip
     counts = {name: np.zeros(len(function.instructions), np.int64) for name in layout.COUNTS}
+    textures = native.textures(memory)
     launch = layout.new(
         "Launch", instructions=layout.at(encoded.instructions), constants=layout.at(constants),
         banks=layout.at(pointers), bank_sizes=layout.at(sizes), buffers=buffers,
@@ -97,6 +105,8 @@ def execute(
         local_bytes=local_bytes(function), grid=shape.grid, block=shape.block,
         shared_start=0 if (0, _RESERVED_AT) in encoded.constants else function.shared_start,
         slice=_SLICE if encoded.takes_turns else 0, budget=shape.budget,
+        textures=layout.ffi.cast("void *", int(engine_layout.ffi.cast("uintptr_t", textures))),
+        texture_count=len(textures),
     )  # fmt: skip
     verdict = layout.new("Verdict", outcome=layout.PAUSED)
     rows = layout.new("Counts", **{name: layout.at(row) for name, row in counts.items()})
@@ -171,10 +181,12 @@ def _fault(function: Function, shape: Shape, verdict: Any, memory: AddressSpace)
         "budget": over_budget(shape.budget),
         "trap": f"{what}: the kernel ended itself",
         "bad target": f"{what} goes to {address:#x}, where no instruction is",
+        "no texture": f"{what} is given {address:#x}, which is no handle of this kind",
+        "outside a surface": f"{what} accesses a place outside of the surface",
         "left code": f"execution ran past the last of {len(function.instructions)} instructions "
         f"of {INSTRUCTION_BYTES} bytes",
     }[kind]
-    kind = "trap" if kind in ("bad target", "left code") else kind
+    kind = _NAMED_OTHERWISE.get(kind, kind)
     block = min(verdict.block, math.prod(shape.grid) - 1)
     where = index_of(block, shape.grid), index_of(verdict.thread, shape.block)
     return fault_at(user_line(instruction.location), kind, message, *where)

@@ -31,6 +31,7 @@ CACHES: Final = {
 }
 NEAREST: Final = _words("RN", "atomics round in no other way")
 FLUSHED: Final = _words("FTZ", "sums of floats in memory always flush subnormals")
+ONE_LEVEL: Final = _words("CL", "there is one level, which none can lie beyond")
 ORDERS: Final = {
     **_words("ALL SC GPU SYS CTA VC", "accesses are done in order, and all see the one memory"),
     **_words("IVALL E C", "no cache is emulated that could be stale"),

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.emulator.sass.table import FLOAT_TYPES, INTEGER_TYPES, ROWS, Row
+from harness.emulator.sass.rows.row import Row
+from harness.emulator.sass.table import FLOAT_TYPES, INTEGER_TYPES, ROWS
 
 _BY_OPCODE: dict[str, list[tuple[tuple[str, ...], Row]]] = {}
 for _each in ROWS:

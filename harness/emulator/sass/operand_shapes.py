@@ -25,6 +25,11 @@ _KINDS = {
     "l": ("immediate", "name"),
     "x": ("special",),
     "g": ("descriptor",),
+    "y": ("register",),
+    "Y": ("register",),
+    "z": ("immediate", "uniform"),
+    "q": ("name",),
+    "A": ("memory",),
 }
 _KINDS["v"] = _KINDS["w"] = _KINDS["d"] = _KINDS["h"] = _KINDS["s"]
 _KINDS["r"] = _KINDS["k"] = ("register",)

@@ -12,13 +12,14 @@ Shapes: R result, P result predicate; s, w, d, h sources: 32 bits, 64 bits, a do
 source of 32 bits or more that is taken as it is (one with a sign is not executed); p source
 predicate, n the same, false if missing; i immediate; m memory, t the target of a copy, c constant
 memory; g matrix descriptor; r, k a factor by rows, by columns; b convergence barrier; l label; x
-special register; _ not used. `?` marks an optional operand.
+special register; _ not used. Of textures and surfaces: y registers side by side, A the register of
+coordinates, q the kind; z and Y are of a handle or channels (rows/textures.py). `?` marks an
+optional operand.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from harness.emulator.sass import layout
@@ -32,33 +33,10 @@ from harness.emulator.sass.harmless import (
     PIPES,
     SAME_LOW_BITS,
     SCHEDULING,
-    Reasons,
 )
-
-Flags = Mapping[str, int]
-Groups = tuple[Flags, ...]
-
-
-@dataclass(frozen=True)
-class Row:
-    """One row of the table.
-
-    groups: the modifiers that are acted on, with their flags; those of a group exclude each other.
-    harmless: those that change no result, with the reason. always: flags without a modifier.
-    space: of a memory access.
-    """
-
-    name: str
-    shape: tuple[str, ...]
-    handler: str
-    groups: Groups
-    harmless: Reasons
-    control: int = layout.PLAIN
-    always: int = 0
-    space: int = layout.GLOBAL
-    is_uniform: bool = False
-    defaults: Flags | None = None
-
+from harness.emulator.sass.rows import textures
+from harness.emulator.sass.rows.row import Flags, Groups, Row
+from harness.emulator.sass.rows.row import row as _row
 
 _COMPARE = {"F": 0, "LT": 1, "EQ": 2, "LE": 3, "GT": 4, "NE": 5, "GE": 6, "T": 7}
 _COMBINE = {"AND": 0, "OR": 16, "XOR": 32}
@@ -130,14 +108,6 @@ SPECIALS = {
 """Special registers by the number of their definition; 0 is the one that reads as 0."""
 
 
-def _row(
-    name: str, shape: str, handler: str = "", groups: Groups | Flags = (),
-    control: int = layout.PLAIN, *, harmless: Reasons | None = None, **more: object,
-) -> Row:  # fmt: skip
-    alone = (groups,) if isinstance(groups, Mapping) else groups
-    return Row(name, tuple(shape.split()), handler or name, alone, harmless or {}, control, **more)  # type: ignore[arg-type]
-
-
 def _atomics(opcode: str, shape: str, **more: Any) -> Iterator[Row]:
     """On integers, and the sums of floats, which are all that is done with them."""
     yield _row(opcode, shape, "ATOMIC", _ATOMIC, harmless=CACHES | FORMS, **more)
@@ -170,6 +140,7 @@ ROWS: Sequence[Row] = (
     _row("IADD3.X", "R P? P? s s s n? n?", "IADD3.CARRY", always=1),
     _row("VIADD", "R s s", "ADD2"),
     _row("VIADD.16x2", "R s s", "ADD2.HALVES"),
+    _row("VABSDIFF", "R s s s", "ABSDIFF", {"U32": 1}),
     _row("VABSDIFF4.U8", "R s s s", "ABSDIFF4"),
     _row("VABSDIFF4.U8.ACC", "R s s s", "ABSDIFF4", always=1),
     _row("IMAD", "R s s s", harmless=FORMS | SAME_LOW_BITS),
@@ -236,6 +207,10 @@ ROWS: Sequence[Row] = (
     ),
     _row("HMNMX2", "R h h p", groups=({"NAN": 32}, {"FTZ": 16, "XORSIGN": 64})),
     _row("HMNMX2.BF16_V2", "R h h p", "HMNMX2.BF16", ({"NAN": 32}, {"XORSIGN": 64})),
+    _row("HSETP2", "P P? h h p", groups=(*_OF_FLOATS, {"FTZ": 64})),
+    _row("HSETP2.BF16_V2", "P P? h h p", "HSETP2.BF16", _OF_FLOATS),
+    _row("HSET2", "R h h p", groups=(*_OF_FLOATS, {"FTZ": 64}, {"BF": 128})),
+    _row("HSET2.BF16_V2", "R h h p", "HSET2.BF16", (*_OF_FLOATS, {"BF": 128})),
     # Conversions
     _row("F2I", "R s", groups=(_TO_INTEGERS, _WAYS_OF_CONVERSION, _FLUSH,
                                _NAN_TO_ZERO),
@@ -264,6 +239,8 @@ ROWS: Sequence[Row] = (
              always=FLOAT_TYPES[type_] * 0x11)
         for type_ in ("F16", "BF16", "F64")
     ),
+    *(_row(f"I2IP.{to}.S32.SAT", "R s s s", "I2IP", always=INTEGER_TYPES[to])
+      for to in ("U8", "S8", "U16", "S16")),
     *(_row(f"I2I.{to}.S32.SAT", "R s", "I2I", always=INTEGER_TYPES[to])
       for to in ("U8", "S8", "U16", "S16")),
     *(
@@ -296,12 +273,15 @@ ROWS: Sequence[Row] = (
          always=layout.HAS_RESULT, space=layout.SHARED),
     _row("ATOMS.POPC.INC.32", "R m", "ATOMIC", always=10, space=layout.SHARED),
     _row("QSPC.E.S", "P R m", "QSPC"),
+    *textures.ROWS,
     # Between lanes, and of themselves
     _row("SHFL", "P R v v v", groups=_SHUFFLES),
     _row("VOTE", "R? P? p", groups={"ANY": 0, "ALL": 1, "EQ": 2}),
     _row("VOTEU", "R? P? p", "VOTE", {"ANY": 0, "ALL": 1, "EQ": 2}, is_uniform=True),
     _row("MATCH.ANY", "R v", "MATCH"),
     _row("MATCH.ALL", "P R v", "MATCH", always=1),
+    _row("MATCH.ANY.U64", "R v", "MATCH", always=2),
+    _row("MATCH.ALL.U64", "P R v", "MATCH", always=3),
     _row("REDUX", "R v", always=3, is_uniform=True),  # nvdisasm does not write .AND
     *(
         _row(f"REDUX.{name}", "R v", "REDUX", {"S32": 8}, always=flag, is_uniform=True)
@@ -343,6 +323,9 @@ ROWS: Sequence[Row] = (
         for name in ("NOP", "MEMBAR", "ERRBAR", "CGAERRBAR", "CCTL", "LDGDEPBAR", "DEPBAR",
                      "WARPGROUP", "FENCE")
     ),
+    # A launch begins when the one before it has ended, whether or not that said so earlier.
+    _row("ACQBULK", "", "NOTHING"),
+    _row("PREEXIT", "", "NOTHING"),
     # Where lanes go
     _row("BRA", "p? l", "NOTHING", (), layout.BRANCH, harmless=SCHEDULING),
     _row("BRA.DIV", "s l", "NOTHING", (), layout.BRANCH_DIV),

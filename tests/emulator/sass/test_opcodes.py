@@ -43,6 +43,29 @@ INSTRUCTIONS = {
     r"^IDP\.2A\.HI\.U16\.U8 ": "out[i] = __dp2a_hi(a, b, c);",
     r"^VIADD\.16x2 R\d+,R\d+(\.reuse)?,R": "out[i] = __vadd2(a, b);",
     r"^VIADD\.16x2 R\d+,R\d+(\.reuse)?,-R": "out[i] = __vsub2(a, b);",
+    r"^VABSDIFF R": "out[i] = __sad((int)a, (int)b, c);",
+    r"^VABSDIFF\.U32 R": "out[i] = __usad(a, b, c);",
+    r"^MATCH\.ANY\.U64 ": """
+    out[i] = __match_any_sync(__activemask(), (a % 5ull) << 32 | (b & 1));""",
+    r"^MATCH\.ALL\.U64 ": """
+    int all;
+    const unsigned long long warp = (i / 32ull) << 32 | 1;
+    const unsigned mask = __match_all_sync(__activemask(), warp, &all);
+    out[i] = mask ^ all << 7;""",
+    r"^I2IP\.U8\.S32\.SAT ": """
+    asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, %3;"
+        : "=r"(out[i]) : "r"(a), "r"(b & 0x1FF), "r"(c));""",
+    r"^I2IP\.S8\.S32\.SAT ": """
+    asm("cvt.pack.sat.s8.s32.b32 %0, %1, %2, %3;"
+        : "=r"(out[i]) : "r"(a), "r"(b & 0xFF), "r"(c));""",
+    r"^I2IP\.U16\.S32\.SAT ": """
+    asm("cvt.pack.sat.u16.s32 %0, %1, %2;" : "=r"(out[i]) : "r"(a), "r"(b & 0x1FFFF));""",
+    r"^I2IP\.S16\.S32\.SAT ": """
+    asm("cvt.pack.sat.s16.s32 %0, %1, %2;" : "=r"(out[i]) : "r"(a), "r"(b & 0xFFFF));""",
+    r"^(ACQBULK|PREEXIT)$": """
+    asm volatile("griddepcontrol.wait;");
+    out[i] = a + b;
+    asm volatile("griddepcontrol.launch_dependents;");""",
     r"^VABSDIFF4\.U8 ": "out[i] = __vabsdiffu4(a, b);",
     r"^VABSDIFF4\.U8\.ACC ": "out[i] = __vsadu4(a, b);",
     r"^VIMNMX\.S16x2 .*!PT$": "out[i] = __vmaxs2(a, b);",

@@ -61,6 +61,8 @@ typedef struct Launch {
     i32 shared_bytes, local_bytes, shared_start, slice;
     u32 grid[3], block[3];
     i64 budget;
+    const void* textures;  // what handles stand for, as engine/machine/interface.h has it
+    i32 texture_count;
 } Launch;
 
 // By instruction.
@@ -75,6 +77,7 @@ typedef struct Counts {
 enum Outcome { DONE, PAUSED, FAULTY };
 enum FaultKind {
     NO_FAULT, OUTSIDE, MISALIGNED, READ_ONLY, DEADLOCK, OVER_BUDGET, TRAP, BAD_TARGET, LEFT_CODE,
+    NO_TEXTURE, OUTSIDE_SURFACE,
 };
 
 typedef struct Verdict {

@@ -155,6 +155,7 @@ std::vector<Entry> half_entries();
 std::vector<Entry> conversion_entries();
 std::vector<Entry> memory_entries();
 std::vector<Entry> atomic_entries();
+std::vector<Entry> texture_entries();
 std::vector<Entry> warp_entries();
 std::vector<Entry> matrix_entries();
 std::vector<Entry> warpgroup_entries();

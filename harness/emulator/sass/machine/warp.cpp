@@ -41,13 +41,15 @@ void vote(Context& c, const Instruction& n) {
     c.set_predicate(n, 0, outcome ? EVERYBODY : 0);
 }
 
-enum : i32 { MATCH_ALL = 1 };
+enum : i32 { MATCH_ALL = 1, OF_64_BITS = 2 };
 
 void match(Context& c, const Instruction& n) {
     const u32* a = c.source(n.source[0]);
+    const bool more = n.flags & OF_64_BITS && !n.source[0].constant;
+    const auto value = [&](int i) { return static_cast<u64>(more ? a[LANES + i] : 0) << 32 | a[i]; };
     u32 out[LANES] = {}, all = 0;
     each_lane(c.on, [&](int i) {
-        each_lane(c.on, [&](int k) { out[i] |= static_cast<u32>(a[k] == a[i]) << k; });
+        each_lane(c.on, [&](int k) { out[i] |= static_cast<u32>(value(k) == value(i)) << k; });
     });
     if (c.on && out[__builtin_ctz(c.on)] == c.on) all = c.on;
     if (n.flags & MATCH_ALL)

@@ -15,7 +15,8 @@ from harness.emulator.sass import MachineCode, UnknownMachineInstruction, lookup
 from harness.emulator.sass.code import Function, Instruction
 from harness.emulator.sass.encode import encode
 from harness.emulator.sass.library import load
-from harness.emulator.sass.table import ROWS, Row
+from harness.emulator.sass.rows.row import Row
+from harness.emulator.sass.table import ROWS
 
 FORMS = [
     line.split() for line in Path(__file__).with_name("forms.txt").read_text().splitlines()

@@ -149,10 +149,24 @@ void f2fp(Context& c, const Instruction& n) {
     map2(c, n, [&](u32 a, u32 b) { return narrow(a) << 16 | narrow(b); });
 }
 
+// Two signed words, clamped to 8 or 16 bits, side by side, the second one lowest. Above bytes stands the
+// lower half of the third.
+void i2ip(Context& c, const Instruction& n) {
+    const bool is_signed = n.flags & 1, is_half = n.flags & 2;
+    const i32 bits = is_half ? 16 : 8, most = (1 << (bits - is_signed)) - 1;
+    const i32 least = is_signed ? -most - 1 : 0;
+    const u32 kept = (1u << bits) - 1;
+    map3(c, n, [&](u32 a, u32 b, u32 d) {
+        const u32 upper = static_cast<u32>(std::clamp(static_cast<i32>(a), least, most)) & kept;
+        const u32 lower = static_cast<u32>(std::clamp(static_cast<i32>(b), least, most)) & kept;
+        return upper << bits | lower | (is_half ? 0 : d << 16);
+    });
+}
+
 }  // namespace
 
 std::vector<Entry> conversion_entries() {
-    return {{"F2I", f2i}, {"I2F", i2f}, {"F2F", f2f}, {"FRND", frnd}, {"F2FP", f2fp}, {"I2I", i2i}};
+    return {{"F2I", f2i}, {"I2F", i2f}, {"F2F", f2f}, {"FRND", frnd}, {"F2FP", f2fp}, {"I2I", i2i}, {"I2IP", i2ip}};
 }
 
 }  // namespace sass

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "rows_of.h"
+#include "comparisons.h"
 
 namespace sass {
 namespace {
@@ -73,30 +73,7 @@ void ffma(Context& c, const Instruction& n) {
     });
 }
 
-// Comparisons: see ISETP; bit 3 is "unordered".
-enum : i32 { OR = 16, XOR = 32, COMPARE_FLUSHES = 64 };
-
-inline bool holds(i32 flags, f64 x, f64 y) {
-    return x < y ? flags & 1 : x == y ? flags & 2 : x > y ? flags & 4 : flags & 8;
-}
-
-// The lanes for which it holds; each relation by itself, which is a vector's work.
-template <class X, class Y> inline u32 lanes_that_hold(i32 flags, X x, Y y) {
-    const u32 below = lanes_where([&](int i) { return x(i) < y(i); });
-    const u32 equal = lanes_where([&](int i) { return x(i) == y(i); });
-    const u32 above = lanes_where([&](int i) { return x(i) > y(i); });
-    return (flags & 1 ? below : 0) | (flags & 2 ? equal : 0) | (flags & 4 ? above : 0) |
-           (flags & 8 ? ~(below | equal | above) : 0);
-}
-
-void set_compared(Context& c, const Instruction& n, u32 found) {
-    const u32 with = c.predicate(n, 0);
-    const auto both = [&](u32 lanes) {
-        return n.flags & OR ? lanes | with : n.flags & XOR ? lanes ^ with : lanes & with;
-    };
-    c.set_predicate(n, 0, both(found));
-    c.set_predicate(n, 1, both(~found));
-}
+enum : i32 { COMPARE_FLUSHES = 64 };
 
 void fsetp(Context& c, const Instruction& n) {
     const Operand a = operand(c, n, 0), b = operand(c, n, 1);
@@ -107,12 +84,9 @@ void fsetp(Context& c, const Instruction& n) {
 
 void fset(Context& c, const Instruction& n) {  // 1.0 or 0
     const Operand a = operand(c, n, 0), b = operand(c, n, 1);
-    const u32 with = c.predicate(n, 0);
-    write(c, c.result(n), [&](int i) {
-        const bool found = holds(n.flags, bits_of<f32>(a[i]), bits_of<f32>(b[i]));
-        const bool both = n.flags & OR ? found || bit(with, i) : found && bit(with, i);
-        return both ? bits_of<u32>(1.0f) : 0;
-    });
+    const u32 found = combined(c, n, lanes_that_hold(n.flags, [&](int i) { return bits_of<f32>(a[i]); },
+                                                     [&](int i) { return bits_of<f32>(b[i]); }));
+    write(c, c.result(n), [&](int i) { return bit(found, i) ? bits_of<u32>(1.0f) : 0; });
 }
 
 enum : i32 { KEEPS_NAN = 1, JOINS_SIGNS = 2, EXTREME_FLUSHES = 4 };

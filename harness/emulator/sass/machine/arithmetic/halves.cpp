@@ -1,6 +1,6 @@
 // Pairs of halves, f16 or bf16. A source may mean one half of its register for both.
 
-#include "rows_of.h"
+#include "comparisons.h"
 
 namespace sass {
 namespace {
@@ -120,6 +120,38 @@ template <class H> void hmnmx2(Context& c, const Instruction& n) {
     });
 }
 
+// --- comparisons --------------------------------------------------------------------------------
+
+enum : i32 { COMPARISON_FLUSHES = 64, GIVES_ONES = 128 };
+
+// For the low halves and the high ones, the lanes whose comparison holds, combined with a predicate.
+template <class H> void compared(Context& c, const Instruction& n, u32 (&found)[2]) {
+    const Pairs a = pairs(c, n, 0), b = pairs(c, n, 1);
+    with_flag(n.flags & COMPARISON_FLUSHES ? FLUSHES : 0, [&](auto ftz) {
+        for (int k = 0; k < 2; k++)
+            found[k] = combined(c, n, lanes_that_hold(
+                n.flags, [&](int i) { return given<H>(a[i], k, ftz); },
+                [&](int i) { return given<H>(b[i], k, ftz); }));
+    });
+}
+
+// The first predicate is of the low halves, the second of the high ones.
+template <class H> void hsetp2(Context& c, const Instruction& n) {
+    u32 found[2];
+    compared<H>(c, n, found);
+    for (int k = 0; k < 2; k++) c.set_predicate(n, k, found[k]);
+}
+
+// Ones in each half for which it holds: every bit, or the number.
+template <class H> void hset2(Context& c, const Instruction& n) {
+    u32 found[2];
+    compared<H>(c, n, found);
+    const u16 yes = n.flags & GIVES_ONES ? H::ONE : 0xFFFF;
+    write(c, c.result(n), [&](int i) {
+        return machine::pair(bit(found[0], i) ? yes : 0, bit(found[1], i) ? yes : 0);
+    });
+}
+
 }  // namespace
 
 std::vector<Entry> half_entries() {
@@ -127,6 +159,8 @@ std::vector<Entry> half_entries() {
         {"HADD2", hadd2<F16>}, {"HADD2.BF16", hadd2<BF16>}, {"HMUL2", hmul2<F16>},
         {"HMUL2.BF16", hmul2<BF16>}, {"HFMA2", hfma2<F16>}, {"HFMA2.BF16", hfma2<BF16>},
         {"HMNMX2", hmnmx2<F16>}, {"HMNMX2.BF16", hmnmx2<BF16>},
+        {"HSETP2", hsetp2<F16>}, {"HSETP2.BF16", hsetp2<BF16>},
+        {"HSET2", hset2<F16>}, {"HSET2.BF16", hset2<BF16>},
     };
 }
 

@@ -269,6 +269,15 @@ void dot_product(Context& c, const Instruction& n) {
     });
 }
 
+// How far apart two numbers are, added to a third.
+void absolute_difference(Context& c, const Instruction& n) {
+    const bool is_unsigned = n.flags;
+    map3(c, n, [&](u32 a, u32 b, u32 d) {
+        const bool below = is_unsigned ? a < b : static_cast<i32>(a) < static_cast<i32>(b);
+        return (below ? b - a : a - b) + d;
+    });
+}
+
 }  // namespace
 
 std::vector<Entry> integer_entries() {
@@ -277,7 +286,7 @@ std::vector<Entry> integer_entries() {
         {"IMAD", imad},
         {"IMAD.WIDE", imad_wide}, {"IMAD.HI", imad_high}, {"LEA", lea}, {"LEA.HI", lea_high},
         {"ISETP", isetp}, {"IMNMX", imnmx}, {"IMNMX3", imnmx3}, {"VIADDMNMX", add_mnmx},
-        {"ADD2.HALVES", add_halves}, {"ABSDIFF4", absolute_differences}, {"IABS", iabs},
+        {"ADD2.HALVES", add_halves}, {"ABSDIFF", absolute_difference}, {"ABSDIFF4", absolute_differences}, {"IABS", iabs},
         {"IDP", dot_product},
     };
 }

@@ -16,7 +16,7 @@ constexpr int LOOK_AT_CLOCK = 1 << 16;
 std::vector<Entry> all_entries() {
     std::vector<Entry> all;
     for (const auto& some : {integer_entries(), bit_entries(), float_entries(), half_entries(),
-                             conversion_entries(), memory_entries(), atomic_entries(), warp_entries(),
+                             conversion_entries(), memory_entries(), texture_entries(), atomic_entries(), warp_entries(),
                              matrix_entries(), warpgroup_entries()})
         all.insert(all.end(), some.begin(), some.end());
     return all;

@@ -1,0 +1,1 @@
+"""Rows of the table of machine instructions, and what a row is."""
