@@ -237,8 +237,6 @@ class _Encoder:
             narrow = operand.base is not None and "U32" in operand.base.suffixes
             wide = 0 if narrow else layout.BASE_IS_WIDE
             if operand.uniform is not None and operand.uniform.number != ZERO:
-                if operand.base is not None and operand.base.number != ZERO and not narrow:
-                    raise Unencodable(f"address {operand.text}")
                 wide |= layout.OFFSET_IS_WIDE
         out["is_wide"] = wide
         for number, part in ((0, operand.base), (1, operand.uniform)):

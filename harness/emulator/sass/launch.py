@@ -16,6 +16,7 @@ from harness.emulator.memory import grid_workspace, module_variables
 from harness.emulator.memory.address_space import AddressSpace, address_of_slot
 from harness.emulator.ptx.source_lines import user_line
 from harness.emulator.ptx.syntax import Kernel
+from harness.emulator.sass.architectures import ARCHITECTURES
 from harness.emulator.sass.arguments import pack
 from harness.emulator.sass.code import Function, MachineCode, Variable
 from harness.emulator.sass.counters import counters, uncounted
@@ -73,17 +74,18 @@ def launch_machine_code(
         max_thread_instructions,
     )  # fmt: skip
     device, memory = _device(code), AddressSpace()
+    arch = ARCHITECTURES[code.arch]
     for each in _global_variables(code):
         memory.add(each.name, device.variables[each.name])
     params = pack(function, args, names, memory, signature)
     registers = {}
-    if synchronises_grid(encoded):
+    if synchronises_grid(encoded, arch):
         grid_workspace.place_workspace(memory)
         registers = grid_workspace.workspace_registers(memory)
-    first = bank_of_parameters(function, shape, params, registers)
+    first = bank_of_parameters(function, arch, shape, params, registers)
     own = {number: np.frombuffer(bank, np.uint8) for number, bank in function.banks.items()}
     banks = device.banks | own | {0: np.frombuffer(first, np.uint8)}
-    fault, counts = execute(function, encoded, shape, memory, banks)
+    fault, counts = execute(function, arch, encoded, shape, memory, banks)
     return MachineReport(
         kernel, shape.grid, shape.block, shape.shared_bytes, () if fault is None else (fault,),
         counts, counters(counts, encoded.takes_turns), uncounted(counts),
