@@ -28,6 +28,8 @@ class CodeArchitecture:
     reserved_at: offset of the shared memory reserved for the system, before a block's own.
     reserved_shared: bytes at the start of a kernel's shared memory that belong to the driver;
     addresses include them.
+    known_at: the only offsets in front of the parameters that code may read; None where no other is
+    known to be read.
     was_read: the counts were compared with readings of its hardware, and are equal.
     """
 
@@ -39,6 +41,7 @@ class CodeArchitecture:
     registers_at: tuple[tuple[str, int], ...] = (("envreg1", 0x44), ("envreg2", 0x48))
     reserved_at: int | None = 0x6C
     reserved_shared: int = 0
+    known_at: tuple[range, ...] | None = None
     was_read: bool = False
 
 
@@ -47,12 +50,18 @@ _TURING = CodeArchitecture(
 )
 _AMPERE = CodeArchitecture("sm_80")
 _HOPPER = CodeArchitecture("sm_90", reserved_shared=1024, was_read=True)
+_BLACKWELL = CodeArchitecture(
+    "sm_100", block_at=0x360, grid_at=0x370, stack_at=0x37C, windows_at=(),
+    registers_at=(), reserved_at=None, reserved_shared=1024,
+    known_at=(range(0x358, 0x360), range(0x360, 0x36C), range(0x370, 0x380)),
+)  # fmt: skip
 
 ARCHITECTURES: Final[Mapping[str, CodeArchitecture]] = MappingProxyType({
     each.name: each
     for each in (
         _TURING, _AMPERE,
         *(replace(_AMPERE, name=name) for name in ("sm_86", "sm_87", "sm_88", "sm_89")),
-        _HOPPER,
+        _HOPPER, _BLACKWELL,
+        *(replace(_BLACKWELL, name=name) for name in ("sm_103", "sm_110", "sm_120", "sm_121")),
     )
 })  # fmt: skip

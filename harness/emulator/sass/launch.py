@@ -16,7 +16,7 @@ from harness.emulator.memory import grid_workspace, module_variables
 from harness.emulator.memory.address_space import AddressSpace, address_of_slot
 from harness.emulator.ptx.source_lines import user_line
 from harness.emulator.ptx.syntax import Kernel
-from harness.emulator.sass.architectures import ARCHITECTURES
+from harness.emulator.sass.architectures import ARCHITECTURES, CodeArchitecture
 from harness.emulator.sass.arguments import pack
 from harness.emulator.sass.code import Function, MachineCode, Variable
 from harness.emulator.sass.counters import counters, uncounted
@@ -110,6 +110,7 @@ def prepare(code: MachineCode, kernel: str) -> tuple[Function, Encoded]:
     function, known = code.functions[kernel], _device(code).encoded
     if kernel not in known:
         _refuse_calls(code, function)
+        _refuse_places(ARCHITECTURES[code.arch], function)
         known[kernel] = encode(function, load().definitions)
     return function, known[kernel]
 
@@ -125,6 +126,26 @@ def _refuse_calls(code: MachineCode, function: Function) -> None:
             raise UnknownMachineInstruction(
                 each.text, str(place) if place else "", function.name, each.address, detail
             )
+
+
+def _refuse_places(arch: CodeArchitecture, function: Function) -> None:
+    """Refuse to read what the driver puts in front of the parameters, unless it is known."""
+    if arch.known_at is None:
+        return
+    for each in function.instructions:
+        for operand in each.operands:
+            if operand.kind != "constant" or operand.number != 0:
+                continue
+            if operand.offset >= function.parameter_base or any(
+                operand.offset in known and not (operand.base or operand.uniform)
+                for known in arch.known_at
+            ):
+                continue
+            place = user_line(each.location)
+            raise UnknownMachineInstruction(
+                each.text, str(place) if place else "", function.name, each.address,
+                "what the driver puts there is not known",
+            )  # fmt: skip
 
 
 def _checked(code: MachineCode) -> None:

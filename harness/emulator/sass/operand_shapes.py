@@ -26,7 +26,7 @@ _KINDS = {
     "x": ("special",),
     "g": ("descriptor",),
 }
-_KINDS["v"] = _KINDS["w"] = _KINDS["d"] = _KINDS["h"] = _KINDS["s"]
+_KINDS["v"] = _KINDS["w"] = _KINDS["q"] = _KINDS["d"] = _KINDS["h"] = _KINDS["s"]
 _KINDS["r"] = _KINDS["k"] = ("register",)
 
 

@@ -8,7 +8,8 @@ A modifier is either acted on, by the flag that it sets or the width that it say
 change no result, with the reason (`harmless.py`). With any other the instruction is refused, and so
 it is with two alternatives at once.
 
-Shapes: R result, P result predicate; s, w, d, h sources: 32 bits, 64 bits, a double, halves; v a
+Shapes: R result, P result predicate; s, w, d, h sources: 32 bits, 64 bits, a double, halves; q 64
+bits whose immediate is written whole, where w has the lower half of one, with its sign; v a
 source of 32 bits or more that is taken as it is (one with a sign is not executed); p source
 predicate, n the same, false if missing; i immediate; m memory, t the target of a copy, c constant
 memory; g matrix descriptor; r, k a factor by rows, by columns; b convergence barrier; l label; x
@@ -114,6 +115,7 @@ def _types(source: Flags, target: Flags) -> Groups:
 _LENGTHS = {"U8": 0, "S8": 0, "U16": 0, "S16": 0, "64": 0, "128": 0}
 """Of what is stored; encode.py reads them, as it does `.E`: addresses have 64 bits."""
 _LOAD: Groups = ({**_LENGTHS, "S8": 1, "S16": 1}, {"E": 0})
+_CONSTANT: Groups = ({"U8": 0, "U16": 0, "64": 0, "128": 0, "S8": 1, "S16": 1},)
 _STORE: Groups = (_LENGTHS, {"E": 0})
 _ATOMICS = {
     "ADD": 0, "MIN": 1, "MAX": 2, "INC": 3, "DEC": 4, "AND": 5, "OR": 6, "XOR": 7, "EXCH": 8,
@@ -168,7 +170,8 @@ def _factors(a: str, b: str) -> int:
 ROWS: Sequence[Row] = (
     # Integers
     _row("IADD3", "R P? P? s s s"),
-    _row("IADD3.64", "R w w w"),
+    _row("IADD3.64", "R P? P? q q q"),
+    _row("IADD.64", "R q q", "ADD2.64"),
     _row("IADD3.X", "R P? P? s s s n? n?", "IADD3.CARRY", always=1),
     _row("VIADD", "R s s", "ADD2"),
     _row("VIADD.16x2", "R s s", "ADD2.HALVES"),
@@ -189,12 +192,16 @@ ROWS: Sequence[Row] = (
     _row("LOP3.LUT", "P? R s s s i n?", "LOP3"),
     _row("PLOP3.LUT", "P P? p p p i i", "PLOP3"),
     _row("ISETP", "P P? s s p p?", groups=_OF_INTEGERS),
+    *(_row(f"ISETP.{sign}64", "P P? q q p", "ISETP.64", (_COMPARE, _COMBINE), always=flag)
+      for sign, flag in (("S", 0), ("U", 64))),
     _row("SEL", "R s s p"),
+    _row("SEL.64", "R q q p"),
     _row("IMNMX", "R s s p", groups=_EXTREME),
     _row("VIMNMX", "R s s p", "IMNMX", _EXTREME),
     _row("VIMNMX3", "R s s s p", "IMNMX3", _EXTREME),
     _row("VIADDMNMX", "R s s s p", groups=_EXTREME),
     _row("MOV", "R s i?"),
+    _row("MOV.64", "R q"),
     _row("IABS", "R s"),
     *(
         _row(f"IDP.{form}.{a}{bits}.{b}8", "R s s s", "IDP",
@@ -289,13 +296,16 @@ ROWS: Sequence[Row] = (
     _row("LDSM.16.MT88.2", "R m", "LDSM", always=1 | 2 << 4, space=layout.SHARED),
     _row("LDSM.16.MT88.4", "R m", "LDSM", always=1 | 4 << 4, space=layout.SHARED),
     _row("LDGSTS", "t m p?", "LDGSTS", _STORE, harmless=CACHES),
-    _row("LDC", "R c", groups={"U8": 0, "U16": 0, "64": 0, "S8": 1, "S16": 1}),
+    _row("LDC", "R c", groups=_CONSTANT),
+    _row("LDCU", "R c", "LDC", _CONSTANT, is_uniform=True),
     *_atomics("REDG", "m v"),
     *_atomics("RED", "m v", space=layout.GENERIC),
     *_atomics("ATOMG", "P R m v v?", always=layout.HAS_RESULT),
     *_atomics("ATOM", "P R m v v?", always=layout.HAS_RESULT, space=layout.GENERIC),
     _row("ATOMS", "R m v? v?", "ATOMIC", _ATOMIC, harmless=CACHES | FORMS,
          always=layout.HAS_RESULT, space=layout.SHARED),
+    _row("ATOMS.CAST", "P? R? m v v", "ATOMIC", ({"64": 2 << 4},), harmless=CACHES | FORMS,
+         always=layout.HAS_RESULT | _ATOMICS["CAST"], space=layout.SHARED),
     _row("ATOMS.POPC.INC.32", "R m", "ATOMIC", always=10, space=layout.SHARED),
     _row("QSPC.E.S", "P R m", "QSPC"),
     # Between lanes, and of themselves
