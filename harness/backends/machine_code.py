@@ -25,7 +25,7 @@ from harness.backends.host_memory import (
 from harness.cases import Case
 from harness.compiler.compile import Built
 from harness.emulator import sass
-from harness.emulator.sass.code import READ
+from harness.emulator.sass.architectures import ARCHITECTURES
 from harness.journal.counter_records import (
     Counted,
     MachineCode,
@@ -96,7 +96,7 @@ def both(ptx: Execution, machine: Execution, arch: str) -> Execution:
     Only PTX knows how the lanes of a line's atomics collide.
     """
     counts: dict[tuple[int, str], Counted | Uncounted] = {(c.step, c.metric): c for c in ptx.counts}
-    if arch not in READ:
+    if not (arch in ARCHITECTURES and ARCHITECTURES[arch].was_read):
         machine = _unread(
             machine, {k: c.provenance for k, c in counts.items() if isinstance(c, Counted)}
         )

@@ -13,9 +13,6 @@ from typing import Any, Literal
 from harness.emulator.ptx.syntax import Location
 
 INSTRUCTION_BYTES = 16
-ARCHITECTURES = ("sm_80", "sm_86", "sm_89", "sm_90")
-READ = ("sm_90",)
-"""The architectures whose hardware was read: for these the counts equal the readings."""
 
 Kind = Literal[
     "register", "uniform", "predicate", "uniform predicate", "immediate", "constant", "memory",

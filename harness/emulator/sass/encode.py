@@ -130,12 +130,14 @@ class _Encoder:
         has_predicate = out["result_predicate"][0] & _PT != _PT
         if handler == "IADD3" and has_predicate:
             handler = "IADD3.CARRY"
+        elif handler == "IADD3.64" and has_predicate:
+            raise Unencodable("the carry of 64 bits")
         elif handler == "ATOMIC":
             kind = (int(out["flags"]) & table.ATOMIC_TYPE_BITS) >> 4
             out["width"] = _ATOMIC_WIDTHS.get(kind, 4)
             if has_predicate:
                 out["flags"] |= layout.SAYS_SUCCESS
-        elif handler == "LDC" and out["width"] >= 4 and not _constant(instruction).base:
+        elif handler == "LDC" and out["width"] in (4, 8) and not _constant(instruction).base:
             wide = out["width"] == 8
             source = _constant(instruction)
             if source.uniform is None:
@@ -162,8 +164,8 @@ class _Encoder:
             self._register_or_predicate(kind, operand, out, slots)
         elif operand is None or kind in "zqY":
             return
-        elif kind in "svwdhrky":
-            self._source(operand, instruction, out["source"][slots.sources], kind in "wd", kind)
+        elif kind in "svwQdhrky":
+            self._source(operand, instruction, out["source"][slots.sources], kind in "wQd", kind)
             slots.sources += 1
         elif kind == "g":
             self._descriptor(operand, out, slots)
@@ -252,8 +254,6 @@ class _Encoder:
             narrow = operand.base is not None and "U32" in operand.base.suffixes
             wide = 0 if narrow else layout.BASE_IS_WIDE
             if operand.uniform is not None and operand.uniform.number != ZERO:
-                if operand.base is not None and operand.base.number != ZERO and not narrow:
-                    raise Unencodable(f"address {operand.text}")
                 wide |= layout.OFFSET_IS_WIDE
         out["is_wide"] = wide
         for number, part in ((0, operand.base), (1, operand.uniform)):
@@ -276,6 +276,8 @@ class _Encoder:
                 negative = operand.bits >> 31 and kind == "w"
                 high = row if kind == "d" else self._constant(ALL_BITS if negative else 0)
                 row = 0 if kind == "d" else row
+                if kind == "Q":
+                    high = self._constant(operand.number >> 32 & ALL_BITS)
         elif operand.kind == "constant" and operand.base is None and operand.uniform is None:
             constant, row = True, self._constant((operand.number, operand.offset))
             if wide:
@@ -296,7 +298,7 @@ class _Encoder:
             raise Unencodable(f"operand {operand.text}")
         if kind == "h":
             sign = _SIGNS_OF_HALVES
-        elif kind == "d" or instruction.opcode in _FLOAT_OPCODES:
+        elif kind == "d" or instruction.opcode.removeprefix("U") in _FLOAT_OPCODES:
             sign = _SIGN
         else:
             if operand.absolute:

@@ -14,10 +14,11 @@ from harness.emulator.engine import native
 from harness.emulator.engine.faults import fault_at, index_of, over_budget
 from harness.emulator.engine.shape import Shape
 from harness.emulator.errors import LaunchError
-from harness.emulator.memory.address_space import LOCAL_WINDOW, SHARED_WINDOW, AddressSpace
+from harness.emulator.memory.address_space import AddressSpace
 from harness.emulator.ptx.source_lines import user_line
 from harness.emulator.results.faults import Fault
 from harness.emulator.sass import layout
+from harness.emulator.sass.architectures import CodeArchitecture
 from harness.emulator.sass.code import INSTRUCTION_BYTES, Function
 from harness.emulator.sass.encode import Encoded
 from harness.emulator.sass.library import load
@@ -39,36 +40,30 @@ _NAMED_OTHERWISE = {
 }  # fmt: skip
 _BANKS = 6
 _WORD_BYTES = 4
-_BLOCK_AT, _GRID_AT, _STACK_AT = 0x00, 0x0C, 0x28
-_WINDOWS_AT = {0x18: SHARED_WINDOW, 0x20: LOCAL_WINDOW}
-"""The offsets at which code for architectures before sm_90 finds the base that makes a shared or
-local address generic; later code reads special registers."""
-_REGISTERS_AT = {"envreg1": 0x44, "envreg2": 0x48}
-_RESERVED_AT = 0x6C
-"""The offset at which code finds the shared memory reserved for the system, before a block's
-own."""
 
 
-def synchronises_grid(encoded: Encoded) -> bool:
+def synchronises_grid(encoded: Encoded, arch: CodeArchitecture) -> bool:
     """Whether the code asks for the workspace of cooperative groups' grid barrier."""
-    return any((0, at) in encoded.constants for at in _REGISTERS_AT.values())
+    return any((0, at) in encoded.constants for _, at in arch.registers_at)
 
 
 def bank_of_parameters(
-    function: Function, shape: Shape, params: bytes, registers: Mapping[str, int]
-) -> bytes:
+    function: Function, arch: CodeArchitecture, shape: Shape, params: bytes,
+    registers: Mapping[str, int],
+) -> bytes:  # fmt: skip
     """Fill constant bank 0 like the driver, as far as code is known to read it.
 
     registers: special registers of PTX that the driver fills, which have a place there.
     """
     bank = bytearray(function.parameter_base) + params
-    for at, extents in ((_BLOCK_AT, shape.block), (_GRID_AT, shape.grid)):
+    for at, extents in ((arch.block_at, shape.block), (arch.grid_at, shape.grid)):
         bank[at : at + 12] = b"".join(extent.to_bytes(4, "little") for extent in extents)
-    bank[_STACK_AT : _STACK_AT + 4] = local_bytes(function).to_bytes(4, "little")
-    for at, window in _WINDOWS_AT.items():
+    bank[arch.stack_at : arch.stack_at + 4] = local_bytes(function).to_bytes(4, "little")
+    for at, window in arch.windows_at:
         bank[at : at + 8] = window.to_bytes(8, "little")
+    offsets = dict(arch.registers_at)
     for name, value in registers.items():
-        at = _REGISTERS_AT[name]
+        at = offsets[name]
         bank[at : at + 4] = value.to_bytes(4, "little")
     return bytes(bank)
 
@@ -79,8 +74,8 @@ def local_bytes(function: Function) -> int:
 
 
 def execute(
-    function: Function, encoded: Encoded, shape: Shape, memory: AddressSpace,
-    banks: Mapping[int, Array],
+    function: Function, arch: CodeArchitecture, encoded: Encoded, shape: Shape,
+    memory: AddressSpace, banks: Mapping[int, Array],
 ) -> tuple[Fault | None, tuple[MachineCount, ...]]:  # fmt: skip
     """Execute all blocks, or until something is wrong."""
     library = load().library
@@ -103,7 +98,7 @@ def execute(
         buffer_count=len(buffers), registers=encoded.registers,
         shared_bytes=function.shared_start + shape.shared_bytes,
         local_bytes=local_bytes(function), grid=shape.grid, block=shape.block,
-        shared_start=0 if (0, _RESERVED_AT) in encoded.constants else function.shared_start,
+        shared_start=0 if (0, arch.reserved_at) in encoded.constants else function.shared_start,
         slice=_SLICE if encoded.takes_turns else 0, budget=shape.budget,
         textures=layout.ffi.cast("void *", int(engine_layout.ffi.cast("uintptr_t", textures))),
         texture_count=len(textures),

@@ -25,6 +25,7 @@ PIPES: Final = _words("MMA", "says which unit computes the same")
 EXACT: Final = _words("RN RZ RM RP", "a wider type has every number of the narrower one")
 CACHES: Final = {
     **_words("EF EL EU LU NA LTC64B LTC128B LTC256B BYPASS", "says how caches keep the line"),
+    **_words("ZFILL", "lanes that do not copy store zeros, as they do here without"),
     **_words("CONSTANT PRIVATE", "promises that nobody else writes there"),
     **_words("STRONG WEAK GPU SYS CTA SM CLUSTER", "all see the one memory, in one order"),
     **_words("ACCESS", "copies are done where they are issued"),
@@ -38,4 +39,6 @@ ORDERS: Final = {
     **_words("LE ARRIVE DEPBAR", "nothing is left to wait for: it is done where it is issued"),
     **_words("VIEW ASYNC S", "accesses are done in order, and all see the one memory"),
 }
+TURING: Final = _words("U", "Turing's loads from shared memory all have it, and load what PTX's do")
 SCHEDULING: Final = _words("U DEFER_BLOCKING", "a hint to the scheduler")
+MEETING: Final = _words("RECONVERGENT", "lanes meet where BSYNC says, with and without")

@@ -16,6 +16,7 @@ from harness.emulator.memory import grid_workspace, module_variables
 from harness.emulator.memory.address_space import AddressSpace, address_of_slot
 from harness.emulator.ptx.source_lines import user_line
 from harness.emulator.ptx.syntax import Kernel
+from harness.emulator.sass.architectures import ARCHITECTURES, CodeArchitecture
 from harness.emulator.sass.arguments import pack
 from harness.emulator.sass.code import Function, MachineCode, Variable
 from harness.emulator.sass.counters import counters, uncounted
@@ -73,17 +74,18 @@ def launch_machine_code(
         max_thread_instructions,
     )  # fmt: skip
     device, memory = _device(code), AddressSpace()
+    arch = ARCHITECTURES[code.arch]
     for each in _global_variables(code):
         memory.add(each.name, device.variables[each.name])
     params = pack(function, args, names, memory, signature)
     registers = {}
-    if synchronises_grid(encoded):
+    if synchronises_grid(encoded, arch):
         grid_workspace.place_workspace(memory)
         registers = grid_workspace.workspace_registers(memory)
-    first = bank_of_parameters(function, shape, params, registers)
+    first = bank_of_parameters(function, arch, shape, params, registers)
     own = {number: np.frombuffer(bank, np.uint8) for number, bank in function.banks.items()}
     banks = device.banks | own | {0: np.frombuffer(first, np.uint8)}
-    fault, counts = execute(function, encoded, shape, memory, banks)
+    fault, counts = execute(function, arch, encoded, shape, memory, banks)
     return MachineReport(
         kernel, shape.grid, shape.block, shape.shared_bytes, () if fault is None else (fault,),
         counts, counters(counts, encoded.takes_turns), uncounted(counts),
@@ -108,6 +110,7 @@ def prepare(code: MachineCode, kernel: str) -> tuple[Function, Encoded]:
     function, known = code.functions[kernel], _device(code).encoded
     if kernel not in known:
         _refuse_calls(code, function)
+        _refuse_places(ARCHITECTURES[code.arch], function)
         known[kernel] = encode(function, load().definitions)
     return function, known[kernel]
 
@@ -123,6 +126,26 @@ def _refuse_calls(code: MachineCode, function: Function) -> None:
             raise UnknownMachineInstruction(
                 each.text, str(place) if place else "", function.name, each.address, detail
             )
+
+
+def _refuse_places(arch: CodeArchitecture, function: Function) -> None:
+    """Refuse to read what the driver puts in front of the parameters, unless it is known."""
+    if arch.known_at is None:
+        return
+    for each in function.instructions:
+        for operand in each.operands:
+            if operand.kind != "constant" or operand.number != 0:
+                continue
+            if operand.offset >= function.parameter_base or any(
+                operand.offset in known and not (operand.base or operand.uniform)
+                for known in arch.known_at
+            ):
+                continue
+            place = user_line(each.location)
+            raise UnknownMachineInstruction(
+                each.text, str(place) if place else "", function.name, each.address,
+                "what the driver puts there is not known",
+            )  # fmt: skip
 
 
 def _checked(code: MachineCode) -> None:

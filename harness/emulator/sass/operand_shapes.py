@@ -31,7 +31,7 @@ _KINDS = {
     "q": ("name",),
     "A": ("memory",),
 }
-_KINDS["v"] = _KINDS["w"] = _KINDS["d"] = _KINDS["h"] = _KINDS["s"]
+_KINDS["v"] = _KINDS["w"] = _KINDS["Q"] = _KINDS["d"] = _KINDS["h"] = _KINDS["s"]
 _KINDS["r"] = _KINDS["k"] = ("register",)
 
 

@@ -8,7 +8,8 @@ A modifier is either acted on, by the flag that it sets or the width that it say
 change no result, with the reason (`harmless.py`). With any other the instruction is refused, and so
 it is with two alternatives at once.
 
-Shapes: R result, P result predicate; s, w, d, h sources: 32 bits, 64 bits, a double, halves; v a
+Shapes: R result, P result predicate; s, w, d, h sources: 32 bits, 64 bits, a double, halves; q 64
+bits whose immediate is written whole, where w has the lower half of one, with its sign; v a
 source of 32 bits or more that is taken as it is (one with a sign is not executed); p source
 predicate, n the same, false if missing; i immediate; m memory, t the target of a copy, c constant
 memory; g matrix descriptor; r, k a factor by rows, by columns; b convergence barrier; l label; x
@@ -28,11 +29,13 @@ from harness.emulator.sass.harmless import (
     EXACT,
     FLUSHED,
     FORMS,
+    MEETING,
     NEAREST,
     ORDERS,
     PIPES,
     SAME_LOW_BITS,
     SCHEDULING,
+    TURING,
 )
 from harness.emulator.sass.rows import textures
 from harness.emulator.sass.rows.row import Flags, Groups, Row
@@ -90,6 +93,7 @@ def _types(source: Flags, target: Flags) -> Groups:
 _LENGTHS = {"U8": 0, "S8": 0, "U16": 0, "S16": 0, "64": 0, "128": 0}
 """Of what is stored; encode.py reads them, as it does `.E`: addresses have 64 bits."""
 _LOAD: Groups = ({**_LENGTHS, "S8": 1, "S16": 1}, {"E": 0})
+_CONSTANT: Groups = ({"U8": 0, "U16": 0, "64": 0, "128": 0, "S8": 1, "S16": 1},)
 _STORE: Groups = (_LENGTHS, {"E": 0})
 _ATOMICS = {
     "ADD": 0, "MIN": 1, "MAX": 2, "INC": 3, "DEC": 4, "AND": 5, "OR": 6, "XOR": 7, "EXCH": 8,
@@ -136,7 +140,8 @@ def _factors(a: str, b: str) -> int:
 ROWS: Sequence[Row] = (
     # Integers
     _row("IADD3", "R P? P? s s s"),
-    _row("IADD3.64", "R w w w"),
+    _row("IADD3.64", "R P? P? Q Q Q"),
+    _row("IADD.64", "R Q Q", "ADD2.64"),
     _row("IADD3.X", "R P? P? s s s n? n?", "IADD3.CARRY", always=1),
     _row("VIADD", "R s s", "ADD2"),
     _row("VIADD.16x2", "R s s", "ADD2.HALVES"),
@@ -158,12 +163,16 @@ ROWS: Sequence[Row] = (
     _row("LOP3.LUT", "P? R s s s i n?", "LOP3"),
     _row("PLOP3.LUT", "P P? p p p i i", "PLOP3"),
     _row("ISETP", "P P? s s p p?", groups=_OF_INTEGERS),
+    *(_row(f"ISETP.{sign}64", "P P? Q Q p", "ISETP.64", (_COMPARE, _COMBINE), always=flag)
+      for sign, flag in (("S", 0), ("U", 64))),
     _row("SEL", "R s s p"),
+    _row("SEL.64", "R Q Q p"),
     _row("IMNMX", "R s s p", groups=_EXTREME),
     _row("VIMNMX", "R s s p", "IMNMX", _EXTREME),
     _row("VIMNMX3", "R s s s p", "IMNMX3", _EXTREME),
     _row("VIADDMNMX", "R s s s p", groups=_EXTREME),
     _row("MOV", "R s i?"),
+    _row("MOV.64", "R Q"),
     _row("IABS", "R s"),
     *(
         _row(f"IDP.{form}.{a}{bits}.{b}8", "R s s s", "IDP",
@@ -251,7 +260,7 @@ ROWS: Sequence[Row] = (
     # Memory
     _row("LDG", "R P? m", "LOAD", _LOAD, harmless=CACHES),
     _row("LD", "R P? m", "LOAD", _LOAD, harmless=CACHES, space=layout.GENERIC),
-    _row("LDS", "R m", "LOAD", _LOAD, harmless=CACHES, space=layout.SHARED),
+    _row("LDS", "R m", "LOAD", _LOAD, harmless=CACHES | TURING, space=layout.SHARED),
     _row("LDL", "R m", "LOAD", _LOAD, harmless=CACHES, space=layout.LOCAL),
     _row("STG", "m v", "STORE", _STORE, harmless=CACHES),
     _row("ST", "m v", "STORE", _STORE, harmless=CACHES, space=layout.GENERIC),
@@ -264,13 +273,16 @@ ROWS: Sequence[Row] = (
     _row("LDSM.16.MT88.2", "R m", "LDSM", always=1 | 2 << 4, space=layout.SHARED),
     _row("LDSM.16.MT88.4", "R m", "LDSM", always=1 | 4 << 4, space=layout.SHARED),
     _row("LDGSTS", "t m p?", "LDGSTS", _STORE, harmless=CACHES),
-    _row("LDC", "R c", groups={"U8": 0, "U16": 0, "64": 0, "S8": 1, "S16": 1}),
+    _row("LDC", "R c", groups=_CONSTANT),
+    _row("LDCU", "R c", "LDC", _CONSTANT, is_uniform=True),
     *_atomics("REDG", "m v"),
     *_atomics("RED", "m v", space=layout.GENERIC),
     *_atomics("ATOMG", "P R m v v?", always=layout.HAS_RESULT),
     *_atomics("ATOM", "P R m v v?", always=layout.HAS_RESULT, space=layout.GENERIC),
     _row("ATOMS", "R m v? v?", "ATOMIC", _ATOMIC, harmless=CACHES | FORMS,
          always=layout.HAS_RESULT, space=layout.SHARED),
+    _row("ATOMS.CAST", "P? R? m v v", "ATOMIC", ({"64": 2 << 4},), harmless=CACHES | FORMS,
+         always=layout.HAS_RESULT | _ATOMICS["CAST"], space=layout.SHARED),
     _row("ATOMS.POPC.INC.32", "R m", "ATOMIC", always=10, space=layout.SHARED),
     _row("QSPC.E.S", "P R m", "QSPC"),
     *textures.ROWS,
@@ -328,16 +340,16 @@ ROWS: Sequence[Row] = (
     _row("PREEXIT", "", "NOTHING"),
     # Where lanes go
     _row("BRA", "p? l", "NOTHING", (), layout.BRANCH, harmless=SCHEDULING),
-    _row("BRA.DIV", "s l", "NOTHING", (), layout.BRANCH_DIV),
-    _row("BRA.CONV", "s l", "NOTHING", (), layout.BRANCH_DIV, always=1),
+    _row("BRA.DIV", "s? l", "NOTHING", (), layout.BRANCH_DIV),
+    _row("BRA.CONV", "s? l", "NOTHING", (), layout.BRANCH_DIV, always=1),
     _row("EXIT", "p?", "NOTHING", (), layout.EXIT),
     _row("CALL.REL.NOINC", "l", "NOTHING", (), layout.CALL),
     _row(CALL_OF_DRIVER, "s", "TRAP"),
     _row("LEPC", "R l"),
     _row("BRX", "v i", "NOTHING", (), layout.BRANCH_INDEXED),
     _row("RET.REL.NODEC", "v l", "NOTHING", (), layout.RETURN),
-    _row("BSSY", "b l", "NOTHING", (), layout.SET_BARRIER),
-    _row("BSYNC", "b", "NOTHING", (), layout.WAIT_BARRIER),
+    _row("BSSY", "b l", "NOTHING", (), layout.SET_BARRIER, harmless=MEETING),
+    _row("BSYNC", "b", "NOTHING", (), layout.WAIT_BARRIER, harmless=MEETING),
     _row("BREAK", "b p?", "NOTHING", (), layout.BREAK_BARRIER),
     _row("BMOV.32", "b v", "BMOV.BARRIER"),
     _row("BMOV.32.CLEAR", "R b", "BMOV.REGISTER"),

@@ -16,16 +16,14 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.relocation import RelocationSection
 from elftools.elf.sections import SymbolTableSection
 
-from harness.emulator.sass.code import ARCHITECTURES, INSTRUCTION_BYTES, Parameter, Variable
+from harness.emulator.sass.architectures import ARCHITECTURES
+from harness.emulator.sass.code import INSTRUCTION_BYTES, Parameter, Variable
 from harness.emulator.sass.cubin.lines import Lines, lines_of
 from harness.emulator.sass.errors import CubinError
 
 _PARAMETER_BASE, _MAX_THREADS, _REQUIRED_THREADS = 0x0A, 0x05, 0x10
 _FRAME_SIZE, _STACK_SIZE, _PARAMETER, _REGISTERS = 0x11, 0x12, 0x17, 0x2F
 _WITH_PAYLOAD = 4
-_RESERVED_SHARED = {"sm_90": 1024}
-"""The bytes at the start of a kernel's shared memory that belong to the driver; addresses include
-them."""
 _ADDRESS_RELOCATION = 2
 _MOST_BYTES = 1 << 28
 _MOST_OF_VARIABLES = 1 << 32
@@ -91,8 +89,9 @@ def _contents(elf: ELFFile, name: str) -> Contents:
     symbols = next((s for s in sections if isinstance(s, SymbolTableSection)), None)
     if symbols is None:
         raise CubinError(name, "it has no symbol table; it is damaged")
+    reserved = ARCHITECTURES[arch].reserved_shared
     kernels = {
-        s.name.removeprefix(".text."): Kernel(s.data(), shared_start=_RESERVED_SHARED.get(arch, 0))
+        s.name.removeprefix(".text."): Kernel(s.data(), shared_start=reserved)
         for s in sections
         if s.name.startswith(".text.")
     }

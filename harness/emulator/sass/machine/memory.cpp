@@ -169,7 +169,7 @@ void ldc(Context& c, const Instruction& n) {
     const u8* bank = c.launch->banks[n.space];
     const i64 size = c.launch->bank_sizes[n.space];
     const int words = std::max(1, n.width / 4), bytes = std::min(n.width, 4);
-    u32 out[2][LANES] = {};
+    u32 out[4][LANES] = {};
     for (int i = 0; i < LANES; i++) {
         for (int w = 0; w < words; w++) {
             const i64 at = static_cast<u32>(base[i] + static_cast<u32>(n.immediate)) + 4 * w;

@@ -71,6 +71,12 @@ void select(Context& c, const Instruction& n) {
     write(c, c.result(n), [&](int i) { return bit(chosen, i) ? a[i] : b[i]; });
 }
 
+void select_wide(Context& c, const Instruction& n) {
+    const u32 chosen = c.predicate(n, 0);
+    const Wide a = wide(c, n, 0), b = wide(c, n, 1);
+    write_wide(c, n, [&](int i) { return bit(chosen, i) ? a[i] : b[i]; });
+}
+
 void mov(Context& c, const Instruction& n) {
     map1(c, n, [](u32 a) { return a; });
 }
@@ -165,7 +171,7 @@ void r2p(Context& c, const Instruction& n) {
 
 std::vector<Entry> bit_entries() {
     return {
-        {"SHF", shf}, {"LOP3", lop3}, {"PLOP3", plop3}, {"SEL", select}, {"MOV", mov},
+        {"SHF", shf}, {"LOP3", lop3}, {"PLOP3", plop3}, {"SEL", select}, {"SEL.64", select_wide}, {"MOV", mov},
         {"MOV.64", mov64}, {"POPC", popc}, {"BREV", brev}, {"FLO", flo}, {"PRMT", prmt},
         {"SGXT", sgxt}, {"BMSK", bmsk}, {"P2R", p2r}, {"R2P", r2p},
     };

@@ -40,6 +40,11 @@ void iadd3_carry(Context& c, const Instruction& n) {
     c.set_predicate(n, 1, lanes_where([&](int i) { return sum[i] >> 32 >= 2; }));
 }
 
+void add2_wide(Context& c, const Instruction& n) {
+    const Wide a = wide(c, n, 0), b = wide(c, n, 1);
+    write_wide(c, n, [&](int i) { return a[i] + b[i]; });
+}
+
 void add2(Context& c, const Instruction& n) {
     map2(c, n, [](u32 a, u32 b) { return a + b; });
 }
@@ -154,6 +159,22 @@ void isetp(Context& c, const Instruction& n) {
         const u32 same = lanes_where([&](int i) { return a[i] == b[i]; });
         found = (found & ~same) | (c.predicate(n, 1) & same);
     }
+    const u32 with = c.predicate(n, 0);
+    c.set_predicate(n, 0, combined(n.flags, found, with));
+    c.set_predicate(n, 1, combined(n.flags, ~found, with));
+}
+
+template <class T> u32 compared_wide(Context& c, const Instruction& n) {
+    const Wide a = wide(c, n, 0), b = wide(c, n, 1);
+    const bool less = n.flags & 1, equal = n.flags & 2, greater = n.flags & 4;
+    return lanes_where([&](int i) {
+        const T x = static_cast<T>(a[i]), y = static_cast<T>(b[i]);
+        return ((x < y) & less) | ((x == y) & equal) | ((x > y) & greater);
+    });
+}
+
+void isetp_wide(Context& c, const Instruction& n) {
+    const u32 found = n.flags & OF_UNSIGNED ? compared_wide<u64>(c, n) : compared_wide<i64>(c, n);
     const u32 with = c.predicate(n, 0);
     c.set_predicate(n, 0, combined(n.flags, found, with));
     c.set_predicate(n, 1, combined(n.flags, ~found, with));
@@ -283,6 +304,7 @@ void absolute_difference(Context& c, const Instruction& n) {
 std::vector<Entry> integer_entries() {
     return {
         {"IADD3", iadd3}, {"IADD3.64", iadd3_wide}, {"IADD3.CARRY", iadd3_carry}, {"ADD2", add2},
+        {"ADD2.64", add2_wide}, {"ISETP.64", isetp_wide},
         {"IMAD", imad},
         {"IMAD.WIDE", imad_wide}, {"IMAD.HI", imad_high}, {"LEA", lea}, {"LEA.HI", lea_high},
         {"ISETP", isetp}, {"IMNMX", imnmx}, {"IMNMX3", imnmx3}, {"VIADDMNMX", add_mnmx},

@@ -29,7 +29,8 @@ class Parts {
             case BRANCH_DIV: {
                 c.counts.branches[part.at]++;
                 c.counts.on[part.at] += __builtin_popcount(part.lanes & ~on);  // on, whatever its guard
-                const u32 wanted = operand(c, n, 0)[__builtin_ctz(part.lanes)];  // ~URZ, before sm_90
+                // ~URZ before sm_90; at sm_75 nothing is written, which means all lanes, too.
+                const u32 wanted = n.source_count ? operand(c, n, 0)[__builtin_ctz(part.lanes)] : EVERYBODY;
                 const bool divided = wanted & ~part.lanes & ~warp.exited;
                 part.at = on && divided != (n.flags == IF_CONVERGED) ? n.target : next;
                 return true;
@@ -146,9 +147,11 @@ class Parts {
     }
 
    private:
-    // The lanes that an instruction's mask names, or all.
+    // The lanes that an instruction's mask names, or all. Nobody waits for lanes that a block's last warp
+    // does not have.
     u32 named(const Warp& warp, const Part& part, const Instruction& n) const {
-        return n.source_count ? context_.source(n.source[0])[__builtin_ctz(part.lanes)] : warp.threads;
+        if (!n.source_count) return warp.threads;
+        return context_.source(n.source[0])[__builtin_ctz(part.lanes)] & warp.threads;
     }
 
     // All that were waited for are there. From a convergence barrier they have gone on already; a
@@ -212,7 +215,7 @@ class Parts {
         apart(warp, index, [&](int i) { return masks[i]; });
         for (Part& part : warp.parts) {
             if (part.state != READY || !(part.lanes & context_.active)) continue;
-            part.wanted = masks[__builtin_ctz(part.lanes)];
+            part.wanted = masks[__builtin_ctz(part.lanes)] & warp.threads;
             const bool complete = !(part.wanted & ~part.lanes & ~warp.exited);
             part.at = complete ? next : here;
             part.state = complete ? READY : AT_SYNC;

@@ -1,0 +1,67 @@
+"""What machine code of each architecture finds in place: one row each.
+
+The instructions of all architectures are one table (`table.py`): their names mean the same
+wherever they occur. What differs is here: where the driver puts what a kernel reads in constant
+bank 0, and how much of shared memory is its own. The places were read from what ptxas 13.0 writes
+for kernels that use them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Final
+
+from harness.emulator.memory.address_space import LOCAL_WINDOW, SHARED_WINDOW
+
+
+@dataclass(frozen=True)
+class CodeArchitecture:
+    """What code of one architecture relies on.
+
+    block_at, grid_at, stack_at: offsets in constant bank 0 of the extents of the launch, three
+    words each, and of the first address behind a thread's local memory.
+    windows_at: offsets, each with the base that makes a shared or local address generic; later code
+    reads special registers.
+    registers_at: special registers of PTX that the driver fills, and their offsets.
+    reserved_at: offset of the shared memory reserved for the system, before a block's own.
+    reserved_shared: bytes at the start of a kernel's shared memory that belong to the driver;
+    addresses include them.
+    known_at: the only offsets in front of the parameters that code may read; None where no other is
+    known to be read.
+    was_read: the counts were compared with readings of its hardware, and are equal.
+    """
+
+    name: str
+    block_at: int = 0x00
+    grid_at: int = 0x0C
+    stack_at: int = 0x28
+    windows_at: tuple[tuple[int, int], ...] = ((0x18, SHARED_WINDOW), (0x20, LOCAL_WINDOW))
+    registers_at: tuple[tuple[str, int], ...] = (("envreg1", 0x44), ("envreg2", 0x48))
+    reserved_at: int | None = 0x6C
+    reserved_shared: int = 0
+    known_at: tuple[range, ...] | None = None
+    was_read: bool = False
+
+
+_TURING = CodeArchitecture(
+    "sm_75", registers_at=(("envreg1", 0x8C), ("envreg2", 0x90)), reserved_at=None
+)
+_AMPERE = CodeArchitecture("sm_80")
+_HOPPER = CodeArchitecture("sm_90", reserved_shared=1024, was_read=True)
+_BLACKWELL = CodeArchitecture(
+    "sm_100", block_at=0x360, grid_at=0x370, stack_at=0x37C, windows_at=(),
+    registers_at=(), reserved_at=None, reserved_shared=1024,
+    known_at=(range(0x358, 0x360), range(0x360, 0x36C), range(0x370, 0x380)),
+)  # fmt: skip
+
+ARCHITECTURES: Final[Mapping[str, CodeArchitecture]] = MappingProxyType({
+    each.name: each
+    for each in (
+        _TURING, _AMPERE,
+        *(replace(_AMPERE, name=name) for name in ("sm_86", "sm_87", "sm_88", "sm_89")),
+        _HOPPER, _BLACKWELL,
+        *(replace(_BLACKWELL, name=name) for name in ("sm_103", "sm_110", "sm_120", "sm_121")),
+    )
+})  # fmt: skip
