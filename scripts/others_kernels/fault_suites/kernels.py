@@ -14,8 +14,7 @@ RACE, BOUNDS = frozenset({"race"}), frozenset({"out of bounds"})
 class Kernel:
     """A kernel that has a fault of one of the kinds in `faults`, or none if there are none.
 
-    source: CUDA, or PTX if it begins with `.version`. schedules: the orders of warps that it is
-    launched in, one after another; 0 is the usual one, behind which the judge tries others itself.
+    source: CUDA, or PTX if it begins with `.version`.
     """
 
     name: str
@@ -24,7 +23,6 @@ class Kernel:
     grid: int
     block: int
     arguments: Callable[[], list[Any]]
-    schedules: tuple[int, ...] = (0,)
 
     @property
     def is_ptx(self) -> bool:
