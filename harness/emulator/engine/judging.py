@@ -114,7 +114,7 @@ class _Run:
         lists = {"heads": heads, "watched": watched, "unset": unset,
                  "meetings": list(laid.encoded.meetings.items())}  # fmt: skip
         self.arrays = {name: np.array(each, np.int32) for name, each in lists.items()}
-        self.arrays["traits"] = np.array(program.once(_traits), np.uint16)
+        self.arrays["traits"] = np.array(program.once(traits), np.uint16)
         self.observed = layout.ffi.new("Observed[]", [
             {name: layout.at(getattr(o, name)) for name in layout.OBSERVED} for o in observed
         ])  # fmt: skip
@@ -199,11 +199,11 @@ def _together(program: Program, configuration: LaunchConfiguration, register_byt
     return max(1, min(configuration.chunk_blocks, _REGISTER_BYTES // (register_bytes * warps)))
 
 
-def _traits(program: Program) -> list[int]:
+def traits(program: Program) -> list[int]:
     """The properties of each instruction that the judge needs."""
     are_fences, speculative = program.once(fences), program.once(speculative_loads)
     varying = program.once(varying_registers)
-    traits = [
+    found = [
         layout.IS_FENCE * fence
         | layout.REACHES_ALL * (".cta" not in site.opcode)
         | layout.OF_MBARRIER * of_mbarriers(site.opcode)
@@ -212,16 +212,16 @@ def _traits(program: Program) -> list[int]:
     ]
     for block in program.blocks:
         for op in block.ops:
-            traits[op.site] |= (
+            found[op.site] |= (
                 layout.IS_LOAD * (op.name == "ld")
                 | layout.IS_STORE * (op.name == "st")
                 | layout.VARIES * _stores_what_varies(op, varying)
             )
     for site in speculative:
-        traits[site] |= layout.SPECULATIVE
+        found[site] |= layout.SPECULATIVE
     for site in program.once(steering_sites):
-        traits[site] |= layout.STEERS
-    return traits
+        found[site] |= layout.STEERS
+    return found
 
 
 def _stores_what_varies(op: Op, varying: frozenset[int]) -> bool:

