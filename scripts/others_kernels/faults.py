@@ -14,6 +14,7 @@ import argparse
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -26,9 +27,14 @@ from fault_suites.kernels import Kernel, Suite
 
 from harness import emulator
 from harness.compiler import toolchain
+from harness.emulator import sass
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "fidelity.md"
 BUDGET = 10**8
+HEAD = (
+    "| suite | repository | found in PTX | accused without a fault | found in machine code "
+    "| accused |\n|---|---|--:|--:|--:|--:|"
+)
 
 SCOR = "csl-iisc/ScoR", "6dc3507ecc419aac6ea3a49ec746b610d5029219"
 HIRACE = "JohnJacobsonIII/HiRace-Artifact-SC24", "44a935f90acfe43c6178b2187ea84c9ab0c01450"
@@ -52,7 +58,8 @@ def compiled(kernel: Kernel, folder: Path) -> Path:
     """Its PTX, made where the folder has none of the same source."""
     source, ptx = folder / f"{kernel.name}.cu", folder / f"{kernel.name}.ptx"
     if kernel.is_ptx:
-        ptx.write_text(kernel.source)
+        if not ptx.exists() or ptx.read_text() != kernel.source:
+            ptx.write_text(kernel.source)
     elif not (ptx.exists() and source.exists() and source.read_text() == kernel.source):
         source.write_text(kernel.source)
         nvcc = str(toolchain.find().nvcc)
@@ -61,7 +68,25 @@ def compiled(kernel: Kernel, folder: Path) -> Path:
     return ptx
 
 
-def found(kernel: Kernel, ptx: Path) -> set[str]:
+def cubins(files: list[Path]) -> None:
+    """The machine code beside each PTX, made and listed where it is missing or older."""
+    old = [each for each in files if not _is_new(each.with_suffix(".cubin"), each)]
+    nvcc = str(toolchain.find().nvcc)
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lambda ptx: subprocess.run(
+            [nvcc, "-cubin", "-lineinfo", "-arch=sm_90", str(ptx), "-o", ptx.with_suffix(".cubin")],
+            check=True, capture_output=True,
+        ), old))  # fmt: skip
+    for first in range(0, len(files), 40):
+        several = [each.with_suffix(".cubin") for each in files[first : first + 40]]
+        sass.keep_listings({each: each.with_suffix(".listing") for each in several})
+
+
+def _is_new(made: Path, source: Path) -> bool:
+    return made.exists() and made.stat().st_mtime > source.stat().st_mtime
+
+
+def in_ptx(kernel: Kernel, ptx: Path) -> set[str]:
     """The kinds of its faults."""
     module = emulator.parse(ptx.read_text())
     (name,) = module.kernels
@@ -71,27 +96,55 @@ def found(kernel: Kernel, ptx: Path) -> set[str]:
     return {fault.kind for fault in report.faults}
 
 
+def in_machine_code(kernel: Kernel, ptx: Path) -> set[str] | None:
+    """The same; None where its instructions are not executed."""
+    module = emulator.parse(ptx.read_text())
+    (name,) = module.kernels
+    code = sass.read(ptx.with_suffix(".cubin"), ptx.with_suffix(".listing"))
+    try:
+        report = sass.launch_machine_code(
+            code, name, kernel.grid, kernel.block, kernel.arguments(), ptx=module,
+            max_thread_instructions=BUDGET,
+        )  # fmt: skip
+    except emulator.EmulatorError as error:
+        print(error, file=sys.stderr)
+        return None
+    return {fault.kind for fault in report.faults}
+
+
 def row(suite: Suite, checkouts: Path, folder: Path) -> str:
     own = folder / re.sub(r"\W+", "_", suite.repository.split("/")[1])
     own.mkdir(parents=True, exist_ok=True)
     kernels = list(suite.kernels(checkouts / suite.repository.split("/")[1]))
     with ThreadPoolExecutor() as pool:
         files = list(pool.map(lambda kernel: compiled(kernel, own), kernels))
-    faulty, faulty_found, clean, accused = 0, 0, 0, 0
+    cubins(files)
+    cells = []
+    for form, launched in (("PTX", in_ptx), ("machine code", in_machine_code)):
+        cells += _cells(f"{suite.title}, {form}", launched, kernels, files)
+    link = f"[{suite.repository}](https://github.com/{suite.repository}/tree/{suite.commit})"
+    return f"| {suite.title} | {link} | {' | '.join(cells)} |"
+
+
+def _cells(
+    title: str, launched: Callable[[Kernel, Path], set[str] | None], kernels: list[Kernel],
+    files: list[Path],
+) -> list[str]:  # fmt: skip
+    """How many of the faulty ones are found, and how many of the others accused."""
+    faulty, found, clean, accused = 0, 0, 0, 0
     for kernel, ptx in zip(kernels, files, strict=True):
-        kinds = found(kernel, ptx)
+        kinds = launched(kernel, ptx)
+        if kinds is None:
+            continue
         right = bool(kinds & kernel.faults) if kernel.faults else not kinds
         if not right:
             told = ", ".join(sorted(kinds)) or "nothing"
-            print(f"{suite.title}: {kernel.name}: {told}", file=sys.stderr, flush=True)
+            print(f"{title}: {kernel.name}: {told}", file=sys.stderr, flush=True)
         if kernel.faults:
-            faulty, faulty_found = faulty + 1, faulty_found + right
+            faulty, found = faulty + 1, found + right
         else:
             clean, accused = clean + 1, accused + (not right)
-    link = f"[{suite.repository}](https://github.com/{suite.repository}/tree/{suite.commit})"
-    return (
-        f"| {suite.title} | {link} | {_of(faulty_found, faulty)} | {_of(accused, clean)} |"
-    )
+    return [_of(found, faulty), _of(accused, clean)]
 
 
 def _of(count: int, total: int) -> str:
@@ -114,9 +167,8 @@ def main() -> int:
         print(rows[-1], file=sys.stderr, flush=True)
     if asked.only:
         return 0
-    head = "| suite | repository | faults found | accused without one |\n|---|---|--:|--:|"
     command = f"python {' '.join(sys.argv[:3])}"
-    return sections.keep(PAGE, {"faults": "\n".join([head, *rows])}, asked.check, command)
+    return sections.keep(PAGE, {"faults": "\n".join([HEAD, *rows])}, asked.check, command)
 
 
 if __name__ == "__main__":

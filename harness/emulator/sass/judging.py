@@ -64,6 +64,8 @@ class _Lines:
         self.kinds: dict[Any, set[int]] = defaultdict(set)
         self._traits: dict[Any, list[int]] = defaultdict(list)
         for site, traits in zip(program.sites, judging.traits(program), strict=True):
+            if site.location is None:
+                continue
             key = _line(site.location), traits & (engine_layout.IS_LOAD | engine_layout.IS_STORE)
             self.kinds[key].add(access_kind(site.opcode))
             self._traits[key].append(traits)
