@@ -2,7 +2,7 @@
 
     python scripts/others_kernels/faults.py CHECKOUTS COMPILED           write docs/fidelity.md anew
     python scripts/others_kernels/faults.py CHECKOUTS COMPILED --check   exit 1 if it is out of date
-    python scripts/others_kernels/faults.py CHECKOUTS COMPILED --only TITLE   one row, on the terminal
+    python scripts/others_kernels/faults.py CHECKOUTS COMPILED --only TITLE   only rows like it
 
 CHECKOUTS holds clones of the repositories below, at those commits; COMPILED keeps the PTX. Nothing
 of them is kept here. How each suite is read and launched is said in `fault_suites/`.

@@ -24,24 +24,16 @@ _VERBS = {layout.READ: "read", layout.WRITE: "write", layout.UPDATE: "atomic"}
 
 
 @dataclass(frozen=True)
-class Place:
-    """The things that messages name: the program, the launch's shape and its buffers."""
+class Launched:
+    """What messages name of a launch: its shape and its buffers."""
 
-    program: Program
     grid: Dim3
     block: Dim3
     memory: AddressSpace
 
     def line(self, site: int, beside: int) -> str:
         """A line with its callers, and its file if the line `beside` is in another."""
-        where, other = (self.program.sites[each] for each in (site, beside))
-        if where.location is None:
-            return f"? (PTX line {where.ptx_line})"
-        file = other.location.file if other.location else ""
-        return line_in(where.location, file) + callers(where.location, file)
-
-    def line_of_ending(self, number: int, beside: int) -> str:
-        return self.line(getattr(self.program.blocks[number].terminator, "site", 0) or 0, beside)
+        raise NotImplementedError
 
     def name(self, memory: int) -> str:
         """A buffer by its number, or memory of a block or thread."""
@@ -56,7 +48,24 @@ class Place:
         return "" if number < 0 else f"block {index_of(number, self.grid)}, "
 
 
-def told(what: int, site: int, details: Sequence[int], place: Place) -> tuple[str, str]:
+@dataclass(frozen=True)
+class Place(Launched):
+    """The same of a program of PTX."""
+
+    program: Program
+
+    def line(self, site: int, beside: int) -> str:
+        where, other = (self.program.sites[each] for each in (site, beside))
+        if where.location is None:
+            return f"? (PTX line {where.ptx_line})"
+        file = other.location.file if other.location else ""
+        return line_in(where.location, file) + callers(where.location, file)
+
+    def line_of_ending(self, number: int, beside: int) -> str:
+        return self.line(getattr(self.program.blocks[number].terminator, "site", 0) or 0, beside)
+
+
+def told(what: int, site: int, details: Sequence[int], place: Launched) -> tuple[str, str]:
     """The kind of a fault and its message. `what` is a value of the enum `What` in
     `machine/interface.h`."""
     kind, words = _VERDICTS[what]
@@ -120,7 +129,7 @@ def _read_only(p: Place, _: int, verb: int, width: int, address: int) -> str:
 
 
 def _race(
-    p: Place, own: int, hazard: int, width: int, at: int, memory: int, block: int, thread: int,
+    p: Launched, own: int, hazard: int, width: int, at: int, memory: int, block: int, thread: int,
     site: int, same_warp: int, of_a_block: int, is_volatile: int, bare: int,
     changes_nothing: int,
 ) -> str:  # fmt: skip

@@ -94,7 +94,7 @@ class _Run:
     ) -> None:  # fmt: skip
         self.program, self.configuration, self.laid = program, configuration, laid
         self.seen = observed
-        self.place = fault_messages.Place(program, configuration.grid, configuration.block, memory)
+        self.place = fault_messages.Place(configuration.grid, configuration.block, memory, program)
         self.printer = Printer(self._peek)
         self.handle: Any = None
         self.raised: BaseException | None = None  # while something was printed

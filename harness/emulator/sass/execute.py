@@ -173,7 +173,7 @@ def _fault(
     block = min(verdict.block, math.prod(shape.grid) - 1)
     where = index_of(block, shape.grid), index_of(verdict.thread, shape.block)
     if verdict.fault == layout.ACCUSED:
-        place = CodePlace(function, shape.grid, shape.block, memory)
+        place = CodePlace(shape.grid, shape.block, memory, function)
         accused, words = told(verdict.address, verdict.instruction, numbers, place)
         return fault_at(user_line(instruction.location), accused, words, *where)
     kind = _FAULTS[verdict.fault]

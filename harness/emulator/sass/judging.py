@@ -20,12 +20,10 @@ from numpy.typing import NDArray
 from harness.emulator.engine import fault_messages, judging
 from harness.emulator.engine import layout as engine_layout
 from harness.emulator.engine.faults import callers, line_in
-from harness.emulator.memory.address_space import AddressSpace
 from harness.emulator.program.access_kinds import ATOMIC, BLOCK_ATOMIC, PLAIN, access_kind
 from harness.emulator.program.ir import Program
 from harness.emulator.ptx.source_lines import user_line
 from harness.emulator.ptx.syntax import Location
-from harness.emulator.results.faults import Dim3
 from harness.emulator.sass import layout
 from harness.emulator.sass.code import Function, Instruction
 
@@ -139,13 +137,10 @@ def _line(location: Location | None) -> tuple[str, int] | None:
 
 
 @dataclass(frozen=True)
-class CodePlace:
-    """What messages name, of machine code: see `fault_messages.Place`."""
+class CodePlace(fault_messages.Launched):
+    """What messages name, of machine code."""
 
     function: Function
-    grid: Dim3
-    block: Dim3
-    memory: AddressSpace
 
     def line(self, site: int, beside: int) -> str:
         instruction = self.function.instructions[site]
@@ -155,10 +150,6 @@ class CodePlace:
             return f"? (`{instruction.text}` at {instruction.address:#x})"
         file = other.file if other else ""
         return line_in(where, file) + callers(where, file)
-
-    name = fault_messages.Place.name
-    thread = fault_messages.Place.thread
-    block_of = fault_messages.Place.block_of
 
 
 def details(library: Any, handle: Any) -> Iterator[int]:

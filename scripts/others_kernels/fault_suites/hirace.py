@@ -1,13 +1,13 @@
 """Indigo as HiRace has it: kernels over graphs, with barriers, guards, atomics or bounds left out.
 
-They are HiRace's sources with the calls of its own detector taken out. Their names say what is wrong.
+They are HiRace's sources without the calls of its own detector. Their names say what is wrong.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 

@@ -30,8 +30,8 @@ class NotALaunch(Exception):
 class Instruction:
     """verb: st, ld, atom, fence, bar, move, add, beq, bne, goto or label.
 
-    order: weak, relaxed, acquire, release, acq_rel or sc. operands: registers, numbers, locations and
-    labels as they stand.
+    order: weak, relaxed, acquire, release, acq_rel or sc. operands: registers, numbers, locations
+    and labels as they stand.
     """
 
     verb: str
@@ -52,7 +52,7 @@ class Test:
 
 
 def kernels(clone: Path, racy: str) -> Iterator[Kernel]:
-    """racy: "always", "sometimes" or "never", of the executions in which instructions take turns."""
+    """racy: "always", "sometimes" or "never", of the executions."""
     for folder in FOLDERS:
         for path in sorted((clone / "litmus" / "PTX" / folder).rglob("*.litmus")):
             if "proxy" in path.parts:
@@ -80,7 +80,9 @@ def parse(name: str, text: str) -> Test:
             raise NotALaunch(f"{name}: a register that is not 0 at first")
     body = text[closing + 1 :]
     end = _END.search(body)
-    rows = [row.split("|") for row in body[: end.start() if end else None].split(";") if row.strip()]
+    rows = [
+        row.split("|") for row in body[: end.start() if end else None].split(";") if row.strip()
+    ]
     heads = [_HEAD.search(cell) for cell in rows[0]]
     if not all(heads) or len({head[3] for head in heads if head}) > 1:
         raise NotALaunch(f"{name}: threads of more than one card")
@@ -158,7 +160,9 @@ def _ptx(test: Test) -> str:
     lines.append("ret;")
     for n, thread in enumerate(test.threads):
         together = 32 * test.blocks.count(test.blocks[n])
-        registers = sorted({r for each in thread for r in each.operands if re.fullmatch(r"r\d+", r)})
+        registers = sorted(
+            {r for each in thread for r in each.operands if re.fullmatch(r"r\d+", r)}
+        )
         lines += [f"THREAD_{n}: {{", f".reg .b32 {', '.join([*registers, 'unused'])};"]
         lines += [f"mov.u32 {register}, 0;" for register in registers]
         for instruction in thread:
@@ -183,7 +187,9 @@ def _statements(each: Instruction, places: dict[str, int], thread: int, together
         return [f"ld.{scoped}.global.u32 {op[0]}, {at(op[1])};"]
     if each.verb == "atom":
         values = [f"-{v}" if each.operation == "sub" else v for v in op[2:]]
-        operation = {"sub": "add.u32", "add": "add.u32"}.get(each.operation, f"{each.operation}.b32")
+        operation = {"sub": "add.u32", "add": "add.u32"}.get(
+            each.operation, f"{each.operation}.b32"
+        )
         return [f"atom.{scoped}.global.{operation} {op[0]}, {at(op[1])}, {', '.join(values)};"]
     if each.verb == "fence":
         return [f"fence.{order}.{each.scope};"]

@@ -2,7 +2,7 @@
 
 The executions are those in which the threads' instructions take turns: if none of them races, no
 other one does. What orders accesses is written from "Memory Consistency Model" of the PTX manual:
-a release pattern and the acquire pattern that reads from it, `fence.sc` one after another, barriers.
+a release pattern and the acquire pattern that reads from it, one `fence.sc` and the next, barriers.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 Clock = tuple[int, ...]  # by thread: how many of its events are known of
 _RELEASES, _ACQUIRES = ("release", "acq_rel", "sc"), ("acquire", "acq_rel", "sc")
+_IF_EQUAL = {"beq": True, "bne": False}
 _MOST_STATES = 400_000
 
 
@@ -50,7 +51,8 @@ class Thread:
         return int(operand) if operand.isdigit() else dict(self.registers).get(operand, 0)
 
     def having(self, register: str, value: int) -> Thread:
-        return replace(self, registers=tuple(sorted({**dict(self.registers), register: value}.items())))
+        registers = dict(self.registers) | {register: value}
+        return replace(self, registers=tuple(sorted(registers.items())))
 
 
 @dataclass(frozen=True)
@@ -126,10 +128,16 @@ def _step(test: Test, state: State, n: int) -> State | None:
         thread = thread.having(op[0], thread.value(op[1]) + thread.value(op[2]))
     elif each.verb == "goto":
         thread = replace(thread, at=labels[op[0]])
-    elif each.verb in ("beq", "bne"):
-        if (thread.value(op[0]) == thread.value(op[1])) == (each.verb == "beq"):
-            thread = replace(thread, at=labels[op[2]])
+    elif _branches(thread, each):
+        thread = replace(thread, at=labels[op[2]])
     return _with(state, n, thread)
+
+
+def _branches(thread: Thread, each: Instruction) -> bool:
+    if each.verb not in _IF_EQUAL:
+        return False
+    first, second = map(thread.value, each.operands[:2])
+    return _IF_EQUAL[each.verb] == (first == second)
 
 
 def _with(state: State, n: int, thread: Thread) -> State:
