@@ -21,8 +21,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "pages"))
 
+import numpy as np
 import sections
-from fault_suites import hirace, litmus, scor
+from fault_suites import hirace, litmus, sanitizer, scor
 from fault_suites.kernels import Kernel, Suite
 
 from harness import emulator
@@ -39,6 +40,7 @@ HEAD = (
 SCOR = "csl-iisc/ScoR", "6dc3507ecc419aac6ea3a49ec746b610d5029219"
 HIRACE = "JohnJacobsonIII/HiRace-Artifact-SC24", "44a935f90acfe43c6178b2187ea84c9ab0c01450"
 DAT3M = "hernanponcedeleon/Dat3M", "30640123b88d4fc5ca01403f936d45c54d83a9c1"
+SANITIZER = "NVIDIA/compute-sanitizer-samples", "1e1fab8e25148127f5dec10210ac70b799d1c36f"
 SUITES = (
     Suite("ScoR's microbenchmarks", *SCOR, lambda clone: scor.kernels(clone, plain=False)),
     Suite("the same without `volatile`", *SCOR, lambda clone: scor.kernels(clone, plain=True)),
@@ -51,6 +53,7 @@ SUITES = (
           lambda clone: litmus.kernels(clone, "always")),
     Suite("the same: in some executions", *DAT3M, lambda clone: litmus.kernels(clone, "sometimes")),
     Suite("the same: in none", *DAT3M, lambda clone: litmus.kernels(clone, "never")),
+    Suite("samples of compute-sanitizer", *SANITIZER, sanitizer.kernels),
 )  # fmt: skip
 
 
@@ -89,17 +92,21 @@ def _is_new(made: Path, source: Path) -> bool:
 def in_ptx(kernel: Kernel, ptx: Path) -> set[str]:
     """The kinds of its faults."""
     module = emulator.parse(ptx.read_text())
-    (name,) = module.kernels
+    (name,) = (each for each in module.kernels if kernel.entry in each)
+    arguments, written = kernel.arguments(), None
+    if kernel.written is not None:
+        written = {0: np.arange(arguments[0].nbytes) < kernel.written}
     report = emulator.launch(
-        module, name, kernel.grid, kernel.block, kernel.arguments(), max_thread_instructions=BUDGET
-    )
+        module, name, kernel.grid, kernel.block, arguments, max_thread_instructions=BUDGET,
+        written=written,
+    )  # fmt: skip
     return {fault.kind for fault in report.faults}
 
 
 def in_machine_code(kernel: Kernel, ptx: Path) -> set[str] | None:
     """The same; None where its instructions are not executed."""
     module = emulator.parse(ptx.read_text())
-    (name,) = module.kernels
+    (name,) = (each for each in module.kernels if kernel.entry in each)
     code = sass.read(ptx.with_suffix(".cubin"), ptx.with_suffix(".listing"))
     try:
         report = sass.launch_machine_code(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,8 @@ RACE, BOUNDS = frozenset({"race"}), frozenset({"out of bounds"})
 class Kernel:
     """A kernel that has a fault of one of the kinds in `faults`, or none if there are none.
 
-    source: CUDA, or PTX if it begins with `.version`.
+    source: CUDA, or PTX if it begins with `.version`. entry: a part of its name, where the
+    source has several. written: how many bytes of its first array hold anything; all, if None.
     """
 
     name: str
@@ -23,6 +24,11 @@ class Kernel:
     grid: int
     block: int
     arguments: Callable[[], list[Any]]
+    entry: str = ""
+    written: int | None = None
+
+    def after_writing(self, count: int) -> Kernel:
+        return replace(self, written=count)
 
     @property
     def is_ptx(self) -> bool:
