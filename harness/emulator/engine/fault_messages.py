@@ -35,6 +35,10 @@ class Launched:
         """A line with its callers, and its file if the line `beside` is in another."""
         raise NotImplementedError
 
+    def line_of_ending(self, number: int, beside: int) -> str:
+        """The line of a barrier, by the number that the judge gives it."""
+        raise NotImplementedError
+
     def name(self, memory: int) -> str:
         """A buffer by its number, or memory of a block or thread."""
         names = {layout.SHARED_MEMORY: "shared memory", layout.LOCAL_MEMORY: "local memory"}

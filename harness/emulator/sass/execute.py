@@ -30,7 +30,8 @@ _SLICE = 1 << 16  # warp instructions of a block before others go on, where bloc
 _FAULTS = {
     layout.OUTSIDE: "out of bounds", layout.MISALIGNED: "misaligned",
     layout.READ_ONLY: "read-only", layout.DEADLOCK: "deadlock", layout.OVER_BUDGET: "budget",
-    layout.TRAP: "trap", layout.BAD_TARGET: "bad target", layout.LEFT_CODE: "left code",
+    layout.BARRIER_OF_SOME: "divergent barrier", layout.TRAP: "trap",
+    layout.BAD_TARGET: "bad target", layout.LEFT_CODE: "left code",
 }  # fmt: skip
 _BANKS = 6
 _WORD_BYTES = 4
@@ -102,6 +103,7 @@ def execute(
     )  # fmt: skip
     if judged:
         launch.kinds, launch.traits = layout.at(judged.kinds), layout.at(judged.traits)
+        launch.lines = layout.at(judged.lines)
         launch.global_grain, launch.shared_grain = judged.grains
     verdict = layout.new("Verdict", outcome=layout.PAUSED)
     rows = layout.new("Counts", **{name: layout.at(row) for name, row in counts.items()})
@@ -185,6 +187,8 @@ def _fault(
         "read-only": f"{what} writes to {_where(address, memory)}, which is read-only",
         "deadlock": f"every thread left in the block waits, here at {what}",
         "budget": over_budget(shape.budget),
+        "divergent barrier": f"{what} is a barrier of the whole block, and some lanes of a warp do "
+        "not come to it: move it to where all threads do",
         "trap": f"{what}: the kernel ended itself",
         "bad target": f"{what} goes to {address:#x}, where no instruction is",
         "left code": f"execution ran past the last of {len(function.instructions)} instructions "

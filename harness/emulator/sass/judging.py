@@ -39,10 +39,12 @@ _MBARRIERS = ("SYNCS", "UBLKCP", "ARRIVES")
 
 @dataclass(frozen=True)
 class Judged:
-    """kinds, traits: by instruction. grains: the narrowest words of global and shared memory."""
+    """kinds, traits, lines (by number): by instruction. grains: the narrowest words of global
+    and of shared memory."""
 
     kinds: Array
     traits: Array
+    lines: Array
     grains: tuple[int, int]
 
 
@@ -52,7 +54,13 @@ def judged(function: Function, program: Program) -> Judged:
     retried = {_line(i.location) for i in function.instructions if "CAST" in i.modifiers} - {None}
     kinds = [_kind(each, lines, retried) for each in function.instructions]
     traits = [_traits(each, lines) for each in function.instructions]
-    return Judged(np.array(kinds, np.int32), np.array(traits, np.uint16), _grains(function))
+    places = [_line(each.location) for each in function.instructions]
+    known = list(dict.fromkeys(places))
+    numbers = [known.index(place) if place else -1 for place in places]
+    return Judged(
+        np.array(kinds, np.int32), np.array(traits, np.uint16), np.array(numbers, np.int32),
+        _grains(function),
+    )  # fmt: skip
 
 
 class _Lines:
@@ -150,6 +158,9 @@ class CodePlace(fault_messages.Launched):
             return f"? (`{instruction.text}` at {instruction.address:#x})"
         file = other.file if other else ""
         return line_in(where, file) + callers(where, file)
+
+    def line_of_ending(self, number: int, beside: int) -> str:
+        return self.line(number, beside)
 
 
 def details(library: Any, handle: Any) -> Iterator[int]:

@@ -63,6 +63,7 @@ typedef struct Launch {
     i64 budget;
     const i32* kinds;   // by instruction: of an access a Kind of the judge's, of a MEMBAR whose fence
     const u16* traits;  // and its Traits; null where races are not judged
+    const i32* lines;   // lines of the source by number, -1 where there is none
     i32 global_grain, shared_grain;  // the narrowest words
 } Launch;
 
@@ -80,6 +81,7 @@ enum OfFence { FENCE_OF_BLOCK, FENCE_OF_ALL };  // `kinds` of a MEMBAR
 enum Outcome { DONE, PAUSED, FAULTY };
 enum FaultKind {
     NO_FAULT, OUTSIDE, MISALIGNED, READ_ONLY, DEADLOCK, OVER_BUDGET, TRAP, BAD_TARGET, LEFT_CODE,
+    BARRIER_OF_SOME,
     ACCUSED,  // by the judge; `address` is what of, as a What
 };
 

@@ -87,6 +87,30 @@ void Judge::fence(const Context& c) {
     races_.fence({{warp, c.on}}, launch_.kinds[c.at] == FENCE_OF_ALL);
 }
 
+// ptxas may make several barriers of one in the source. Two lines are two barriers.
+void Judge::whole_barrier(i64 block, int alive, const std::vector<Waiting>& there) const {
+    const Waiting& first = there[0];
+    const int warp = static_cast<int>(in_chunk(block)) * geometry_.warps + first.warp;
+    const auto accuse = [&](machine::What what, std::vector<i64> details) {
+        throw machine::Accusation{what, first.at, geometry_.lane(warp, __builtin_ctz(first.lanes)),
+                                  std::move(details), block - in_chunk(block)};
+    };
+    const auto lanes_at = [&](i32 line) {
+        i64 lanes = 0;
+        for (const Waiting& each : there)
+            if (launch_.lines[each.at] == line) lanes += __builtin_popcount(each.lanes);
+        return lanes;
+    };
+    const i32 line = launch_.lines[first.at];
+    for (const Waiting& each : there) {
+        const i32 other = launch_.lines[each.at];
+        if (line >= 0 && other >= 0 && line != other)
+            accuse(machine::BARRIERS_APART, {first.at, lanes_at(line), lanes_at(other), each.at});
+    }
+    if (alive < geometry_.threads)
+        accuse(machine::BARRIER_LEFT, {first.at, alive, geometry_.threads - alive});
+}
+
 void Judge::met(i64 block, const std::vector<int>* warps) {
     const int number = static_cast<int>(in_chunk(block));
     if (warps)

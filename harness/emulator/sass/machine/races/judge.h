@@ -32,6 +32,14 @@ class Judge {
     void access(const Context& c, const Access& access, i32 space, machine::Verb verb,
                 const Places& places, const u8* values = nullptr);
     void fence(const Context& c);
+    // Lanes of a warp that wait at a barrier.
+    struct Waiting {
+        int warp;
+        u32 lanes;
+        i32 at;
+    };
+    // A barrier of the whole block is complete: by all of its threads, and at one line?
+    void whole_barrier(i64 block, int alive, const std::vector<Waiting>& there) const;
     // Warps of a block have met at a barrier: all of them, or those named.
     void met(i64 block, const std::vector<int>* warps);
 

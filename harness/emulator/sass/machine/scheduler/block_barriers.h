@@ -56,13 +56,16 @@ class BlockBarriers {
     }
 
     void tell(const Block& block, int number, int expected) const {
-        if (!expected) return judge->met(block.number, nullptr);
         std::vector<int> who;
+        std::vector<Judge::Waiting> there;
         for (const Warp& warp : block.warps)
-            for (const Part& part : warp.parts)
-                if (waits(part, number) && (who.empty() || who.back() != warp.number))
-                    who.push_back(warp.number);
-        judge->met(block.number, &who);
+            for (const Part& part : warp.parts) {
+                if (!waits(part, number)) continue;
+                if (who.empty() || who.back() != warp.number) who.push_back(warp.number);
+                there.push_back({warp.number, part.lanes, part.at - 1});
+            }
+        if (!expected) judge->whole_barrier(block.number, block.alive, there);
+        judge->met(block.number, expected ? &who : nullptr);
     }
 
     void release(Block& block, int number) {

@@ -269,6 +269,8 @@ class Machine {
             case BLOCK_BARRIER:
                 part.at = next;
                 if (!on) return true;
+                if (judge_ && on != part.lanes && n.source_count < 2)
+                    throw Fault{BARRIER_OF_SOME, __builtin_ctz(on), 0};
                 block.barriers.arrive(block, part, context_, n);
                 return false;
             case YIELD:
