@@ -7,21 +7,18 @@ tell. All that is read from the PTX, line by line of the source. Locks are taken
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import reduce
-from operator import and_, or_
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.emulator.engine import fault_messages, judging
+from harness.emulator.engine import fault_messages
 from harness.emulator.engine import layout as engine_layout
 from harness.emulator.engine.faults import callers, line_in
-from harness.emulator.program.access_kinds import ATOMIC, BLOCK_ATOMIC, PLAIN, access_kind
-from harness.emulator.program.ir import Program
+from harness.emulator.engine.judging import OfLines
+from harness.emulator.engine.layout import ATOMIC, BLOCK_ATOMIC, PLAIN
 from harness.emulator.ptx.source_lines import user_line
 from harness.emulator.ptx.syntax import Location
 from harness.emulator.sass import layout
@@ -48,9 +45,8 @@ class Judged:
     grains: tuple[int, int]
 
 
-def judged(function: Function, program: Program) -> Judged:
-    """program: the same kernel in PTX."""
-    lines = _Lines(program)
+def judged(function: Function, lines: OfLines) -> Judged:
+    """lines: what the same kernel's PTX says."""
     retried = {_line(i.location) for i in function.instructions if "CAST" in i.modifiers} - {None}
     kinds = [_kind(each, lines, retried) for each in function.instructions]
     traits = [_traits(each, lines) for each in function.instructions]
@@ -63,48 +59,20 @@ def judged(function: Function, program: Program) -> Judged:
     )  # fmt: skip
 
 
-class _Lines:
-    """What the PTX says of the loads, and of the stores and atomics, in each line of the source."""
-
-    def __init__(self, program: Program) -> None:
-        self.kinds: dict[Any, set[int]] = defaultdict(set)
-        self._traits: dict[Any, list[int]] = defaultdict(list)
-        for site, traits in zip(program.sites, judging.traits(program), strict=True):
-            if site.location is None:
-                continue
-            key = _line(site.location), traits & (engine_layout.IS_LOAD | engine_layout.IS_STORE)
-            self.kinds[key].add(access_kind(site.opcode))
-            self._traits[key].append(traits)
-
-    def kind(self, each: Instruction) -> int:
-        """PLAIN unless all of them are something else."""
-        return min(self.kinds.get(self._key(each), {PLAIN}))
-
-    def traits(self, each: Instruction) -> int:
-        """Those that accuse and those that excuse a race, if all have them; but a word is a flag if
-        any of them steers."""
-        found = self._traits.get(self._key(each), [0])
-        every = engine_layout.SPECULATIVE | engine_layout.VARIES
-        return (reduce(and_, found) & every) | (reduce(or_, found) & engine_layout.STEERS)
-
-    def _key(self, each: Instruction) -> tuple[Any, int]:
-        return _line(each.location), _verb(each)
-
-
 def unjudged(function: Function) -> str:
     """What the judge cannot follow, as the code's name for it; empty if there is nothing."""
     found = (i.name for i in function.instructions if i.opcode.startswith(_MBARRIERS))
     return next(found, "")
 
 
-def _kind(each: Instruction, lines: _Lines, retried: set[Any]) -> int:
+def _kind(each: Instruction, lines: OfLines, retried: set[Any]) -> int:
     if each.opcode == "MEMBAR":
         return layout.FENCE_OF_BLOCK if "CTA" in each.modifiers else layout.FENCE_OF_ALL
     if each.opcode in _ATOMICS:
         return BLOCK_ATOMIC if "SM" in each.modifiers else ATOMIC
     if each.opcode not in (*_LOADS, *_STORES):
         return PLAIN
-    if kind := lines.kind(each):
+    if kind := lines.kind(each.location, _verb(each)):
         return kind
     if "STRONG" in each.modifiers:
         return BLOCK_ATOMIC if "SM" in each.modifiers else ATOMIC
@@ -113,8 +81,8 @@ def _kind(each: Instruction, lines: _Lines, retried: set[Any]) -> int:
     return ATOMIC if first else PLAIN
 
 
-def _traits(each: Instruction, lines: _Lines) -> int:
-    return engine_layout.REACHES_ALL | _verb(each) | lines.traits(each)
+def _traits(each: Instruction, lines: OfLines) -> int:
+    return engine_layout.REACHES_ALL | _verb(each) | lines.traits(each.location, _verb(each))
 
 
 def _verb(each: Instruction) -> int:

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.emulator.engine.judging import OfLines
 from harness.emulator.engine.shape import CompiledFor, checked
 from harness.emulator.errors import LaunchError, shown
 from harness.emulator.memory import grid_workspace, module_variables
 from harness.emulator.memory.address_space import AddressSpace, address_of_slot
-from harness.emulator.program.translate import translate
-from harness.emulator.ptx.kernel_names import find_kernel
 from harness.emulator.ptx.source_lines import user_line
 from harness.emulator.ptx.syntax import Kernel, Module
 from harness.emulator.sass.arguments import pack
@@ -124,7 +123,7 @@ def _judged(function: Function, ptx: Module) -> Judged:
             f"races are not judged in code with `{strange}`, whose order the judge knows from PTX "
             "alone: launch() that, or leave out ptx="
         )
-    return judged(function, translate(ptx, find_kernel(ptx, function.name)))
+    return judged(function, OfLines(ptx, function.name))
 
 
 def _refuse_calls(code: MachineCode, function: Function) -> None:
