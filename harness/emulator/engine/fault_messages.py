@@ -156,6 +156,10 @@ def _race(
         end += ": the write left the value that was there, as it would not with other data"
     elif is_volatile:
         end += ": volatile orders nothing; use cuda::atomic_ref, or a fence on both sides of a flag"
+    elif block >= 0:
+        end += ": use atomics, or a flag with a fence on both sides, or a launch of its own"
+    else:
+        end += f": put {'__syncwarp()' if same_warp else '__syncthreads()'} between the two"
     return (
         f"{_HAZARDS[hazard]}: {width} bytes at offset {at} of {p.name(memory)}; "
         f"{p.block_of(block)}{p.thread(thread)} {verb} it in line {p.line(site, own)}{end}"
