@@ -1,12 +1,11 @@
-"""Suites of small kernels with and without races: what the emulator finds, and what it accuses.
+"""Suites of small kernels with and without faults: what the emulator finds, and what it accuses.
 
     python scripts/others_kernels/faults.py CHECKOUTS COMPILED           write docs/fidelity.md anew
     python scripts/others_kernels/faults.py CHECKOUTS COMPILED --check   exit 1 if it is out of date
+    python scripts/others_kernels/faults.py CHECKOUTS COMPILED --only TITLE   only rows like it
 
 CHECKOUTS holds clones of the repositories below, at those commits; COMPILED keeps the PTX. Nothing
-of them is kept here. ScoR's kernels are compiled as they are. HiRace's sources of Indigo are its
-kernels with calls of its own detector in between, which are taken out; those whose names have
-`boundsBug` are left out, as the sizes of their buffers are set elsewhere.
+of them is kept here. How each suite is read and launched is said in `fault_suites/`.
 """
 
 from __future__ import annotations
@@ -15,115 +14,56 @@ import argparse
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "pages"))
 
 import numpy as np
 import sections
+from fault_suites import hirace, litmus, sanitizer, scor
+from fault_suites.kernels import Kernel, Suite
 
 from harness import emulator
 from harness.compiler import toolchain
+from harness.emulator import sass
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "fidelity.md"
-VERTICES, BLOCKS, THREADS = 40, 8, 64
 BUDGET = 10**8
-
-
-@dataclass(frozen=True)
-class Kernel:
-    """A kernel that has a race, or has none, and how it is launched."""
-
-    name: str
-    source: str
-    has_race: bool
-    grid: int
-    block: int
-    arguments: Callable[[], list[Any]]
-
-
-@dataclass(frozen=True)
-class Suite:
-    """title: as the table says it. commit: of the clone that `kernels` reads."""
-
-    title: str
-    repository: str
-    commit: str
-    kernels: Callable[[Path], Iterator[Kernel]]
-
-
-def scor(clone: Path, plain: bool) -> Iterator[Kernel]:
-    """plain: without the word volatile."""
-    for path in sorted((clone / "microbenchmarks" / "src").glob("*.cu")):
-        text = path.read_text()
-        grid, block = (
-            int(re.search(rf"define {n}\s+(\d+)", text)[1]) for n in ("NBLOCKS", "TPERBLK")
-        )  # type: ignore[index]
-        source = "#include <cstdlib>\n" + (text.replace("volatile ", "") if plain else text)
-        yield Kernel(path.stem, source, path.stem.startswith("race"), grid, block,
-                     lambda: [np.zeros(1, np.uint32)])  # fmt: skip
-
-
-def hirace(clone: Path) -> Iterator[Kernel]:
-    """Those that go by blocks, in whose shared memory barriers may be missing."""
-    for path in sorted((clone / "indigo" / "indigo_hirace_sources").glob("*_block/*.cu")):
-        if "boundsBug" in path.stem:
-            continue
-        source = _without_detector(path.read_text())
-        yield Kernel(path.stem, source, "Bug" in path.stem, BLOCKS, THREADS,
-                     lambda source=source: _graph(source))  # fmt: skip
-
-
-def _without_detector(text: str) -> str:
-    text = re.sub(r"HIRACE START.*?HIRACE END", "", text, flags=re.DOTALL)
-    text = re.sub(r", *hr_shadowt\* *__hr_metadata_\w+", "", text)
-    text = re.sub(r"__hr_[bw]count\+\+;", "", text)
-    text = re.sub(r"__hr_(\w+)", r"\1", text)
-    types = "\n".join(re.findall(r"typedef .*?;", text))
-    sizes = "static const int ThreadsPerBlock = 64, WS = 32, warpsize = 32;"
-    kernel = text[text.index("__global__") : text.index("void serial_code")]
-    return f"{types}\n{sizes}\n{kernel}"
-
-
-def _graph(source: str) -> list[Any]:
-    """What a kernel takes, by the names of its parameters: a graph and two arrays of data."""
-    random = np.random.default_rng(5)
-    degrees = random.integers(0, 7, VERTICES)
-    starts = np.concatenate([[0], np.cumsum(degrees)])
-    ends = np.concatenate([*(np.sort(random.integers(0, VERTICES, d)) for d in degrees), [0]])
-    known = {
-        "nindex": starts,
-        "nlist": ends,
-        "data2": random.integers(0, 50, 4096),
-        "data1": np.full(4096, 25),
-    }  # which less and more of the others changes
-    found = re.search(r"__global__ void \w+\((.*?)\)", source, re.DOTALL)
-    assert found
-    return [
-        known.get(p.split()[-1].strip("*"), np.zeros(4096)).astype(np.int32) if "*" in p
-        else VERTICES
-        for p in found[1].split(",")
-    ]  # fmt: skip
-
+HEAD = (
+    "| suite | repository | found in PTX | accused without a fault | found in machine code "
+    "| accused |\n|---|---|--:|--:|--:|--:|"
+)
 
 SCOR = "csl-iisc/ScoR", "6dc3507ecc419aac6ea3a49ec746b610d5029219"
 HIRACE = "JohnJacobsonIII/HiRace-Artifact-SC24", "44a935f90acfe43c6178b2187ea84c9ab0c01450"
+DAT3M = "hernanponcedeleon/Dat3M", "30640123b88d4fc5ca01403f936d45c54d83a9c1"
+SANITIZER = "NVIDIA/compute-sanitizer-samples", "1e1fab8e25148127f5dec10210ac70b799d1c36f"
 SUITES = (
-    Suite("ScoR's microbenchmarks", *SCOR, lambda clone: scor(clone, plain=False)),
-    Suite("the same without `volatile`", *SCOR, lambda clone: scor(clone, plain=True)),
-    Suite("Indigo by blocks, as HiRace has it", *HIRACE, hirace),
+    Suite("ScoR's microbenchmarks", *SCOR, lambda clone: scor.kernels(clone, plain=False)),
+    Suite("the same without `volatile`", *SCOR, lambda clone: scor.kernels(clone, plain=True)),
+    Suite("Indigo by blocks, as HiRace has it", *HIRACE, hirace.by_blocks),
+    Suite("all of it, 200 blocks of 256 threads: races", *HIRACE,
+          lambda clone: hirace.all_of_them(clone, bounds=False)),
+    Suite("all of it, 200 blocks of 256 threads: bounds", *HIRACE,
+          lambda clone: hirace.all_of_them(clone, bounds=True)),
+    Suite("litmus tests of PTX: racy in all executions", *DAT3M,
+          lambda clone: litmus.kernels(clone, "always")),
+    Suite("the same: in some executions", *DAT3M, lambda clone: litmus.kernels(clone, "sometimes")),
+    Suite("the same: in none", *DAT3M, lambda clone: litmus.kernels(clone, "never")),
+    Suite("samples of compute-sanitizer", *SANITIZER, sanitizer.kernels),
 )  # fmt: skip
 
 
 def compiled(kernel: Kernel, folder: Path) -> Path:
     """Its PTX, made where the folder has none of the same source."""
     source, ptx = folder / f"{kernel.name}.cu", folder / f"{kernel.name}.ptx"
-    if not (ptx.exists() and source.exists() and source.read_text() == kernel.source):
+    if kernel.is_ptx:
+        if not ptx.exists() or ptx.read_text() != kernel.source:
+            ptx.write_text(kernel.source)
+    elif not (ptx.exists() and source.exists() and source.read_text() == kernel.source):
         source.write_text(kernel.source)
         nvcc = str(toolchain.find().nvcc)
         options = ["-ptx", "-O3", "-lineinfo", "-std=c++17", "-arch=sm_90", "-w"]
@@ -131,31 +71,91 @@ def compiled(kernel: Kernel, folder: Path) -> Path:
     return ptx
 
 
-def accused(kernel: Kernel, ptx: Path) -> bool:
+def cubins(files: list[Path]) -> None:
+    """The machine code beside each PTX, made and listed where it is missing or older."""
+    old = [each for each in files if not _is_new(each.with_suffix(".cubin"), each)]
+    nvcc = str(toolchain.find().nvcc)
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lambda ptx: subprocess.run(
+            [nvcc, "-cubin", "-lineinfo", "-arch=sm_90", str(ptx), "-o", ptx.with_suffix(".cubin")],
+            check=True, capture_output=True,
+        ), old))  # fmt: skip
+    for first in range(0, len(files), 40):
+        several = [each.with_suffix(".cubin") for each in files[first : first + 40]]
+        sass.keep_listings({each: each.with_suffix(".listing") for each in several})
+
+
+def _is_new(made: Path, source: Path) -> bool:
+    return made.exists() and made.stat().st_mtime > source.stat().st_mtime
+
+
+def in_ptx(kernel: Kernel, ptx: Path) -> set[str]:
+    """The kinds of its faults."""
     module = emulator.parse(ptx.read_text())
-    (name,) = module.kernels
+    (name,) = (each for each in module.kernels if kernel.entry in each)
+    arguments, written = kernel.arguments(), None
+    if kernel.written is not None:
+        written = {0: np.arange(arguments[0].nbytes) < kernel.written}
     report = emulator.launch(
-        module, name, kernel.grid, kernel.block, kernel.arguments(), max_thread_instructions=BUDGET
-    )
-    return bool(report.faults)
+        module, name, kernel.grid, kernel.block, arguments, max_thread_instructions=BUDGET,
+        written=written,
+    )  # fmt: skip
+    return {fault.kind for fault in report.faults}
+
+
+def in_machine_code(kernel: Kernel, ptx: Path) -> set[str] | None:
+    """The same; None where its instructions are not executed."""
+    module = emulator.parse(ptx.read_text())
+    (name,) = (each for each in module.kernels if kernel.entry in each)
+    code = sass.read(ptx.with_suffix(".cubin"), ptx.with_suffix(".listing"))
+    try:
+        report = sass.launch_machine_code(
+            code, name, kernel.grid, kernel.block, kernel.arguments(), ptx=module,
+            max_thread_instructions=BUDGET,
+        )  # fmt: skip
+    except emulator.EmulatorError as error:
+        print(error, file=sys.stderr)
+        return None
+    return {fault.kind for fault in report.faults}
 
 
 def row(suite: Suite, checkouts: Path, folder: Path) -> str:
-    own = folder / re.sub(r"\W+", "_", suite.title)
+    own = folder / re.sub(r"\W+", "_", suite.repository.split("/")[1])
     own.mkdir(parents=True, exist_ok=True)
     kernels = list(suite.kernels(checkouts / suite.repository.split("/")[1]))
     with ThreadPoolExecutor() as pool:
         files = list(pool.map(lambda kernel: compiled(kernel, own), kernels))
-    seen = [(k, accused(k, ptx)) for k, ptx in zip(kernels, files, strict=True)]
-    wrong = [k.name for k, found in seen if k.has_race != found]
-    if wrong:
-        print(f"{suite.title}: {', '.join(wrong)}", file=sys.stderr)
-    races = [found for k, found in seen if k.has_race]
-    clean = [found for k, found in seen if not k.has_race]
+    cubins(files)
+    cells = []
+    for form, launched in (("PTX", in_ptx), ("machine code", in_machine_code)):
+        cells += _cells(f"{suite.title}, {form}", launched, kernels, files)
     link = f"[{suite.repository}](https://github.com/{suite.repository}/tree/{suite.commit})"
-    return (
-        f"| {suite.title} | {link} | {sum(races)} of {len(races)} | {sum(clean)} of {len(clean)} |"
-    )
+    return f"| {suite.title} | {link} | {' | '.join(cells)} |"
+
+
+def _cells(
+    title: str, launched: Callable[[Kernel, Path], set[str] | None], kernels: list[Kernel],
+    files: list[Path],
+) -> list[str]:  # fmt: skip
+    """How many of the faulty ones are found, and how many of the others accused."""
+    faulty, found, clean, accused = 0, 0, 0, 0
+    for kernel, ptx in zip(kernels, files, strict=True):
+        kinds = launched(kernel, ptx)
+        if kinds is None:
+            continue
+        right = bool(kinds & kernel.faults) if kernel.faults else not kinds
+        if not right:
+            told = ", ".join(sorted(kinds)) or "nothing"
+            print(f"{title}: {kernel.name}: {told}", file=sys.stderr, flush=True)
+        if kernel.faults:
+            faulty, found = faulty + 1, found + right
+        else:
+            clean, accused = clean + 1, accused + (not right)
+    return [_of(found, faulty), _of(accused, clean)]
+
+
+def _of(count: int, total: int) -> str:
+    return f"{count} of {total}" if total else ""
 
 
 def main() -> int:
@@ -165,11 +165,17 @@ def main() -> int:
     parser.add_argument("checkouts", type=Path)
     parser.add_argument("compiled", type=Path)
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--only", metavar="TITLE", help="the suites whose titles have this in them")
     asked = parser.parse_args()
-    rows = [row(suite, asked.checkouts, asked.compiled) for suite in SUITES]
-    head = "| suite | repository | races found | accused without one |\n|---|---|--:|--:|"
+    suites = [suite for suite in SUITES if not asked.only or asked.only in suite.title]
+    rows = []
+    for suite in suites:
+        rows.append(row(suite, asked.checkouts, asked.compiled))
+        print(rows[-1], file=sys.stderr, flush=True)
+    if asked.only:
+        return 0
     command = f"python {' '.join(sys.argv[:3])}"
-    return sections.keep(PAGE, {"faults": "\n".join([head, *rows])}, asked.check, command)
+    return sections.keep(PAGE, {"faults": "\n".join([HEAD, *rows])}, asked.check, command)
 
 
 if __name__ == "__main__":

@@ -24,24 +24,20 @@ _VERBS = {layout.READ: "read", layout.WRITE: "write", layout.UPDATE: "atomic"}
 
 
 @dataclass(frozen=True)
-class Place:
-    """The things that messages name: the program, the launch's shape and its buffers."""
+class Launched:
+    """What messages name of a launch: its shape and its buffers."""
 
-    program: Program
     grid: Dim3
     block: Dim3
     memory: AddressSpace
 
     def line(self, site: int, beside: int) -> str:
         """A line with its callers, and its file if the line `beside` is in another."""
-        where, other = (self.program.sites[each] for each in (site, beside))
-        if where.location is None:
-            return f"? (PTX line {where.ptx_line})"
-        file = other.location.file if other.location else ""
-        return line_in(where.location, file) + callers(where.location, file)
+        raise NotImplementedError
 
     def line_of_ending(self, number: int, beside: int) -> str:
-        return self.line(getattr(self.program.blocks[number].terminator, "site", 0) or 0, beside)
+        """The line of a barrier, by the number that the judge gives it."""
+        raise NotImplementedError
 
     def name(self, memory: int) -> str:
         """A buffer by its number, or memory of a block or thread."""
@@ -56,7 +52,24 @@ class Place:
         return "" if number < 0 else f"block {index_of(number, self.grid)}, "
 
 
-def told(what: int, site: int, details: Sequence[int], place: Place) -> tuple[str, str]:
+@dataclass(frozen=True)
+class Place(Launched):
+    """The same of a program of PTX."""
+
+    program: Program
+
+    def line(self, site: int, beside: int) -> str:
+        where, other = (self.program.sites[each] for each in (site, beside))
+        if where.location is None:
+            return f"? (PTX line {where.ptx_line})"
+        file = other.location.file if other.location else ""
+        return line_in(where.location, file) + callers(where.location, file)
+
+    def line_of_ending(self, number: int, beside: int) -> str:
+        return self.line(getattr(self.program.blocks[number].terminator, "site", 0) or 0, beside)
+
+
+def told(what: int, site: int, details: Sequence[int], place: Launched) -> tuple[str, str]:
     """The kind of a fault and its message. `what` is a value of the enum `What` in
     `machine/interface.h`."""
     kind, words = _VERDICTS[what]
@@ -120,7 +133,7 @@ def _read_only(p: Place, _: int, verb: int, width: int, address: int) -> str:
 
 
 def _race(
-    p: Place, own: int, hazard: int, width: int, at: int, memory: int, block: int, thread: int,
+    p: Launched, own: int, hazard: int, width: int, at: int, memory: int, block: int, thread: int,
     site: int, same_warp: int, of_a_block: int, is_volatile: int, bare: int,
     changes_nothing: int,
 ) -> str:  # fmt: skip
@@ -143,6 +156,10 @@ def _race(
         end += ": the write left the value that was there, as it would not with other data"
     elif is_volatile:
         end += ": volatile orders nothing; use cuda::atomic_ref, or a fence on both sides of a flag"
+    elif block >= 0:
+        end += ": use atomics, or a flag with a fence on both sides, or a launch of its own"
+    else:
+        end += f": put {'__syncwarp()' if same_warp else '__syncthreads()'} between the two"
     return (
         f"{_HAZARDS[hazard]}: {width} bytes at offset {at} of {p.name(memory)}; "
         f"{p.block_of(block)}{p.thread(thread)} {verb} it in line {p.line(site, own)}{end}"

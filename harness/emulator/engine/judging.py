@@ -9,8 +9,11 @@ the last ticket. So a launch whose kernel has such things is judged in several o
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import reduce
+from operator import and_, or_
 from typing import Any
 
 import numpy as np
@@ -23,7 +26,7 @@ from harness.emulator.engine.native import Laid, Outcome, over_budget_fault
 from harness.emulator.engine.printing import Printer, assertion
 from harness.emulator.memory.address_space import AddressSpace
 from harness.emulator.memory.grid_workspace import synchronises_grid
-from harness.emulator.program.access_kinds import fences, of_mbarriers
+from harness.emulator.program.access_kinds import PLAIN, access_kind, fences, of_mbarriers
 from harness.emulator.program.allocation import STACK, STACK_BYTES
 from harness.emulator.program.decode.operands import RESERVED
 from harness.emulator.program.ir import Op, Program, Register
@@ -31,8 +34,12 @@ from harness.emulator.program.liveness import unwritten_registers
 from harness.emulator.program.signatures import split_opcode
 from harness.emulator.program.speculative_loads import speculative_loads
 from harness.emulator.program.steering import depends_on_order, steering_sites
+from harness.emulator.program.translate import translate
 from harness.emulator.program.uniformity import varying_registers
 from harness.emulator.program.waiting_loops import waiting_loops
+from harness.emulator.ptx.kernel_names import find_kernel
+from harness.emulator.ptx.source_lines import user_line
+from harness.emulator.ptx.syntax import Location, Module
 from harness.emulator.results.faults import Fault
 from harness.emulator.results.observed import Observed
 
@@ -94,7 +101,7 @@ class _Run:
     ) -> None:  # fmt: skip
         self.program, self.configuration, self.laid = program, configuration, laid
         self.seen = observed
-        self.place = fault_messages.Place(program, configuration.grid, configuration.block, memory)
+        self.place = fault_messages.Place(configuration.grid, configuration.block, memory, program)
         self.printer = Printer(self._peek)
         self.handle: Any = None
         self.raised: BaseException | None = None  # while something was printed
@@ -114,7 +121,7 @@ class _Run:
         lists = {"heads": heads, "watched": watched, "unset": unset,
                  "meetings": list(laid.encoded.meetings.items())}  # fmt: skip
         self.arrays = {name: np.array(each, np.int32) for name, each in lists.items()}
-        self.arrays["traits"] = np.array(program.once(_traits), np.uint16)
+        self.arrays["traits"] = np.array(program.once(traits), np.uint16)
         self.observed = layout.ffi.new("Observed[]", [
             {name: layout.at(getattr(o, name)) for name in layout.OBSERVED} for o in observed
         ])  # fmt: skip
@@ -199,11 +206,11 @@ def _together(program: Program, configuration: LaunchConfiguration, register_byt
     return max(1, min(configuration.chunk_blocks, _REGISTER_BYTES // (register_bytes * warps)))
 
 
-def _traits(program: Program) -> list[int]:
+def traits(program: Program) -> list[int]:
     """The properties of each instruction that the judge needs."""
     are_fences, speculative = program.once(fences), program.once(speculative_loads)
     varying = program.once(varying_registers)
-    traits = [
+    found = [
         layout.IS_FENCE * fence
         | layout.REACHES_ALL * (".cta" not in site.opcode)
         | layout.OF_MBARRIER * of_mbarriers(site.opcode)
@@ -212,16 +219,44 @@ def _traits(program: Program) -> list[int]:
     ]
     for block in program.blocks:
         for op in block.ops:
-            traits[op.site] |= (
+            found[op.site] |= (
                 layout.IS_LOAD * (op.name == "ld")
                 | layout.IS_STORE * (op.name == "st")
                 | layout.VARIES * _stores_what_varies(op, varying)
             )
     for site in speculative:
-        traits[site] |= layout.SPECULATIVE
+        found[site] |= layout.SPECULATIVE
     for site in program.once(steering_sites):
-        traits[site] |= layout.STEERS
-    return traits
+        found[site] |= layout.STEERS
+    return found
+
+
+class OfLines:
+    """What a kernel's PTX says of the accesses in each line of the source, for its machine code.
+
+    `verb` is IS_LOAD, IS_STORE or, for atomics, 0.
+    """
+
+    def __init__(self, module: Module, kernel: str) -> None:
+        program = translate(module, find_kernel(module, kernel))
+        self._kinds: dict[Any, set[int]] = defaultdict(set)
+        self._traits: dict[Any, list[int]] = defaultdict(list)
+        for site, of_site in zip(program.sites, program.once(traits), strict=True):
+            if site.location is not None:
+                key = user_line(site.location), of_site & (layout.IS_LOAD | layout.IS_STORE)
+                self._kinds[key].add(access_kind(site.opcode))
+                self._traits[key].append(of_site)
+
+    def kind(self, location: Location | None, verb: int) -> int:
+        """PLAIN unless all of them are something else."""
+        return min(self._kinds.get((user_line(location), verb), {PLAIN}))
+
+    def traits(self, location: Location | None, verb: int) -> int:
+        """Those that accuse and those that excuse a race, if all have them; but a word is a flag if
+        any of them steers."""
+        found = self._traits.get((user_line(location), verb), [0])
+        every = layout.SPECULATIVE | layout.VARIES
+        return (reduce(and_, found) & every) | (reduce(or_, found) & layout.STEERS)
 
 
 def _stores_what_varies(op: Op, varying: frozenset[int]) -> bool:

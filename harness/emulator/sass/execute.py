@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from harness.emulator.engine import layout as engine_layout
 from harness.emulator.engine import native
+from harness.emulator.engine.fault_messages import told
 from harness.emulator.engine.faults import fault_at, index_of, over_budget
 from harness.emulator.engine.shape import Shape
 from harness.emulator.errors import LaunchError
@@ -21,6 +22,7 @@ from harness.emulator.sass import layout
 from harness.emulator.sass.architectures import CodeArchitecture
 from harness.emulator.sass.code import INSTRUCTION_BYTES, Function
 from harness.emulator.sass.encode import Encoded
+from harness.emulator.sass.judging import CodePlace, Judged, details
 from harness.emulator.sass.library import load
 from harness.emulator.sass.report import MachineCount
 
@@ -31,7 +33,8 @@ _SLICE = 1 << 16  # warp instructions of a block before others go on, where bloc
 _FAULTS = {
     layout.OUTSIDE: "out of bounds", layout.MISALIGNED: "misaligned",
     layout.READ_ONLY: "read-only", layout.DEADLOCK: "deadlock", layout.OVER_BUDGET: "budget",
-    layout.TRAP: "trap", layout.BAD_TARGET: "bad target", layout.LEFT_CODE: "left code",
+    layout.BARRIER_OF_SOME: "divergent barrier", layout.TRAP: "trap",
+    layout.BAD_TARGET: "bad target", layout.LEFT_CODE: "left code",
     layout.NO_TEXTURE: "no texture", layout.OUTSIDE_SURFACE: "outside a surface",
 }  # fmt: skip
 _NAMED_OTHERWISE = {
@@ -75,9 +78,9 @@ def local_bytes(function: Function) -> int:
 
 def execute(
     function: Function, arch: CodeArchitecture, encoded: Encoded, shape: Shape,
-    memory: AddressSpace, banks: Mapping[int, Array],
+    memory: AddressSpace, banks: Mapping[int, Array], judged: Judged | None = None,
 ) -> tuple[Fault | None, tuple[MachineCount, ...]]:  # fmt: skip
-    """Execute all blocks, or until something is wrong."""
+    """Execute all blocks, or until something is wrong. judged: where races are looked for."""
     library = load().library
     constants = _constants(encoded, banks)
     held = [banks.get(n, np.zeros(0, np.uint8)) for n in range(_BANKS)]
@@ -103,18 +106,25 @@ def execute(
         textures=layout.ffi.cast("void *", int(engine_layout.ffi.cast("uintptr_t", textures))),
         texture_count=len(textures),
     )  # fmt: skip
+    if judged:
+        launch.kinds, launch.traits = layout.at(judged.kinds), layout.at(judged.traits)
+        launch.lines = layout.at(judged.lines)
+        launch.global_grain, launch.shared_grain = judged.grains
     verdict = layout.new("Verdict", outcome=layout.PAUSED)
     rows = layout.new("Counts", **{name: layout.at(row) for name, row in counts.items()})
     handle = library.sass_begin(launch, rows)
     try:
         while verdict.outcome == layout.PAUSED:
             library.sass_run(handle, _SLICE_SECONDS, verdict)
+        numbers = list(details(library, handle))
     finally:
         library.sass_end(handle)
     for allocation, data in zip(memory.allocations, padded, strict=True):
         if data is not allocation.data and allocation.writable:
             allocation.data[:] = data[: allocation.size]
-    fault = _fault(function, shape, verdict, memory) if verdict.outcome == layout.FAULTY else None
+    fault = None
+    if verdict.outcome == layout.FAULTY:
+        fault = _fault(function, shape, verdict, memory, numbers)
     return fault, _counts(function, counts)
 
 
@@ -163,8 +173,16 @@ def _counts(function: Function, counts: Mapping[str, Array]) -> tuple[MachineCou
     return tuple(out)
 
 
-def _fault(function: Function, shape: Shape, verdict: Any, memory: AddressSpace) -> Fault:
+def _fault(
+    function: Function, shape: Shape, verdict: Any, memory: AddressSpace, numbers: list[int]
+) -> Fault:
     instruction = function.instructions[verdict.instruction]
+    block = min(verdict.block, math.prod(shape.grid) - 1)
+    where = index_of(block, shape.grid), index_of(verdict.thread, shape.block)
+    if verdict.fault == layout.ACCUSED:
+        place = CodePlace(shape.grid, shape.block, memory, function)
+        accused, words = told(verdict.address, verdict.instruction, numbers, place)
+        return fault_at(user_line(instruction.location), accused, words, *where)
     kind = _FAULTS[verdict.fault]
     what = f"`{instruction.text}` at {instruction.address:#x}"
     address = verdict.address
@@ -174,6 +192,8 @@ def _fault(function: Function, shape: Shape, verdict: Any, memory: AddressSpace)
         "read-only": f"{what} writes to {_where(address, memory)}, which is read-only",
         "deadlock": f"every thread left in the block waits, here at {what}",
         "budget": over_budget(shape.budget),
+        "divergent barrier": f"{what} is a barrier of the whole block, and some lanes of a warp do "
+        "not come to it: move it to where all threads do",
         "trap": f"{what}: the kernel ended itself",
         "bad target": f"{what} goes to {address:#x}, where no instruction is",
         "no texture": f"{what} is given {address:#x}, which is no handle of this kind",
@@ -182,8 +202,6 @@ def _fault(function: Function, shape: Shape, verdict: Any, memory: AddressSpace)
         f"of {INSTRUCTION_BYTES} bytes",
     }[kind]
     kind = _NAMED_OTHERWISE.get(kind, kind)
-    block = min(verdict.block, math.prod(shape.grid) - 1)
-    where = index_of(block, shape.grid), index_of(verdict.thread, shape.block)
     return fault_at(user_line(instruction.location), kind, message, *where)
 
 

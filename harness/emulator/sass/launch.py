@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.emulator.engine.judging import OfLines
 from harness.emulator.engine.shape import CompiledFor, checked
 from harness.emulator.errors import LaunchError, shown
 from harness.emulator.memory import grid_workspace, module_variables
 from harness.emulator.memory.address_space import AddressSpace, address_of_slot
 from harness.emulator.ptx.source_lines import user_line
-from harness.emulator.ptx.syntax import Kernel
+from harness.emulator.ptx.syntax import Kernel, Module
 from harness.emulator.sass.architectures import ARCHITECTURES, CodeArchitecture
 from harness.emulator.sass.arguments import pack
 from harness.emulator.sass.code import Function, MachineCode, Variable
@@ -23,6 +24,7 @@ from harness.emulator.sass.counters import counters, uncounted
 from harness.emulator.sass.encode import Encoded, encode
 from harness.emulator.sass.errors import UnknownMachineInstruction
 from harness.emulator.sass.execute import bank_of_parameters, execute, synchronises_grid
+from harness.emulator.sass.judging import Judged, judged, unjudged
 from harness.emulator.sass.library import load
 from harness.emulator.sass.report import MachineReport
 from harness.emulator.sass.table import ASSERTION, CALL_OF_DRIVER
@@ -58,6 +60,7 @@ def launch_machine_code(
     names: Sequence[str] | None = None,
     signature: Kernel | None = None,
     max_thread_instructions: int | None = None,
+    ptx: Module | None = None,
 ) -> MachineReport:
     """Execute a kernel's machine code on the CPU; arrays among the arguments change in place.
 
@@ -65,7 +68,8 @@ def launch_machine_code(
     call them, `shared_bytes` is dynamic. `signature`: the kernel of the PTX, for the types of its
     parameters; without it a Python float goes to a float of the parameter's size, and an integer
     to an integer. Accesses outside of buffers, misaligned ones, deadlocks and endless loops are
-    faults; races and unwritten memory are not looked for here.
+    faults. `ptx`: the module that it was assembled from, with lines; races between warps are then
+    looked for (docs/checks.md). Unwritten memory never is here.
     Raises UnknownMachineInstruction and LaunchError before anything has run.
     """
     function, encoded = prepare(code, kernel)
@@ -85,7 +89,8 @@ def launch_machine_code(
     first = bank_of_parameters(function, arch, shape, params, registers)
     own = {number: np.frombuffer(bank, np.uint8) for number, bank in function.banks.items()}
     banks = device.banks | own | {0: np.frombuffer(first, np.uint8)}
-    fault, counts = execute(function, arch, encoded, shape, memory, banks)
+    looked_for = _judged(function, ptx) if ptx else None
+    fault, counts = execute(function, arch, encoded, shape, memory, banks, looked_for)
     return MachineReport(
         kernel, shape.grid, shape.block, shape.shared_bytes, () if fault is None else (fault,),
         counts, counters(counts, encoded.takes_turns), uncounted(counts),
@@ -113,6 +118,15 @@ def prepare(code: MachineCode, kernel: str) -> tuple[Function, Encoded]:
         _refuse_places(ARCHITECTURES[code.arch], function)
         known[kernel] = encode(function, load().definitions)
     return function, known[kernel]
+
+
+def _judged(function: Function, ptx: Module) -> Judged:
+    if strange := unjudged(function):
+        raise LaunchError(
+            f"races are not judged in code with `{strange}`, whose order the judge knows from PTX "
+            "alone: launch() that, or leave out ptx="
+        )
+    return judged(function, OfLines(ptx, function.name))
 
 
 def _refuse_calls(code: MachineCode, function: Function) -> None:

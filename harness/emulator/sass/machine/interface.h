@@ -63,6 +63,10 @@ typedef struct Launch {
     i64 budget;
     const void* textures;  // what handles stand for, as engine/machine/interface.h has it
     i32 texture_count;
+    const i32* kinds;   // by instruction: of an access a Kind of the judge's, of a MEMBAR whose fence
+    const u16* traits;  // and its Traits; null where races are not judged
+    const i32* lines;   // lines of the source by number, -1 where there is none
+    i32 global_grain, shared_grain;  // the narrowest words
 } Launch;
 
 // By instruction.
@@ -74,10 +78,14 @@ typedef struct Counts {
     i64 *warps_again, *threads_again;  // what is issued again: scheduler/replays.h
 } Counts;
 
+enum OfFence { FENCE_OF_BLOCK, FENCE_OF_ALL };  // `kinds` of a MEMBAR
+
 enum Outcome { DONE, PAUSED, FAULTY };
 enum FaultKind {
     NO_FAULT, OUTSIDE, MISALIGNED, READ_ONLY, DEADLOCK, OVER_BUDGET, TRAP, BAD_TARGET, LEFT_CODE,
     NO_TEXTURE, OUTSIDE_SURFACE,
+    BARRIER_OF_SOME,
+    ACCUSED,  // by the judge; `address` is what of, as a What
 };
 
 typedef struct Verdict {
@@ -95,6 +103,8 @@ int sass_definition(int number, const char** name);
 // What the arguments point to must outlive the run.
 void* sass_begin(const Launch* launch, const Counts* counts);
 void sass_run(void* machine, double seconds, Verdict* verdict);
+// Numbers that are part of an accusation; returns how many there are.
+int sass_details(void* machine, i64* out, int most);
 void sass_end(void* machine);
 
 #ifdef __cplusplus

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "addresses.h"
+#include "races/judge.h"
 
 namespace sass {
 namespace {
@@ -33,6 +34,7 @@ void load(Context& c, const Instruction& n) {
     Places places;
     const i32 space = place(c, n, access, READ, places);
     count(c, access, space, true);
+    if (c.judge) c.judge->access(c, access, space, machine::READ, places);
     if (n.width >= 4) {
         const int words = n.width / 4;
         if (c.full && words == 1 && access.in_a_row && space != LOCAL) {
@@ -62,6 +64,16 @@ void load(Context& c, const Instruction& n) {
     });
 }
 
+void judge_store(Context& c, const Instruction& n, const Access& access, i32 space,
+                 const Places& places, const Value& value) {
+    u8 bytes[LANES * 16];
+    each_lane(c.on, [&](int i) {
+        for (int w = 0; w < std::max(1, n.width / 4); w++)
+            std::memcpy(bytes + 16 * i + 4 * w, value.row + value.step * w + i, 4);
+    });
+    c.judge->access(c, access, space, machine::WRITE, places, bytes);
+}
+
 void store(Context& c, const Instruction& n) {
     if (!c.on) return;
     Access access = addressed(c, n);
@@ -69,6 +81,7 @@ void store(Context& c, const Instruction& n) {
     const i32 space = place(c, n, access, WRITE, places);
     count(c, access, space, false);
     const Value value = value_of(c, n, 2);
+    if (c.judge) judge_store(c, n, access, space, places, value);
     if (n.width < 4) {
         each_lane(c.on, [&](int i) { std::memcpy(places.at[i], value.row + i, n.width); });
         return;
@@ -97,6 +110,7 @@ void ldsm(Context& c, const Instruction& n) {
         aligned(rows, 16);
         Places places;
         in_shared(c, rows, places);
+        if (c.judge) c.judge->access(c, rows, SHARED, machine::READ, places);
         cost.spent += machine::fullest_bank(rows, rows.active);
         cost.ideal++;
         u16 held[8][8];
@@ -124,6 +138,14 @@ Access shared_target(const Context& c, const Instruction& n) {
     return access;
 }
 
+void judge_copy(Context& c, const Instruction& n, const Access& from, u32 copies,
+                const Places& source, const Access& to, const Places& target) {
+    u8 bytes[LANES * 16] = {};
+    if (copies) c.judge->access(c, from, GLOBAL, machine::READ, source);
+    each_lane(copies, [&](int i) { std::memcpy(bytes + 16 * i, source.at[i], n.width); });
+    c.judge->access(c, to, SHARED, machine::WRITE, target, bytes);
+}
+
 // An asynchronous copy is done at once: nobody may look before it is waited for. Where no lane
 // copies, and zeros are all that is stored, no request is made. A sector of memory that lands in
 // two of shared memory is fetched for both.
@@ -144,12 +166,17 @@ void copy(Context& c, const Instruction& n) {
         count_global(c, std::max(machine::global_sectors(from), machine::global_sectors(landing)));
     }
     count_shared(c, wavefronts_of(to, false));
+    if (c.judge) judge_copy(c, n, from, copies, source, to, target);
     each_lane(c.on, [&](int i) {
         if (copies >> i & 1)
             std::memcpy(target.at[i], source.at[i], n.width);
         else
             std::memset(target.at[i], 0, n.width);
     });
+}
+
+void membar(Context& c, const Instruction&) {
+    if (c.judge && c.on) c.judge->fence(c);
 }
 
 // Whether generic addresses are in shared memory.
@@ -188,7 +215,7 @@ void ldc(Context& c, const Instruction& n) {
 std::vector<Entry> memory_entries() {
     return {
         {"LOAD", load}, {"STORE", store}, {"LDSM", ldsm}, {"LDGSTS", copy}, {"QSPC", qspc},
-        {"LDC", ldc},
+        {"LDC", ldc}, {"MEMBAR", membar},
     };
 }
 

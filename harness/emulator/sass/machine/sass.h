@@ -96,6 +96,8 @@ struct Block {
     int next_warp;
 };
 
+class Judge;
+
 struct Context {
     const Launch* launch;
     Counts counts;
@@ -109,6 +111,7 @@ struct Context {
     bool full;
     alignas(64) u32 mask[LANES];  // all ones for a lane that acts
     i32 at;
+    Judge* judge;  // or null
 
     void act(u32 lanes) {
         if (lanes == on) return;

@@ -2,12 +2,15 @@
 
 #pragma once
 
+#include "races/judge.h"
 #include "sass.h"
 
 namespace sass {
 
 class BlockBarriers {
    public:
+    Judge* judge = nullptr;
+
     void start() {
         for (Barrier& barrier : barriers_) barrier = Barrier{};
     }
@@ -52,6 +55,19 @@ class BlockBarriers {
         return part.state == AT_BLOCK_BARRIER && part.number == number;
     }
 
+    void tell(const Block& block, int number, int expected) const {
+        std::vector<int> who;
+        std::vector<Judge::Waiting> there;
+        for (const Warp& warp : block.warps)
+            for (const Part& part : warp.parts) {
+                if (!waits(part, number)) continue;
+                if (who.empty() || who.back() != warp.number) who.push_back(warp.number);
+                there.push_back({warp.number, part.lanes, part.at - 1});
+            }
+        if (!expected) judge->whole_barrier(block.number, block.alive, there);
+        judge->met(block.number, expected ? &who : nullptr);
+    }
+
     void release(Block& block, int number) {
         int expected = 0;
         for (const Warp& warp : block.warps)
@@ -62,6 +78,7 @@ class BlockBarriers {
                 }
         Barrier& barrier = barriers_[number];
         if (barrier.threads < (expected ? expected : block.alive)) return;
+        if (judge) tell(block, number, expected);
         const u32 result = barrier.reduction == AND ? barrier.unanimous : barrier.votes;
         for (Warp& warp : block.warps)
             for (Part& part : warp.parts)

@@ -6,6 +6,7 @@
 
 #include "block_barriers.h"
 #include "divergence.h"
+#include "races/judge.h"
 
 namespace sass {
 namespace {
@@ -40,6 +41,8 @@ class Machine {
         context_.constants = launch.constants;
         patterns_.resize(launch.instruction_count);
         context_.patterns = patterns_.data();
+        if (launch.kinds) judge_ = std::make_unique<Judge>(launch_);
+        context_.judge = judge_.get();
         total_ = static_cast<i64>(launch.grid[0]) * launch.grid[1] * launch.grid[2];
     }
 
@@ -52,6 +55,14 @@ class Machine {
                 if (!go_on()) return;
             } while (Clock::now() < until);
             verdict.outcome = PAUSED;
+        } catch (const machine::Accusation& found) {
+            verdict.outcome = FAULTY;
+            verdict.fault = ACCUSED;
+            verdict.instruction = found.site;
+            verdict.block = judge_->block_of(found);
+            verdict.thread = judge_->thread_of(found);
+            verdict.address = found.what;
+            details_ = found.details;
         } catch (const Fault& fault) {
             verdict.outcome = FAULTY;
             verdict.fault = fault.kind;
@@ -62,12 +73,17 @@ class Machine {
         }
     }
 
+    const std::vector<i64>& details() const { return details_; }
+
    private:
     // A while of work. Blocks start one after another; one that does not end within its slice
     // may be waiting for another, and from then on they take turns.
     bool go_on() {
-        if (resident_.empty() || (launch_.slice && waited_ && started_ < total_)) {
-            if (started_ == total_) return false;
+        if (resident_.empty() || (launch_.slice && waited_ && started_ < total_ && may_begin())) {
+            if (started_ == total_) {
+                if (judge_) judge_->over();
+                return false;
+            }
             begin(started_++);
             waited_ = false;
             current_ = std::prev(resident_.end());
@@ -76,6 +92,7 @@ class Machine {
         left_ = launch_.slice ? launch_.slice : LOOK_AT_CLOCK;
         work(block);
         if (block.alive == 0) {
+            if (judge_) judge_->end(block.number);
             spare_ = std::move(*current_);
             current_ = resident_.erase(current_);
             if (current_ == resident_.end()) current_ = resident_.begin();
@@ -86,7 +103,10 @@ class Machine {
         return true;
     }
 
+    bool may_begin() const { return !judge_ || judge_->may_begin(started_, false); }
+
     void begin(i64 number) {
+        if (judge_) judge_->begin(number);
         std::unique_ptr<Resident> made = spare_ ? std::move(spare_) : std::make_unique<Resident>();
         Resident& block = *made;
         block.number = number;
@@ -102,6 +122,7 @@ class Machine {
         block.warps.resize(warps);
         block.alive = threads;
         block.next_warp = 0;
+        block.barriers.judge = judge_.get();
         block.barriers.start();
         for (int w = 0; w < warps; w++) {
             Warp& warp = block.warps[w];
@@ -248,6 +269,8 @@ class Machine {
             case BLOCK_BARRIER:
                 part.at = next;
                 if (!on) return true;
+                if (judge_ && on != part.lanes && n.source_count < 2)
+                    throw Fault{BARRIER_OF_SOME, __builtin_ctz(on), 0};
                 block.barriers.arrive(block, part, context_, n);
                 return false;
             case YIELD:
@@ -275,6 +298,8 @@ class Machine {
     std::list<std::unique_ptr<Resident>> resident_;
     std::list<std::unique_ptr<Resident>>::iterator current_ = resident_.end();
     std::unique_ptr<Resident> spare_;
+    std::unique_ptr<Judge> judge_;
+    std::vector<i64> details_;
     i64 total_ = 0, started_ = 0, spent_ = 0, left_ = 0;
     bool waited_ = false, used_up_ = false;
 };
@@ -297,6 +322,12 @@ void* sass_begin(const sass::Launch* launch, const sass::Counts* counts) {
 
 void sass_run(void* machine, double seconds, sass::Verdict* verdict) {
     static_cast<sass::Machine*>(machine)->run(seconds, *verdict);
+}
+
+int sass_details(void* machine, sass::i64* out, int most) {
+    const auto& all = static_cast<sass::Machine*>(machine)->details();
+    for (int n = 0; n < most && n < static_cast<int>(all.size()); n++) out[n] = all[n];
+    return static_cast<int>(all.size());
 }
 
 void sass_end(void* machine) { delete static_cast<sass::Machine*>(machine); }

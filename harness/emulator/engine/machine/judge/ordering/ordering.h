@@ -47,6 +47,11 @@ class Ordering {
                when < table[geometry_.place_of(later) * LANES + geometry_.place_of(earlier)];
     }
 
+    // Whether a barrier of the whole block orders it before what any of its threads do now.
+    bool by_barrier(int earlier, i64 when) const {
+        return when < block_[geometry_.block_of(earlier)];
+    }
+
     // All threads of a block have met, but for those that have left.
     void whole_block(int block, i64 now) {
         block_[block] = now;

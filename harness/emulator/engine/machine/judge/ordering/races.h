@@ -28,6 +28,8 @@ struct Stamps {
     Held<u64> written, read, read_too;
     int grain;
     bool own;  // of each block: no other one ever sees it
+    // Plain writes over which somebody has put an atomic one, which may be met where they may not.
+    std::unordered_map<i64, u64> below_atomics;
 };
 
 class Races {
@@ -105,6 +107,12 @@ class Races {
             each([&](size_t n, i64 cell) {
                 check(hazard, n, word, stamps.written[cell], same(unchanged, n));
             });
+            if (!stamps.below_atomics.empty())
+                each([&](size_t n, i64 cell) {
+                    const auto found = stamps.below_atomics.find(cell);
+                    if (found != stamps.below_atomics.end())
+                        check(hazard, n, word, found->second, same(unchanged, n));
+                });
             if (request.verb == READ) {
                 each([&](size_t n, i64 cell) { note_read(cell, stamp(n)); });
                 continue;
@@ -122,6 +130,7 @@ class Races {
                                 : !before || before & SILENT);
                 made_[n] = stamp(n) | (silent ? SILENT : 0);
             });
+            each([&](size_t n, i64 cell) { keep_below(cell, n); });
             each([&](size_t n, i64 cell) { stamps.written[cell] = made_[n]; });
             if (request.kind == BLOCK_ATOMIC && !stamps.own)
                 each([&](size_t n, i64 cell) {
@@ -196,6 +205,18 @@ class Races {
             if (of_too < of_latest || (of_too == of_latest && !as_old)) too = latest;
         }
         latest = mine;
+    }
+
+    // A write is about to replace the stamp of the last one.
+    void keep_below(i64 cell, size_t n) {
+        auto& below = stamps_->below_atomics;
+        const u64 before = stamps_->written[cell];
+        if (kind_of(made_[n]) == PLAIN) {
+            if (!below.empty()) below.erase(cell);
+        } else if (before && kind_of(before) == PLAIN) {
+            const bool over = stamps_->own && ordering.by_barrier(lane_of(before), event_of(before));
+            if (!over) below[cell] = before;
+        }
     }
 
     // Locks and flags: an atomic or volatile access, just logged.

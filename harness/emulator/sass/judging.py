@@ -1,0 +1,138 @@
+"""What the judge has to know of machine code: the kind of each access, and what a fence reaches.
+
+The code says of a global access how strong it is, and for whom. It does not say which accesses are
+volatile, nor in shared memory which are atomic, and what becomes of a value only data flow could
+tell. All that is read from the PTX, line by line of the source. Locks are taken for flags.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.emulator.engine import fault_messages
+from harness.emulator.engine import layout as engine_layout
+from harness.emulator.engine.faults import callers, line_in
+from harness.emulator.engine.judging import OfLines
+from harness.emulator.engine.layout import ATOMIC, BLOCK_ATOMIC, PLAIN
+from harness.emulator.ptx.source_lines import user_line
+from harness.emulator.ptx.syntax import Location
+from harness.emulator.sass import layout
+from harness.emulator.sass.code import Function, Instruction
+
+Array = NDArray[Any]
+
+_LOADS = ("LD", "LDG", "LDS")
+_STORES = ("ST", "STG", "STS")
+_ATOMICS = ("ATOM", "ATOMG", "ATOMS", "RED", "REDG")
+_ACCESSES = (*_LOADS, *_STORES, *_ATOMICS, "LDSM", "LDGSTS")
+_BYTES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2}
+_MBARRIERS = ("SYNCS", "UBLKCP", "ARRIVES")
+
+
+@dataclass(frozen=True)
+class Judged:
+    """kinds, traits, lines (by number): by instruction. grains: the narrowest words of global
+    and of shared memory."""
+
+    kinds: Array
+    traits: Array
+    lines: Array
+    grains: tuple[int, int]
+
+
+def judged(function: Function, lines: OfLines) -> Judged:
+    """lines: what the same kernel's PTX says."""
+    retried = {_line(i.location) for i in function.instructions if "CAST" in i.modifiers} - {None}
+    kinds = [_kind(each, lines, retried) for each in function.instructions]
+    traits = [_traits(each, lines) for each in function.instructions]
+    places = [_line(each.location) for each in function.instructions]
+    known = list(dict.fromkeys(places))
+    numbers = [known.index(place) if place else -1 for place in places]
+    return Judged(
+        np.array(kinds, np.int32), np.array(traits, np.uint16), np.array(numbers, np.int32),
+        _grains(function),
+    )  # fmt: skip
+
+
+def unjudged(function: Function) -> str:
+    """What the judge cannot follow, as the code's name for it; empty if there is nothing."""
+    found = (i.name for i in function.instructions if i.opcode.startswith(_MBARRIERS))
+    return next(found, "")
+
+
+def _kind(each: Instruction, lines: OfLines, retried: set[Any]) -> int:
+    if each.opcode == "MEMBAR":
+        return layout.FENCE_OF_BLOCK if "CTA" in each.modifiers else layout.FENCE_OF_ALL
+    if each.opcode in _ATOMICS:
+        return BLOCK_ATOMIC if "SM" in each.modifiers else ATOMIC
+    if each.opcode not in (*_LOADS, *_STORES):
+        return PLAIN
+    if kind := lines.kind(each.location, _verb(each)):
+        return kind
+    if "STRONG" in each.modifiers:
+        return BLOCK_ATOMIC if "SM" in each.modifiers else ATOMIC
+    # What a loop that retries an atomic in shared memory begins with.
+    first = each.opcode == "LDS" and _line(each.location) in retried
+    return ATOMIC if first else PLAIN
+
+
+def _traits(each: Instruction, lines: OfLines) -> int:
+    return engine_layout.REACHES_ALL | _verb(each) | lines.traits(each.location, _verb(each))
+
+
+def _verb(each: Instruction) -> int:
+    """0 for an atomic."""
+    if each.opcode in _LOADS:
+        return engine_layout.IS_LOAD
+    return engine_layout.IS_STORE * (each.opcode in _STORES)
+
+
+def _grains(function: Function) -> tuple[int, int]:
+    def least(shared: bool) -> int:
+        return min(
+            (
+                min((_BYTES[m] for m in each.modifiers if m in _BYTES), default=4)
+                for each in function.instructions
+                if each.opcode in _ACCESSES and (each.opcode.endswith("S") == shared
+                                                 or each.opcode in ("LD", "ST", "LDGSTS"))
+            ),
+            default=4,
+        )  # fmt: skip
+
+    return least(False), least(True)
+
+
+def _line(location: Location | None) -> tuple[str, int] | None:
+    place = user_line(location)
+    return (place.file, place.line) if place else None
+
+
+@dataclass(frozen=True)
+class CodePlace(fault_messages.Launched):
+    """What messages name, of machine code."""
+
+    function: Function
+
+    def line(self, site: int, beside: int) -> str:
+        instruction = self.function.instructions[site]
+        where = user_line(instruction.location)
+        other = user_line(self.function.instructions[beside].location)
+        if where is None:
+            return f"? (`{instruction.text}` at {instruction.address:#x})"
+        file = other.file if other else ""
+        return line_in(where, file) + callers(where, file)
+
+    def line_of_ending(self, number: int, beside: int) -> str:
+        return self.line(number, beside)
+
+
+def details(library: Any, handle: Any) -> Iterator[int]:
+    count = library.sass_details(handle, layout.ffi.NULL, 0)
+    numbers = layout.ffi.new("i64[]", count)
+    library.sass_details(handle, numbers, count)
+    yield from numbers

@@ -1,0 +1,122 @@
+// What each lane accesses, told to the judge.
+
+#include "judge.h"
+
+#include <algorithm>
+
+namespace sass {
+namespace {
+
+int threads_of(const Launch& launch) {
+    return static_cast<int>(launch.block[0] * launch.block[1] * launch.block[2]);
+}
+
+}  // namespace
+
+Judge::Judge(const Launch& launch)
+    : launch_(launch), races_(judged_, geometry_) {
+    const i64 blocks = static_cast<i64>(launch.grid[0]) * launch.grid[1] * launch.grid[2];
+    const int threads = threads_of(launch);
+    chunk_ = std::clamp<i64>(MOST_LANES / threads, 1, blocks);
+    judged_.traits = launch.traits;
+    geometry_ = {static_cast<int>(chunk_), threads, (threads + LANES - 1) / LANES};
+}
+
+void Judge::begin(i64 number) {
+    if (number % chunk_ == 0) races_.start(static_cast<u64>(number));
+}
+
+machine::Stamps& Judge::stamps(int memory, i64 block) {
+    const bool own = memory == machine::SHARED_MEMORY;
+    const int grain = own ? launch_.shared_grain : launch_.global_grain;
+    const i64 size = own ? launch_.shared_bytes : launch_.buffers[memory].size;
+    const auto add = [&](auto& held, auto key) -> machine::Stamps& {
+        return held.try_emplace(key, static_cast<size_t>(size / grain + 1), grain, own).first->second;
+    };
+    return own ? add(shared_, block) : add(buffers_, memory);
+}
+
+void Judge::access(const Context& c, const Access& access, i32 space, machine::Verb verb,
+                   const Places& places, const u8* values) {
+    const int warp = static_cast<int>(in_chunk(c.block->number)) * geometry_.warps + c.warp->number;
+    std::map<int, machine::Request> requests;
+    std::map<int, std::vector<int>> lanes;
+    each_lane(access.active, [&](int i) {
+        i64 address = access.address[i], base = 0;
+        const i32 where = space == MIXED ? space_of(address) : space;
+        if (where == LOCAL) return;
+        int memory = machine::SHARED_MEMORY;
+        if (where == SHARED) {
+            if (space == MIXED) address -= base_of(SHARED);
+        } else {
+            const Buffer* buffer = buffer_at(c, address);
+            if (!buffer || !buffer->writable) return;
+            memory = static_cast<int>(buffer - launch_.buffers);
+            base = buffer->base, address -= base;
+        }
+        auto [found, is_new] = requests.try_emplace(memory);
+        if (is_new)
+            found->second = {c.at, launch_.kinds[c.at], verb, access.width, 1, memory, base, {}};
+        found->second.touches.push_back({address, warp, geometry_.lane(warp, i)});
+        lanes[memory].push_back(i);
+    });
+    if (requests.empty()) return;
+    races_.ordering.some_lanes(warp, geometry_.lanes_of(warp), races_.log.now());
+    for (const auto& [memory, request] : requests) {
+        std::vector<i64> cells;
+        std::vector<u8> bytes, unchanged;
+        const int width = access.width;
+        machine::Stamps& held = stamps(memory, c.block->number);
+        for (const machine::Touch& touch : request.touches) cells.push_back(touch.address / held.grain);
+        if (values)
+            for (const int i : lanes[memory]) {
+                const u8* value = values + 16 * i;
+                bytes.insert(bytes.end(), value, value + width);
+                unchanged.push_back(!std::memcmp(places.at[i], value, width));
+            }
+        // What nothing has written is there by luck alone, if a store leaves it as it was.
+        for (size_t n = 0; held.own && n < unchanged.size(); n++)
+            for (int w = 0; w < std::max(1, width / held.grain); w++)
+                unchanged[n] &= held.written[cells[n] + w] != 0;
+        races_.access(request, held, cells, bytes.data(), unchanged);
+    }
+}
+
+void Judge::fence(const Context& c) {
+    const int warp = static_cast<int>(in_chunk(c.block->number)) * geometry_.warps + c.warp->number;
+    races_.fence({{warp, c.on}}, launch_.kinds[c.at] == FENCE_OF_ALL);
+}
+
+// ptxas may make several barriers of one in the source. Two lines are two barriers.
+void Judge::whole_barrier(i64 block, int alive, const std::vector<Waiting>& there) const {
+    const Waiting& first = there[0];
+    const int warp = static_cast<int>(in_chunk(block)) * geometry_.warps + first.warp;
+    const auto accuse = [&](machine::What what, std::vector<i64> details) {
+        throw machine::Accusation{what, first.at, geometry_.lane(warp, __builtin_ctz(first.lanes)),
+                                  std::move(details), block - in_chunk(block)};
+    };
+    const auto lanes_at = [&](i32 line) {
+        i64 lanes = 0;
+        for (const Waiting& each : there)
+            if (launch_.lines[each.at] == line) lanes += __builtin_popcount(each.lanes);
+        return lanes;
+    };
+    const i32 line = launch_.lines[first.at];
+    for (const Waiting& each : there) {
+        const i32 other = launch_.lines[each.at];
+        if (line >= 0 && other >= 0 && line != other)
+            accuse(machine::BARRIERS_APART, {first.at, lanes_at(line), lanes_at(other), each.at});
+    }
+    if (alive < geometry_.threads)
+        accuse(machine::BARRIER_LEFT, {first.at, alive, geometry_.threads - alive});
+}
+
+void Judge::met(i64 block, const std::vector<int>* warps) {
+    const int number = static_cast<int>(in_chunk(block));
+    if (warps)
+        races_.ordering.some_warps(number, *warps, races_.log.now());
+    else
+        races_.ordering.whole_block(number, races_.log.now());
+}
+
+}  // namespace sass

@@ -1,0 +1,45 @@
+"""A kernel of a suite: what it is compiled from, how it is launched, and what is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+RACE, BOUNDS = frozenset({"race"}), frozenset({"out of bounds"})
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel that has a fault of one of the kinds in `faults`, or none if there are none.
+
+    source: CUDA, or PTX if it begins with `.version`. entry: a part of its name, where the
+    source has several. written: how many bytes of its first array hold anything; all, if None.
+    """
+
+    name: str
+    source: str
+    faults: frozenset[str]
+    grid: int
+    block: int
+    arguments: Callable[[], list[Any]]
+    entry: str = ""
+    written: int | None = None
+
+    def after_writing(self, count: int) -> Kernel:
+        return replace(self, written=count)
+
+    @property
+    def is_ptx(self) -> bool:
+        return self.source.startswith(".version")
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A row of the table. title: as it stands there. commit: of the clone that `kernels` reads."""
+
+    title: str
+    repository: str
+    commit: str
+    kernels: Callable[[Path], Iterator[Kernel]]

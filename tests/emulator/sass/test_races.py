@@ -1,0 +1,51 @@
+"""Races that are planted are found in machine code as in PTX, and nothing else is accused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from emulator_tools import CompilePtx
+from kernel_files import BUDGET, asked, faults, others
+from sass.conftest import ListTogether, ReadSource
+
+from harness.emulator.sass import launch_machine_code
+
+FAULTY = Path(__file__).parents[1] / "faulty"
+WITHIN_A_WARP = {
+    "syncwarp_of_half_a_warp", "warp_reduction_volatile", "warp_reduction_without_syncwarp",
+}  # fmt: skip
+"""Whether the source has a `__syncwarp` where lanes are together anyway, the code does not say."""
+
+BY_THE_LOCK = {"lock_taken_without_fence", "lock_taken_without_fence_by_the_first"}
+"""Locks are taken for flags, which ask for no fence behind them."""
+
+REFUSED = {
+    "bulk_copy_not_expected", "bulk_copy_not_waited_for", "mbarrier_looked_at_once",
+    "mbarrier_not_waited_for", "ring_reused_too_early",
+}  # fmt: skip
+"""Kernels with mbarriers, whose machine code is not executed."""
+
+RACES = sorted(
+    path
+    for path in FAULTY.glob("*.cu")
+    if {"race", "divergent barrier"} & set().union(*faults(path).values())
+    and path.stem not in WITHIN_A_WARP | BY_THE_LOCK | REFUSED
+)
+
+
+@pytest.mark.parametrize("path", RACES, ids=lambda path: path.stem)
+def test_a_planted_race_is_found_in_machine_code(
+    compile_ptx: CompilePtx, read_source: ReadSource, list_together: ListTogether, path: Path
+) -> None:
+    list_together(RACES)
+    how = asked(path)
+    report = launch_machine_code(
+        read_source(path), how.kernel, how.grid, how.block, how.copied(), *how.shared,
+        ptx=compile_ptx(path), max_thread_instructions=BUDGET,
+    )  # fmt: skip
+    (fault,) = report.faults
+    assert Path(fault.file).name == path.name
+    assert fault.kind in set().union(*faults(path).values())
+    lines = [*faults(path), *others(path)]
+    assert fault.line in lines or any(f"line {line}" in fault.message for line in lines), str(fault)
