@@ -103,7 +103,6 @@ class ModelFile:
         ]  # fmt: skip
         state = {own: given[name].reshape(self.model.state_dict()[own].shape).clone()
                  for name, own in self.state.items()}  # fmt: skip
-        self._torch.manual_seed(0)
         with self._torch.no_grad():
             found = self._torch.func.functional_call(self.model, state, tuple(arguments))
         several = found if isinstance(found, tuple | list) else (found,)

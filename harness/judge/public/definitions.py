@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from harness.dtypes import is_float
@@ -55,15 +55,16 @@ class _Definition:
         if missing := [n for n in numbers if n not in scalars]:
             raise UsageError(f"it takes a number `{missing[0]}`\n  give it: {missing[0]}=…")
         kinds = {n: self._kind(n, each) for n, each in {**arrays, **self._outputs}.items()}
-        if whole_numbers := [n for n in arrays if not is_float(kinds[n]) and kinds[n] != "bool"]:
+        drawn = [n for n in arrays if is_float(kinds[n]) or kinds[n] == "bool"]
+        if indices := [n for n in arrays if n not in drawn]:
             raise UsageError(
-                f"`{whole_numbers[0]}` is of {kinds[whole_numbers[0]]}, and what it may hold stands "
-                "in a workload's file, which is not read"
+                f"`{indices[0]}` is of {kinds[indices[0]]}, and what it may hold stands in a "
+                "workload's file, which is not read"
             )
         self._constants |= {n: sizes.pop(n) for n in list(sizes) if n in self._constants}
         main = next((kind for kind in kinds.values() if is_float(kind)), "float32")
         return Problem(
-            Written(self._reference, "run", parameters=tuple(self._inputs)),
+            Written(self._reference, "run"),
             inputs={n: self._shape(each) for n, each in arrays.items()},
             outputs={n: self._shape(each) for n, each in self._outputs.items()},
             test=self._test(sizes), name=_title(name), dtypes=(main,),
@@ -77,8 +78,8 @@ class _Definition:
             raise UsageError(f"`{name}` is of {array['dtype']}, which kernels here cannot have")
         return kind
 
-    def _shape(self, array: Mapping[str, Any]) -> Sequence[str]:
-        return [self._extent(str(each)) for each in array["shape"]] or ["1"]
+    def _shape(self, array: Mapping[str, Any]) -> tuple[str, ...]:
+        return tuple(self._extent(str(each)) for each in array["shape"]) or ("1",)
 
     def _extent(self, axis: str) -> str:
         """An axis as an expression over the sizes."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -73,8 +73,8 @@ def _exact(values: Any) -> Any:
     return values.astype(np.float64) if values.dtype.kind not in "iub" else values
 
 
-def _shape(values: Any) -> Sequence[int]:
-    return values.shape or (1,)
+def _shape(values: Any) -> tuple[str, ...]:
+    return tuple(map(str, values.shape)) or ("1",)
 
 
 def _types(arrays: Mapping[str, Any]) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """Judge public problems as they are: whether each is read, and what becomes of kernels for it.
 
-    python scripts/timing/public_problems.py KERNELBENCH/level1 DEFINITIONS --csv FILE
+    python scripts/benchmark_public_problems.py KERNELBENCH/level1 DEFINITIONS --csv FILE
 
 The folders hold other people's problems (.py of KernelBench, .json of FlashInfer-Bench or
 SOL-ExecBench), which are fetched by whoever runs this; it needs torch, and no GPU. Their sizes are
@@ -29,7 +29,8 @@ KERNELS = {
     "ReLU": "x > 0 ? x : 0", "LeakyReLU": "x > 0 ? x : 0.01f * x", "Sigmoid": "1 / (1 + expf(-x))",
     "Tanh": "tanhf(x)", "Swish": "x / (1 + expf(-x))", "GELU_": "x * normcdff(x)",
     "SELU_": "1.0507009873554805f * (x > 0 ? x : 1.6732632423543772f * expm1f(x))",
-    "HardSigmoid": "fminf(fmaxf((x + 3) / 6, 0), 1)", "Softplus": "fmaxf(x, 0) + log1pf(expf(-fabsf(x)))",
+    "HardSigmoid": "fminf(fmaxf((x + 3) / 6, 0), 1)",
+    "Softplus": "fmaxf(x, 0) + log1pf(expf(-fabsf(x)))",
     "Softsign": "x / (1 + fabsf(x))", "ELU": "x > 0 ? x : expm1f(x)",
     "HardTanh": "fminf(fmaxf(x, -1), 1)",
     "MinGPTNewGelu": "0.5f * x * (1 + tanhf(0.7978845608028654f * (x + 0.044715f * x * x * x)))",
@@ -45,10 +46,8 @@ def main() -> int:
     parser.add_argument("folders", nargs="+", type=Path)
     parser.add_argument("--csv", type=Path, required=True)
     options = parser.parse_args()
-    files = sorted(
-        (f for folder in options.folders for f in folder.rglob("*") if f.suffix in (".py", ".json")),
-        key=lambda f: (f.suffix, f.parent.name, int(f.name.partition("_")[0]) if f.name[0].isdigit() else 0),
-    )  # fmt: skip
+    found = [file for folder in options.folders for file in folder.rglob("*")]
+    files = sorted((f for f in found if f.suffix in (".py", ".json")), key=_number)
     passed = 0
     with Judge(jobs=1) as judge, options.csv.open("w", newline="") as file:
         rows = csv.DictWriter(file, COLUMNS, lineterminator="\n")
@@ -60,6 +59,11 @@ def main() -> int:
             passed += row["empty kernel"] in ("right", "") and row["read"] == "yes"
             print(*row.values(), flush=True)
     return min(passed, 1)
+
+
+def _number(file: Path) -> tuple[str, str, int, str]:
+    number = file.name.partition("_")[0]
+    return file.suffix, file.parent.name, int(number) if number.isdigit() else 0, file.name
 
 
 def judged(judge: Judge, path: Path) -> dict[str, str]:
