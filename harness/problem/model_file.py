@@ -44,13 +44,15 @@ class ModelFile:
         return self._made(0).double()
 
     def _made(self, seed: int) -> Any:
-        self._torch.manual_seed(seed)
-        return self._own["Model"](*self._own["get_init_inputs"]())
+        with self._torch.random.fork_rng(devices=[]):
+            self._torch.manual_seed(seed)
+            return self._own["Model"](*self._own["get_init_inputs"]())
 
     def given(self, seed: int) -> dict[str, Any]:
         """What `forward` takes, by name. Raises ProblemError for more than it has names for."""
-        self._torch.manual_seed(seed)
-        values = list(self._own["get_inputs"]())
+        with self._torch.random.fork_rng(devices=[]):
+            self._torch.manual_seed(seed)
+            values = list(self._own["get_inputs"]())
         found = inspect.signature(self._own["Model"].forward).parameters
         names = list(found)[1:]
         if len(values) > len(names) or any(found[n].kind is found[n].VAR_POSITIONAL for n in names):
