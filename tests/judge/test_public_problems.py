@@ -157,6 +157,14 @@ def test_a_module_that_is_too_large_says_what_may_be_smaller(tmp_path: Path) -> 
 
 @with_torch
 @pytest.mark.usefixtures("processes")  # to import torch starts one
+def test_a_number_that_is_not_positive_is_no_size(tmp_path: Path) -> None:
+    padded = MODULE.replace("rows = ", "padding = 0\nrows = ")
+    found = read(written(tmp_path, padded, "7_Sample.py"), {"rows": 5, "width": 33})
+    assert found.test == {"rows, width": [[5, 33]]}
+
+
+@with_torch
+@pytest.mark.usefixtures("processes")  # to import torch starts one
 def test_a_module_that_draws_numbers_is_refused(tmp_path: Path) -> None:
     random = MODULE.replace("torch.relu", "torch.rand_like")
     with pytest.raises(UsageError, match="differ from call to call"):
