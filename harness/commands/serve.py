@@ -1,4 +1,4 @@
-"""`serve`: a long-lived judge for programs, over standard input or a Unix socket."""
+"""`serve`: a long-lived judge for programs: over standard input, a Unix socket, HTTP or MCP."""
 
 from __future__ import annotations
 
@@ -7,19 +7,23 @@ from pathlib import Path
 
 from harness.errors import UsageError
 from harness.judge.judge import Judge
-from harness.judge.serve import conversations
+from harness.judge.serve import conversations, over_http, over_mcp
 from harness.judge.serve.protocol import Ready
 from harness.judge.slots import walls
 from harness.machine import environment
 
 
 def serve(
-    jobs: int, path: Path | None, sandbox: bool | None, memory: int | None, seconds: float
-) -> None:
+    jobs: int, path: Path | None, sandbox: bool | None, memory: int | None, seconds: float,
+    port: int | None = None, mcp: bool = False,
+) -> None:  # fmt: skip
     """Answer until standard input ends, or until told to stop.
 
-    sandbox: None for one where it can be made. memory: MiB that each process may take.
+    sandbox: None for one where it can be made. memory: MiB that each process may take. path: of a
+    Unix socket; port: of HTTP; mcp: the Model Context Protocol. Raises UsageError for two of them.
     """
+    if (path is not None) + (port is not None) + mcp > 1:
+        raise UsageError("--socket, --http and --mcp are three ways to listen: give one of them")
     jobs = jobs or environment.cores()
     why = walls.refusal() if sandbox is not False else "--no-sandbox"
     if sandbox and why:
@@ -30,7 +34,11 @@ def serve(
     with Judge(jobs, not why, most, with_spare=True, secret=True) as judge:
         judge.wait()
         ready = Ready(True, jobs, not why)
-        if path is None:
+        if mcp:
+            over_mcp.over_stdio(judge, seconds)
+        elif port is not None:
+            over_http.over_http(judge, ready, seconds, port)
+        elif path is None:
             conversations.over_lines(judge, ready, seconds)
         else:
             conversations.over_socket(judge, ready, seconds, path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import cached_property
 
 from harness import budgets
@@ -109,8 +109,8 @@ class _Judged:
         verdict = replace(
             blank, verdict=found.refusal, message=message,
             counterexample=Counterexample(
-                least.sizes, least.dtype, least.launch, least.draw, found.array, found.index,
-                found.found, found.expected, found.bound, found.wrong, found.elements,
+                sizes=least.sizes, dtype=least.dtype, launch=least.launch, draw=least.draw,
+                **asdict(found.element),
             ),
         )  # fmt: skip
         return self._placed(verdict, found)

@@ -9,10 +9,11 @@ whoever ends workers (processes/workers.py). A sentence that is not known here i
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from harness.backends.base import BUSY, KEPT, LATE, OTHER_RESULT
+from harness.judge.verdicts import Element
 
 Refusal = Literal["wrong", "fault", "cheat", "cannot-tell"]
 
@@ -66,19 +67,13 @@ _LAUNCHES = (
 
 @dataclass(frozen=True)
 class Reason:
-    """One reason, taken apart. Numbers are absent where it names none."""
+    """One reason, taken apart."""
 
     refusal: Refusal
     cause: str
     file: str = ""
     line: int | None = None
-    array: str = ""
-    index: int | None = None
-    found: float | None = None
-    expected: float | None = None
-    bound: float | None = None
-    wrong: int | None = None
-    elements: int | None = None
+    element: Element = field(default_factory=Element)
 
 
 def of_launch(reason: str) -> Reason:
@@ -112,12 +107,11 @@ def of_launch(reason: str) -> Reason:
 def _of_value(match: re.Match[str]) -> Reason:
     how = match["how"].removeprefix("is ").removeprefix("was ")
     index = match["worst"] or match["index"]
-    return Reason(
-        "wrong", {"wrong": "wrong values"}.get(how, how), array=match["array"], index=int(index),
-        found=_number(match["found"]), expected=_number(match["expected"]),
-        bound=_number(match["bound"]), wrong=_whole(match["wrong"]),
-        elements=_whole(match["elements"]),
+    element = Element(
+        match["array"], int(index), _number(match["found"]), _number(match["expected"]),
+        _number(match["bound"]), _whole(match["wrong"]), _whole(match["elements"]),
     )  # fmt: skip
+    return Reason("wrong", {"wrong": "wrong values"}.get(how, how), element=element)
 
 
 _DIAGNOSTIC = re.compile(

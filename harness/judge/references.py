@@ -90,7 +90,9 @@ def _of_callable(value: Callable[..., Any]) -> Reference:
     if not name:
         raise ValueError(
             f"a reference is a function, and not an object of {type(value).__name__}\n"
-            "  put it into a function of a module: def reference(x): return model(x)"
+            "  put it into a function of a module: def reference(x): return model(x)\n"
+            "  a torch module goes into a file with Model, get_inputs and get_init_inputs: "
+            "harness.judge.public.read(file)"
         )
     if isinstance(value, FunctionType) and "<" not in name and value.__module__ != "__main__":
         found = _found_again(value, name)

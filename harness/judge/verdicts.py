@@ -28,26 +28,30 @@ PASSES: tuple[Kind, ...] = ("right", "faster", "same", "slower")
 
 
 @dataclass(config=_CONFIG)
-class Counterexample:
-    """The smallest size that was tried at which the kernel is not right, and one element there.
+class Element:
+    """One element of an array that is not right; absent where the reason is none of a value."""
 
-    The element is absent where the reason is none of a value.
-    """
+    array: str = ""
+    index: int | None = None
+    found: float | None = None
+    expected: float | None = None
+    bound: Annotated[
+        float | None,
+        Field(description="The largest |found − expected| that would have passed."),
+    ] = None
+    wrong: Annotated[int | None, Field(description="How many of its elements are.")] = None
+    elements: int | None = None
+
+
+@dataclass(config=_CONFIG, kw_only=True)
+class Counterexample(Element):
+    """The smallest size that was tried at which the kernel is not right, and one element there."""
 
     sizes: dict[str, int]
     dtype: str
     launch: dict[str, int]
     draw: int
     """0: real numbers; 1: whole numbers, unless the problem draws its own."""
-    array: str = ""
-    index: int | None = None
-    found: float | None = None
-    expected: float | None = None
-    bound: float | None = None
-    """The largest |found − expected| that would have passed."""
-    wrong: int | None = None
-    """How many of its elements are."""
-    elements: int | None = None
 
 
 @dataclass(config=_CONFIG)

@@ -238,5 +238,9 @@ def _tensor(values: Values) -> Any:
 
 def _array(values: Any) -> Values:
     """NumPy's array of what a reference returned, which may be a tensor of torch's."""
-    detached = values.detach().cpu().numpy() if hasattr(values, "detach") else values
-    return np.asarray(detached)
+    if not hasattr(values, "detach"):
+        return np.asarray(values)
+    found = values.detach().cpu()
+    # NumPy has no bfloat16 of torch's.
+    narrow = str(getattr(found, "dtype", "")).startswith(("torch.bfloat16", "torch.float8"))
+    return np.asarray((found.double() if narrow else found).numpy())

@@ -37,10 +37,11 @@ def execution(values: list[float]) -> Execution:
 def test_a_check_that_fails_is_wrong_with_its_element(values: list[float], cause: str) -> None:
     reason = check(execution(values), {"y": np.array([1.0, 2.0])}, {"y": 1e-3}).reason
     found = of_launch(reason)
-    assert (found.refusal, found.cause, found.array, found.index) == ("wrong", cause, "y", 1)
+    at = found.element
+    assert (found.refusal, found.cause, at.array, at.index) == ("wrong", cause, "y", 1)
     if cause == "wrong values":
-        assert (found.found, found.expected, found.bound) == (2.5, 2.0, 1e-3)
-        assert (found.wrong, found.elements) == (1, 2)
+        assert (at.found, at.expected, at.bound) == (2.5, 2.0, 1e-3)
+        assert (at.wrong, at.elements) == (1, 2)
 
 
 @pytest.mark.parametrize("words", [KEPT, LATE, BUSY, cheat_check.STATE])

@@ -20,6 +20,20 @@ def serve(
         Path | None,
         typer.Option("--socket", help="Listen at this Unix socket, not on standard input."),
     ] = None,
+    http: Annotated[
+        int | None,
+        typer.Option(
+            "--http",
+            min=0,
+            max=65_535,
+            metavar="PORT",
+            help="Listen at this port of 127.0.0.1; 0 for any. KERNEL_HARNESS_TOKEN is the token.",
+        ),
+    ] = None,
+    mcp: Annotated[
+        bool,
+        typer.Option("--mcp", help="Speak the Model Context Protocol over standard input."),
+    ] = False,
     sandbox: Annotated[
         bool | None,
         typer.Option(
@@ -42,4 +56,4 @@ def serve(
     """
     from harness.commands import serve as served
 
-    served.serve(jobs, path, sandbox, memory, seconds)
+    served.serve(jobs, path, sandbox, memory, seconds, http, mcp)

@@ -12,24 +12,14 @@ import stat
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import CancelledError, Future
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from harness.errors import BackendUnavailable, HarnessError, UsageError
-from harness.judge.judge import Judge, Judged
-from harness.judge.serve import protocol
-from harness.judge.serve.protocol import (
-    ANSWER,
-    LONGEST,
-    READY,
-    Answer,
-    BadRequest,
-    Error,
-    Ready,
-    Request,
-)
+from harness.errors import UsageError
+from harness.judge.judge import Judge
+from harness.judge.serve import answers
+from harness.judge.serve.protocol import ANSWER, LONGEST, READY, Answer, Ready
 
 WAITING = 256
 """Requests of one conversation that may wait for their answers; no more is read meanwhile."""
@@ -60,17 +50,9 @@ class Conversation:
             self._free.acquire()
 
     def _begin(self, line: bytes) -> None:
-        try:
-            request = protocol.read(line)
-        except BadRequest as error:
-            self._end(error.answer)
-            return
-        if request.seconds > self._most_s:
-            told = f"{request.seconds:g} s are asked for; this judge takes at most {self._most_s:g}"
-            self._end(Answer(request.id, error=Error("refused", told, "seconds")))
-            return
-        future = self._judge.submit(request)
-        future.add_done_callback(lambda done: self._end(_answer(request, done)))
+        answers.begin(self._judge, line, self._most_s).add_done_callback(
+            lambda done: self._end(done.result())
+        )
 
     def _end(self, answer: Answer) -> None:
         try:
@@ -93,30 +75,16 @@ def _skip(lines: IO[bytes]) -> None:
         pass
 
 
-def _answer(request: Request, done: Future[Judged]) -> Answer:
-    try:
-        return Answer(request.id, done.result().verdicts)
-    except BackendUnavailable as error:
-        return Answer(request.id, error=Error("no-gpu", str(error)))
-    except HarnessError as error:
-        return Answer(request.id, error=Error("refused", str(error)))
-    except CancelledError:
-        return Answer(request.id, error=Error("stopped", "the judge has ended"))
-    except Exception as error:
-        told = f"a fault of the judge's own: {type(error).__name__}: {error}"
-        return Answer(request.id, error=Error("refused", told))
-
-
 def over_lines(judge: Judge, ready: Ready, most_s: float) -> None:
     """Serve standard input until it ends."""
     # What anything here prints must not come between the answers.
-    with os.fdopen(os.dup(1), "wb", buffering=0) as answers:
+    with os.fdopen(os.dup(1), "wb", buffering=0) as out:
         os.dup2(2, 1)
 
         def say(line: bytes) -> None:
             rest = memoryview(line)
             while rest:
-                rest = rest[answers.write(rest) or 0 :]
+                rest = rest[out.write(rest) or 0 :]
 
         Conversation(judge, say, most_s).hold(sys.stdin.buffer, ready)
 

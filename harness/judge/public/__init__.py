@@ -1,0 +1,39 @@
+"""Problems that others publish, read as they are: `read(path)` gives the Problem of a file.
+
+kernelbench   a torch module: a Python file with Model, get_inputs and get_init_inputs
+definitions   JSON of FlashInfer-Bench and SOL-ExecBench: axes, arrays, and a reference of torch's
+
+Their files are fetched by whoever uses them. A file is code: reading one runs its module, and
+judging runs the reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from harness.errors import UsageError
+from harness.judge.public import definitions, kernelbench
+from harness.judge.submissions import Problem
+
+
+def read(path: str | Path, sizes: Mapping[str, int] | None = None, **scalars: float) -> Problem:
+    """The problem that a file states.
+
+    sizes: in place of the file's own, by its names: most are too large to be emulated. scalars:
+    numbers that a definition takes without saying which.
+    Raises UsageError for a file that is no such problem, and says what is too large or missing.
+    """
+    file = Path(path)
+    try:
+        text = file.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file} cannot be read: {error}") from None
+    if file.suffix == ".py":
+        return kernelbench.read(text, str(file), sizes or {})
+    if file.suffix == ".json":
+        return definitions.read(text, str(file), sizes or {}, scalars)
+    raise UsageError(f"{file} is no problem: .py of KernelBench, or .json of a definition")
+
+
+__all__ = ["read"]

@@ -1,0 +1,45 @@
+"""`serve --mcp`: the judge as a server of the Model Context Protocol, over standard input.
+
+It has one tool, `judge`, whose request and answer are those of a line of `serve`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from harness.errors import NotInstalled
+from harness.judge.judge import Judge
+from harness.judge.serve import answers
+from harness.judge.serve.protocol import REQUEST, Answer, Request
+
+TELLS = (
+    "Judge CUDA kernels for a problem: right, wrong, fault, cheat or compile-error, each with its "
+    "line, cause, smallest counterexample and exact counters. Nothing is timed without a GPU."
+)
+
+
+def over_stdio(judge: Judge, most_s: float) -> None:
+    """Serve until standard input ends. Raises NotInstalled."""
+    server(judge, most_s).run("stdio")
+
+
+def server(judge: Judge, most_s: float) -> Any:
+    """The server, with its tool. Raises NotInstalled where there is no `mcp`, or an old one."""
+    try:
+        from mcp.server import MCPServer
+    except ImportError:
+        raise NotInstalled(
+            "--mcp needs mcp 2 or later, which is not installed\n"
+            "  pip install 'kernel-harness[mcp]'"
+        ) from None
+    found = MCPServer("kernel-harness", instructions=TELLS)
+
+    async def judged(request: Request) -> Answer:
+        line = REQUEST.dump_json(request)
+        return await asyncio.wrap_future(answers.begin(judge, line, most_s))
+
+    # The annotations as classes, which the library makes the schemas of.
+    judged.__annotations__ = {"request": Request, "return": Answer}
+    found.tool(name="judge", description=TELLS)(judged)
+    return found

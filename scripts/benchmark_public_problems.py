@@ -1,0 +1,141 @@
+"""Judge public problems as they are: whether each is read, and what becomes of kernels for it.
+
+    python scripts/benchmark_public_problems.py KERNELBENCH/level1 DEFINITIONS --csv FILE
+
+The folders hold other people's problems (.py of KernelBench, .json of FlashInfer-Bench or
+SOL-ExecBench), which are fetched by whoever runs this; it needs torch, and no GPU. Their sizes are
+made small enough to be emulated. For every problem there is a kernel that does nothing, and must
+not pass; for those whose operation is in KERNELS, a right one, and one that leaves out the last
+element. Solutions are ours: public ones launch from host code.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from harness.errors import HarnessError
+from harness.judge import Kernel, Problem, Submission
+from harness.judge.judge import Judge
+from harness.judge.public import read
+
+CAPS = (64, 32, 16, 8, 128, 256)
+"""Sizes above it are made so large, the first that works."""
+
+KERNELS = {
+    "ReLU": "x > 0 ? x : 0", "LeakyReLU": "x > 0 ? x : 0.01f * x", "Sigmoid": "1 / (1 + expf(-x))",
+    "Tanh": "tanhf(x)", "Swish": "x / (1 + expf(-x))", "GELU_": "x * normcdff(x)",
+    "SELU_": "1.0507009873554805f * (x > 0 ? x : 1.6732632423543772f * expm1f(x))",
+    "HardSigmoid": "fminf(fmaxf((x + 3) / 6, 0), 1)",
+    "Softplus": "fmaxf(x, 0) + log1pf(expf(-fabsf(x)))",
+    "Softsign": "x / (1 + fabsf(x))", "ELU": "x > 0 ? x : expm1f(x)",
+    "HardTanh": "fminf(fmaxf(x, -1), 1)",
+    "MinGPTNewGelu": "0.5f * x * (1 + tanhf(0.7978845608028654f * (x + 0.044715f * x * x * x)))",
+}  # fmt: skip
+"""Operation, as a problem's file names it, → its value at x."""
+
+COLUMNS = ("problem", "suite", "read", "sizes", "empty kernel", "right kernel", "short kernel",
+           "why not")  # fmt: skip
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folders", nargs="+", type=Path)
+    parser.add_argument("--csv", type=Path, required=True)
+    options = parser.parse_args()
+    found = [file for folder in options.folders for file in folder.rglob("*")]
+    files = sorted((f for f in found if f.suffix in (".py", ".json")), key=_number)
+    passed = 0
+    with Judge(jobs=1) as judge, options.csv.open("w", newline="") as file:
+        rows = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        rows.writeheader()
+        for path in files:
+            row = judged(judge, path)
+            rows.writerow(row)
+            file.flush()
+            passed += row["empty kernel"] in ("right", "") and row["read"] == "yes"
+            print(*row.values(), flush=True)
+    return min(passed, 1)
+
+
+def _number(file: Path) -> tuple[str, str, int, str]:
+    number = file.name.partition("_")[0]
+    return file.suffix, file.parent.name, int(number) if number.isdigit() else 0, file.name
+
+
+def judged(judge: Judge, path: Path) -> dict[str, str]:
+    """The row of one problem."""
+    suite = "KernelBench" if path.suffix == ".py" else "definition"
+    name = f"{path.parent.name}/{path.stem}" if suite == "KernelBench" else path.stem
+    row = dict.fromkeys(COLUMNS, "") | {"problem": name, "suite": suite, "read": "no"}
+    problem, why = readable(path)
+    if problem is None:
+        return {**row, "why not": why}
+    row |= {"read": "yes", "sizes": "; ".join(f"{k} = {v}" for k, v in problem.test.items())}
+    for column, kernel in kernels(problem, path.stem.partition("_")[2]):
+        try:
+            verdict = judge.check(Submission((kernel,), problem, seconds=60))
+            row[column] = verdict.verdict
+            if verdict.verdict == "cannot-tell" or (
+                column == "right kernel" and not verdict.is_right
+            ):
+                row["why not"] = (verdict.message or verdict.cause).splitlines()[0]
+        except HarnessError as error:
+            row |= {column: "refused", "why not": str(error).splitlines()[0]}
+    return row
+
+
+def readable(path: Path) -> tuple[Problem | None, str]:
+    """The problem at the first sizes at which it can be read, or why there are none."""
+    if path.suffix == ".json":
+        try:
+            return read(path, eps=1e-5), ""
+        except HarnessError as error:
+            return None, str(error).splitlines()[0].partition(": ")[2]
+    whys = []
+    for cap in CAPS:
+        try:
+            return read(path, smaller(path, cap)), ""
+        except HarnessError as error:
+            whys.append(str(error).splitlines()[0].partition(": ")[2])
+    return None, whys[0]
+
+
+def smaller(path: Path, cap: int) -> dict[str, int]:
+    from harness.problem.model_file import ModelFile
+
+    return {name: cap for name, value in ModelFile(path.read_text()).sizes.items() if value > cap}
+
+
+def kernels(problem: Problem, operation: str) -> Iterator[tuple[str, Kernel]]:
+    arrays = [*problem.inputs, *problem.outputs]
+    taken = ", ".join(f"void* a{n}" for n in range(len(arrays)))
+    yield (
+        "empty kernel",
+        Kernel(
+            f"__global__ void empty({taken}) {{}}\n",
+            entry="empty",
+            grid=1,
+            block=32,
+            args=tuple(arrays),
+        ),
+    )
+    value = KERNELS.get(operation)
+    if value is None or len(arrays) != 2:
+        return
+    n = " * ".join(f"({extent})" for extent in problem.arrays[arrays[1]])
+    for column, short in (("right kernel", 0), ("short kernel", 1)):
+        source = (
+            "__global__ void each(const float* in, float* out, int n) {\n"
+            "    const int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+            f"    if (i < n - {short}) {{ const float x = in[i]; out[i] = {value}; }}\n}}\n"
+        )
+        yield column, Kernel(source, entry="each", grid=f"ceil_div({n}, 256)", block=256,
+                             args=(*arrays, n))  # fmt: skip
+
+
+if __name__ == "__main__":
+    sys.exit(main())
