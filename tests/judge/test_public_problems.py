@@ -16,7 +16,8 @@ from harness.judge.judge import Judge
 from harness.judge.public import read
 
 has_torch = importlib.util.find_spec("torch") is not None
-with_torch = pytest.mark.skipif(not has_torch, reason="needs torch")
+with_torch = pytest.mark.gpu
+"""Run by `make test-gpu`, as torch is installed where there is a GPU."""
 
 DEFINITION: dict[str, Any] = {
     "name": "scale_rows_h48",

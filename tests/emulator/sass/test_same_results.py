@@ -26,9 +26,8 @@ own CHECK says."""
 
 REFUSED = {
     "bulk_copies_in_a_ring", "bulk_copy_back", "copies_that_arrive", "mbarrier_of_a_block",
-    "texture_into_surface",
 }  # fmt: skip
-"""Kernels with mbarriers, bulk copies and textures, whose machine code is not executed here."""
+"""Kernels with mbarriers and bulk copies, whose machine code is not executed here."""
 
 TOGETHER = 12
 """Neighbours whose machine code is listed at once."""
@@ -67,5 +66,5 @@ def test_machine_code_leaves_the_same_bits_as_ptx(
 def test_what_is_not_executed_is_refused_by_name_and_line(
     read_source: ReadSource, path: Path
 ) -> None:
-    with pytest.raises(UnknownMachineInstruction, match=r"\.cu:\d+: .*`(FENCE|.*SYNCS|TEX)"):
+    with pytest.raises(UnknownMachineInstruction, match=r"\.cu:\d+: .*`(FENCE|.*SYNCS)"):
         prepare(read_source(path), asked(path).kernel)
