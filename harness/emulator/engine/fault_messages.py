@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
-from harness.emulator.engine import layout
-from harness.emulator.engine.faults import callers, index_of, line_in
-from harness.emulator.memory.address_space import SLOT_BITS, AddressSpace
+from harness.emulator.engine import copy_messages, layout
+from harness.emulator.engine.faults import VERBS, Launched, Place
+from harness.emulator.memory.address_space import SLOT_BITS
 from harness.emulator.memory.textures import FIRST_HANDLE
 from harness.emulator.program.allocation import STACK_BYTES
 from harness.emulator.program.decode.textures import SHAPES
-from harness.emulator.program.ir import Program, Trap
-from harness.emulator.results.faults import Dim3
+from harness.emulator.program.ir import Trap
 from harness.emulator.results.remarks import Remark
 
 _HAZARDS = {
@@ -20,53 +18,6 @@ _HAZARDS = {
     layout.WRITE_AFTER_READ: "write after read", layout.ATOMIC_AFTER_WRITE: "atomic after write",
     layout.ATOMIC_AFTER_ATOMIC: "atomic after atomic",
 }  # fmt: skip
-_VERBS = {layout.READ: "read", layout.WRITE: "write", layout.UPDATE: "atomic"}
-
-
-@dataclass(frozen=True)
-class Launched:
-    """What messages name of a launch: its shape and its buffers."""
-
-    grid: Dim3
-    block: Dim3
-    memory: AddressSpace
-
-    def line(self, site: int, beside: int) -> str:
-        """A line with its callers, and its file if the line `beside` is in another."""
-        raise NotImplementedError
-
-    def line_of_ending(self, number: int, beside: int) -> str:
-        """The line of a barrier, by the number that the judge gives it."""
-        raise NotImplementedError
-
-    def name(self, memory: int) -> str:
-        """A buffer by its number, or memory of a block or thread."""
-        names = {layout.SHARED_MEMORY: "shared memory", layout.LOCAL_MEMORY: "local memory"}
-        return names.get(memory) or self.memory.allocations[memory].name
-
-    def thread(self, number: int) -> str:
-        return f"thread {index_of(number, self.block)}"
-
-    def block_of(self, number: int) -> str:
-        """Name another block at the beginning of a clause; empty for the same one."""
-        return "" if number < 0 else f"block {index_of(number, self.grid)}, "
-
-
-@dataclass(frozen=True)
-class Place(Launched):
-    """The same of a program of PTX."""
-
-    program: Program
-
-    def line(self, site: int, beside: int) -> str:
-        where, other = (self.program.sites[each] for each in (site, beside))
-        if where.location is None:
-            return f"? (PTX line {where.ptx_line})"
-        file = other.location.file if other.location else ""
-        return line_in(where.location, file) + callers(where.location, file)
-
-    def line_of_ending(self, number: int, beside: int) -> str:
-        return self.line(getattr(self.program.blocks[number].terminator, "site", 0) or 0, beside)
 
 
 def told(what: int, site: int, details: Sequence[int], place: Launched) -> tuple[str, str]:
@@ -82,14 +33,14 @@ def told(what: int, site: int, details: Sequence[int], place: Launched) -> tuple
 def _outside(
     p: Place, _: int, verb: int, width: int, at: int, memory: int, size: int
 ) -> str:  # fmt: skip
-    what = f"{_VERBS[verb]} of {width} bytes at offset {at} of {p.name(memory)}"
+    what = f"{VERBS[verb]} of {width} bytes at offset {at} of {p.name(memory)}"
     return f"{what}, which has {size} bytes"
 
 
 def _misaligned(
     p: Place, _: int, verb: int, width: int, at: int, memory: int, _size: int
 ) -> str:  # fmt: skip
-    what = f"{_VERBS[verb]} of {width} bytes at offset {at} of {p.name(memory)}"
+    what = f"{VERBS[verb]} of {width} bytes at offset {at} of {p.name(memory)}"
     return f"{what}, which is not a multiple of {width}"
 
 
@@ -99,7 +50,7 @@ def _nearest(p: Place, address: int) -> int:
 
 
 def _outside_buffers(p: Place, _: int, verb: int, width: int, address: int) -> str:
-    what = f"{_VERBS[verb]} of {width} bytes"
+    what = f"{VERBS[verb]} of {width} bytes"
     shown = f"{address & (1 << 64) - 1:#x}"
     if not p.memory.allocations:
         return f"{what} at {shown}, and the launch has no buffer"
@@ -119,14 +70,14 @@ def _outside_buffers(p: Place, _: int, verb: int, width: int, address: int) -> s
 def _misaligned_in_buffer(p: Place, _: int, verb: int, width: int, address: int) -> str:
     buffer = p.memory.allocations[_nearest(p, address)]
     return (
-        f"{_VERBS[verb]} of {width} bytes at offset {address - buffer.base} of {buffer.name}, "
+        f"{VERBS[verb]} of {width} bytes at offset {address - buffer.base} of {buffer.name}, "
         f"which is not a multiple of {width}"
     )
 
 
 def _read_only(p: Place, _: int, verb: int, width: int, address: int) -> str:
     name = p.memory.allocations[_nearest(p, address)].name
-    return f"{_VERBS[verb]} of {width} bytes in {name}, which is read-only"
+    return f"{VERBS[verb]} of {width} bytes in {name}, which is read-only"
 
 
 # --- races ------------------------------------------------------------------------------------
@@ -233,7 +184,9 @@ def _barrier_stuck(p: Place, own: int, _number: int, *places: int) -> str:
     return "threads wait at a barrier that can never complete: " + ", ".join(texts)
 
 
-def _loop_stuck(_: Place, __: int) -> str:
+def _loop_stuck(p: Place, own: int, *mbarrier: int) -> str:
+    if mbarrier:
+        return copy_messages.phase_stuck(p, own, *mbarrier)
     return (
         "threads wait in a loop for something that no thread does, of their block or of those "
         "that execute together with it"
@@ -246,14 +199,6 @@ def _not_whole_warp(_: Place, __: int) -> str:
 
 def _matrix_row(_: Place, __: int, at: int) -> str:
     return f"a matrix row at offset {at}, which is not a multiple of 16"
-
-
-def _too_many_arrivals(_: Place, __: int) -> str:
-    return "more arrivals at an mbarrier than its phase waits for"
-
-
-def _copied_in_part(_: Place, __: int, size: int, unit: int) -> str:
-    return f"a bulk copy of {size} bytes, which is not a multiple of {unit}"
 
 
 # --- control flow -----------------------------------------------------------------------------
@@ -326,6 +271,8 @@ _VERDICTS: dict[int, tuple[str, Callable[..., str]]] = {
     layout.WRITE_TO_READ_ONLY: ("read-only", _read_only),
     layout.RACE_BETWEEN: ("race", _race),
     layout.RACE_AT_ONCE: ("race", _race_at_once),
+    layout.COPY_UNDER_WAY: ("race", copy_messages.under_way),
+    layout.NO_PROXY_FENCE: ("race", copy_messages.no_proxy_fence),
     layout.NEVER_WRITTEN: ("uninitialised", _never_written),
     layout.UNSET: ("uninitialised", _unset),
     layout.ABSENT_LANE: ("warp mask", _absent_lane),
@@ -340,8 +287,8 @@ _VERDICTS: dict[int, tuple[str, Callable[..., str]]] = {
     layout.STACK_USED_UP: ("stack overflow", _stack),
     layout.NOT_WHOLE_WARP: ("divergence", _not_whole_warp),
     layout.MISALIGNED_MATRIX_ROW: ("misaligned", _matrix_row),
-    layout.TOO_MANY_ARRIVALS: ("mbarrier", _too_many_arrivals),
-    layout.COPIED_IN_PART: ("misaligned", _copied_in_part),
+    layout.TOO_MANY_ARRIVALS: ("mbarrier", copy_messages.too_many_arrivals),
+    layout.COPIED_IN_PART: ("misaligned", copy_messages.copied_in_part),
     layout.NOT_A_TEXTURE: ("out of bounds", _not_a_texture),
     layout.BEYOND_SURFACE: ("out of bounds", _beyond_surface),
 }

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from posixpath import basename
 
+from harness.emulator.engine import layout
+from harness.emulator.memory.address_space import AddressSpace
+from harness.emulator.program.ir import Program
 from harness.emulator.ptx.source_lines import user_line
 from harness.emulator.ptx.syntax import Location
 from harness.emulator.results.faults import Dim3, Fault
+
+VERBS = {layout.READ: "read", layout.WRITE: "write", layout.UPDATE: "atomic"}
 
 
 def fault_at(
@@ -46,3 +52,49 @@ def index_of(number: int, extent: Dim3) -> Dim3:
     """The (x, y, z) of a block or thread that is counted with x fastest."""
     nx, ny, _ = extent
     return number % nx, number // nx % ny, number // (nx * ny)
+
+
+@dataclass(frozen=True)
+class Launched:
+    """What messages name of a launch: its shape and its buffers."""
+
+    grid: Dim3
+    block: Dim3
+    memory: AddressSpace
+
+    def line(self, site: int, beside: int) -> str:
+        """A line with its callers, and its file if the line `beside` is in another."""
+        raise NotImplementedError
+
+    def line_of_ending(self, number: int, beside: int) -> str:
+        """The line of a barrier, by the number that the judge gives it."""
+        raise NotImplementedError
+
+    def name(self, memory: int) -> str:
+        """A buffer by its number, or memory of a block or thread."""
+        names = {layout.SHARED_MEMORY: "shared memory", layout.LOCAL_MEMORY: "local memory"}
+        return names.get(memory) or self.memory.allocations[memory].name
+
+    def thread(self, number: int) -> str:
+        return f"thread {index_of(number, self.block)}"
+
+    def block_of(self, number: int) -> str:
+        """Name another block at the beginning of a clause; empty for the same one."""
+        return "" if number < 0 else f"block {index_of(number, self.grid)}, "
+
+
+@dataclass(frozen=True)
+class Place(Launched):
+    """The same of a program of PTX."""
+
+    program: Program
+
+    def line(self, site: int, beside: int) -> str:
+        where, other = (self.program.sites[each] for each in (site, beside))
+        if where.location is None:
+            return f"? (PTX line {where.ptx_line})"
+        file = other.location.file if other.location else ""
+        return line_in(where.location, file) + callers(where.location, file)
+
+    def line_of_ending(self, number: int, beside: int) -> str:
+        return self.line(getattr(self.program.blocks[number].terminator, "site", 0) or 0, beside)

@@ -20,7 +20,7 @@ import numpy as np
 
 from harness.emulator.engine import fault_messages, layout
 from harness.emulator.engine.configuration import LaunchConfiguration
-from harness.emulator.engine.faults import fault_at, index_of
+from harness.emulator.engine.faults import Place, fault_at, index_of
 from harness.emulator.engine.lowering.register_rows import lane_bytes
 from harness.emulator.engine.native import Laid, Outcome, over_budget_fault
 from harness.emulator.engine.printing import Printer, assertion
@@ -101,7 +101,7 @@ class _Run:
     ) -> None:  # fmt: skip
         self.program, self.configuration, self.laid = program, configuration, laid
         self.seen = observed
-        self.place = fault_messages.Place(configuration.grid, configuration.block, memory, program)
+        self.place = Place(configuration.grid, configuration.block, memory, program)
         self.printer = Printer(self._peek)
         self.handle: Any = None
         self.raised: BaseException | None = None  # while something was printed

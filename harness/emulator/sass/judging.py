@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.emulator.engine import fault_messages
 from harness.emulator.engine import layout as engine_layout
-from harness.emulator.engine.faults import callers, line_in
+from harness.emulator.engine.faults import Launched, callers, line_in
 from harness.emulator.engine.judging import OfLines
 from harness.emulator.engine.layout import ATOMIC, BLOCK_ATOMIC, PLAIN
 from harness.emulator.ptx.source_lines import user_line
@@ -113,7 +112,7 @@ def _line(location: Location | None) -> tuple[str, int] | None:
 
 
 @dataclass(frozen=True)
-class CodePlace(fault_messages.Launched):
+class CodePlace(Launched):
     """What messages name, of machine code."""
 
     function: Function

@@ -7,5 +7,5 @@ extern "C" __global__ void k(const float* in, float* out) {
     __pipeline_memcpy_async(&s[t], &in[i], 4);
     __pipeline_commit();
     __syncthreads();
-    out[i] = s[63 - t];  // FAULT: uninitialised
+    out[i] = s[63 - t];  // FAULT: race
 }

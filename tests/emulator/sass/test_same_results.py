@@ -25,7 +25,8 @@ LAST_COMES = {"relaxed_stores_meet"}
 own CHECK says."""
 
 REFUSED = {
-    "bulk_copies_in_a_ring", "bulk_copy_back", "copies_that_arrive", "mbarrier_of_a_block",
+    "async_copies_in_a_ring_with_mbarriers", "bulk_copies_in_a_ring", "bulk_copy_passed_on",
+    "bulk_copy_back", "copies_that_arrive", "mbarrier_of_a_block",
 }  # fmt: skip
 """Kernels with mbarriers and bulk copies, whose machine code is not executed here."""
 

@@ -181,10 +181,12 @@ class _Encoder(ComputingEncoder, VideoEncoder, MemoryEncoder, TextureEncoder):
         self._warp(op, "syncwarp")
 
     def _op_fence(self, op: Op) -> None:
-        """Memory is consistent after every instruction of a job; a fence excuses races."""
+        """Memory is consistent after every instruction of a job; a fence excuses races, and one
+        between proxies lets bulk copies see what threads wrote."""
         name = self.program.sites[op.site].opcode
         excuses = name.startswith(("fence", "membar")) and not name.startswith("fence.proxy")
-        self.emit("fence", [], [], site=op.site, count=int(excuses))
+        between = name.startswith("fence.proxy.async")
+        self.emit("fence", [], [], site=op.site, count=int(excuses), immediate=int(between))
 
     # --- the system -----------------------------------------------------------------------
 

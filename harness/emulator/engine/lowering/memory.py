@@ -112,6 +112,20 @@ class MemoryEncoder(Emitter):
         newest = int(op.variant[0]) if op.variant else -1
         self.emit("copy_wait", [], [], site=op.site, immediate=newest)
 
+    def _op_copy_hand_over(self, op: Op) -> None:
+        self.only_judged("copies that an mbarrier waits for")
+        wide = op.source_types[0] == "u64"
+        self.emit("copy_hand_over", [], self.sources(op), site=op.site, wide_base=wide)
+
+    def _op_bulk_commit(self, op: Op) -> None:
+        self.only_judged("bulk copies")
+        self.emit("bulk_commit", [], [], site=op.site)
+
+    def _op_bulk_wait(self, op: Op) -> None:
+        self.only_judged("bulk copies")
+        newest, only_read = int(op.variant[0]), op.variant[1:] == ("read",)
+        self.emit("bulk_wait", [], [], site=op.site, width=newest, immediate=int(only_read))
+
     def _op_copy_bulk(self, op: Op) -> None:
         self.only_judged("bulk copies")
         to_shared = op.variant[0] == "shared"

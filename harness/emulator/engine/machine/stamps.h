@@ -22,6 +22,12 @@ class Stamp {
     static constexpr u64 CHANGED_AGAIN = u64(1) << 15;
     static constexpr u64 MOST_EPOCHS = (u64(1) << (BLOCK_SHIFT - EPOCH_SHIFT)) - 1;
 
+    // In the block's own memory: what an asynchronous copy under way writes. No barrier orders it, and it is
+    // nobody's own.
+    static u64 being_written(u64 block_start) {
+        return block_start | MOST_EPOCHS << EPOCH_SHIFT | CHANGED_AGAIN | SEVERAL_BLOCKS << READERS_SHIFT;
+    }
+
     // Of reads by several blocks, which no barrier of one of them orders.
     static constexpr u64 NO_BLOCK = ~u64(0) << BLOCK_SHIFT;
 

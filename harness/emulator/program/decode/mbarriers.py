@@ -2,9 +2,10 @@
 
 An mbarrier is one word here: the arrivals that its current phase still waits for, the arrivals per
 phase, the bytes still to come, and the phase's parity (`memory/mbarrier.h`). Arriving is an atomic
-on it and testing is a load; both order what other threads see, as in the memory model. An
-asynchronous operation completes when it is issued: its result is there for any thread that waits
-correctly.
+on it and testing is a load; both order what other threads see, as in the memory model. Copies move
+their bytes when they are issued, except that `cp.async` writes when its thread waits. The checks do
+not depend on that: until a thread knows that a copy is done, it may touch neither of its ends
+(`judge/ordering/flights.h`).
 """
 
 from __future__ import annotations
@@ -247,11 +248,18 @@ class MbarrierDecoder(MemoryDecoder):
             raise self.unknown()
         (where,) = self.given(instruction, 1)
         arrives = self._update("arrive", space, where, None, Constant(int(counts)), Constant(0))
-        return [Op("copy_wait", (), (), (), (), (), self.site), arrives]
+        ops: list[Op] = []
+        at = self._end(space, where, "!copy mbarrier", ops)
+        hands = Op("copy_hand_over", (), (), (), (at,), ("u64",), self.site)
+        return [*ops, hands, arrives]
 
     def _bulk(self, instruction: Instruction, words: list[str]) -> list[Op]:
-        if words in (["commit_group"], ["wait_group"], ["wait_group", "read"]):
-            return [Op("fence", ("",), (), (), (), (), self.site)]
+        if words == ["commit_group"]:
+            return [Op("bulk_commit", (), (), (), (), (), self.site)]
+        if words in (["wait_group"], ["wait_group", "read"]):
+            (left,) = self.given(instruction, 1)
+            variant = (str(self._literal(left)), *words[1:])
+            return [Op("bulk_wait", variant, (), (), (), (), self.site)]
         spaces = [w.partition("::")[0] for w in words[:2]]
         if words[:2] == ["prefetch", "L2"]:
             return [Op("fence", ("",), (), (), (), (), self.site)]
@@ -265,8 +273,12 @@ class MbarrierDecoder(MemoryDecoder):
         places = zip(spaces, (target, source), strict=True)
         ends = [self._end(s, o, f"!copy {i}", ops) for i, (s, o) in enumerate(places)]
         count = self.source(size, "u32")
-        ops.append(Op("copy_bulk", (spaces[0],), (), (), (*ends, count), ("u64", "u64", "u32"),
-                      self.site))  # fmt: skip
+        kinds: tuple[str, ...] = ("u64", "u64", "u32")
+        if spaces[0] == "shared":
+            ends.append(self._end("shared", barrier, "!copy mbarrier", ops))
+            kinds += ("u64",)
+        read = (*ends[:2], count, *ends[2:])
+        ops.append(Op("copy_bulk", (spaces[0],), (), (), read, kinds, self.site))
         if spaces[0] == "shared":
             done = self._less(count, ops)
             ops.append(self._update("arrive", "shared", barrier, None, Constant(0), done))

@@ -32,6 +32,9 @@ UNREACHED = dict.fromkeys(
         "atom.arrive/u64",
         "atom.arrive_drop/u64",
         "copy_bulk",  # and those that reduce
+        "bulk_commit",
+        "bulk_wait",
+        "copy_hand_over",
         *(f"{name}/{size}" for name in ("suld", "sust") for size in (1, 2, 4, 8)),
         "tex/f32",
         "tex/s32",

@@ -43,6 +43,24 @@ def _vector(r: random.Random) -> list[str]:
     return [*_address(r, space, even=True), what]
 
 
+def _copy(r: random.Random) -> list[str]:
+    """Global memory is only read, or the fast run would leave all copies to the judge."""
+    copy = "cp.async.ca.shared.global [%a1], [%l1], 4;"
+    shared = (
+        "ld.shared.u32 %r2, [%a1];",
+        "st.shared.u32 [%a1], %i;",
+        "red.shared.max.u32 [%a1], %i;",
+    )
+    how = r.random()
+    if how < 0.35:
+        return [*_address(r, "shared", even=False), copy]
+    if how < 0.6:
+        return [f"cp.async.commit_group; cp.async.wait_group {r.choice((0, 0, 1))};"]
+    if how < 0.7:
+        return ["cp.async.wait_all;"]
+    return [*_address(r, "shared", even=False), r.choice(shared)]
+
+
 def _access(r: random.Random) -> list[str]:
     space = r.choice(("shared", "shared", "global"))
     how = r.choice(("", "", "", ".volatile", ".relaxed.gpu"))
@@ -94,10 +112,12 @@ def _kernel(r: random.Random, access: Access) -> str:
 
 _FIRST_WRITE = {
     _access: "st.shared.u32 [%a1], %i;",
+    _copy: "st.shared.u32 [%a1], %i;",
     _vector: "st.shared.v2.u32 [%a1], {%i, %i};",
 }
 _ODD = {
     _access: [],
+    _copy: [],
     _vector: ["and.b32 %r6, %i, 1;", "setp.ne.or.u32 %p2, %r6, 0, %p2;"],
 }
 """Threads that leave that to others."""
@@ -110,7 +130,12 @@ def _faults(ptx: str, **keywords: object) -> tuple[tuple[Fault, ...], str]:
 
 
 @pytest.mark.parametrize(
-    ("access", "seed"), [*((_access, seed) for seed in range(6)), *((_vector, s) for s in range(3))]
+    ("access", "seed"),
+    [
+        *((_access, seed) for seed in range(6)),
+        *((_vector, s) for s in range(3)),
+        *((_copy, s) for s in range(2)),
+    ],
 )
 def test_whatever_the_judge_accuses_has_been_suspected(access: Access, seed: int) -> None:
     r = random.Random(seed)

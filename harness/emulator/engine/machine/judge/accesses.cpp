@@ -11,24 +11,30 @@ Accesses::Accesses(const Launch& launch, const Judged& judged, Blocks& blocks, R
       uninitialised_(uninitialised),
       unwritten_(launch, judged, blocks.geometry, uninitialised),
       uncounted_(launch.site_count + 1) {
-    committed_.resize(geometry_.all_lanes());
+    committed_.resize(geometry_.all_lanes()), committed_bulk_.resize(geometry_.all_lanes());
     if (!launch.checks) return;
+    for (int n = 0; n < launch.op_count; n++) {
+        const Role role = entries()[launch.ops[n].handler].role;
+        has_copies_ |= role == ISSUES_COPY || role == COPIES_BULK;
+    }
     for (int n = 0; n < launch.buffer_count; n++) {
         const Buffer& buffer = launch.buffers[n];
         if (buffer.watched)
-            stamps_.try_emplace(n, buffer.size / launch.global_grain + 1, launch.global_grain, false);
+            stamps_.try_emplace(n, buffer.size / launch.global_grain + 1, launch.global_grain, false,
+                                has_copies_);
     }
 }
 
 void Accesses::start() {
-    copies_.clear();
+    copies_.clear(), bulk_groups_.clear();
     std::fill(committed_.begin(), committed_.end(), 0);
+    std::fill(committed_bulk_.begin(), committed_bulk_.end(), 0);
     for (int block = 0; block < geometry_.blocks; block++)
         std::memset(blocks_.shared_of(block) + judged_.zeroed_at, 0, judged_.zeroed_bytes);
     if (!launch_.checks) return;
     stamps_.erase(SHARED_MEMORY);
     stamps_.try_emplace(SHARED_MEMORY, unwritten_.shared_words() * geometry_.blocks,
-                        launch_.shared_grain, true);
+                        launch_.shared_grain, true, has_copies_);
     unwritten_.start();
 }
 

@@ -21,26 +21,44 @@ class Accesses {
     void execute(const Op& op, Verb verb, const Selection& lanes);
     void copy_struct(const Op& op, const Selection& lanes);
 
-    // Copies from global to shared memory that arrive when somebody waits for them. The source is
-    // read when the copy is issued, so that reading shared memory too early shows what was there
-    // before, every time. Groups are counted for each lane on its own.
+    // `cp.async`: the source is read when the copy is issued, and the bytes land when somebody waits for
+    // them. Groups are counted for each lane on its own.
     void issue_copy(const Op& op, const Selection& lanes);
     void commit_copies(const Selection& lanes);
     void wait_for_copies(const Op& op, const Selection& lanes);
+    // From now on an mbarrier's phase tells that the lanes' copies are done.
+    void hand_copies_to_mbarrier(const Op& op, const Selection& lanes);
 
-    // Copies of many bytes between global and shared memory, which are done at once.
+    // Copies of many bytes between global and shared memory. Bytes move when they are issued.
     void copy_bulk(const Op& op, const Selection& lanes);
+    void commit_bulk_copies(const Selection& lanes);
+    void wait_for_bulk_copies(const Op& op, const Selection& lanes);
+
+    // What an mbarrier waits for, that a lane has tested last: numbers for a message; none where it has
+    // tested none.
+    std::vector<i64> waited_for(int lane);
 
    private:
     struct UnderWay {
         int warp, lane;
         i64 target, group;
         u8 data[16];
+        u32 number = 0;  // of its flight; what follows is where the checks are on
+        Ranges to, from;
+        Stamps* source = nullptr;
     };
     struct Copy {
         i32 site;
         int width;
         std::vector<UnderWay> lanes;
+    };
+    struct Group {  // of a lane: one bulk copy out of shared memory
+        i32 site;
+        int lane;
+        i64 group;
+        u32 reading, writing;  // flights
+        Ranges from, to;
+        Stamps* target = nullptr;
     };
 
     Touches addressed(const Op& op, const Selection& lanes);
@@ -50,6 +68,14 @@ class Accesses {
     void of_buffer(const Op* op, Request& request);
     void load_bytes(i32 site, const Touches& touches, int width, const std::vector<u8*>& targets);
     void bulk(const Op& op, const Request& from, const Request& to);
+    void take_off(Copy& copy, const std::vector<i64>& sources, const std::vector<int>& filled);
+    template <class Lands>
+    void land(const Selection& lanes, Lands lands);
+    void count_landing(const Copy& copy);
+    void report_to_mbarrier(i32 site, const Touch& mbarrier, const Request& from, const Request& to);
+    void join_group(i32 site, const Request& from, const Request& to);
+    Ranges ranges_of(const Request& request);
+    Ranges range_of(int memory, int lane, i64 address, i64 bytes, bool written);
     void arrive(const Op& op, const Request& request);
     void check_block_memory(const Request& request);
     void check_buffers(const Touches& touches, i32 site, int width, Verb verb);
@@ -80,7 +106,9 @@ class Accesses {
     Unwritten unwritten_;
     std::map<int, Stamps> stamps_;  // by memory
     std::vector<Copy> copies_;
-    std::vector<i64> committed_;
+    std::vector<i64> committed_, committed_bulk_;  // groups, by lane
+    std::vector<Group> bulk_groups_;
+    bool has_copies_ = false;
     std::vector<i64> uncounted_;
     std::set<int> mixed_;  // warps whose lanes go to several memories just now
 };

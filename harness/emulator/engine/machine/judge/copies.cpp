@@ -1,12 +1,8 @@
-// Copies: of structs within local memory, and between global and shared memory; and the mbarriers
-// that say when those are done.
+// Copies: of structs within local memory, and `cp.async` from global to shared memory.
 
 #include "accesses.h"
 
 #include <set>
-
-#include "memory/mbarrier.h"
-#include "memory/reductions.h"
 
 namespace machine {
 
@@ -81,7 +77,7 @@ void Accesses::issue_copy(const Op& op, const Selection& lanes) {
         const u8* registers = blocks_.warps[w].registers;
         const int lane = geometry_.lane(w, i);
         UnderWay each{w, lane, reinterpret_cast<const i64*>(registers + op.source[0])[i],
-                      committed_[lane], {}};
+                      committed_[lane], {}, 0, {}, {}, nullptr};
         copy.lanes.push_back(each);
         sources.push_back({reinterpret_cast<const i64*>(registers + op.source[1])[i], w, lane});
         const u32 bytes = reinterpret_cast<const u32*>(registers + op.source[2])[i];
@@ -109,7 +105,63 @@ void Accesses::issue_copy(const Op& op, const Selection& lanes) {
             at += unit;
         }
     }
+    std::vector<i64> addresses;
+    for (const Touch& source : sources) addresses.push_back(source.address);
+    take_off(copy, addresses, filled);
+    count_landing(copy);
     copies_.push_back(std::move(copy));
+}
+
+// From here until it lands nobody may touch the target, nor write the source.
+void Accesses::take_off(Copy& copy, const std::vector<i64>& sources, const std::vector<int>& filled) {
+    Request request{copy.site, PLAIN, WRITE, copy.width, 1, SHARED_MEMORY, 0, {}};
+    std::vector<u8> bytes;
+    for (const UnderWay& each : copy.lanes) {
+        request.touches.push_back({each.target, each.warp, each.lane});
+        bytes.insert(bytes.end(), each.data, each.data + copy.width);
+    }
+    check_block_memory(request);
+    if (!launch_.checks) return;
+    races_.access(request, stamps_of(SHARED_MEMORY), unwritten_.cells_of(request), bytes.data(),
+                  unchanged(request, bytes));
+    for (size_t n = 0; n < copy.lanes.size(); n++) {
+        UnderWay& each = copy.lanes[n];
+        each.number = races_.flights.begin(copy.site, each.lane);
+        each.to = range_of(SHARED_MEMORY, each.lane, each.target, copy.width, true);
+        races_.flights.put(each.to, each.number, false);
+        if (!filled[n]) continue;
+        const int buffer = buffer_of(sources[n], filled[n]);
+        const i64 offset = sources[n] - launch_.buffers[buffer].base;
+        each.from = range_of(buffer, each.lane, offset, filled[n], false);
+        if (!each.from.empty()) each.source = &stamps_of(buffer);
+        races_.flights.put(each.from, each.number, true);
+    }
+}
+
+// Words of a memory, if it has stamps: where copies are noted that write them, or that read them.
+Ranges Accesses::range_of(int memory, int lane, i64 address, i64 bytes, bool written) {
+    const auto found = stamps_.find(memory);
+    if (found == stamps_.end()) return {};
+    Stamps& stamps = found->second;
+    const i64 before = memory == SHARED_MEMORY ? unwritten_.shared_words() * geometry_.block_of(lane) : 0;
+    const i64 first = address / stamps.grain, last = (address + bytes - 1) / stamps.grain;
+    return {{(written ? stamps.being_written : stamps.being_read).get(), before + first, last - first + 1}};
+}
+
+// The shared memory that a copy takes counts when it is issued, warp by warp.
+void Accesses::count_landing(const Copy& copy) {
+    for (size_t n = 0; n < copy.lanes.size();) {
+        Access access{};
+        access.width = copy.width;
+        const int warp = copy.lanes[n].warp;
+        for (; n < copy.lanes.size() && copy.lanes[n].warp == warp; n++) {
+            const int i = geometry_.place_of(copy.lanes[n].lane);
+            access.active |= u32(1) << i;
+            access.address[i] = copy.lanes[n].target;
+        }
+        survey(access);
+        count_shared(blocks_.c, copy.site, shared_wavefronts(access, false));
+    }
 }
 
 void Accesses::commit_copies(const Selection& lanes) {
@@ -118,154 +170,56 @@ void Accesses::commit_copies(const Selection& lanes) {
 
 // Lands all but each lane's newest groups, so many as the immediate says; all if it is -1.
 void Accesses::wait_for_copies(const Op& op, const Selection& lanes) {
+    land(lanes, [&](const Copy& copy, const UnderWay& each) {
+        if (op.immediate >= 0 && each.group >= committed_[each.lane] - op.immediate) return false;
+        if (launch_.checks)
+            races_.land(copy.site, each.lane, each.number, each.to, &stamps_of(SHARED_MEMORY), each.from,
+                        each.source);
+        return true;
+    });
+}
+
+// The bytes land here; who may touch them, the mbarrier tells.
+void Accesses::hand_copies_to_mbarrier(const Op& op, const Selection& lanes) {
+    land(lanes, [&](const Copy& copy, const UnderWay& each) {
+        if (!launch_.checks) return true;
+        const u8* registers = blocks_.warps[each.warp].registers + op.source[0];
+        const int i = geometry_.place_of(each.lane);
+        const i64 address = op.wide_base ? reinterpret_cast<const i64*>(registers)[i]
+                                         : reinterpret_cast<const u32*>(registers)[i];
+        const i64 within = address >= SHARED_WINDOW ? address - SHARED_WINDOW : address;
+        const i64 word = races_.word_of_block({within, each.warp, each.lane});
+        const u32 number = races_.flights.begin_in_phase(copy.site, each.lane, word, within);
+        races_.flights.put(each.to, number, false);
+        races_.flights.put(each.from, number, true);
+        races_.flights.end(each.number);
+        return true;
+    });
+}
+
+// Those copies of some lanes of which `lands` says so.
+template <class Lands>
+void Accesses::land(const Selection& lanes, Lands lands) {
     std::vector<u8> waits(geometry_.all_lanes());
     each_of(lanes, [&](int w, int i) { waits[geometry_.lane(w, i)] = 1; });
     for (Copy& copy : copies_) {
         Request request{copy.site, PLAIN, WRITE, copy.width, 1, SHARED_MEMORY, 0, {}};
-        std::vector<u8> bytes;
         std::vector<UnderWay> still;
         for (const UnderWay& each : copy.lanes) {
-            const bool lands = waits[each.lane] && (op.immediate < 0 ||
-                                                    each.group < committed_[each.lane] - op.immediate);
-            if (!lands) {
+            if (!waits[each.lane] || !lands(copy, each)) {
                 still.push_back(each);
                 continue;
             }
             request.touches.push_back({each.target, each.warp, each.lane});
-            bytes.insert(bytes.end(), each.data, each.data + copy.width);
+            std::memcpy(place(request, request.touches.back()), each.data, copy.width);
         }
         copy.lanes = std::move(still);
-        if (request.touches.empty()) continue;
-        check_block_memory(request);
-        if (launch_.checks) {
-            const auto cells = unwritten_.cells_of(request);
-            races_.access(request, stamps_of(SHARED_MEMORY), cells, bytes.data(),
-                          unchanged(request, bytes));
-            unwritten_.write(request, cells);
-        }
-        for (size_t n = 0; n < request.touches.size();) {
-            Access access{};
-            access.width = copy.width;
-            const int warp = request.touches[n].warp;
-            for (; n < request.touches.size() && request.touches[n].warp == warp; n++) {
-                const Touch& touch = request.touches[n];
-                const int i = geometry_.place_of(touch.lane);
-                access.active |= u32(1) << i;
-                access.address[i] = touch.address;
-                std::memcpy(place(request, touch), bytes.data() + n * copy.width, copy.width);
-            }
-            survey(access);
-            const Wavefronts cost = shared_wavefronts(access, false);
-            count_shared(blocks_.c, copy.site, cost);
-        }
+        if (launch_.checks && !request.touches.empty())
+            unwritten_.write(request, unwritten_.cells_of(request));
     }
     copies_.erase(std::remove_if(copies_.begin(), copies_.end(),
                                  [](const Copy& copy) { return copy.lanes.empty(); }),
                   copies_.end());
-}
-
-// --- mbarriers ----------------------------------------------------------------------------------
-
-// Arrivals at mbarriers, some of which may end a phase.
-void Accesses::arrive(const Op& op, const Request& request) {
-    const auto words = [&] {
-        std::vector<u64> out;
-        for (const Touch& touch : request.touches) {
-            u64 word;
-            std::memcpy(&word, place(request, touch), sizeof word);
-            out.push_back(word);
-        }
-        return out;
-    };
-    const std::vector<u64> before = words();
-    move(op, request);
-    const std::vector<u64> after = words();
-    for (size_t n = 0; n < before.size(); n++)
-        if (!same_phase(before[n], after[n])) races_.phase_over(request.touches[n]);
-}
-
-// --- bulk copies --------------------------------------------------------------------------------
-
-// Each lane copies bytes of its own, as units that are as wide as they must be aligned.
-void Accesses::copy_bulk(const Op& op, const Selection& lanes) {
-    constexpr int UNIT = 16;
-    for (const i32 row : op.source) uninitialised_.use_row(lanes, row, op.site);
-    each_of(lanes, [&](int w, int i) {
-        const u8* registers = blocks_.warps[w].registers;
-        const auto address = [&](int n) {
-            return reinterpret_cast<const i64*>(registers + op.source[n])[i];
-        };
-        const i64 size = reinterpret_cast<const u32*>(registers + op.source[2])[i];
-        const int lane = geometry_.lane(w, i);
-        if (size % UNIT) throw Accusation{COPIED_IN_PART, op.site, lane, {size, UNIT}};
-        if (size > launch_.shared_bytes)  // before there are units to be counted
-            throw Accusation{OUT_OF_BLOCK_MEMORY, op.site, lane,
-                             {op.immediate ? WRITE : READ, size, address(op.immediate ? 0 : 1),
-                              SHARED_MEMORY, launch_.shared_bytes}};
-        if (!size) return;
-        Request from{op.site, PLAIN, READ, UNIT, 1, SHARED_MEMORY, 0, {}}, to = from;
-        to.verb = WRITE;
-        if (reduction_of(op)) to.verb = UPDATE, to.kind = ATOMIC;
-        for (i64 at = 0; at < size; at += UNIT) {
-            from.touches.push_back({address(1) + at, w, lane});
-            to.touches.push_back({address(0) + at, w, lane});
-        }
-        Request& outside = op.immediate ? from : to;
-        check_buffers(outside.touches, op.site, UNIT, outside.verb);
-        outside.memory = buffer_of(outside.touches[0].address, UNIT);
-        outside.base = launch_.buffers[outside.memory].base;
-        for (Touch& touch : outside.touches) touch.address -= outside.base;
-        check_block_memory(op.immediate ? to : from);
-        bulk(op, from, to);
-    });
-}
-
-void Accesses::bulk(const Op& op, const Request& from, const Request& to) {
-    const bool to_shared = op.immediate;
-    const BulkReduction* const reduction = reduction_of(op);
-    const Request& outside = to_shared ? from : to;
-    Buffer& buffer = launch_.buffers[outside.memory];
-    std::vector<u8> bytes(from.touches.size() * from.width());
-    for (size_t n = 0; n < from.touches.size(); n++)
-        std::memcpy(bytes.data() + n * from.width(), place(from, from.touches[n]), from.width());
-    if (judged_.observed) observe(outside);
-    if (launch_.checks) {
-        const auto watch = [&](const Request& request, const std::vector<i64>& cells) {
-            const bool writes = request.verb == WRITE;
-            races_.access(request, stamps_of(request.memory), cells, writes ? bytes.data() : nullptr,
-                          writes ? unchanged(request, bytes) : std::vector<u8>());
-        };
-        const auto inside = unwritten_.cells_of(to_shared ? to : from);
-        if (!to_shared) {  // to store it to global memory is to use it
-            const auto use = [&](const Unwritten::Origins& origins) {
-                for (size_t n = 0; n < origins.size(); n++)
-                    uninitialised_.use(origins[n].id, from.touches[n].lane, op.site);
-            };
-            use(unwritten_.read(from, inside));
-            watch(from, inside);
-            if (reduction && buffer.filled) use(unwritten_.read(to, buffer));
-        }
-        if (buffer.watched) watch(outside, unwritten_.cells_of(outside));
-        if (to_shared) {
-            watch(to, inside);
-            unwritten_.write(to, inside);
-        } else if (buffer.filled) {
-            for (const Touch& touch : to.touches)
-                std::memset(buffer.filled + touch.address, 1, to.width());
-        }
-    }
-    u8* const sectors = to_shared ? buffer.sectors_read : buffer.sectors_written;
-    for (const Touch& touch : outside.touches) sectors[touch.address >> SECTOR_SHIFT] = 1;
-    for (size_t n = 0; n < to.touches.size(); n++) {
-        u8* const target = place(to, to.touches[n]);
-        const u8* const given = bytes.data() + n * to.width();
-        if (reduction) {
-            buffer.sectors_read[to.touches[n].address >> SECTOR_SHIFT] = 1;
-            reduction->apply(target, given, to.width());
-        } else {
-            std::memcpy(target, given, to.width());
-        }
-    }
 }
 
 }  // namespace machine

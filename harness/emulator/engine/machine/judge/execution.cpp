@@ -67,8 +67,15 @@ void Execution::act(const Op& op, const Selection& lanes) {
         case COMMITS_COPIES: accesses_.commit_copies(lanes); return;
         case WAITS_FOR_COPIES: accesses_.wait_for_copies(op, lanes); return;
         case COPIES_STRUCT: accesses_.copy_struct(op, lanes); return;
+        case HANDS_OVER_COPIES: accesses_.hand_copies_to_mbarrier(op, lanes); return;
         case COPIES_BULK: accesses_.copy_bulk(op, lanes); return;
+        case COMMITS_BULK: accesses_.commit_bulk_copies(lanes); return;
+        case WAITS_FOR_BULK: accesses_.wait_for_bulk_copies(op, lanes); return;
         case FENCES:
+            if (launch_.checks && op.immediate)
+                each_of(lanes, [&](int w, int i) {
+                    races_.proxies.fence(geometry_.lane(w, i), races_.log.now());
+                });
             if (launch_.checks && op.count)
                 races_.fence(lanes, judged_.traits[op.site] & REACHES_ALL);
             return;

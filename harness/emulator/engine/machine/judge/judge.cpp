@@ -59,7 +59,7 @@ class Judge {
             locate(verdict, found.lane);
             if (found.first_block >= 0)
                 verdict.block = found.first_block + geometry_.block_of(found.lane);
-            details = found.details;
+            details = found.what == LOOP_STUCK ? accesses_.waited_for(found.lane) : found.details;
         }
         verdict.ticks = blocks_.c.clock;
         return verdict;

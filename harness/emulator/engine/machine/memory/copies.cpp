@@ -16,11 +16,52 @@ void read_source(Context& c, const Op& op, Copy& copy) {
     std::memcpy(access.address, c.row<i64>(op.source[1]), sizeof access.address);
     survey(pattern_of(c, op), access, c.mask);
     Buffer& buffer = buffer_of(c, op, access, copy.width, READ);
-    note_global_reads(c, op, buffer, access);
+    if (c.checks && buffer.watched)  // somebody may write it before the copy lands
+        throw Suspicion{LEFT_TO_THE_JUDGE, op.site, __builtin_ctz(c.active)};
     count_global(c, op, buffer, access, sectors_of(c, op, access), READ);
     each_lane(c.active, [&](int i) {
         std::memcpy(copy.data[i], buffer.data - buffer.base + access.address[i], copy.width);
     });
+}
+
+Access target_of(const Copy& copy, u32 lanes) {
+    Access access;
+    access.active = lanes;
+    access.width = copy.width;
+    std::memcpy(access.address, copy.target, sizeof access.address);
+    survey(access);
+    return access;
+}
+
+template <class Function>
+void each_stamp(const Context& c, const Access& access, Function function) {
+    each_lane(access.active, [&](int i) {
+        const Words words = words_of_shared(c, access.address[i], access.width);
+        for (i64 w = words.first; w < words.first + words.count; w++) function(words.written[w], i);
+    });
+}
+
+// It is as if the copy were written now; but until it lands everybody else is suspected.
+void take_off(Context& c, const Op& op, const Copy& copy) {
+    const Access access = target_of(copy, copy.lanes);
+    inside(op.site, access, c.launch->shared_bytes, copy.width);
+    count_shared(c, op.site, shared_wavefronts(access, false));
+    if (!c.checks) return;
+    c.checks->noted.forget_all();
+    if (!passes_in_a_row(c, access, words_of_shared(c, access.low, access.width), PLAIN, WRITE))
+        each_lane(access.active, [&](int i) {
+            note_write(c, op.site, PLAIN, i, words_of_shared(c, access.address[i], access.width),
+                       [] { return false; });
+        });
+    each_stamp(c, access, [&](u64& stamp, int) { stamp = Stamp::being_written(c.checks->start()); });
+}
+
+void land(Context& c, const Copy& copy, u32 lanes) {
+    const Access access = target_of(copy, lanes);
+    each_lane(lanes, [&](int i) { std::memcpy(c.shared + copy.target[i], copy.data[i], copy.width); });
+    if (!c.checks) return;
+    c.checks->noted.forget_all();
+    each_stamp(c, access, [&](u64& stamp, int i) { stamp = c.checks->stamp(c.thread(i), PLAIN); });
 }
 
 // The source is read now and lands in shared memory when it is waited for. Where all lanes ask for
@@ -39,6 +80,7 @@ void copy_async(Context& c, const Op& op) {
     std::memcpy(copy.target, c.row<i64>(op.source[0]), sizeof copy.target);
     std::memcpy(copy.group, warp.committed, sizeof copy.group);
     if (bytes) read_source(c, op, copy);
+    take_off(c, op, copy);
     warp.copies.push_back(copy);
 }
 
@@ -52,22 +94,12 @@ void copy_wait(Context& c, const Op& op) {
     size_t kept = 0;
     for (size_t n = 0; n < warp.copies.size(); n++) {
         Copy& copy = warp.copies[n];
-        Access access;
-        access.active = 0;
+        u32 lands = 0;
         each_lane(copy.lanes & c.active, [&](int i) {
-            if (op.immediate < 0 || copy.group[i] < warp.committed[i] - op.immediate)
-                access.active |= 1u << i;
+            if (op.immediate < 0 || copy.group[i] < warp.committed[i] - op.immediate) lands |= 1u << i;
         });
-        if (access.active) {
-            access.width = copy.width;
-            std::memcpy(access.address, copy.target, sizeof access.address);
-            survey(access);
-            inside(copy.site, access, c.launch->shared_bytes, copy.width);
-            const Wavefronts cost = shared_wavefronts(access, false);
-            count_shared(c, copy.site, cost);
-            put_shared(c, copy.site, PLAIN, access, [&](int i) { return copy.data[i]; });
-            copy.lanes &= ~access.active;
-        }
+        if (lands) land(c, copy, lands);
+        copy.lanes &= ~lands;
         if (copy.lanes) {
             if (kept != n) warp.copies[kept] = copy;
             kept++;
@@ -77,7 +109,7 @@ void copy_wait(Context& c, const Op& op) {
 }
 
 // The judge alone has these.
-void copy_bulk(Context& c, const Op& op) {
+void left_to_the_judge(Context& c, const Op& op) {
     throw Suspicion{LEFT_TO_THE_JUDGE, op.site, __builtin_ctz(c.active)};
 }
 
@@ -87,8 +119,11 @@ std::vector<Entry> copy_entries() {
     std::vector<Entry> out = {{"copy_async", copy_async, ISSUES_COPY},
                               {"copy_commit", copy_commit, COMMITS_COPIES},
                               {"copy_wait", copy_wait, WAITS_FOR_COPIES},
-                              {"copy_bulk", copy_bulk, COPIES_BULK}};
-    for (const BulkReduction& each : bulk_reductions()) out.push_back({each.name, copy_bulk, COPIES_BULK});
+                              {"copy_hand_over", left_to_the_judge, HANDS_OVER_COPIES},
+                              {"copy_bulk", left_to_the_judge, COPIES_BULK},
+                              {"bulk_commit", left_to_the_judge, COMMITS_BULK},
+                              {"bulk_wait", left_to_the_judge, WAITS_FOR_BULK}};
+    for (const BulkReduction& each : bulk_reductions()) out.push_back({each.name, left_to_the_judge, COPIES_BULK});
     return out;
 }
 

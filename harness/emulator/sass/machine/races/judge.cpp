@@ -31,7 +31,8 @@ machine::Stamps& Judge::stamps(int memory, i64 block) {
     const int grain = own ? launch_.shared_grain : launch_.global_grain;
     const i64 size = own ? launch_.shared_bytes : launch_.buffers[memory].size;
     const auto add = [&](auto& held, auto key) -> machine::Stamps& {
-        return held.try_emplace(key, static_cast<size_t>(size / grain + 1), grain, own).first->second;
+        return held.try_emplace(key, static_cast<size_t>(size / grain + 1), grain, own,
+                                false).first->second;  // copies are judged at issue here
     };
     return own ? add(shared_, block) : add(buffers_, memory);
 }

@@ -14,23 +14,12 @@
 
 #include "log.h"
 #include "ordering.h"
+#include "proxies.h"
 #include "release_acquire.h"
+#include "under_way.h"
 #include "volatile_words.h"
 
 namespace machine {
-
-// The stamps of a memory, in words of `grain` bytes; 0 is never.
-struct Stamps {
-    Stamps(size_t words, int of_grain, bool is_own)
-        : written(zeros<u64>(words)), read(zeros<u64>(words)), read_too(zeros<u64>(words)),
-          grain(of_grain), own(is_own) {}
-
-    Held<u64> written, read, read_too;
-    int grain;
-    bool own;  // of each block: no other one ever sees it
-    // Plain writes over which somebody has put an atomic one, which may be met where they may not.
-    std::unordered_map<i64, u64> below_atomics;
-};
 
 class Races {
    public:
@@ -39,6 +28,8 @@ class Races {
 
     Log log;
     Ordering ordering;
+    Flights flights;
+    Proxies proxies;
     // How often a write that changes nothing met a read that nothing orders, by their sites; and
     // volatile accesses to flags each other.
     std::map<VolatileWords::Sites, i64> let_pass, volatile_flags;
@@ -46,6 +37,7 @@ class Races {
     void start(u64 first_block) {
         log.begin_chunk(first_block);
         ordering.start(log.now());
+        flights.start(), proxies.start();
         locks_.start();
     }
 
@@ -85,7 +77,36 @@ class Races {
     // A phase of an mbarrier in the block's shared memory has ended: what was published there before
     // is there for whoever waits for it.
     void phase_over(const Touch& touch) {
-        phases_[own_word(touch.address, block_number(touch.lane))] = log.now() - 1;
+        const i64 word = word_of_block(touch);
+        phases_[word] = log.now() - 1;
+        flights.phase_over(word);
+    }
+    // A word of the block's shared memory by a number that no other one has.
+    i64 word_of_block(const Touch& touch) const { return own_word(touch.address, block_number(touch.lane)); }
+
+    // A thread has waited for a copy: from now on it counts as if the thread did it now.
+    void land(i32 site, int lane, u32 number, const Ranges& written, Stamps* to, const Ranges& read,
+              Stamps* from) {
+        const u64 stamp = static_cast<u64>(log.add(site)) << EVENT_SHIFT | static_cast<u64>(lane);
+        const auto each = [&](const Ranges& ranges, auto function) {
+            for (const Range& range : ranges)
+                for (i64 cell = range.first; cell < range.first + range.count; cell++)
+                    if (range.flights[cell] == number) range.flights[cell] = 0, function(cell);
+        };
+        each(written, [&](i64 cell) { to->written[cell] = stamp; });
+        stamps_ = from;
+        each(read, [&](i64 cell) { note_read(cell, stamp); });
+        flights.end(number);
+    }
+
+    // Whether a lane knows of what another one of the chunk did at a time.
+    bool knows(int lane, int other, i64 when) const {
+        const bool inside = geometry_.block_of(lane) == geometry_.block_of(other);
+        if (inside && ordering.ordered(other, when, lane)) return true;
+        if (!handover_.used()) return false;
+        const u64 own = block_number(lane);
+        return inside ? handover_.within_block(own, geometry_.thread_of(other), when, geometry_.thread_of(lane))
+                      : handover_.between_blocks(block_number(other), when, own);
     }
 
     // `cells` are the words that the touches begin at. `values`, of a store, are their bytes;
@@ -94,6 +115,7 @@ class Races {
                 const u8* values, const std::vector<u8>& unchanged) {
         request_ = &request, stamps_ = &stamps;
         begin();
+        if (flights.any()) look_out(cells);
         const int words = std::max(1, request.width() / stamps.grain);
         const size_t touches = request.touches.size();
         if (request.verb == WRITE && stamps.own) at_once(cells, values);
@@ -184,6 +206,15 @@ class Races {
         if (judged_.traits[request_->site] & STEERS) steer();
     }
 
+    // Copies under way must not be met with.
+    void look_out(const std::vector<i64>& cells) {
+        const bool excused = request_->verb == READ && stamps_->own &&
+                             judged_.traits[request_->site] & SPECULATIVE;
+        const u64 first_block = log.first_block(log.now() - 1);
+        look_at_flights(flights, *request_, *stamps_, cells, geometry_, log.now() - 1, first_block,
+                        excused, [&](int other, i64 when, int lane) { return knows(lane, other, when); });
+    }
+
     // How far apart two accesses are: by one thread, in a warp, in a block, in different blocks.
     // What the block has ordered since is as good as none.
     int distance(u64 before, u64 mine) const {
@@ -242,6 +273,7 @@ class Races {
                 handover_.publish(word, number, {thread, fence, wide, now, bare});
             }
             if (traits & OF_MBARRIER) {
+                if (traits & IS_LOAD && is_fence) flights.tested(word, touch.address, touch.lane, now);
                 const auto over = phases_.find(word);
                 if (traits & IS_LOAD && over != phases_.end())
                     handover_.acquire(word, number, thread, over->second, for_all);

@@ -1,0 +1,59 @@
+// `fence.proxy.async`: what threads write by stores, bulk copies see only behind such a fence.
+//
+// The fence may be anywhere between the two: with the thread that wrote, with the one that issues the copy,
+// or with another in between. Copies see what copies have written without it.
+
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "log.h"
+#include "stamps_of_words.h"
+
+namespace machine {
+
+class Proxies {
+   public:
+    void start() { fences_.clear(); }
+
+    // `now`: the number of the next access.
+    void fence(int lane, i64 now) {
+        std::vector<i64>& own = fences_[lane];
+        if (own.empty() || own.back() < now - 1) own.push_back(now - 1);
+    }
+
+    // A copy reads shared memory by the async proxy. `ordered(other, when, lane)`: whether a lane comes
+    // behind what another one did at a time.
+    template <class Ordered>
+    void look(const Request& request, const Stamps& stamps, const std::vector<i64>& cells, const Log& log,
+              const Geometry& geometry, Ordered ordered) const {
+        const int words = std::max(1, request.width() / stamps.grain);
+        for (size_t n = 0; n < cells.size(); n++)
+            for (i64 cell = cells[n]; cell < cells[n] + words; cell++) {
+                const u64 written = stamps.written[cell];
+                if (!written || stamps.being_written[cell]) continue;
+                const Touch& touch = request.touches[n];
+                const i64 when = event_of(written);
+                const bool is_fenced = std::any_of(fences_.begin(), fences_.end(), [&](const auto& each) {
+                    const auto& [lane, fences] = each;
+                    const auto fence = std::lower_bound(fences.begin(), fences.end(), when);
+                    return fence != fences.end() &&
+                           (lane == touch.lane || ordered(lane, *fence, touch.lane)) &&
+                           geometry.block_of(lane) == geometry.block_of(touch.lane);
+                });
+                if (is_fenced) continue;
+                const i64 address = touch.address + (cell - cells[n]) * stamps.grain;
+                throw Accusation{NO_PROXY_FENCE, request.site, touch.lane,
+                                 {stamps.grain, address, request.memory, geometry.thread_of(lane_of(written)),
+                                  log.site(when)},
+                                 static_cast<i64>(log.first_block(log.now() - 1))};
+            }
+    }
+
+   private:
+    std::map<int, std::vector<i64>> fences_;  // by lane: behind which accesses
+};
+
+}  // namespace machine

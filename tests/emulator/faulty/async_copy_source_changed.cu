@@ -1,0 +1,14 @@
+// The source changes behind a barrier, but the copy that reads it need not have read it by then.
+// LAUNCH k<<<2, 64>>>(float[128], float[128])
+#include <cuda_pipeline.h>
+extern "C" __global__ void k(float* x, float* out) {
+    __shared__ float s[64];
+    unsigned t = threadIdx.x, i = blockIdx.x * 64 + t;
+    __pipeline_memcpy_async(&s[t], &x[i], 4);  // OTHER
+    __pipeline_commit();
+    __syncthreads();
+    x[blockIdx.x * 64 + 63 - t] = 1;  // FAULT: race
+    __pipeline_wait_prior(0);
+    __syncthreads();
+    out[i] = s[63 - t];
+}

@@ -1,0 +1,20 @@
+// The barrier waits for the thread that issued the copy, and for no byte of it.
+// LAUNCH k<<<2, 64>>>(float[128], float[128]=0)
+__device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
+__device__ void init(unsigned long long* b, unsigned count) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(at(b)), "r"(count) : "memory");
+}
+__device__ void load(void* to, const void* from, unsigned bytes, unsigned long long* b) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(at(b)), "r"(bytes)
+                 : "memory");
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, "
+                 "[%3];" ::"r"(at(to)), "l"(from), "r"(bytes), "r"(at(b)) : "memory");
+}
+extern "C" __global__ void k(const float* in, float* out) {
+    __shared__ alignas(16) float s[64];
+    __shared__ unsigned long long b;
+    unsigned t = threadIdx.x, i = blockIdx.x * 64 + t;
+    if (t == 0) init(&b, 1), load(s, in + blockIdx.x * 64, 256, &b);  // OTHER
+    __syncthreads();
+    out[i] = s[t];  // FAULT: race
+}
