@@ -21,10 +21,10 @@ from harness.compiler import cache
 from harness.journal import storage
 from harness.matrix.written import Timing
 
-COMPILE_S, VERIFY_S, PREPARE_S, CEILINGS_S, COUNT_S, REPORT_S = 3.0, 5.0, 5.0, 8.0, 1.5, 0.5
+COMPILE_S, VERIFY_S, PREPARE_S, CEILINGS_S, COUNT_S, REPORT_S = 2.0, 1.5, 6.0, 8.0, 1.5, 0.4
 """The seconds that a unit, a variant, a group prepared ahead, the ceilings, a profiled case and a
-group's page took on 16 cores with an H100; the first three on one of the cores."""
-PROCESS_S, SHARED_S, CASE_S = 1.3, 0.3, 0.03
+group's page took on 16 cores with an H200; the first three on one of the cores."""
+PROCESS_S, SHARED_S, CASE_S = 1.3, 0.25, 0.026
 """The same for a placement: in a process of its own, in an existing one, and per case."""
 
 ROUGH = 0.25

@@ -5,8 +5,8 @@
 
 From harness/comparison/regression_metrics.py, reports/simulated/gate.csv, which
 `make benchmark-compare` writes, reports/h200/reliability/gate.csv, of `make benchmark-gate`,
-gate_ladder.csv beside it, of `make benchmark-gate-ladder`, and reports/emulated/gate_edits.csv,
-of `make benchmark-gate-edits`.
+gate_ladder.csv beside it and in reports/h100, of `make benchmark-gate-ladder`, and
+reports/emulated/gate_edits.csv, of `make benchmark-gate-edits`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SIMULATED = ROOT / "reports" / "simulated" / "gate.csv"
 CI_PAGE = ROOT / "docs" / "ci.md"
 EDITED = ROOT / "reports" / "emulated" / "gate_edits.csv"
 TIMED = ROOT / "reports" / "h200" / "reliability" / "gate.csv"
-LADDERS = TIMED.with_name("gate_ladder.csv")
+LADDERS = [ROOT / "reports" / card / "reliability" / "gate_ladder.csv" for card in ("h200", "h100")]
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -101,20 +101,24 @@ def timed() -> Iterator[str]:
 
 
 def ladders() -> Iterator[str]:
-    """A row per way of comparing a ladder with itself: what was blamed, and what was found."""
-    rows = _rows(LADDERS)
-    yield ("| a ladder and itself | comparisons | cases in all | called slower or faster | exit 0 "
-           "| exit 3 | of one that takes 2 % longer: found | exit 3 |")  # fmt: skip
-    yield "|---|--:|--:|--:|--:|--:|--:|--:|"
-    for mode in dict.fromkeys(row["mode"] for row in rows):
-        of_mode = [row for row in rows if row["mode"] == mode]
-        codes = [row["code"] for row in of_mode]
-        untold = sum(row["code_2pct"] == "3" and row["found_2pct"] == "0" for row in of_mode)
-        yield (f"| {mode} | {len(of_mode)} | {sum(int(row['cases']) for row in of_mode)} "
-               f"| {sum(int(row['blamed']) for row in of_mode)} | {codes.count('0')} "
-               f"| {codes.count('3')} | {sum(row['found_2pct'] == '1' for row in of_mode)} "
-               f"| {untold} |")  # fmt: skip
-    yield _origin(LADDERS, rows)
+    """A row per card and way of comparing a ladder with itself: what was blamed, and found."""
+    found = {table: _rows(table) for table in LADDERS}
+    yield ("| a ladder and itself | card | comparisons | cases in all | called slower or faster "
+           "| exit 0 | exit 3 | of one that takes 2 % longer: found | exit 3 |")  # fmt: skip
+    yield "|---|---|--:|--:|--:|--:|--:|--:|--:|"
+    for table, rows in found.items():
+        machine = table.parents[1].name.upper()
+        for mode, card in dict.fromkeys((row["mode"], row["card"]) for row in rows):
+            alike = [row for row in rows if (row["mode"], row["card"]) == (mode, card)]
+            codes = [row["code"] for row in alike]
+            untold = sum(row["code_2pct"] == "3" and row["found_2pct"] == "0" for row in alike)
+            yield (f"| {mode} | {machine} {card} | {len(alike)} "
+                   f"| {sum(int(row['cases']) for row in alike)} "
+                   f"| {sum(int(row['blamed']) for row in alike)} | {codes.count('0')} "
+                   f"| {codes.count('3')} | {sum(row['found_2pct'] == '1' for row in alike)} "
+                   f"| {untold} |")  # fmt: skip
+    for table, rows in found.items():
+        yield _origin(table, rows)
 
 
 def _rows(table: Path) -> list[dict[str, str]]:
