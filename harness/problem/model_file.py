@@ -7,9 +7,11 @@ its parameters and buffers, with `_` for each dot of their names.
 from __future__ import annotations
 
 import ast
+import importlib.util
 import inspect
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from importlib.abc import InspectLoader
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,27 @@ import numpy as np
 from harness.dtypes import numpy_dtype
 from harness.errors import NotInstalled, ProblemError
 from harness.problem import Array
+
+
+class _Resized(InspectLoader):
+    """A loader of a file whose sizes were replaced: code that its user runs, like problem.py."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self._tree = tree
+
+    def get_source(self, fullname: str) -> str:
+        return ast.unparse(self._tree)
+
+
+def _executed(tree: ast.Module) -> dict[str, Any]:
+    """What the file defines."""
+    loader = _Resized(tree)
+    spec = importlib.util.spec_from_loader("model_file", loader)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    return vars(module)
+
 
 _NEEDED = ("Model", "get_inputs", "get_init_inputs")
 
@@ -31,8 +54,7 @@ class ModelFile:
         self._torch = _torch()
         tree = _parsed(text)
         named = _resized(tree, sizes or {})
-        own: dict[str, Any] = {"__name__": "model_file"}
-        exec(compile(tree, "the problem's file", "exec"), own)
+        own = _executed(tree)
         if missing := [name for name in _NEEDED if name not in own]:
             raise ProblemError(f"the file defines no `{missing[0]}`\n  it needs {_all(_NEEDED)}")
         self._own = own

@@ -103,6 +103,6 @@ def test_the_metadata_names_each_python_that_is_tried(metadata: Message) -> None
 def test_the_metadata_has_the_extras_that_the_docs_describe(metadata: Message) -> None:
     page = (checkout.ROOT / "docs" / "commands.md").read_text()
     extras = set(metadata.get_all("Provides-Extra") or [])
-    assert extras == {"compiler", "disassembler", "gpu", "cluster", "dev"}
+    assert extras == {"compiler", "disassembler", "gpu", "cluster", "http", "mcp", "dev"}
     for extra in extras - {"disassembler"}:  # which is there for older commands alone
         assert f"| `{extra}` |" in page, extra

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import importlib
 import os
 import secrets
 import sys
@@ -94,7 +95,7 @@ def application(judge: Judge, ready: Ready, most_s: float, token: str) -> Any:
 
 def _library(name: str) -> Any:
     try:
-        return __import__(name)
+        return importlib.import_module(name)
     except ImportError:
         raise NotInstalled(
             f"--http needs {name}, which is not installed\n  pip install 'kernel-harness[http]'"
