@@ -172,6 +172,7 @@ class TaskRunner:
             self._prepare(item)
         measurement, until = self._prepared.pop(item.name)
         with until:
+            # Only now is it known whether processes may wait for the next group.
             measurement.effort = self._effort(item.cases[0].group)
             measurement.measure()
 

@@ -63,7 +63,7 @@ class Launched:
     memory: AddressSpace
 
     def line(self, site: int, beside: int) -> str:
-        """A line with its callers, and its file if the line `beside` is in another."""
+        """Name a line and its callers, and its file unless the line `beside` is in the same one."""
         raise NotImplementedError
 
     def line_of_ending(self, number: int, beside: int) -> str:

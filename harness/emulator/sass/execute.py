@@ -80,7 +80,7 @@ def execute(
     function: Function, arch: CodeArchitecture, encoded: Encoded, shape: Shape,
     memory: AddressSpace, banks: Mapping[int, Array], judged: Judged | None = None,
 ) -> tuple[Fault | None, tuple[MachineCount, ...]]:  # fmt: skip
-    """Execute all blocks, or until something is wrong. judged: where races are looked for."""
+    """Execute all blocks, or stop at the first fault. judged: None to look for no races."""
     library = load().library
     constants = _constants(encoded, banks)
     held = [banks.get(n, np.zeros(0, np.uint8)) for n in range(_BANKS)]

@@ -143,7 +143,7 @@ def _refuse_calls(code: MachineCode, function: Function) -> None:
 
 
 def _refuse_places(arch: CodeArchitecture, function: Function) -> None:
-    """Refuse to read what the driver puts in front of the parameters, unless it is known."""
+    """Refuse a read in front of the parameters if what the driver puts there is not known."""
     if arch.known_at is None:
         return
     for each in function.instructions:

@@ -1,4 +1,4 @@
-"""From a request's text to its answer, whatever it came over: lines, HTTP or MCP."""
+"""Turn the text of a request into its answer, for lines, HTTP and MCP alike."""
 
 from __future__ import annotations
 

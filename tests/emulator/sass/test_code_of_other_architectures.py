@@ -1,4 +1,4 @@
-"""Machine code of each architecture: the same results as PTX, whatever the code finds where."""
+"""Machine code of each architecture gives the same results as PTX."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Rows of fetches from textures and accesses to surfaces, and how their operands are read.
 
 The handle is a uniform register, a word of a constant bank that two immediates name, or a register.
-The last operand of a fetch says which channels are wanted.
+The last operand of a fetch is a mask of the channels that it returns.
 """
 
 from __future__ import annotations
