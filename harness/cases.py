@@ -169,6 +169,10 @@ class Case:
     compiled: bool = False
     """Whether torch.compile makes kernels of its function: of a library only."""
 
+    target: str = field(default="", repr=False)
+    """What follows the architecture that its kernels are compiled for: `a` if they use what
+    only that architecture has. A result names it beside what `repr` says: run/staleness.py."""
+
     @property
     def id(self) -> str:
         parts = [self.problem, self.variant, self.dtype]

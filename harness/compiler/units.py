@@ -104,7 +104,7 @@ def unit(case: Case, kernels: Path, arch: str) -> Unit:
         _plain(folder / case.source),
         (*(kernels / each for each in case.include), kernels, folder),
         tuple(sorted(defines.items())),
-        arch,
+        arch if arch[-1].isalpha() else arch + case.target,
         case.flags,
         tuple(_plain(folder / each) for each in case.sources),
         tuple(names),

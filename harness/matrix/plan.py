@@ -251,6 +251,7 @@ class _Resolver:
             flags=variant.flags,
             include=tuple(str(each.relative_to(kernels)) for each in folders if each),
             sources=variant.sources,
+            target="a" if variant.needs.is_specific else "",
         )
 
     def _let(self) -> dict[str, Value]:

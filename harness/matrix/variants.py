@@ -44,6 +44,11 @@ class Needs:
     shared_bytes: int = 0
     """Bytes per block, static and dynamic together."""
 
+    @property
+    def is_specific(self) -> bool:
+        """Whether it needs code for the architecture's own target, such as `sm_90a`."""
+        return any(feature.is_specific for feature in self.features)
+
     def missing(self, device: Device) -> str:
         """The first thing that the device lacks, in words; empty if it has them all."""
         lacking = filter(None, (lacks(feature, device) for feature in self.features))
@@ -54,11 +59,19 @@ def lacks(feature: Feature, device: Device) -> str:
     """Why the feature is missing on the device or in code compiled for it; empty if it is there."""
     compiled = compute_capability(device.arch)
     there = min(device.compute_capability, compiled)
-    if there >= feature.since:
-        return ""
     needed = dotted(feature.since) + (f" ({feature.words})" if feature.words else "")
     name = device.arch if there == compiled else device.name
-    return f"needs compute capability {needed}, {name} is {dotted(there)}"
+    if there < feature.since:
+        return f"needs compute capability {needed}, {name} is {dotted(there)}"
+    if feature.until is not None and there > feature.until:
+        most = f"at most {dotted(feature.until)}" if feature.until > feature.since else "no other"
+        return f"needs compute capability {needed} and {most}, {name} is {dotted(there)}"
+    if feature.is_specific and compiled != device.compute_capability:
+        return (
+            f"needs code for compute capability {dotted(device.compute_capability)} itself "
+            f"({feature.words}), and kernels are compiled for {device.arch}"
+        )
+    return ""
 
 
 def too_much_shared(needed: int, device: Device) -> str:

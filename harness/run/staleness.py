@@ -107,6 +107,8 @@ class Origins:
         baseline = self._bench.problems[case.problem].baseline
         said = repr([replace(case, builds_on=""), tests, baseline, counted])
         found["bench.yaml"] = hashlib.sha256(said.encode()).hexdigest()[:_SHORT]
+        if case.target:
+            found["target"] = self._arch + case.target
         if case.kind in ("kernel", "host"):
             found["nvcc"] = _nvcc()
         else:

@@ -1,4 +1,4 @@
-"""Named hardware features, each with the first compute capability that has it.
+"""Named hardware features, each with the compute capabilities that have it.
 
 Sources: [ptx] the PTX ISA's "Target ISA Notes" of the instruction; [guide] CUDA Programming Guide
 13.0, "Compute Capabilities".
@@ -13,10 +13,17 @@ Capability = tuple[int, int]
 
 
 class Feature(NamedTuple):
-    """A hardware feature present from one compute capability on."""
+    """A hardware feature present from one compute capability on.
+
+    until: the last compute capability that has it, if later ones do not.
+    is_specific: nvcc has it for an architecture's own target alone, such as `sm_90a`, whose code no
+    other architecture runs.
+    """
 
     since: Capability
     words: str
+    until: Capability | None = None
+    is_specific: bool = False
 
 
 FEATURES = MappingProxyType({
@@ -27,6 +34,9 @@ FEATURES = MappingProxyType({
     "bf16": Feature((8, 0), "bfloat16 arithmetic"),  # [ptx] fma.bf16; [guide] as above
     "clusters": Feature((9, 0), "thread block clusters"),  # [guide] feature support
     "tma": Feature((9, 0), "the tensor memory accelerator"),  # [ptx] cp.async.bulk.tensor
+    # [ptx] wgmma.mma_async: "requires sm_90a"; setmaxnreg: sm_90a, sm_100a and so on
+    "wgmma": Feature((9, 0), "warpgroup products", until=(9, 0), is_specific=True),
+    "setmaxnreg": Feature((9, 0), "registers moved between warpgroups", is_specific=True),
 })  # fmt: skip
 
 

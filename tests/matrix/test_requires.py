@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from harness.cases import Case, Device
+from harness.compiler.units import unit
 from harness.errors import ConfigError
 from harness.matrix import model
 from harness.matrix.plan import resolve
+from harness.run.staleness import Origins
 
 Edited = Callable[[str, str], Path]
 
@@ -29,6 +31,12 @@ def cases(path: Path, device: Device, arch: str = "sm_90") -> list[Case]:
         ("{shared: 232449}", "sm_90",
          "needs 232,449 bytes of shared memory a block, sm_90 allows 232,448"),
         ("{features: [cp_async], shared: 232448}", "sm_80", ""),
+        ("{features: [wgmma]}", "sm_89",
+         "needs compute capability 9.0 (warpgroup products), sm_89 is 8.9"),
+        ("{features: [wgmma]}", "sm_100",
+         "needs compute capability 9.0 (warpgroup products) and no other, sm_100 is 10.0"),
+        ("{features: [wgmma]}", "sm_90a", ""),
+        ("{features: [setmaxnreg]}", "sm_100", ""),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("place", ["variant", "problem"])
@@ -62,6 +70,44 @@ def test_a_card_that_has_clusters_has_none_in_code_for_an_older_architecture(
     reason = "twice: needs compute capability 9.0 (thread block clusters), sm_80 is 8.0"
     card = replace(device, capability=(9, 0))
     assert {case.skip for case in cases(path, card, "sm_80")} == {reason}
+
+
+@pytest.mark.parametrize(
+    ("feature", "arch", "compiled_for"),
+    [("wgmma", "sm_90", "sm_90a"), ("wgmma", "sm_90a", "sm_90a"),
+     ("setmaxnreg", "sm_120", "sm_120a"), ("tma", "sm_90", "sm_90")],
+)  # fmt: skip
+def test_what_one_architecture_alone_has_is_compiled_for_its_own_target(
+    edited: Edited, device: Device, feature: str, arch: str, compiled_for: str
+) -> None:
+    path = edited("source: v0.cu", f"source: v0.cu\n        requires: {{features: [{feature}]}}")
+    assert {unit(case, path.parent, arch).arch for case in cases(path, device, arch)} == {
+        compiled_for
+    }
+
+
+def test_code_of_an_own_target_needs_a_compiler_that_knows_the_card(
+    edited: Edited, device: Device
+) -> None:
+    path = edited("source: v0.cu", "source: v0.cu\n        requires: {features: [setmaxnreg]}")
+    reason = (
+        "needs code for compute capability 13.0 itself (registers moved between warpgroups), and "
+        "kernels are compiled for sm_90"
+    )
+    card = replace(device, capability=(13, 0))
+    assert {case.skip for case in cases(path, card, "sm_90")} == {reason}
+
+
+@pytest.mark.usefixtures("processes")  # asks nvcc for its version
+def test_a_result_names_the_target_that_its_kernels_were_compiled_for(
+    edited: Edited, device: Device
+) -> None:
+    plain = edited("source: v0.cu", "source: v0.cu")
+    bench = model.load(plain)
+    case = cases(plain, device)[0]
+    origins = Origins(bench, [], "sm_90", is_timed=False)
+    made = origins.of(case), origins.of(replace(case, target="a"))
+    assert made[1] == made[0] | {"target": "sm_90a"}
 
 
 def test_a_feature_that_nobody_knows_is_an_error_with_the_known_ones(edited: Edited) -> None:
