@@ -83,6 +83,7 @@ class Function:
     shared_bytes: static, without the driver's reserved part, after which they begin at
     shared_start.
     local_bytes: per thread.
+    cluster: blocks of its thread block clusters, zeros where only the launch says; None without.
     entries: symbol → address, for the kernel and the functions it calls.
     banks: constant banks that it does not share.
     """
@@ -97,6 +98,7 @@ class Function:
     local_bytes: int
     max_threads: tuple[int, int, int] | None
     required_threads: tuple[int, int, int] | None
+    cluster: tuple[int, int, int] | None
     entries: Mapping[str, int]
     banks: Mapping[int, bytes]
 

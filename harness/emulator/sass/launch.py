@@ -114,10 +114,23 @@ def prepare(code: MachineCode, kernel: str) -> tuple[Function, Encoded]:
         raise LaunchError(f"there is no kernel {shown(kernel)}; the cubin has {there}")
     function, known = code.functions[kernel], _device(code).encoded
     if kernel not in known:
+        _refuse_clusters(function)
         _refuse_calls(code, function)
         _refuse_places(ARCHITECTURES[code.arch], function)
         known[kernel] = encode(function, load().definitions)
     return function, known[kernel]
+
+
+def _refuse_clusters(function: Function) -> None:
+    """Refuse code that runs in clusters: every block here would take itself for the first."""
+    if function.cluster in (None, (1, 1, 1)):
+        return
+    blocks = math.prod(function.cluster)
+    size = f"of {blocks} blocks" if blocks else "whose size the launch says"
+    raise LaunchError(
+        f"kernel `{function.name}` runs in thread block clusters {size}; machine code of clusters "
+        "is not executed: launch() its PTX"
+    )
 
 
 def _judged(function: Function, ptx: Module) -> Judged:

@@ -256,3 +256,19 @@ def test_what_is_wrong_with_a_launch_is_said(read_source: ReadSource) -> None:
         launch_machine_code(code, "k", 1, (64, 32), [WORDS, WORDS, 3])
     with pytest.raises(LaunchError, match="pass what read\\(\\) returns"):
         launch_machine_code("k.cubin", "k", 1, 1, [])  # type: ignore[arg-type]
+
+
+def test_code_of_clusters_is_refused_by_name_before_anything_runs(
+    read_source: ReadSource,
+) -> None:
+    out = np.zeros(4, np.int32)
+    source = """extern "C" __global__ void __cluster_dims__(2, 2) k(int* out) { *out = 1; }
+extern "C" __global__ void __cluster_dims__(1) alone(int* out) { out[blockIdx.x] = 1; }
+extern "C" __global__ void __launch_bounds__(32, 1, 8) most(int* out) { out[blockIdx.x] = 1; }"""
+    code = read_source(source)
+    with pytest.raises(LaunchError, match=r"`k` runs in thread block clusters of 4 blocks.*PTX"):
+        launch_machine_code(code, "k", (2, 2), 32, [out])
+    assert not out.any()
+    for kernel in ("alone", "most"):
+        assert not launch_machine_code(code, kernel, 4, 32, [out]).faults
+        assert out.all()

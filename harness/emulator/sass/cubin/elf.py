@@ -23,6 +23,7 @@ from harness.emulator.sass.errors import CubinError
 
 _PARAMETER_BASE, _MAX_THREADS, _REQUIRED_THREADS = 0x0A, 0x05, 0x10
 _FRAME_SIZE, _STACK_SIZE, _PARAMETER, _REGISTERS = 0x11, 0x12, 0x17, 0x2F
+_CLUSTER, _EXPLICIT_CLUSTER = 0x3D, 0x3E
 _WITH_PAYLOAD = 4
 _ADDRESS_RELOCATION = 2
 _MOST_BYTES = 1 << 28
@@ -44,6 +45,7 @@ class Kernel:
     local_bytes: int = 0
     max_threads: tuple[int, int, int] | None = None
     required_threads: tuple[int, int, int] | None = None
+    cluster: tuple[int, int, int] | None = None
     entries: dict[str, int] = field(default_factory=dict)
     banks: dict[int, bytes] = field(default_factory=dict)
     lines: Lines = field(default_factory=Lines)
@@ -136,6 +138,10 @@ def _take(section: Any, kernels: dict[str, Kernel], symbols: list[str]) -> None:
                 kernel.max_threads = _three(payload)
             elif attribute == _REQUIRED_THREADS:
                 kernel.required_threads = _three(payload)
+            elif attribute == _CLUSTER:
+                kernel.cluster = _three(payload)
+            elif attribute == _EXPLICIT_CLUSTER:
+                kernel.cluster = kernel.cluster or (0, 0, 0)
         kernel.parameters.sort(key=lambda each: each.offset)
     elif (kernel := kernels.get(section.name.removeprefix(".nv.shared."))) is not None:
         kernel.shared_bytes = max(0, int(section["sh_size"]) - kernel.shared_start)

@@ -63,8 +63,8 @@ def _function(symbol: str, kernel: elf.Kernel, listing: Listing, name: str) -> F
     return Function(
         symbol, tuple(instructions), tuple(kernel.parameters), kernel.parameter_base,
         kernel.registers, kernel.shared_bytes, kernel.shared_start, kernel.local_bytes,
-        kernel.max_threads, kernel.required_threads, kernel.entries | {symbol: 0},
-        kernel.banks,
+        kernel.max_threads, kernel.required_threads, kernel.cluster,
+        kernel.entries | {symbol: 0}, kernel.banks,
     )  # fmt: skip
 
 
