@@ -1,0 +1,84 @@
+// Products of a warpgroup: `wgmma`, by which 128 threads multiply tiles that lie in shared memory.
+// Compute capability 9.0 alone, and code for its own target, sm_90a.
+//
+// The instruction only begins a product. The tensor cores go on by themselves, and read shared
+// memory by a path of their own (the asynchronous proxy). So there is an order to keep:
+//
+//   - what ordinary stores or cp.async wrote is shown to that path: show_to_tensor_cores(), then a
+//     barrier;
+//   - begin_products() in front of the first product, and of one whose sums were touched since;
+//   - end_products() behind the last one closes a group;
+//   - wait_for_products() before the sums are read or the tiles overwritten.
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <type_traits>
+
+// A tile of rows of 128 bytes, 64 elements along k, is stored with its units of 16 bytes in another
+// order in each row: unit u of row r lies in place u ^ (r % 8). Eight rows of one unit, which the
+// tensor cores read together, then lie in all 32 banks, as does a row. This gives the offset of a
+// unit in bytes.
+__device__ __forceinline__ unsigned int swizzled(unsigned int row, unsigned int unit) {
+    return row * 128 + (unit ^ row % 8) * 16;
+}
+
+// Such a tile as the instruction wants it described: its address, in units of 16 bytes; the distance
+// of groups of eight rows, 1,024 bytes, at bit 32; at bit 62 a 1, which is the order above. The tile
+// begins at a multiple of 1,024 bytes. (PTX ISA, "Matrix Descriptor Format".)
+__device__ __forceinline__ unsigned long long describe(const void* tile) {
+    const unsigned long long address = __cvta_generic_to_shared(tile);
+    return (address & 0x3ffff) >> 4 | 1ull << 16 | (1024ull >> 4) << 32 | 1ull << 62;
+}
+
+// How far the next 16 elements along k are from a description, within rows of 128 bytes.
+constexpr unsigned long long NEXT_16 = 32 >> 4;
+
+__device__ __forceinline__ void show_to_tensor_cores() {
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+__device__ __forceinline__ void begin_products() {
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+
+__device__ __forceinline__ void end_products() {
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+
+// Waits until all but the newest `groups` are complete.
+template <int groups>
+__device__ __forceinline__ void wait_for_products() {
+    asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(groups) : "memory");
+}
+
+#define FOUR(i) "+f"(sums[i]), "+f"(sums[i + 1]), "+f"(sums[i + 2]), "+f"(sums[i + 3])
+#define SIXTEEN(i) FOUR(i), FOUR(i + 4), FOUR(i + 8), FOUR(i + 12)
+#define PRODUCT_OF_128(type)                                                                       \
+    asm volatile(                                                                                  \
+        "wgmma.mma_async.sync.aligned.m64n128k16.f32." type "." type " "                           \
+        "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "                  \
+        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "         \
+        "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "         \
+        "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "        \
+        "%64, %65, 1, 1, 1, 0, 0;"                                                                 \
+        : SIXTEEN(0), SIXTEEN(16), SIXTEEN(32), SIXTEEN(48)                                        \
+        : "l"(a), "l"(b))
+
+// sums += a bᵀ, of 64 × 16 and 128 × 16 elements. Lane 4 g + t of the warpgroup's warp w holds
+// [16 w + g][8 j + 2 t] in sums[4 j], its right neighbour in sums[4 j + 1], and those of row
+// 16 w + g + 8 in sums[4 j + 2] and sums[4 j + 3].
+template <typename T>
+__device__ __forceinline__ void multiply(float (&sums)[64], unsigned long long a,
+                                         unsigned long long b) {
+    if constexpr (std::is_same_v<T, __nv_bfloat16>) {
+        PRODUCT_OF_128("bf16");
+    } else {
+        PRODUCT_OF_128("f16");
+    }
+}
+
+#undef PRODUCT_OF_128
+#undef SIXTEEN
+#undef FOUR
