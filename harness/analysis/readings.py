@@ -20,13 +20,15 @@ NOT_COLLECTED, NOT_APPLICABLE = "not collected", "not applicable"
 
 
 ORIGINS: Sequence[str] = (
-    "measured", "ncu", "machine-exact", "emulator-exact", "emulator-model", "ptx-level",
+    "measured", "ncu", "machine-exact", "emulator-exact", "code-exact", "hopper-rules",
+    "emulator-model", "ptx-level",
 )  # fmt: skip
 """The origins of values, the most reliable first."""
 
-JUDGES = frozenset(ORIGINS[:4])
-"""The origins on which a cause or a claim may rest. A model may be off, and PTX differs from the
-machine code that a GPU executes, so values from elsewhere are shown but decide nothing."""
+JUDGES = frozenset(ORIGINS[: ORIGINS.index("emulator-model")])
+"""The origins on which a cause or a claim may rest: they are the same to the digit whenever they
+are computed. A model may be off, and PTX differs from the machine code that a GPU executes, so
+values from elsewhere are shown but decide nothing."""
 
 CAVEATS = {
     "emulator-model": "computed from a model of the hardware",

@@ -25,6 +25,7 @@ from harness.backends.host_memory import (
 from harness.cases import Case
 from harness.compiler.compile import Built
 from harness.emulator import sass
+from harness.emulator.results.counters import HOPPER, MACHINE
 from harness.emulator.sass.architectures import ARCHITECTURES
 from harness.journal.counter_records import (
     Counted,
@@ -63,7 +64,8 @@ class MachineCodeWorkspace(HostWorkspace):
                 max_thread_instructions=self._budget,
             )  # fmt: skip
             faults = tuple(f"in its machine code: {relative(str(f))}" for f in report.faults)
-            lines = line_counts(case.id, index, report.instructions, "machine-exact")
+            label: Provenance = MACHINE if ARCHITECTURES[code.arch].was_read else HOPPER
+            lines = line_counts(case.id, index, report.instructions, label)
             listing = listed(case.id, index, report.instructions)
             yield Emulated(
                 step.kernel, report.counters, report.uncounted, faults, lines, (listing,)
@@ -90,16 +92,12 @@ def code_of(cubin: Path, digest: str) -> sass.MachineCode:
     return sass.read(cubin, cubin.with_name(LISTING))
 
 
-def both(ptx: Execution, machine: Execution, arch: str) -> Execution:
+def both(ptx: Execution, machine: Execution) -> Execution:
     """Merge the counts of PTX and machine code, preferring those of machine code.
 
     Only PTX knows how the lanes of a line's atomics collide.
     """
     counts: dict[tuple[int, str], Counted | Uncounted] = {(c.step, c.metric): c for c in ptx.counts}
-    if not (arch in ARCHITECTURES and ARCHITECTURES[arch].was_read):
-        machine = _unread(
-            machine, {k: c.provenance for k, c in counts.items() if isinstance(c, Counted)}
-        )
     counts |= {(c.step, c.metric): c for c in machine.counts}
     met = {(each.step, each.file, each.line): each for each in ptx.lines}
     lines = [
@@ -115,29 +113,6 @@ def both(ptx: Execution, machine: Execution, arch: str) -> Execution:
         ptx, faults=ptx.faults + machine.faults, counts=tuple(counts.values()),
         lines=tuple(lines), machine_code=machine.machine_code,
     )  # fmt: skip
-
-
-def _unread(machine: Execution, in_ptx: Mapping[tuple[int, str], Provenance]) -> Execution:
-    """The counts for an architecture whose hardware was never read.
-
-    Counters that PTX knows exactly on any GPU, such as sectors, are exact here too. For the rest,
-    no reading shows that a GPU counts them like this.
-    """
-
-    def provenance(c: Counted) -> Provenance:
-        known = in_ptx.get((c.step, c.metric)) == "emulator-exact"
-        return "emulator-exact" if known else "emulator-model"
-
-    return replace(
-        machine,
-        counts=tuple(
-            replace(c, provenance=provenance(c))
-            if isinstance(c, Counted) and c.provenance == "machine-exact"
-            else c
-            for c in machine.counts
-        ),
-        lines=tuple(replace(each, provenance="emulator-model") for each in machine.lines),
-    )
 
 
 def in_ptx_alone(ptx: Execution) -> Execution:

@@ -16,7 +16,15 @@ from dataclasses import dataclass, replace
 
 from harness import quantities
 from harness.analysis.finders import FINDERS, Find, evaluate
-from harness.analysis.readings import NOTHING, Answer, Missing, Reading, Readings, weakest
+from harness.analysis.readings import (
+    JUDGES,
+    NOTHING,
+    Answer,
+    Missing,
+    Reading,
+    Readings,
+    weakest,
+)
 from harness.comparison.lines import Amount, LineOfCode, Quotient, where
 from harness.comparison.pairs import Side
 from harness.journal.counter_records import Provenance
@@ -24,7 +32,7 @@ from harness.journal.records import Planned
 from harness.quantities import Gauge
 from harness.silicon.architectures import WARP_SIZE
 
-EXACT = frozenset({"measured", "machine-exact", "emulator-exact"})
+EXACT = JUDGES - {"ncu"}
 """Origins of values that are the same to the digit whenever they are computed."""
 
 _EMULATED = frozenset({"emulator-exact", "emulator-model"})

@@ -8,8 +8,9 @@ from typing import Literal, NamedTuple
 from harness.journal.numbers import Real, Whole
 
 Provenance = Literal[
-    "measured", "ncu", "machine-exact", "emulator-exact", "emulator-model", "ptx-level"
-]
+    "measured", "ncu", "machine-exact", "emulator-exact", "code-exact", "hopper-rules",
+    "emulator-model", "ptx-level",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class SourceLine:
     """The cost of one source line in one step of a case, as the emulator counts it.
 
     warps, threads: instructions executed by warps, and by lanes that were predicated on;
-    instructions of PTX or, if provenance is "machine-exact", of machine code.
+    instructions of PTX if provenance is "ptx-level", else of machine code.
     Requests and sectors are of global memory, for loads and asynchronous copies unless the name
     says otherwise; wavefronts are of shared memory.
     branches: warps for which a branch of the line chose; diverged: those whose lanes chose

@@ -11,7 +11,7 @@ from harness import budgets
 from harness.analysis.budgets import checks
 from harness.analysis.finders import evaluate
 from harness.analysis.losses import losses
-from harness.analysis.readings import Reading, Readings
+from harness.analysis.readings import JUDGES, Reading, Readings
 from harness.journal.counter_records import Counted
 from harness.journal.records import Outcome, Planned, Verified
 from harness.judge import reasons, wording
@@ -162,7 +162,7 @@ class _Judged:
         largest = max(counted, key=lambda p: (p.bytes, p.flops))
         found = dict(self._counters(largest))
         waves, ideal = found.get("wavefronts"), found.get("wavefronts_ideal")
-        exact = waves and ideal and "exact" in waves.provenance and "exact" in ideal.provenance
+        exact = waves and ideal and {waves.provenance, ideal.provenance} <= JUDGES
         return replace(
             verdict, counters=found, counted_at=largest.sizes,
             bank_conflicts=waves.value - ideal.value if waves and ideal and exact else None,

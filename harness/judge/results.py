@@ -11,15 +11,13 @@ from functools import cached_property
 from pathlib import Path
 
 from harness import tables
+from harness.analysis.readings import JUDGES
 from harness.console.suggestions import did_you_mean
 from harness.errors import UsageError
 from harness.judge.folders import names, to_folder
 from harness.judge.submissions import Kernel, Submission
 from harness.judge.verdicts import Budget, Counter, Counterexample, Interval, Kind, Verdict
 from harness.tables import Run
-
-EXACT = ("measured", "ncu", "machine-exact", "emulator-exact")
-"""Provenances of what may be asserted on."""
 
 
 class Counters(Mapping[str, float]):
@@ -37,12 +35,12 @@ class Counters(Mapping[str, float]):
         if found is None:
             near = did_you_mean(name, self.every)
             raise KeyError(f"{name} was not counted{near}")
-        if found.provenance not in EXACT:
+        if found.provenance not in JUDGES:
             raise KeyError(f"{name} is {found.value:g}, and not exact: {found.provenance}")
         return found.value
 
     def __iter__(self) -> Iterator[str]:
-        return (name for name, each in self.every.items() if each.provenance in EXACT)
+        return (name for name, each in self.every.items() if each.provenance in JUDGES)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

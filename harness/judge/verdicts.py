@@ -56,7 +56,9 @@ class Counterexample(Element):
 
 @dataclass(config=_CONFIG)
 class Counter:
-    """A figure and where it comes from; machine-exact and emulator-exact are what ncu reads."""
+    """A figure and where it comes from; machine-exact and emulator-exact are what ncu reads.
+
+    code-exact and hopper-rules are the same for an architecture of which nothing was read."""
 
     value: float
     unit: str

@@ -96,6 +96,10 @@ PROVENANCE = {
     "ncu": "read by Nsight Compute from the GPU's own counters",
     "machine-exact": "counted by the emulator on the machine code that the GPU executes",
     "emulator-exact": "counted by the emulator on PTX, where it agrees to the digit with the GPU",
+    "code-exact": "counted by the emulator on the machine code of an architecture of which no GPU "
+    "was read; it follows from the code alone",
+    "hopper-rules": "counted on that machine code by memory rules that were read on Hopper; "
+    "another architecture's may differ",
     "emulator-model": "computed by the emulator from a model of the hardware: it judges nothing",
     "ptx-level": "counted on the compiler's intermediate code (PTX), which differs from the "
     "machine code that a GPU executes: it judges nothing",

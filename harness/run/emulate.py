@@ -19,7 +19,7 @@ def emulate(
     ptx, machine = by_front_end(bench, case, arch, jobs, draw)
     if ptx.faults:
         return ptx
-    return in_ptx_alone(ptx) if isinstance(machine, str) else both(ptx, machine, arch)
+    return in_ptx_alone(ptx) if isinstance(machine, str) else both(ptx, machine)
 
 
 def by_front_end(

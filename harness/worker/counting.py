@@ -37,9 +37,7 @@ def count(
         ):
             for case in group:
                 tell.now(case.id)
-                arch = backend.device.arch
-                counted = _counted(inputs, ptx, machine, case, job.built[case.id], arch)
-                for record in counted:
+                for record in _counted(inputs, ptx, machine, case, job.built[case.id]):
                     if not isinstance(record, Remark):
                         tell.record(record)
                     elif record not in told:
@@ -48,12 +46,7 @@ def count(
 
 
 def _counted(
-    inputs: Inputs,
-    ptx: Workspace,
-    machine: MachineCodeWorkspace,
-    case: Case,
-    built: Built,
-    arch: str,
+    inputs: Inputs, ptx: Workspace, machine: MachineCodeWorkspace, case: Case, built: Built
 ) -> Iterator[Record]:
     """What a case's two forms come to: it is right only if both are."""
     verified, found = inputs.verify(ptx, case, built, "before")
@@ -65,7 +58,7 @@ def _counted(
         verified, executed = inputs.verify(machine, case, built, "before")
         if not verified.ok and not executed.faults:
             verified = replace(verified, reason=f"{verified.reason} (its machine code alone)")
-        found = both(found, executed, arch)
+        found = both(found, executed)
     yield verified
     yield from found.counts
     yield from found.lines

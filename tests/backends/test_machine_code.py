@@ -123,6 +123,9 @@ def test_of_an_architecture_that_nobody_read_no_count_is_called_the_hardwares(
     found = emulate(*case(), "sm_80")
     assert found.machine_code
     by = {count.metric: count.provenance for count in found.counts}
-    assert by["l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"] == "emulator-exact"
-    assert by["smsp__inst_executed.sum"] == "emulator-model"
-    assert "machine-exact" not in {*by.values(), *(line.provenance for line in found.lines)}
+    assert by["l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"] == "code-exact"
+    assert by["smsp__inst_executed.sum"] == "code-exact"
+    assert by["l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"] == "hopper-rules"
+    assert by["memory_l1_wavefronts_shared"] == "hopper-rules"
+    assert {line.provenance for line in found.lines} == {"hopper-rules"}
+    assert not {"machine-exact", "emulator-exact"} & set(by.values())

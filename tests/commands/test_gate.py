@@ -11,7 +11,7 @@ from tiny_problem import edit
 from typer.testing import CliRunner, Result
 
 from harness.__main__ import app
-from harness.commands.printed import in_ptx
+from harness.commands.printed import labels
 from harness.emulator.sass.cubin import disassembler
 
 pytestmark = pytest.mark.usefixtures("importable", "without_pages")
@@ -129,9 +129,9 @@ def test_a_run_without_a_disassembler_says_so_first(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(disassembler, "candidates", lambda: [("/nowhere/nvdisasm", "NVDISASM")])
-    in_ptx.say_before("cuda")
+    labels.say_before("cuda", "sm_90")
     assert not capsys.readouterr().out
-    in_ptx.say_before("emulator")
+    labels.say_before("emulator", "sm_90")
     said = " ".join(capsys.readouterr().out.split())
     assert "BEWARE this run counts in PTX alone" in said
     assert "pip install 'nvidia-cuda-nvdisasm" in said
@@ -185,3 +185,14 @@ def test_a_budget_that_is_new_is_checked_though_nothing_else_changed(double: Pat
     assert ended.exit_code == 1, ended.output
     assert "BUDGET BROKEN double/v1" in ended.output
     assert "identical" in ended.output
+
+
+@pytest.mark.parametrize(
+    ("arch", "start"),
+    [("sm_90", "COUNTERS machine-exact"), ("sm_80", "COUNTERS code-exact"),
+     ("sm_50", "BEWARE this run counts in PTX alone")],
+)  # fmt: skip
+def test_a_run_says_first_which_labels_its_counters_have(arch: str, start: str) -> None:
+    said = labels.of_architecture(arch)
+    assert said.startswith(start)
+    assert arch in said

@@ -8,7 +8,7 @@ from pathlib import Path
 from harness import report, tables
 from harness.analysis.budgets import checks as budget_checks
 from harness.commands import listing
-from harness.commands.printed import budgets, counted, in_ptx, results
+from harness.commands.printed import budgets, counted, labels, results
 from harness.commands.printed.summary import summarise
 from harness.commands.request import RunRequest
 from harness.console.progress import console
@@ -45,7 +45,7 @@ class WholeRun:
                 place.driver, matrix=bench,
             )  # fmt: skip
         self._folder.open(self._runner, place.card)
-        in_ptx.say_before(place.backend)
+        labels.say_before(place.backend, place.device.arch)
         for note in listing.notes(self._runner.plan):
             console.print(note, markup=False)
         if request.choice.quick:
@@ -97,7 +97,7 @@ class WholeRun:
             console.print(counted.next_step(folder.path), markup=False)
         if request.choice.quick:
             console.print(ROUGH)
-        in_ptx.say_after(finished)
+        labels.say_after(finished)
         if not (self._told or self._lost):
             runner.end_forecast()
         console.print(page, markup=False)

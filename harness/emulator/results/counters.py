@@ -6,8 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-Provenance = Literal["machine-exact", "emulator-exact", "emulator-model", "ptx-level"]
+Provenance = Literal[
+    "machine-exact", "emulator-exact", "code-exact", "hopper-rules", "emulator-model", "ptx-level"
+]
 MACHINE: Provenance = "machine-exact"
+CODE: Provenance = "code-exact"
+HOPPER: Provenance = "hopper-rules"
 EXACT: Provenance = "emulator-exact"
 MODEL: Provenance = "emulator-model"
 PTX: Provenance = "ptx-level"

@@ -1,10 +1,14 @@
 """A launch's counters under Nsight Compute's names, from the counts of its instructions.
 
-They are `machine-exact`: counted on the instructions that the GPU runs, by rules that reproduce an
-H200's readings to the digit. Counters that depend on the relative timing of warps, in one block or
-in several, are models: the sectors of atomics whose lanes collide, and everything in a launch with
-loops that wait for another thread. So are the shared wavefronts of asynchronous copies, whose rule
-is not known, and their sectors, whose rule is confirmed by seven kernels only.
+They are `machine-exact` for Hopper: counted on the instructions that the GPU runs, by rules that
+reproduce an H200's readings to the digit. For an architecture of which nothing was read, counters
+that follow from the code are `code-exact`, and those that rest on rules read on Hopper are `hopper-
+rules`: which passes shared memory takes, what of a store's and an atomic's request counts as a
+sector, what counts as a branch, and what a diverged warp issues again. Counters that depend on the
+relative timing of warps, in one block or in several, are models: the sectors of atomics whose lanes
+collide, and everything in a launch with loops that wait for another thread. So are the shared
+wavefronts of asynchronous copies, whose rule is not known, and their sectors, whose rule is
+confirmed by seven kernels only.
 """
 
 from __future__ import annotations
@@ -13,6 +17,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from harness.emulator.results.counters import (
+    CODE,
+    HOPPER,
     MACHINE,
     MODEL,
     REQUESTS,
@@ -37,8 +43,19 @@ _OPERATIONS = {
 }  # fmt: skip
 
 
-def counters(instructions: Sequence[MachineCount], meets_others: bool) -> tuple[Counter, ...]:
-    """Every counter of a launch. meets_others: whether trip counts depend on other threads."""
+_BY_HOPPERS_RULES = (
+    WAVEFRONTS, WAVEFRONTS_IDEAL, *(SECTORS.format(kind) for kind in ("st", "red", "atom")),
+)  # fmt: skip
+
+
+def counters(
+    instructions: Sequence[MachineCount], meets_others: bool, was_read: bool
+) -> tuple[Counter, ...]:
+    """Every counter of a launch.
+
+    meets_others: whether trip counts depend on other threads. was_read: whether these counters were
+    compared with readings of this architecture's hardware.
+    """
     again = (
         sum(each.warps_again for each in instructions),
         sum(each.threads_again for each in instructions),
@@ -50,7 +67,20 @@ def counters(instructions: Sequence[MachineCount], meets_others: bool) -> tuple[
     found = tuple(counter for counter in found if counter.name not in uncounted(instructions))
     if meets_others or any(each.warps and ".SPIN" in each.opcode for each in instructions):
         return tuple(replace(counter, provenance=MODEL) for counter in found)
-    return found
+    return found if was_read else tuple(_unread(counter, any(again)) for counter in found)
+
+
+def _unread(counter: Counter, issued_again: bool) -> Counter:
+    """The counter with the label that it has where no hardware was read."""
+    if counter.provenance != MACHINE:
+        return counter
+    name = counter.name
+    rests_on_rules = (
+        name in _BY_HOPPERS_RULES
+        or "branch_targets" in name
+        or (issued_again and "inst_executed" in name and "_op_" not in name)
+    )
+    return replace(counter, provenance=HOPPER if rests_on_rules else CODE)
 
 
 def uncounted(instructions: Sequence[MachineCount]) -> Uncounted:

@@ -93,7 +93,7 @@ def launch_machine_code(
     fault, counts = execute(function, arch, encoded, shape, memory, banks, looked_for)
     return MachineReport(
         kernel, shape.grid, shape.block, shape.shared_bytes, () if fault is None else (fault,),
-        counts, counters(counts, encoded.takes_turns), uncounted(counts),
+        counts, counters(counts, encoded.takes_turns, arch.was_read), uncounted(counts),
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Messages at the start and at the end, for runs that can count only PTX and not machine code."""
+"""How exact a run's counters are: said at the start, and at the end of what PTX alone counted."""
 
 from __future__ import annotations
 
@@ -11,17 +11,31 @@ from harness.tables import Run
 _NOT_EXACT = "no counter is exact, no budget on one is checked, and a gate cannot tell"
 
 
-def say_before(backend: str) -> None:
-    """Warn at the start if there is no disassembler."""
-    if backend != "emulator":
-        return
+def say_before(backend: str, arch: str) -> None:
+    """Say at the start which labels the counters will have, and why."""
+    if backend == "emulator":
+        console.print(of_architecture(arch), markup=False)
+
+
+def of_architecture(arch: str) -> str:
+    """The labels of an architecture's counters and the reason, or why nothing will be exact."""
     from harness.emulator import EmulatorError
+    from harness.emulator.sass.architectures import ARCHITECTURES
     from harness.emulator.sass.cubin import disassembler
 
+    if arch not in ARCHITECTURES:
+        why = f"machine code of {arch} is not executed here; it is of {', '.join(ARCHITECTURES)}"
+        return f"BEWARE this run counts in PTX alone: {_NOT_EXACT}\n  {why}"
     try:
         disassembler.find()
     except EmulatorError as error:
-        console.print(f"BEWARE this run counts in PTX alone: {_NOT_EXACT}\n  {error}", markup=False)
+        return f"BEWARE this run counts in PTX alone: {_NOT_EXACT}\n  {error}"
+    if ARCHITECTURES[arch].was_read:
+        return f"COUNTERS machine-exact: {arch}'s machine code, by rules that an H200 confirmed"
+    return (
+        "COUNTERS code-exact (instructions, threads, load sectors) and hopper-rules (wavefronts, "
+        f"branches, sectors of stores and atomics): no GPU of {arch} was read"
+    )
 
 
 def say_after(run: Run) -> None:
