@@ -24,7 +24,8 @@ class CodeArchitecture:
     words each, and of the first address behind a thread's local memory.
     windows_at: offsets, each with the base that makes a shared or local address generic; later code
     reads special registers.
-    registers_at: special registers of PTX that the driver fills, and their offsets.
+    registers_at: special registers of PTX that the driver fills, and their offsets. Blackwell's
+    code subtracts 0xa0 for each block of a cluster, which none here has.
     reserved_at: offset of the shared memory reserved for the system, before a block's own.
     reserved_shared: bytes at the start of a kernel's shared memory that belong to the driver;
     addresses include them.
@@ -52,7 +53,7 @@ _AMPERE = CodeArchitecture("sm_80")
 _HOPPER = CodeArchitecture("sm_90", reserved_shared=1024, was_read=True)
 _BLACKWELL = CodeArchitecture(
     "sm_100", block_at=0x360, grid_at=0x370, stack_at=0x37C, windows_at=(),
-    registers_at=(), reserved_at=None, reserved_shared=1024,
+    registers_at=(("envreg1", 0x254), ("envreg2", 0x258)), reserved_at=None, reserved_shared=1024,
     known_at=(range(0x358, 0x360), range(0x360, 0x36C), range(0x370, 0x380)),
 )  # fmt: skip
 

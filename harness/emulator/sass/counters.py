@@ -43,6 +43,8 @@ _OPERATIONS = {
 }  # fmt: skip
 
 
+_FLOPS_OF_FORMS = {"FADD2": 2, "FMUL2": 2, "FFMA2": 4, "FHADD": 1, "FHFMA": 2}
+"""Of Blackwell's forms, for which no counter of Nsight Compute's is known."""
 _BY_HOPPERS_RULES = (
     WAVEFRONTS, WAVEFRONTS_IDEAL, *(SECTORS.format(kind) for kind in ("st", "red", "atom")),
 )  # fmt: skip
@@ -154,6 +156,11 @@ def _of_arithmetic(instructions: Sequence[MachineCount]) -> Iterator[Counter]:
         yield Counter(full_name, value, "inst", MACHINE)
     for precision, letter in (("fp32", "f"), ("fp64", "d")):
         flops = found[f"{letter}add"] + found[f"{letter}mul"] + 2 * found[f"{letter}fma"]
+        if precision == "fp32":
+            flops += sum(
+                each.threads_predicated_on * _FLOPS_OF_FORMS.get(_base(each), 0)
+                for each in instructions
+            )
         yield Counter(f"flops_{precision}", flops, "flop", MACHINE)
 
 

@@ -15,7 +15,7 @@ from harness.emulator.sass.code import INSTRUCTION_BYTES, ZERO, Function, Instru
 from harness.emulator.sass.errors import UnknownMachineInstruction
 from harness.emulator.sass.layout import INSTRUCTION, LANES, PREDICATES_OF_EACH_KIND
 from harness.emulator.sass.operand_shapes import Unencodable, matched
-from harness.emulator.sass.rows import textures
+from harness.emulator.sass.rows import blackwell, textures
 from harness.emulator.sass.rows.row import Row
 
 Array = NDArray[Any]
@@ -28,12 +28,15 @@ _PT = PREDICATES_OF_EACH_KIND - 1
 _WIDTHS = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
 _ATOMIC_WIDTHS = {2: 8, 3: 8, 5: 8, 10: 8, 11: 16}
 _HALVES = {"H0_H0": 1, "H1_H1": 2}
+_HALF_OF_FLOAT = {"H0": 0, "H1": 1}
+_PAIRS = {("F32x2", "HI_LO"): (0, 1), ("F32x2", "LO_HI"): (1, 0), ("F32",): (0, 0)}
+"""Of a pair of floats: the registers of its lower and of its upper number."""
 _BYTES = {"B0": 4, "B1": 5, "B2": 6, "B3": 7, "H0": 4, "H1": 6}
 """Where in a word a conversion's number begins: 4 plus the offset in bytes."""
 _SCALES = {"X4": 2, "X8": 3, "X16": 4}
 _FLOAT_OPCODES = frozenset({
     "FADD", "FMUL", "FFMA", "FSETP", "FSET", "FSEL", "FMNMX", "FCHK", "MUFU", "F2F", "F2I", "F2FP",
-    "FRND",
+    "FRND", "FADD2", "FMUL2", "FFMA2", "FHADD", "FHFMA", "FMNMX3",
 })  # fmt: skip
 
 
@@ -145,6 +148,9 @@ class _Encoder:
                 self._source(source, instruction, out["source"][0], wide)
         elif handler in textures.HANDLERS:
             self._texture(instruction, out)
+        elif handler in (blackwell.WIDE_LOAD, blackwell.WIDE_STORE):
+            out["width"] = blackwell.WIDE_BYTES
+            out["flags"] |= blackwell.words_of(instruction)
         elif row.control == layout.BRANCH_INDEXED:  # relative to what stands behind it
             out["immediate"] += instruction.address + INSTRUCTION_BYTES
         out["handler"] = self.definitions[handler]
@@ -164,7 +170,7 @@ class _Encoder:
             self._register_or_predicate(kind, operand, out, slots)
         elif operand is None or kind in "zqY":
             return
-        elif kind in "svwQdhrky":
+        elif kind in "svwQdhrkyFe":
             self._source(operand, instruction, out["source"][slots.sources], kind in "wQd", kind)
             slots.sources += 1
         elif kind == "g":
@@ -285,6 +291,13 @@ class _Encoder:
         else:
             raise Unencodable(f"operand {operand.text}")
         out["constant"], out["row"], out["high"] = constant, row * LANES, high * LANES
+        if kind == "F" and operand.kind == "immediate":
+            out["high"] = row * LANES
+        elif kind == "F":
+            if operand.suffixes not in _PAIRS:
+                raise Unencodable(f"operand {operand.text}")
+            low, high = (0 if constant else row + word for word in _PAIRS[operand.suffixes])
+            out["row"], out["high"] = low * LANES, high * LANES
         known = {*_ALSO.get(kind, ()), *_parts(instruction, kind)}
         if set(operand.suffixes) - known:
             raise Unencodable(f"operand {operand.text}")
@@ -296,7 +309,7 @@ class _Encoder:
         signed = operand.negated or operand.inverted or operand.absolute
         if signed and kind in _AS_IT_STANDS:
             raise Unencodable(f"operand {operand.text}")
-        if kind == "h":
+        if kind in "he":
             sign = _SIGNS_OF_HALVES
         elif kind == "d" or instruction.opcode.removeprefix("U") in _FLOAT_OPCODES:
             sign = _SIGN
@@ -329,6 +342,8 @@ def _parts(instruction: Instruction, kind: str) -> Mapping[str, int]:
     """Read from a source's suffix which part of it is meant, or how it is shifted."""
     if kind == "a":
         return _SCALES
+    if kind == "e":
+        return _HALF_OF_FLOAT
     if instruction.opcode in ("I2F", "I2FP"):
         return _BYTES
     return _HALVES if kind == "h" or instruction.opcode in table.CONVERSIONS else {}
@@ -365,5 +380,11 @@ def _constant(instruction: Instruction) -> Operand:
 _AS_IT_STANDS = "vrkay"
 _VALUE_TO_STORE = 3  # the source of a surface
 """Kinds of sources whose definitions read the register and nothing that is done to it before."""
-_ALSO = {"r": ("ROW",), "k": ("COL",), "a": ("64", "U32"), "h": ("H1_H0",)}
+_ALSO = {
+    "r": ("ROW",),
+    "k": ("COL",),
+    "a": ("64", "U32"),
+    "h": ("H1_H0",),
+    "F": ("F32x2", "HI_LO", "LO_HI", "F32"),
+}
 """Suffixes that say what is so anyway, or that `_memory` reads."""

@@ -45,9 +45,13 @@ _BANKS = 6
 _WORD_BYTES = 4
 
 
-def synchronises_grid(encoded: Encoded, arch: CodeArchitecture) -> bool:
+def synchronises_grid(function: Function, arch: CodeArchitecture) -> bool:
     """Whether the code asks for the workspace of cooperative groups' grid barrier."""
-    return any((0, at) in encoded.constants for _, at in arch.registers_at)
+    places = dict(arch.registers_at).values()
+    return any(
+        operand.kind == "constant" and operand.number == 0 and operand.offset in places
+        for each in function.instructions for operand in each.operands
+    )  # fmt: skip
 
 
 def bank_of_parameters(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from harness.emulator.ptx.source_lines import user_line
 from harness.emulator.ptx.syntax import Kernel, Module
 from harness.emulator.sass.architectures import ARCHITECTURES, CodeArchitecture
 from harness.emulator.sass.arguments import pack
-from harness.emulator.sass.code import Function, MachineCode, Variable
+from harness.emulator.sass.code import Function, Instruction, MachineCode, Operand, Variable
 from harness.emulator.sass.counters import counters, uncounted
 from harness.emulator.sass.encode import Encoded, encode
 from harness.emulator.sass.errors import UnknownMachineInstruction
@@ -33,6 +34,7 @@ from harness.silicon.architectures import architecture
 Array = NDArray[Any]
 
 _ADDRESS_BANK = 4
+_CLUSTER_SIZE, _FOR_EACH_BLOCK = "SR_CgaSize", "-0xa0"
 _ADDRESSES = (1 << 64) - 1  # they wrap around
 _GLOBAL, _CONSTANT = ".nv.global", ".nv.constant"
 
@@ -83,7 +85,7 @@ def launch_machine_code(
         memory.add(each.name, device.variables[each.name])
     params = pack(function, args, names, memory, signature)
     registers = {}
-    if synchronises_grid(encoded, arch):
+    if synchronises_grid(function, arch):
         grid_workspace.place_workspace(memory)
         registers = grid_workspace.workspace_registers(memory)
     first = bank_of_parameters(function, arch, shape, params, registers)
@@ -148,31 +150,42 @@ def _refuse_calls(code: MachineCode, function: Function) -> None:
     strange = sorted(called - {ASSERTION})
     for each in function.instructions if strange or not called else ():
         if each.name == CALL_OF_DRIVER:
-            place = user_line(each.location)
             detail = f"it may call {', '.join(f'`{name}`' for name in strange) or 'any function'}"
-            raise UnknownMachineInstruction(
-                each.text, str(place) if place else "", function.name, each.address, detail
-            )
+            raise _unknown(function, each, detail)
 
 
 def _refuse_places(arch: CodeArchitecture, function: Function) -> None:
     """Refuse a read in front of the parameters if what the driver puts there is not known."""
-    if arch.known_at is None:
-        return
-    for each in function.instructions:
-        for operand in each.operands:
-            if operand.kind != "constant" or operand.number != 0:
-                continue
-            if operand.offset >= function.parameter_base or any(
-                operand.offset in known and not (operand.base or operand.uniform)
-                for known in arch.known_at
-            ):
-                continue
-            place = user_line(each.location)
-            raise UnknownMachineInstruction(
-                each.text, str(place) if place else "", function.name, each.address,
-                "what the driver puts there is not known",
-            )  # fmt: skip
+    for each in function.instructions if arch.known_at is not None else ():
+        if not all(_is_known(operand, arch, function) for operand in each.operands):
+            raise _unknown(function, each, "what the driver puts there is not known")
+    for each, behind in pairwise(function.instructions):
+        if _CLUSTER_SIZE in each.text and not _scales_by_cluster(each, behind):
+            raise _unknown(function, each, f"special register {_CLUSTER_SIZE}")
+
+
+def _is_known(operand: Operand, arch: CodeArchitecture, function: Function) -> bool:
+    """Whether an operand is none in front of the parameters, or what stands there is known."""
+    if operand.kind != "constant" or operand.number != 0:
+        return True
+    if operand.offset >= function.parameter_base:
+        return True
+    if operand.uniform:  # to which the number of a cluster's blocks has been added
+        return operand.offset in dict(arch.registers_at).values()
+    return not operand.base and any(operand.offset in known for known in arch.known_at or ())
+
+
+def _scales_by_cluster(each: Instruction, behind: Instruction) -> bool:
+    """Whether a cluster's size is read only to be multiplied, for a place in constant memory."""
+    wanted = f"IMAD {each.operands[0].text}, {each.operands[0].text}, {_FOR_EACH_BLOCK}, RZ"
+    return behind.text.rstrip(" ;").replace(" ", "") == wanted.replace(" ", "")
+
+
+def _unknown(function: Function, each: Instruction, detail: str) -> UnknownMachineInstruction:
+    place = user_line(each.location)
+    return UnknownMachineInstruction(
+        each.text, str(place) if place else "", function.name, each.address, detail
+    )
 
 
 def _checked(code: MachineCode) -> None:

@@ -30,6 +30,8 @@ _KINDS = {
     "z": ("immediate", "uniform"),
     "q": ("name",),
     "A": ("memory",),
+    "F": ("register", "uniform", "immediate"),
+    "e": ("register", "uniform"),
 }
 _KINDS["v"] = _KINDS["w"] = _KINDS["Q"] = _KINDS["d"] = _KINDS["h"] = _KINDS["s"]
 _KINDS["r"] = _KINDS["k"] = ("register",)

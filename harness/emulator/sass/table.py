@@ -14,8 +14,8 @@ source of 32 bits or more that is taken as it is (one with a sign is not execute
 predicate, n the same, false if missing; i immediate; m memory, t the target of a copy, c constant
 memory; g matrix descriptor; r, k a factor by rows, by columns; b convergence barrier; l label; x
 special register; _ not used. Of textures and surfaces: y registers side by side, A the register of
-coordinates, q the kind; z and Y are of a handle or channels (rows/textures.py). `?` marks an
-optional operand.
+coordinates, q the kind; z and Y are of a handle or channels (rows/textures.py); F and e are in
+rows/blackwell.py. `?` marks an optional operand.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from harness.emulator.sass.harmless import (
     SCHEDULING,
     TURING,
 )
-from harness.emulator.sass.rows import textures
+from harness.emulator.sass.rows import blackwell, textures
 from harness.emulator.sass.rows.row import Flags, Groups, Row
 from harness.emulator.sass.rows.row import row as _row
 
@@ -107,7 +107,7 @@ SPECIALS = {
     "SRZ": 0, "SR_TID.X": 1, "SR_TID.Y": 2, "SR_TID.Z": 3, "SR_CTAID.X": 4, "SR_CTAID.Y": 5,
     "SR_CTAID.Z": 6, "SR_LANEID": 7, "SR_SWINHI": 8, "SR_EQMASK": 9, "SR_LTMASK": 10,
     "SR_LEMASK": 11, "SR_GTMASK": 12, "SR_GEMASK": 13, "SR_CLOCKLO": 14, "SR_CLOCKHI": 0,
-    "SR_LWINHI": 15, "SR_SWINLO": 0, "SR_LWINLO": 0, "SR_CgaCtaId": 0,
+    "SR_LWINHI": 15, "SR_SWINLO": 0, "SR_LWINLO": 0, "SR_CgaCtaId": 0, "SR_CgaSize": 0,
 }  # fmt: skip
 """Special registers by the number of their definition; 0 is the one that reads as 0."""
 
@@ -286,6 +286,7 @@ ROWS: Sequence[Row] = (
     _row("ATOMS.POPC.INC.32", "R m", "ATOMIC", always=10, space=layout.SHARED),
     _row("QSPC.E.S", "P R m", "QSPC"),
     *textures.ROWS,
+    *blackwell.ROWS,
     # Between lanes, and of themselves
     _row("SHFL", "P R v v v", groups=_SHUFFLES),
     _row("VOTE", "R? P? p", groups={"ANY": 0, "ALL": 1, "EQ": 2}),

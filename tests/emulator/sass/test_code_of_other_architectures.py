@@ -8,7 +8,7 @@ from emulator_tools import CompilePtx
 from sass.conftest import ReadSource
 
 from harness.emulator import launch
-from harness.emulator.sass import UnknownMachineInstruction, launch_machine_code, prepare
+from harness.emulator.sass import launch_machine_code
 from harness.emulator.sass.architectures import ARCHITECTURES
 
 SOURCE = """extern "C" __global__
@@ -83,15 +83,3 @@ def test_sums_choices_and_comparisons_of_64_bits_take_an_immediate_as_it_is_prin
         assert not launch_machine_code(code, "k", 1, 32, [machine, *args]).faults
         assert not launch(compile_ptx(WIDE, "sm_120"), "k", 1, 32, [ptx, *args]).faults
         np.testing.assert_array_equal(machine, ptx)
-
-
-GRID = """#include <cooperative_groups.h>
-extern "C" __global__ void k(int* a) {
-    cooperative_groups::this_grid().sync();
-    a[threadIdx.x]++;
-}"""
-
-
-def test_what_the_driver_is_not_known_to_put_somewhere_is_refused(read_source: ReadSource) -> None:
-    with pytest.raises(UnknownMachineInstruction, match=r"SR_CgaSize|what the driver puts there"):
-        prepare(read_source(GRID, "sm_120"), "k")

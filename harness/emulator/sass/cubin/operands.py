@@ -17,6 +17,8 @@ _KINDS: dict[str, Kind] = {
     "B": "barrier", "SB": "name",
 }  # fmt: skip
 _MOST_OPERANDS = 16
+_OF_THE_RETURN_PC = {"Rpc.LO": ZERO + 1, "Rpc.HI": ZERO + 2}
+"""Blackwell's register for a return address, in which code also keeps other words for a while."""
 _WITHOUT_A_COMMA = re.compile(
     r"(?:(?<=^)|(?<=,))(\s*(?:\[[^\[\]]*\]|(?:UR|R|UP|P)(?:\d{1,3}|Z|T)(?:\.\w+)*))(?=\[)"
 )
@@ -77,6 +79,8 @@ def _operand(text: str, bits: int) -> Operand:
     if found := _DESCRIPTOR.match(rest):
         first = _operand(found[1], 0)
         return Operand("descriptor", text, uniform=first, suffixes=_suffixes(found[2]))
+    if rest in _OF_THE_RETURN_PC:
+        return Operand("register", text, _OF_THE_RETURN_PC[rest], negated, absolute, inverted)
     if rest.startswith(("SR_", "SRZ")):
         return Operand("special", rest)
     if rest.isascii() and rest.isprintable() and rest and not any(c in rest for c in " []|,"):

@@ -92,6 +92,68 @@ void store(Context& c, const Instruction& n) {
         });
 }
 
+// 256 bits of a lane are two values of 128 and one sector. A load leaves out the words of which its mask
+// has no bit: the others stand in neighbouring registers.
+constexpr int WIDE_WORDS = 8, WORDS_OF_PART = 4, PART_BYTES = 16;
+
+void judge_wide(Context& c, const Access& access, i32 mode, const Places& places, const u8* bytes) {
+    for (int part = 0; part < 2; part++) {
+        Access half = access;
+        Places there = places;
+        half.width = PART_BYTES;
+        for (int i = 0; i < LANES; i++) half.address[i] += part * PART_BYTES, there.at[i] += part * PART_BYTES;
+        machine::survey(half);
+        if (mode == machine::READ)
+            c.judge->access(c, half, GLOBAL, machine::READ, there);
+        else
+            c.judge->access(c, half, GLOBAL, machine::WRITE, there, bytes + part * LANES * PART_BYTES);
+    }
+}
+
+void load_256(Context& c, const Instruction& n) {
+    if (!c.on) return;
+    Access access = addressed(c, n);
+    Places places;
+    const i32 space = place(c, n, access, READ, places);
+    count(c, access, space, true);
+    if (c.judge) judge_wide(c, access, machine::READ, places, nullptr);
+    u32 words[WIDE_WORDS][LANES] = {};
+    each_lane(c.on, [&](int i) {
+        for (int w = 0; w < WIDE_WORDS; w++) std::memcpy(&words[w][i], places.at[i] + 4 * w, 4);
+    });
+    for (int part = 0; part < 2; part++) {
+        int next = 0;
+        for (int w = WORDS_OF_PART * part; w < WORDS_OF_PART * (part + 1); w++) {
+            if (!(n.flags >> w & 1)) continue;
+            u32* r = c.result(n, !part, next++);  // the upper half is named first
+            write(c, r, [&](int i) { return words[w][i]; });
+        }
+    }
+}
+
+void store_256(Context& c, const Instruction& n) {
+    if (!c.on) return;
+    Access access = addressed(c, n);
+    Places places;
+    const i32 space = place(c, n, access, WRITE, places);
+    count(c, access, space, false);
+    const Value parts[] = {value_of(c, n, 2), value_of(c, n, 3)};
+    u8 bytes[2 * LANES * PART_BYTES];
+    each_lane(c.on, [&](int i) {
+        for (int w = 0; w < WIDE_WORDS; w++) {
+            const Value& part = parts[w / WORDS_OF_PART];
+            const int word = w % WORDS_OF_PART;
+            std::memcpy(bytes + (w / WORDS_OF_PART * LANES + i) * PART_BYTES + 4 * word,
+                        part.row + part.step * word + i, 4);
+        }
+    });
+    if (c.judge) judge_wide(c, access, machine::WRITE, places, bytes);
+    each_lane(c.on, [&](int i) {
+        for (int part = 0; part < 2; part++)
+            std::memcpy(places.at[i] + part * PART_BYTES, bytes + (part * LANES + i) * PART_BYTES, PART_BYTES);
+    });
+}
+
 // Several rows of 8 bytes from each of eight lanes' addresses: LDSM.
 enum : i32 { TRANSPOSED = 1 };
 
@@ -214,7 +276,7 @@ void ldc(Context& c, const Instruction& n) {
 
 std::vector<Entry> memory_entries() {
     return {
-        {"LOAD", load}, {"STORE", store}, {"LDSM", ldsm}, {"LDGSTS", copy}, {"QSPC", qspc},
+        {"LOAD", load}, {"STORE", store}, {"LOAD.256", load_256}, {"STORE.256", store_256}, {"LDSM", ldsm}, {"LDGSTS", copy}, {"QSPC", qspc},
         {"LDC", ldc}, {"MEMBAR", membar},
     };
 }

@@ -73,6 +73,83 @@ void ffma(Context& c, const Instruction& n) {
     });
 }
 
+// A pair of floats in two rows, each with the same sign before it.
+struct Pair {
+    const u32 *low, *high;
+    u32 keep, flip;
+    u32 first(int i) const { return (low[i] & keep) ^ flip; }
+    u32 second(int i) const { return (high[i] & keep) ^ flip; }
+};
+
+inline Pair pair_of(const Context& c, const Instruction& n, int which) {
+    const Source& s = n.source[which];
+    return {c.source(s), c.source_high(s), s.keep, s.flip};
+}
+
+// `compute` of the sources' first floats, and of their second ones.
+template <int COUNT, class F> void of_pairs(Context& c, const Instruction& n, F compute) {
+    const i32 flags = n.flags;
+    Pair given[COUNT];
+    for (int s = 0; s < COUNT; s++) given[s] = pair_of(c, n, s);
+    in_direction(flags, [&] {
+        write_wide(c, n, [&](int i) {
+            f32 first[COUNT], second[COUNT];
+            for (int s = 0; s < COUNT; s++) {
+                first[s] = number(given[s].first(i), flags);
+                second[s] = number(given[s].second(i), flags);
+            }
+            const u32 low = bits_of<u32>(finished(compute(first), flags));
+            const u32 high = bits_of<u32>(finished(compute(second), flags));
+            return static_cast<u64>(high) << 32 | low;
+        });
+    });
+}
+
+void fadd2(Context& c, const Instruction& n) {
+    of_pairs<2>(c, n, [](const f32* x) { return x[0] + x[1]; });
+}
+
+void fmul2(Context& c, const Instruction& n) {
+    of_pairs<2>(c, n, [](const f32* x) { return x[0] * x[1]; });
+}
+
+void ffma2(Context& c, const Instruction& n) {
+    of_pairs<3>(c, n, [](const f32* x) { return std::fma(x[0], x[1], x[2]); });
+}
+
+enum : i32 { OF_BRAIN = 64 };
+
+// A half as the float that it is.
+inline f32 widened(const Source& s, u32 raw, i32 flags) {
+    const u32 given = (raw & s.keep) ^ s.flip;
+    const u16 half = s.half ? machine::high(given) : machine::low(given);
+    return flags & OF_BRAIN ? machine::BF16::widen(half) : machine::F16::widen(half);
+}
+
+// Sums and products of halves that are rounded once, to a float.
+void fhadd(Context& c, const Instruction& n) {
+    const u32* a = c.source(n.source[0]);
+    const Operand b = operand(c, n, 1);
+    in_direction(n.flags, [&] {
+        write(c, c.result(n), [&](int i) {
+            const f32 x = widened(n.source[0], a[i], n.flags);
+            return bits_of<u32>(finished(x + bits_of<f32>(b[i]), n.flags & SATURATES));
+        });
+    });
+}
+
+void fhfma(Context& c, const Instruction& n) {
+    const u32 *a = c.source(n.source[0]), *b = c.source(n.source[1]);
+    const Operand d = operand(c, n, 2);
+    in_direction(n.flags, [&] {
+        write(c, c.result(n), [&](int i) {
+            const f32 x = widened(n.source[0], a[i], n.flags), y = widened(n.source[1], b[i], n.flags);
+            const f32 sum = std::fma(x, y, bits_of<f32>(d[i]));
+            return bits_of<u32>(finished(sum, n.flags & SATURATES));
+        });
+    });
+}
+
 enum : i32 { COMPARE_FLUSHES = 64 };
 
 void fsetp(Context& c, const Instruction& n) {
@@ -132,6 +209,37 @@ void fmnmx(Context& c, const Instruction& n) {
         c.act(on & ~least);
         extremes<false>(c, n);
     }
+}
+
+void fmnmx3(Context& c, const Instruction& n) {
+    const Operand a = operand(c, n, 0), b = operand(c, n, 1), d = operand(c, n, 2);
+    const bool keeps_nan = n.flags & KEEPS_NAN, flushes = n.flags & EXTREME_FLUSHES;
+    const u32 least = c.predicate(n, 0);
+    write(c, c.result(n), [&](int i) {
+        const auto given = [&](u32 raw) { return flushes ? flushed(raw) : raw; };
+        const u32 x = given(a[i]), y = given(b[i]), z = given(d[i]);
+        return bit(least, i) ? extreme<true>(extreme<true>(x, y, keeps_nan), z, keeps_nan)
+                             : extreme<false>(extreme<false>(x, y, keeps_nan), z, keeps_nan);
+    });
+}
+
+enum : i32 { LARGEST_OF_ALL = 1, OF_MAGNITUDES = 2, ANY_NAN = 4 };
+
+// The least or the largest float of the active lanes, into a uniform register.
+void redux_floats(Context& c, const Instruction& n) {
+    const u32* a = c.source(n.source[0]);
+    const bool keeps_nan = n.flags & ANY_NAN;
+    bool first = true;
+    u32 found = 0;
+    each_lane(n.uniform ? c.active : c.on, [&](int i) {
+        const u32 value = n.flags & OF_MAGNITUDES ? a[i] & 0x7FFFFFFFu : a[i];
+        found = first ? value
+                : n.flags & LARGEST_OF_ALL ? extreme<false>(found, value, keeps_nan)
+                                           : extreme<true>(found, value, keeps_nan);
+        first = false;
+    });
+    if (is_nan(found)) found = 0x7FFFFFFF;
+    write(c, c.result(n), [&](int) { return found; });
 }
 
 // Whether a / b needs the slow path: exponents at which the quotient's steps could leave the range.
@@ -243,7 +351,8 @@ void dsetp_extreme(Context& c, const Instruction& n) {
 std::vector<Entry> float_entries() {
     return {
         {"FADD", fadd}, {"FMUL", fmul}, {"FFMA", ffma}, {"FSETP", fsetp}, {"FSET", fset},
-        {"FMNMX", fmnmx}, {"FCHK", fchk}, {"MUFU", mufu}, {"DADD", dadd}, {"DMUL", dmul},
+        {"FMNMX", fmnmx}, {"FMNMX3", fmnmx3}, {"REDUX.FLOATS", redux_floats}, {"FADD2", fadd2},
+        {"FMUL2", fmul2}, {"FFMA2", ffma2}, {"FHADD", fhadd}, {"FHFMA", fhfma}, {"FCHK", fchk}, {"MUFU", mufu}, {"DADD", dadd}, {"DMUL", dmul},
         {"DFMA", dfma}, {"DSETP", dsetp}, {"DSETP.EXTREME", dsetp_extreme},
     };
 }

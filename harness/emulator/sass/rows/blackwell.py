@@ -1,0 +1,59 @@
+"""Rows of what Blackwell brought: floats in pairs, three operands, halves into floats, 256 bits.
+
+A pair of floats stands in two registers (`F`): `.F32x2.HI_LO` as it stands, `.F32x2.LO_HI` the
+other way round, `.F32` one float for both, as an immediate is. A half that becomes a float (`e`) is
+the lower half of its register, or with `.H1` the upper one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from harness.emulator.sass.code import Instruction
+from harness.emulator.sass.harmless import CACHES
+from harness.emulator.sass.operand_shapes import Unencodable
+from harness.emulator.sass.rows.row import Flags, Groups, Row, row
+
+_ROUND: Flags = {"RN": 0, "RZ": 1, "RM": 2, "RP": 3}
+_PAIRS: Groups = (_ROUND, {"FTZ": 4})
+_WITH_HALVES: Groups = (_ROUND, {"SAT": 8}, {"BF16": 64})
+_LARGEST, _OF_MAGNITUDES = 1, 2
+_EXTREMES = {"MIN": 0, "MAX": _LARGEST, "MINABS": 2, "MAXABS": _LARGEST | _OF_MAGNITUDES}
+
+WIDE_LOAD, WIDE_STORE = "LOAD.256", "STORE.256"
+WIDE_BYTES: Final = 32
+_EVERY_WORD = 255
+
+
+def words_of(instruction: Instruction) -> int:
+    """The words that a load of 256 bits returns, one bit each. Raises Unencodable."""
+    *_, last = instruction.operands
+    if last.kind == "memory" or instruction.opcode == "STG":
+        return _EVERY_WORD
+    if last.kind != "immediate" or not 0 < last.number <= _EVERY_WORD:
+        raise Unencodable(f"operand {last.text}")
+    return last.number
+
+
+ROWS: Sequence[Row] = (
+    row("FADD2", "R F F", groups=_PAIRS),
+    row("FMUL2", "R F F", groups=_PAIRS),
+    row("FFMA2", "R F F F", groups=_PAIRS),
+    row("FHADD", "R e s", groups=_WITH_HALVES),
+    row("FHFMA", "R e e s", groups=_WITH_HALVES),
+    row("FMNMX3", "R s s s p", groups=({"NAN": 1}, {"FTZ": 4})),
+    *(
+        row(f"CREDUX.{name}.F32", "R v", "REDUX.FLOATS", {"NAN": 4}, always=flags, is_uniform=True)
+        for name, flags in _EXTREMES.items()
+    ),
+    *(
+        row(f"CREDUX.{name}", "R v", "REDUX", {"S32": 8}, always=flag, is_uniform=True)
+        for name, flag in (("MIN", 1), ("MAX", 2))
+    ),
+    row("LDG.ENL2.256", "R R m _?", WIDE_LOAD, ({"E": 0},), harmless=CACHES),
+    row("STG.ENL2.256", "m v v", WIDE_STORE, ({"E": 0},), harmless=CACHES),
+    row("RPCMOV.32", "R v", "MOV"),
+    row("CS2UR", "R x", "S2R", always=1 << 8, is_uniform=True),
+    row("CS2UR.32", "R x", "S2R", is_uniform=True),
+)

@@ -1,0 +1,201 @@
+"""What Blackwell's code has and no other's: each form gives what the PTX manual says, by NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from sass.conftest import ReadSource
+
+from harness.emulator.sass import UnknownMachineInstruction, launch_machine_code, prepare
+
+LANES = 32
+SOURCE = r"""typedef unsigned long long u64;
+extern "C" __global__ void pairs(const u64* in, u64* out, float s) {
+    const int i = threadIdx.x;
+    u64 a = in[3 * i], b = in[3 * i + 1], c = in[3 * i + 2], x, swapped, scalars;
+    asm("{.reg .b32 l, h; mov.b64 {l, h}, %1; mov.b64 %0, {h, l};}" : "=l"(swapped) : "l"(a));
+    asm("mov.b64 %0, {%1, %1};" : "=l"(scalars) : "f"(s));
+#define TO(n, text, ...) asm(text : "=l"(x) : __VA_ARGS__); out[32 * n + i] = x
+    TO(0, "add.rn.f32x2 %0, %1, %2;", "l"(a), "l"(b));
+    TO(1, "sub.rp.f32x2 %0, %1, %2;", "l"(a), "l"(b));
+    TO(2, "mul.rz.f32x2 %0, %1, %2;", "l"(a), "l"(b));
+    TO(3, "fma.rm.f32x2 %0, %1, %2, %3;", "l"(a), "l"(b), "l"(c));
+    TO(4, "mul.ftz.f32x2 %0, %1, %2;", "l"(a), "l"(scalars));
+    TO(5, "fma.rn.f32x2 %0, %1, %2, %3;", "l"(swapped), "l"(0x3f8ccccd3f8ccccdull), "l"(c));
+}
+extern "C" __global__ void __launch_bounds__(32) wide(unsigned* a) {
+    unsigned v[8], w[8];
+    unsigned *mine = a + 8 * threadIdx.x;
+#define LOAD(v, at) asm volatile("ld.global.v8.b32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];" \
+        : "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3]), \
+          "=r"(v[4]), "=r"(v[5]), "=r"(v[6]), "=r"(v[7]) \
+        : "l"(at) : "memory")
+    LOAD(v, mine);
+    asm volatile("st.global.v8.b32 [%8], {%0, %1, %2, %3, %4, %5, %6, %7};"
+        :: "r"(v[7]), "r"(v[6]), "r"(v[5]), "r"(v[4]), "r"(v[3]), "r"(v[2]), "r"(v[1]), "r"(v[0]),
+        "l"(mine + 256) : "memory");
+    LOAD(w, mine);
+    mine[512] = w[0] + 2 * w[2] + 3 * w[5] + 4 * w[6];
+}
+extern "C" __global__ void extremes(const float* in, float* out) {
+    const int i = threadIdx.x;
+    const float a = in[i], b = in[i + 32], c = in[i + 64];
+    float x;
+#define ONE(n, text, ...) asm(text : "=f"(x) : __VA_ARGS__); out[32 * n + i] = x
+    ONE(0, "max.f32 %0, %1, %2, %3;", "f"(a), "f"(b), "f"(c));
+    ONE(1, "min.NaN.f32 %0, %1, %2, %3;", "f"(a), "f"(b), "f"(c));
+    ONE(2, "min.ftz.abs.f32 %0, %1, %2, %3;", "f"(a), "f"(b), "f"(c));
+    ONE(3, "redux.sync.min.f32 %0, %1, 0xffffffff;", "f"(a));
+    ONE(4, "redux.sync.max.abs.NaN.f32 %0, %1, 0xffffffff;", "f"(a));
+    ONE(5, "redux.sync.max.f32 %0, %1, 0xffffffff;", "f"(c));
+}
+extern "C" __global__ void halves(const unsigned* in, const float* given, float* out) {
+    const int i = threadIdx.x;
+    const unsigned both = in[i];
+    const float c = given[i];
+    unsigned short low = both, high = both >> 16;
+    float x;
+    ONE(0, "add.rz.f32.f16 %0, %1, %2;", "h"(high), "f"(c));
+    ONE(1, "sub.sat.f32.f16 %0, %1, %2;", "h"(low), "f"(c));
+    ONE(2, "fma.rp.f32.f16 %0, %1, %2, %3;", "h"(low), "h"(high), "f"(c));
+    ONE(3, "fma.rn.f32.bf16 %0, %1, %2, %3;", "h"(low), "h"(high), "f"(c));
+}"""
+"""Rounded sums of pairs, words of which a load leaves some out, extremes of three and of a warp,
+and halves that become floats."""
+
+ODD = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-40, -1e-40, 3e38], np.float32)
+
+
+def _floats(count: int, odd: bool = True) -> NDArray[np.float32]:
+    found = np.random.default_rng(5).normal(size=count).astype(np.float32)
+    if odd:
+        found[: 2 * len(ODD)] = np.concatenate([ODD, ODD[::-1]])
+    return found
+
+
+def _equal(found: NDArray[np.float32], wanted: NDArray[np.float32]) -> None:
+    """Bit by bit, except that a GPU has one NaN."""
+    bits = np.where(np.isnan(wanted), np.uint32(0x7FFFFFFF), wanted.view(np.uint32))
+    np.testing.assert_array_equal(found.view(np.uint32), bits)
+
+
+def _rounded(exact: NDArray[np.float64], how: str) -> NDArray[np.float32]:
+    """A float64, in which sums and products of these floats are exact, in one direction."""
+    near = exact.astype(np.float32)
+    with np.errstate(all="ignore"):
+        below, above = (np.nextafter(near, np.float32(s)) for s in (-np.inf, np.inf))
+        down = np.where(near > exact, below, near)
+        up = np.where(near < exact, above, near)
+    return {"rn": near, "rm": down, "rp": up, "rz": np.where(exact < 0, up, down)}[how]
+
+
+def test_pairs_of_floats_are_rounded_one_by_one(read_source: ReadSource) -> None:
+    code = read_source(SOURCE, "sm_100a")
+    texts = " ".join(each.text for each in code.functions["pairs"].instructions)
+    for form in ("FADD2 ", "FADD2.RP", "FMUL2.RZ", "FFMA2.RM", "FMUL2.FTZ", "LO_HI", ".F32 "):
+        assert form in texts, form
+    given = np.round(_floats(6 * LANES, odd=False), 3).astype(np.float16).astype(np.float32)
+    out = np.zeros(12 * LANES, np.float32)
+    report = launch_machine_code(
+        code, "pairs", 1, LANES, [given.view(np.uint64), out.view(np.uint64), 0.75]
+    )
+    assert not report.faults
+    a, b, c = (given.reshape(LANES, 3, 2)[:, n].astype(np.float64) for n in range(3))
+    found = out.reshape(6, LANES, 2)
+    _equal(found[0], _rounded(a + b, "rn"))
+    _equal(found[1], _rounded(a - b, "rp"))
+    _equal(found[2], _rounded(a * b, "rz"))
+    _equal(found[3], _rounded(a * b + c, "rm"))
+    _equal(found[4], _rounded(a * 0.75, "rn"))
+    _equal(found[5], _rounded(a[:, ::-1] * np.float64(np.float32(1.1)) + c, "rn"))
+    flops = 6 * LANES * 2 + 2 * LANES * 2
+    assert report.counter("flops_fp32").value == flops
+
+
+def test_256_bits_are_one_sector_and_what_is_left_out_moves_up(read_source: ReadSource) -> None:
+    code = read_source(SOURCE, "sm_100a")
+    a = np.arange(3 * 8 * LANES, dtype=np.uint32)
+    before = a[: 8 * LANES].reshape(LANES, 8).copy()
+    report = launch_machine_code(code, "wide", 1, LANES, [a])
+    assert not report.faults
+    np.testing.assert_array_equal(a[256:512].reshape(LANES, 8), before[:, ::-1])
+    np.testing.assert_array_equal(a[512::8], before @ np.array([1, 0, 2, 0, 0, 3, 4, 0], np.uint32))
+    [masked, _] = [i for i in report.instructions if i.opcode.startswith("LDG.E.ENL2.256")]
+    assert masked.text.rstrip(" ;").endswith("0x65")
+    assert (masked.global_requests, masked.global_sectors) == (1, LANES)
+    short = np.zeros(8 * LANES - 1, np.uint32)
+    [fault] = launch_machine_code(code, "wide", 1, LANES, [short]).faults
+    assert fault.kind == "out of bounds"
+
+
+def test_extremes_of_three_and_of_a_warp_order_zeros_and_pass_nan_on(
+    read_source: ReadSource,
+) -> None:
+    code = read_source(SOURCE, "sm_100a")
+    texts = " ".join(each.text for each in code.functions["extremes"].instructions)
+    for form in ("FMNMX3 ", "FMNMX3.NAN", "FMNMX3.FTZ", "CREDUX.MIN.F32", "CREDUX.MAXABS.F32.NAN"):
+        assert form in texts, form
+    given, out = _floats(3 * LANES), np.zeros(6 * LANES, np.float32)
+    assert not launch_machine_code(code, "extremes", 1, LANES, [given, out]).faults
+    a, b, c = given.reshape(3, LANES)
+    found = out.reshape(6, LANES)
+    _equal(found[0], np.fmax(np.fmax(a, b), c) + np.float32(0))
+    _equal(found[1], np.minimum(np.minimum(a, b), c))
+    small = [np.where(np.abs(x) < np.finfo(np.float32).tiny, 0, np.abs(x)) for x in (a, b, c)]
+    _equal(found[2], np.fmin(np.fmin(small[0], small[1]), small[2]).astype(np.float32))
+    _equal(found[3], np.full(LANES, -np.inf, np.float32))
+    _equal(found[4], np.full(LANES, np.nan, np.float32))
+    _equal(found[5], np.full(LANES, c.max(), np.float32))
+
+
+def test_halves_become_floats_before_they_are_added(read_source: ReadSource) -> None:
+    code = read_source(SOURCE, "sm_100a")
+    texts = " ".join(each.text for each in code.functions["halves"].instructions)
+    for form in ("FHADD.RZ", "FHADD.SAT", "FHFMA.RP", "FHFMA.BF16", ".H1"):
+        assert form in texts, form
+    given = np.round(_floats(LANES, odd=False), 2)
+    halves = _floats(2 * LANES, odd=False).astype(np.float16)
+    out = np.zeros(4 * LANES, np.float32)
+    args = [halves.view(np.uint32), given, out]
+    assert not launch_machine_code(code, "halves", 1, LANES, args).faults
+    low, high = halves.reshape(LANES, 2).T.astype(np.float64)
+    found, c = out.reshape(4, LANES), given.astype(np.float64)
+    _equal(found[0], _rounded(high + c, "rz"))
+    _equal(found[1], np.clip(_rounded(low - c, "rn"), 0, 1))
+    _equal(found[2], _rounded(low * high + c, "rp"))
+    brains = (halves.view(np.uint16).astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+    _equal(found[3], _rounded(brains[::2] * brains[1::2] + c, "rn"))
+
+
+GRID = """#include <cooperative_groups.h>
+extern "C" __global__ void k(int* a, int* sum) {
+    a[blockIdx.x * blockDim.x + threadIdx.x] = blockIdx.x + 1;
+    cooperative_groups::this_grid().sync();
+    if (threadIdx.x == 0)
+        for (int b = 0; b < gridDim.x; b++) sum[blockIdx.x] += a[b * blockDim.x];
+}"""
+
+
+def test_blocks_wait_for_each_other_at_the_barrier_of_the_grid(read_source: ReadSource) -> None:
+    code = read_source(GRID, "sm_100")
+    for blocks in (1, 4):
+        a, total = np.zeros(blocks * LANES, np.int32), np.zeros(blocks, np.int32)
+        assert not launch_machine_code(code, "k", blocks, LANES, [a, total]).faults
+        assert set(total) == {blocks * (blocks + 1) // 2}
+
+
+UNKNOWN = """extern "C" __global__ void k(unsigned* a) {
+    asm volatile("mov.u32 %0, %%envreg3;" : "=r"(a[threadIdx.x]));
+}
+extern "C" __global__ void size(unsigned* a) {
+    asm volatile("mov.u32 %0, %%cluster_nctarank;" : "=r"(a[threadIdx.x]));
+}"""
+
+
+@pytest.mark.parametrize("kernel", ["k", "size"])
+def test_what_the_driver_is_not_known_to_put_somewhere_is_refused(
+    read_source: ReadSource, kernel: str
+) -> None:
+    with pytest.raises(UnknownMachineInstruction, match=r"SR_CgaSize|what the driver puts there"):
+        prepare(read_source(UNKNOWN, "sm_120"), kernel)
