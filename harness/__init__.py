@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from harness.judge.api import check, compare, time
+    from harness.judge.api import candidate, check, compare, time
     from harness.tables import Run
 
 __version__ = "0.1.0"
@@ -28,11 +28,11 @@ def load(folder: str | Path, card: str | None = None) -> Run:
     return tables.load(folder) if card is None else cards.load_one(Path(folder), card)
 
 
-_JUDGING = ("check", "compare", "time")
+_JUDGING = ("candidate", "check", "compare", "time")
 
 
 def __getattr__(name: str) -> Any:
-    """`check`, `compare` and `time` of harness/judge/api.py, imported when they are asked for."""
+    """What judges, of harness/judge/api.py, imported when it is asked for."""
     if name not in _JUDGING:
         raise AttributeError(f"module 'harness' has no attribute {name!r}")
     from harness.judge import api
@@ -40,4 +40,4 @@ def __getattr__(name: str) -> Any:
     return getattr(api, name)
 
 
-__all__ = ["__version__", "check", "compare", "load", "time"]
+__all__ = ["__version__", "candidate", "check", "compare", "load", "time"]

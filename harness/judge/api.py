@@ -1,4 +1,4 @@
-"""`harness.check`, `harness.compare` and `harness.time`: kernels judged from Python.
+"""`harness.check`, `candidate`, `compare` and `time`: kernels judged from Python.
 
 They share one judge, which starts with the first call and ends with the process.
 """
@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import atexit
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from harness.judge import candidates
 from harness.judge.judge import Judge
 from harness.judge.results import Comparison, Report
 from harness.judge.submissions import Kernel, Kind, Problem, ProblemFolder, Submission, Text, listed
@@ -38,6 +39,20 @@ def check(
     """
     submission = _submission([_kernel(kernel, launch)], problem, "check", arch, seconds)
     return _report(submission)
+
+
+def candidate(
+    solution: str | Path, problem: str | Path, sizes: Mapping[str, int] | None = None, *,
+    arch: str | None = None, seconds: float = SECONDS, **more: Any,
+) -> Report:  # fmt: skip
+    """Judge the kernels that a torch module launches, without a GPU, as `check` judges one.
+
+    solution: a Python file with ModelNew, or its text, as KernelBench has them; its kernels are
+    those of `load_inline`. problem: the file with Model, get_inputs and get_init_inputs. sizes: in
+    place of that file's. more: fields of a Problem, such as `tolerance` and `partly_read`.
+    Raises UsageError, with what it is, where its launches cannot be known from its host code.
+    """
+    return _report(candidates.submission(solution, problem, sizes, arch, seconds, **more))
 
 
 def time(

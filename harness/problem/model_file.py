@@ -31,10 +31,10 @@ class _Resized(InspectLoader):
         return ast.unparse(self._tree)
 
 
-def _executed(tree: ast.Module) -> dict[str, Any]:
-    """What the file defines."""
+def executed(tree: ast.Module, name: str = "model_file") -> dict[str, Any]:
+    """What a file of that text defines."""
     loader = _Resized(tree)
-    spec = importlib.util.spec_from_loader("model_file", loader)
+    spec = importlib.util.spec_from_loader(name, loader)
     assert spec is not None
     module = importlib.util.module_from_spec(spec)
     loader.exec_module(module)
@@ -54,7 +54,7 @@ class ModelFile:
         self._torch = _torch()
         tree = _parsed(text)
         named = _resized(tree, sizes or {})
-        own = _executed(tree)
+        own = executed(tree)
         if missing := [name for name in _NEEDED if name not in own]:
             raise ProblemError(f"the file defines no `{missing[0]}`\n  it needs {_all(_NEEDED)}")
         self._own = own
@@ -68,7 +68,11 @@ class ModelFile:
     def _made(self, seed: int) -> Any:
         with self._torch.random.fork_rng(devices=[]):
             self._torch.manual_seed(seed)
-            return self._own["Model"](*self._own["get_init_inputs"]())
+            return self._own["Model"](*self.init_inputs())
+
+    def init_inputs(self) -> list[Any]:
+        """What the module is made with."""
+        return list(self._own["get_init_inputs"]())
 
     def given(self, seed: int) -> dict[str, Any]:
         """What `forward` takes, by name. Raises ProblemError for more than it has names for."""

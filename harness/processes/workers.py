@@ -311,7 +311,7 @@ class _Worker:
 def _kind(job: Job) -> str:
     """The kind of server, by the imports that its workers need."""
     if job.backend != "cuda" or job.task in ("describe", "draw"):
-        return "cpu"
+        return _without_a_gpu()
     if job.task == "qualify" and all(case.kind == "kernel" for case in (*job.tests, *job.cases)):
         return "kernels"  # which need no torch, whose import takes up to twenty seconds
     compiles = any(case.compiled for case in job.cases)
@@ -337,7 +337,13 @@ def start_server() -> None:
 
     A process that forks itself keeps it for what it forks, one at a time.
     """
-    _server("cpu")
+    _server(_without_a_gpu())
+
+
+def _without_a_gpu() -> str:
+    """The kind for workers without a GPU: if this process needed torch, for a reference, so do
+    they, and its import takes seconds."""
+    return "torch" if "torch" in sys.modules else "cpu"
 
 
 def _forked(kind: str, arguments: Sequence[str], output: int, pipe: int) -> Forked:

@@ -1,7 +1,7 @@
 """The process that runs kernels: it does one job, and writes its records as lines to a pipe.
 
     python -m harness.worker JOB.json FD|FILE
-    python -m harness.worker serve cpu|kernels|gpu|compiling SOCKET
+    python -m harness.worker serve cpu|torch|kernels|gpu|compiling SOCKET
 
 The second form forks workers, each with a job and a descriptor, from a process that has done the
 imports (harness/processes/fork_server.py). A kernel may crash the process, hang it or lose the
@@ -33,8 +33,10 @@ _FOR_KERNELS = (
     "harness.worker.qualify", "harness.worker.timing", "harness.backends.cuda.backend",
 )  # fmt: skip
 _ON_A_GPU = (*_FOR_KERNELS, "torch")
+_EMULATED = ("harness.worker.qualify", "harness.worker.timing", "harness.backends.emulated")
 _AHEAD = {
-    "cpu": ("harness.worker.qualify", "harness.worker.timing", "harness.backends.emulated"),
+    "cpu": _EMULATED,
+    "torch": (*_EMULATED, "torch"),
     "kernels": _FOR_KERNELS,
     "gpu": _ON_A_GPU,
     "compiling": (*_ON_A_GPU, "torch._dynamo", "torch._inductor.compile_fx"),

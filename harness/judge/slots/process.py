@@ -14,6 +14,7 @@ from __future__ import annotations
 import gc
 import importlib
 import os
+import re
 import resource
 import shutil
 import signal
@@ -41,6 +42,9 @@ from harness.tables import Run
 
 _RUNS = 4
 """Runs that stay because their process crashed: the newest is still read."""
+
+_TORCH = re.compile(rb"\b(torch|model_file|wants_tensors)\b")
+"""What a problem.py has in it that needs torch."""
 
 _CONFIG = ConfigDict(extra="forbid", frozen=True)
 
@@ -126,6 +130,7 @@ def main(arguments: list[str]) -> int:
     gc.freeze()  # what all forks share is copied by none, for no collector looks at it
     answers.write(b"ready\n")
     for line in sys.stdin.buffer:
+        _import_torch_for(Path(REQUEST.validate_json(line).folder))
         workers.start_server()  # if a submission has ended it
         reading, writing = os.pipe()
         pid = os.fork()
@@ -147,6 +152,18 @@ def main(arguments: list[str]) -> int:
             tidy(Path(request.out).parent, _RUNS)
         answers.write((answer or _ended(status)) + b"\n")
     return 0
+
+
+def _import_torch_for(folder: Path) -> None:
+    """Import torch once, and not in each fork, if the reference in this folder names it."""
+    if "torch" in sys.modules:
+        return
+    for problem in folder.glob("kernels/*/problem.py"):
+        with suppress(OSError):
+            if _TORCH.search(problem.read_bytes()):
+                with suppress(Exception):  # whoever needs it says what is missing
+                    importlib.import_module("torch")
+                gc.freeze()
 
 
 def tidy(folder: Path, most: int) -> None:

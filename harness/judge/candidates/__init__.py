@@ -1,0 +1,17 @@
+"""Candidates as KernelBench has them: a torch module, `ModelNew`, that launches kernels of its own.
+
+    submission(solution, problem, sizes) → a Submission: its kernels with the launches it makes
+
+cpp_text, cpp_macros, cpp_syntax   the text of an extension: kernels for nvcc, host code as a tree
+cpp_values, cpp_calls, cpp_run     host code, run with tensors that have no values
+recording                          launches and arrays; torch's own operations are refused
+trace                              the process in which all of that happens
+
+Nothing of its host code is compiled or executed as such, and its Python runs in a process of its
+own, from which launches come back as data: so the candidate decides what is launched, as it may,
+and nothing else.
+"""
+
+from harness.judge.candidates.described import submission
+
+__all__ = ["submission"]
