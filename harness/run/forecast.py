@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 from time import monotonic
 
 from harness.cases import Case
@@ -24,8 +25,12 @@ from harness.matrix.written import Timing
 COMPILE_S, VERIFY_S, PREPARE_S, CEILINGS_S, COUNT_S, REPORT_S = 2.0, 1.5, 6.0, 8.0, 1.5, 0.4
 """The seconds that a unit, a variant, a group prepared ahead, the ceilings, a profiled case and a
 group's page took on 16 cores with an H200; the first three on one of the cores."""
-EMULATED_S = 4.5
-"""The seconds that verifying and counting a variant in the emulator took on one of two cores."""
+EMULATED_COMPILE_S, EMULATED_S, EMULATED_REPORT_S = 0.63, 1.3, 0.18
+"""The same for a run without a GPU, on the machine of `PACE_S`: a whole run of 244 units and 189
+variants in 217 s on two cores. What a variant computes hardly matters: of the time of each, 70 %
+is the same for all."""
+PACE_S, _PACE_TIMES = 0.0105, 7
+"""The seconds that `_some_work` took there; how often it is timed, of which the median counts."""
 PROCESS_S, SHARED_S, CASE_S = 1.3, 0.25, 0.026
 """The same for a placement: in a process of its own, in an existing one, and per case."""
 
@@ -196,6 +201,22 @@ class Forecast:
             self._say(f"took {words(took)}: {listed(self._took)}; {said}")
 
 
+def pace(clock: Callable[[], float] = monotonic) -> float:
+    """Measure how many times as long as there a piece of work takes here, now, beside all else."""
+    took = []
+    for _ in range(_PACE_TIMES):
+        began = clock()
+        _some_work()
+        took.append(clock() - began)
+    return median(took) / PACE_S
+
+
+def _some_work() -> None:
+    found: dict[int, int] = {}
+    for n in range(60_000):
+        found[n % 977] = found.get(n * 31 % 977, 0) + n
+
+
 def nothing() -> Forecast:
     """A forecast for a run that does not need one."""
     return Forecast((), Durations(), {}, lambda line: None)
@@ -207,14 +228,21 @@ def steps(
     timing: Timing | None,
     counted: int = 0,
     ahead: Collection[str] = (),
+    pace: float = 1.0,
 ) -> Iterator[ForecastStep]:
     """The steps of a run of these cases. units: to be compiled. timing: None if nothing is timed.
 
     counted: cases that are profiled. ahead: groups that are prepared before any is measured.
+    pace: of this machine, for a run without a GPU.
     """
-    yield ForecastStep("compile", "units", COMPILE_S * units)
+    compile_s, verify_s, report_s = (
+        (COMPILE_S, VERIFY_S, REPORT_S)
+        if timing
+        else (pace * each for each in (EMULATED_COMPILE_S, EMULATED_S, EMULATED_REPORT_S))
+    )
+    yield ForecastStep("compile", "units", compile_s * units)
     for name in dict.fromkeys(f"{c.problem}/{c.variant}" for c in cases if not c.is_library):
-        yield ForecastStep("verify", name, VERIFY_S if timing else EMULATED_S)
+        yield ForecastStep("verify", name, verify_s)
     groups: dict[str, int] = defaultdict(int)
     for case in cases:
         groups[case.group] += 1
@@ -229,7 +257,7 @@ def steps(
             processes = placements + (group not in ahead)
             yield ForecastStep("measure", group, processes * (each + CASE_S * count))
     yield ForecastStep("profile", "cases", COUNT_S * counted)
-    yield ForecastStep("report", "pages", REPORT_S * len(groups))
+    yield ForecastStep("report", "pages", report_s * len(groups))
 
 
 def words(seconds: float) -> str:

@@ -154,6 +154,7 @@ class Runner:
                 to_do, units, self.bench.timing if self.is_timed else None,
                 len(self.chosen) if self.wanted and self.is_timed else 0,
                 self._prepared_ahead() if self.is_timed else (),
+                1.0 if self.is_timed else forecast.pace(),
             ),
             forecast.load(self._machine),
             dict.fromkeys(("compile", "verify", "prepare"), self._executor.cores),

@@ -139,3 +139,17 @@ def test_shared_processes_fewer_placements_and_what_is_compiled_make_a_run_short
     assert [s.stage for s in forecast.steps(cases, 5, None) if s.seconds] == [
         "compile", "verify", "verify", "report",
     ]  # fmt: skip
+
+
+def test_what_was_never_emulated_here_is_forecast_by_how_fast_this_machine_is(
+    double: Callable[..., Case],
+) -> None:
+    cases = [double(), double(variant="v1")]
+    there = {s.stage: s.seconds for s in forecast.steps(cases, 5, None)}
+    here = {s.stage: s.seconds for s in forecast.steps(cases, 5, None, pace=3.0)}
+    assert here == pytest.approx({stage: 3 * seconds for stage, seconds in there.items()})
+
+
+def test_the_pace_is_that_of_a_piece_of_work_and_one_interruption_does_not_count() -> None:
+    ticks = iter(forecast.PACE_S * n for n in (0, 2, 2, 4, 4, 6, 6, 90, 90, 92, 92, 94, 94, 96))
+    assert forecast.pace(lambda: next(ticks)) == pytest.approx(2.0)
