@@ -55,20 +55,30 @@ __device__ __forceinline__ void wait_for_products() {
 
 #define FOUR(i) "+f"(sums[i]), "+f"(sums[i + 1]), "+f"(sums[i + 2]), "+f"(sums[i + 3])
 #define SIXTEEN(i) FOUR(i), FOUR(i + 4), FOUR(i + 8), FOUR(i + 12)
+#define SIXTY_FOUR(i) SIXTEEN(i), SIXTEEN(i + 16), SIXTEEN(i + 32), SIXTEEN(i + 48)
+#define REGISTERS_0_TO_63                                                                          \
+    "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "                       \
+    "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "             \
+    "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "             \
+    "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define REGISTERS_64_TO_127                                                                        \
+    "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "             \
+    "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "             \
+    "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, "       \
+    "%111, %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, "         \
+    "%125, %126, %127"
 #define PRODUCT_OF_128(type)                                                                       \
-    asm volatile(                                                                                  \
-        "wgmma.mma_async.sync.aligned.m64n128k16.f32." type "." type " "                           \
-        "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "                  \
-        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "         \
-        "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "         \
-        "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "        \
-        "%64, %65, 1, 1, 1, 0, 0;"                                                                 \
-        : SIXTEEN(0), SIXTEEN(16), SIXTEEN(32), SIXTEEN(48)                                        \
-        : "l"(a), "l"(b))
+    asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32." type "." type " "                  \
+                 "{" REGISTERS_0_TO_63 "}, %64, %65, 1, 1, 1, 0, 0;"                               \
+                 : SIXTY_FOUR(0) : "l"(a), "l"(b))
+#define PRODUCT_OF_256(type)                                                                       \
+    asm volatile("wgmma.mma_async.sync.aligned.m64n256k16.f32." type "." type " "                  \
+                 "{" REGISTERS_0_TO_63 ", " REGISTERS_64_TO_127 "}, %128, %129, 1, 1, 1, 0, 0;"    \
+                 : SIXTY_FOUR(0), SIXTY_FOUR(64) : "l"(a), "l"(b))
 
-// sums += a bᵀ, of 64 × 16 and 128 × 16 elements. Lane 4 g + t of the warpgroup's warp w holds
-// [16 w + g][8 j + 2 t] in sums[4 j], its right neighbour in sums[4 j + 1], and those of row
-// 16 w + g + 8 in sums[4 j + 2] and sums[4 j + 3].
+// sums += a bᵀ, of 64 × 16 and N × 16 elements, N = 128 or 256. Lane 4 g + t of the warpgroup's
+// warp w holds [16 w + g][8 j + 2 t] in sums[4 j], its right neighbour in sums[4 j + 1], and those of
+// row 16 w + g + 8 in sums[4 j + 2] and sums[4 j + 3].
 template <typename T>
 __device__ __forceinline__ void multiply(float (&sums)[64], unsigned long long a,
                                          unsigned long long b) {
@@ -79,6 +89,32 @@ __device__ __forceinline__ void multiply(float (&sums)[64], unsigned long long a
     }
 }
 
+template <typename T>
+__device__ __forceinline__ void multiply(float (&sums)[128], unsigned long long a,
+                                         unsigned long long b) {
+    if constexpr (std::is_same_v<T, __nv_bfloat16>) {
+        PRODUCT_OF_256("bf16");
+    } else {
+        PRODUCT_OF_256("f16");
+    }
+}
+
+#undef PRODUCT_OF_256
 #undef PRODUCT_OF_128
+#undef REGISTERS_64_TO_127
+#undef REGISTERS_0_TO_63
+#undef SIXTY_FOUR
 #undef SIXTEEN
 #undef FOUR
+
+// Registers move between the warpgroups of a block: those that multiply take what the one that only
+// copies gives back. By all warps of a warpgroup, a multiple of 8.
+template <int registers>
+__device__ __forceinline__ void give_registers_back() {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" :: "n"(registers));
+}
+
+template <int registers>
+__device__ __forceinline__ void take_registers() {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" :: "n"(registers));
+}

@@ -14,8 +14,7 @@
 //
 // Measured: not yet.
 #include "common/async_copy.cuh"
-#include "common/warpgroup.cuh"
-#include "store_pair.cuh"
+#include "warpgroup_sums.cuh"
 
 constexpr unsigned int M = 128, N = 128, K = 64;  // of a block's tile
 constexpr unsigned int THREADS = 256, STAGES = 3;
@@ -75,12 +74,5 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
     wait_for_all_but<0>();  // no copy, not even of zeros, is to land after the block has left
 
-    const unsigned int lane = threadIdx.x % 32;
-    const unsigned int row = blockIdx.y * M + threadIdx.x / 32 * 16 + lane / 4;
-#pragma unroll
-    for (unsigned int j = 0; j < N / 8; j++) {
-        const unsigned int column = blockIdx.x * N + 8 * j + lane % 4 * 2;
-        store_pair(c, m, n, row, column, sums[4 * j], sums[4 * j + 1]);
-        store_pair(c, m, n, row + 8, column, sums[4 * j + 2], sums[4 * j + 3]);
-    }
+    store_sums(c, m, n, blockIdx.y * M + group * 64, blockIdx.x * N, sums);
 }
