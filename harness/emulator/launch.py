@@ -49,6 +49,7 @@ def launch(
     observe: bool = False,
     written: Mapping[int, Array] | None = None,
     schedule: int | None = None,
+    cluster: int | Sequence[int] | None = None,
 ) -> LaunchReport:
     """Execute a kernel on the CPU; arrays among the arguments are changed in place.
 
@@ -66,6 +67,7 @@ def launch(
     up to date, so that they can be given to the next launch. `schedule`: the order of warps,
     by number, that the judge alone takes; by default the usual one, 0, and where the judge runs a
     small launch of a kernel with flags, tickets or locks some others besides, for their faults.
+    `cluster`: extents of a thread block cluster in blocks, if the kernel is not compiled for one.
     Raises UnknownInstruction and LaunchError before anything has run.
     """
     arguments.check_module(module, kernel)
@@ -76,8 +78,9 @@ def launch(
     entry = find_kernel(module, kernel)
     program = _translated(module, entry)
     asked = Requested(
-        grid, block, shared_bytes, arch, chunk_threads, max_thread_instructions, checks, jobs
-    )
+        grid, block, shared_bytes, arch, chunk_threads, max_thread_instructions, checks, jobs,
+        cluster,
+    )  # fmt: skip
     configuration = configure(program, entry, asked)
     memory, params = _memory(module, entry, program, args, names)
     arguments.track_first_writes(program, memory, params, args, written)

@@ -161,8 +161,6 @@ class _Site:
         if case.skip or self.backend != "emulator":
             return case
         what = _NEEDS_A_GPU.get("library" if case.is_library else case.kind, "")
-        if any(step.cluster != (1, 1, 1) for step in case.steps):
-            what = "a launch in thread block clusters"
         return replace(case, skip=ON_A_GPU.format(what)) if what else case
 
     def _refused(self, case: Case) -> Case:

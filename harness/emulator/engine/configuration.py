@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from harness.emulator.engine import shape
-from harness.emulator.engine.shape import BLOCK_MEMORY_BYTES, CompiledFor, Shape
+from harness.emulator.engine import clusters, shape
+from harness.emulator.engine.shape import BLOCK_MEMORY_BYTES, CompiledFor, Dim3, Shape
 from harness.emulator.errors import LaunchError
 from harness.emulator.memory import arguments, grid_workspace
 from harness.emulator.program.access_kinds import grain
@@ -29,11 +29,17 @@ class LaunchConfiguration(Shape):
 
     checks: look for races and for reads of memory that nothing wrote. jobs: how many blocks may run
     at the same time in the fast run. chunk_blocks: how many blocks the judge executes together.
+    cluster: blocks of a thread block cluster, which are always together.
     """
 
     checks: bool
     jobs: int
     chunk_blocks: int
+    cluster: Dim3 = (1, 1, 1)
+
+    @property
+    def cluster_blocks(self) -> int:
+        return math.prod(self.cluster)
 
 
 class Requested(NamedTuple):
@@ -47,6 +53,7 @@ class Requested(NamedTuple):
     budget: int | None
     checks: bool
     jobs: int
+    cluster: int | Sequence[int] | None = None
 
 
 def configure(program: Program, kernel: Kernel, asked: Requested) -> LaunchConfiguration:
@@ -63,7 +70,10 @@ def configure(program: Program, kernel: Kernel, asked: Requested) -> LaunchConfi
 
 def _key(asked: Requested) -> list[tuple[type, Any]]:
     """Return a key that is equal only for values of equal types, too: True is not 1."""
-    parts = [*_extents(asked.grid), None, *_extents(asked.block), *asked[2:]]
+    parts = [
+        *_extents(asked.grid), None, *_extents(asked.block), None,
+        *_extents(asked.cluster or ()), *asked[2:-1],
+    ]  # fmt: skip
     return [*zip(map(type, parts), parts, strict=True)]
 
 
@@ -73,7 +83,7 @@ def _extents(value: int | Sequence[int]) -> Sequence[int]:
 
 def _checked(program: Program, kernel: Kernel, asked: Requested) -> LaunchConfiguration:
     limits = _limits(asked.arch)
-    _check_clusters(kernel)
+    cluster = clusters.extents(kernel, asked.cluster, limits)
     asked_shape = asked.grid, asked.block, asked.shared_bytes, asked.budget
     found = shape.checked(_compiled_for(program, kernel), limits, *asked_shape)
     chunk_threads = CHUNK_THREADS
@@ -82,6 +92,7 @@ def _checked(program: Program, kernel: Kernel, asked: Requested) -> LaunchConfig
     jobs = arguments.whole("jobs", asked.jobs, 1)
     checks = arguments.flag("checks", asked.checks)
     blocks, threads = found.blocks, found.threads
+    clusters.check_grid(kernel.name, cluster, found.grid)
     fitting = _fitting(program, threads, found.shared_bytes, checks)
     together = max(1, min(chunk_threads // threads, fitting, blocks))
     if grid_workspace.synchronises_grid(program):
@@ -91,18 +102,11 @@ def _checked(program: Program, kernel: Kernel, asked: Requested) -> LaunchConfig
         # Blocks may wait for others, as at a barrier of the grid written by hand: those that a
         # device holds at once are there at once.
         together = max(together, min(_resident(threads, limits), fitting, blocks))
+    of_cluster = math.prod(cluster)
+    together = max(of_cluster, together // of_cluster * of_cluster)
     return LaunchConfiguration(
-        found.grid, found.block, found.shared_bytes, found.budget, checks, jobs, together
+        found.grid, found.block, found.shared_bytes, found.budget, checks, jobs, together, cluster
     )
-
-
-def _check_clusters(kernel: Kernel) -> None:
-    blocks = math.prod(kernel.directives.get("reqnctapercluster", ()))
-    if blocks != 1:
-        raise LaunchError(
-            f"kernel `{kernel.name}` is compiled for clusters of {blocks} blocks; here every "
-            "cluster has one"
-        )
 
 
 def _compiled_for(program: Program, kernel: Kernel) -> CompiledFor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from harness.emulator.engine import copy_messages, layout
-from harness.emulator.engine.faults import VERBS, Launched, Place
+from harness.emulator.engine.faults import VERBS, Launched, Place, index_of
 from harness.emulator.memory.address_space import SLOT_BITS
 from harness.emulator.memory.textures import FIRST_HANDLE
 from harness.emulator.program.allocation import STACK_BYTES
@@ -125,6 +125,39 @@ def _race_at_once(
         f"{p.block_of(block)}{p.thread(thread)} wrote it in line {p.line(site, site)} at the same "
         "time with another value"
     )
+
+
+# --- clusters ---------------------------------------------------------------------------------
+
+
+def _no_such_block(_: Place, __: int, rank: int, blocks: int) -> str:
+    return f"shared memory of the block with rank {rank} in a cluster of {blocks}"
+
+
+def _block_has_left(p: Place, _: int, verb: int, width: int, at: int, block: int) -> str:
+    return (
+        f"{VERBS[verb]} of {width} bytes at offset {at} of the shared memory of block "
+        f"{index_of(block, p.grid)}, all of whose threads have left the kernel: wait for each "
+        "other (cluster.sync()) before a block ends that others still use"
+    )
+
+
+def _block_may_leave(p: Place, _: int, block: int) -> str:
+    return (
+        f"block {index_of(block, p.grid)} leaves the kernel without knowing that this access to "
+        "its shared memory is over: wait for each other (cluster.sync()) after the last one"
+    )
+
+
+def _arrived_twice(_: Place, __: int) -> str:
+    return (
+        "a thread arrives at the cluster's barrier again before it has waited "
+        "(barrier.cluster.wait)"
+    )
+
+
+def _not_arrived(_: Place, __: int) -> str:
+    return "a thread waits at the cluster's barrier without barrier.cluster.arrive before"
 
 
 # --- values that nothing wrote ----------------------------------------------------------------
@@ -273,6 +306,11 @@ _VERDICTS: dict[int, tuple[str, Callable[..., str]]] = {
     layout.RACE_AT_ONCE: ("race", _race_at_once),
     layout.COPY_UNDER_WAY: ("race", copy_messages.under_way),
     layout.NO_PROXY_FENCE: ("race", copy_messages.no_proxy_fence),
+    layout.NO_SUCH_BLOCK: ("out of bounds", _no_such_block),
+    layout.BLOCK_HAS_LEFT: ("cluster", _block_has_left),
+    layout.BLOCK_MAY_LEAVE: ("cluster", _block_may_leave),
+    layout.ARRIVED_TWICE: ("cluster", _arrived_twice),
+    layout.NOT_ARRIVED: ("cluster", _not_arrived),
     layout.NEVER_WRITTEN: ("uninitialised", _never_written),
     layout.UNSET: ("uninitialised", _unset),
     layout.ABSENT_LANE: ("warp mask", _absent_lane),

@@ -202,8 +202,9 @@ def _together(program: Program, configuration: LaunchConfiguration, register_byt
     memory."""
     if program.once(waiting_loops).heads or synchronises_grid(program):
         return configuration.chunk_blocks
-    warps = -(-configuration.threads // layout.LANES)
-    return max(1, min(configuration.chunk_blocks, _REGISTER_BYTES // (register_bytes * warps)))
+    warps, cluster = -(-configuration.threads // layout.LANES), configuration.cluster_blocks
+    fitting = min(configuration.chunk_blocks, _REGISTER_BYTES // (register_bytes * warps))
+    return max(cluster, fitting // cluster * cluster)
 
 
 def traits(program: Program) -> list[int]:

@@ -106,6 +106,8 @@ def only_judged(program: Program, configuration: LaunchConfiguration) -> str:
     """
     loaded()
     why = program.once(_encoded).why_only_judged
+    if not why and configuration.cluster_blocks > 1:
+        why = "thread block clusters"
     if not why and _WRONGLY_SUSPECTED in program.remembered:
         why = _WRONGLY_SUSPECTED
     return why or ("more blocks than it can number" if configuration.blocks > _MOST_BLOCKS else "")
@@ -206,6 +208,8 @@ def _texture(each: Described) -> dict[str, Any]:
 def _launch(program: Program, configuration: LaunchConfiguration, jobs: int) -> Any:
     launch = layout.ffi.new("Launch *", program.once(_of_program)[0])
     launch.grid, launch.block = configuration.grid, configuration.block
+    launch.cluster = configuration.cluster
+    launch.in_clusters |= configuration.cluster_blocks > 1
     launch.shared_bytes, launch.budget = configuration.shared_bytes, configuration.budget
     launch.checks, launch.jobs = configuration.checks, jobs
     return launch
@@ -223,12 +227,23 @@ def _of_program(program: Program) -> Any:
         "Launch", op_count=len(encoded.ops), block_count=len(encoded.blocks),
         site_count=len(program.sites), constant_count=len(encoded.constants),
         register_bytes=encoded.register_bytes, zeroed_bytes=encoded.zeroed_bytes,
-        shared_static=program.shared_static, local_bytes=program.local_bytes,
+        in_clusters=_names_clusters(program, encoded), shared_static=program.shared_static,
+        local_bytes=program.local_bytes,
         global_one_width=global_one_width, shared_one_width=shared_one_width,
         **{name: layout.at(array) for name, array in arrays.items()},
         **{f"{space}_grain": grain(program, space) for space in ("global", "shared", "local")},
         **{f"{space}_granule": granule(program, space) for space in ("global", "shared")},
     )  # fmt: skip
+
+
+def _names_clusters(program: Program, encoded: Encoded) -> bool:
+    """Whether it reads which cluster a block is in, or where there."""
+    specials = loaded().specials
+    return any(
+        encoded.special_offsets[number] >= 0
+        for name, number in specials.items()
+        if name.startswith(("cluster", "ncluster"))
+    )
 
 
 def _one_width(program: Program) -> tuple[bool, bool]:

@@ -139,7 +139,8 @@ class Barrier:
     """Wait for the block's threads (or `count` of them) at barrier `number`; continue at `target`.
 
     With `arrives` (bar.arrive), lanes are counted and continue at once. `reduction` is `popc`,
-    `and` or `or` for bar.red, which reduces `predicate` into `result`.
+    `and` or `or` for bar.red, which reduces `predicate` into `result`. `of_cluster`: the wait for
+    the threads of the cluster, which have arrived before.
     """
 
     number: Source
@@ -150,6 +151,7 @@ class Barrier:
     predicate: Register | None = None
     result: Register | None = None
     arrives: bool = False
+    of_cluster: bool = False
 
 
 @dataclass(frozen=True)

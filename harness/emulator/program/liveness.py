@@ -36,8 +36,8 @@ RUNTIME_EFFECTS = (
     "sust",
 )
 EFFECTS = frozenset({
-    "st", "atom", "red", "ld", "syncwarp", "fence", "shfl", "vote", "match", "redux", "elect",
-    *RUNTIME_EFFECTS,
+    "st", "atom", "red", "ld", "syncwarp", "fence", "cluster_arrive", "shfl", "vote", "match",
+    "redux", "elect", *RUNTIME_EFFECTS,
 })  # fmt: skip
 
 

@@ -46,7 +46,7 @@ def of_mixed(executed: Sequence[Executed], kinds: Callable[[int], Iterable[str]]
         where = f" ({each.file}:{each.line})" if each.file else ""
         reason = (
             f"not collected: lanes of one `{each.opcode}`{where} go to different memories at once, "
-            "and what such a request costs is not known"
+            "or to another block's shared memory, and what such a request costs is not known"
         )
         names = [pattern.format(kind) for kind in kinds(number) for pattern in (REQUESTS, SECTORS)]
         found |= dict.fromkeys([*names, WAVEFRONTS, WAVEFRONTS_IDEAL], reason)

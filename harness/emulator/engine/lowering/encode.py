@@ -188,6 +188,20 @@ class _Encoder(ComputingEncoder, VideoEncoder, MemoryEncoder, TextureEncoder):
         between = name.startswith("fence.proxy.async")
         self.emit("fence", [], [], site=op.site, count=int(excuses), immediate=int(between))
 
+    def _op_cluster_arrive(self, op: Op) -> None:
+        releases = op.variant != ("relaxed",)
+        if not releases:
+            self.only_judged("a barrier of the cluster that orders nothing")
+        self.emit("cluster_arrive", [], [], site=op.site, immediate=int(releases))
+
+    def _op_mapa(self, op: Op) -> None:
+        kind = op.result_types[0]
+        self.emit(f"mapa/{kind}", [self.result(op)], self.sources(op), site=op.site)
+
+    def _op_getctarank(self, op: Op) -> None:
+        kind = op.source_types[0]
+        self.emit(f"getctarank/{kind}", [self.result(op)], self.sources(op), site=op.site)
+
     # --- the system -----------------------------------------------------------------------
 
     def _op_assertfail(self, op: Op) -> None:
@@ -291,7 +305,7 @@ class _Encoder(ComputingEncoder, VideoEncoder, MemoryEncoder, TextureEncoder):
             self.only_judged("a barrier that writes a register which may be read before")
         site = self.program.sites[end.site]
         one_place = site.opcode.startswith("bar.") or ".aligned" in site.opcode
-        rows = {"number": self.read(end.number, "u32")}
+        rows = {"number": self.read(end.number, "u32"), "of_cluster": int(end.of_cluster)}
         if end.count is not None:
             rows["count"] = self.read(end.count, "u32")
         if end.predicate is not None:

@@ -249,5 +249,7 @@ class Emitter:
 
     def window(self, space: str) -> tuple[int, int]:
         """The start and the size of a state space within the generic addresses."""
+        if space == "shared::cluster":
+            return SHARED_WINDOW, LOCAL_WINDOW - SHARED_WINDOW
         base = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}.get(space)
         return (0, SHARED_WINDOW) if base is None else (base, WINDOW_BYTES)

@@ -40,6 +40,7 @@ typedef struct Block {
     i32 reduction, result;
     i32 number, count;          // rows of a barrier's number and of its threads, or -1 for all
     i32 arrives;                // whether a barrier is only arrived at
+    i32 of_cluster;             // whether it is the wait of the cluster's barrier
     i32 line;                   // of a barrier in the PTX, or -1 where threads may meet at several
     i32 first_target, targets;  // of a switch, in `switch_targets`
     i32 pointer;                // row of the pointer that a switch calls through, or -1
@@ -89,6 +90,8 @@ typedef struct Launch {
     i32 register_bytes;  // of a warp
     i32 zeroed_bytes;    // registers that a thread may read before it writes them come first
     u32 grid[3], block[3];
+    u32 cluster[3];       // blocks of a thread block cluster; the grid is a multiple of it
+    i32 in_clusters;      // whether it has several, or the program reads where a block is in it
     i32 shared_bytes, shared_static, local_bytes;
     i32 global_grain, shared_grain, local_grain;  // the narrowest words, of the judge
     i32 global_granule, shared_granule;           // what no access splits: a stamp of the fast run
@@ -186,7 +189,7 @@ enum What {
     LANE_NOT_NAMED, BARRIERS_APART, BARRIER_LEFT, BARRIER_STUCK, LOOP_STUCK, NO_TARGET, TRAPPED,
     ASSERTED, STACK_USED_UP, PRINTED_TOO_MUCH, NOT_WHOLE_WARP, MISALIGNED_MATRIX_ROW,
     TOO_MANY_ARRIVALS, COPIED_IN_PART, NOT_A_TEXTURE, BEYOND_SURFACE, COPY_UNDER_WAY,
-    NO_PROXY_FENCE,
+    NO_PROXY_FENCE, NO_SUCH_BLOCK, BLOCK_HAS_LEFT, BLOCK_MAY_LEAVE, ARRIVED_TWICE, NOT_ARRIVED,
 };
 
 // --- functions -----------------------------------------------------------------------------------

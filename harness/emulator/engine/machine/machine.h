@@ -153,7 +153,7 @@ using Handler = void (*)(Context&, const Op&);
 enum Role : u8 {
     COMPUTES, LOADS, STORES, UPDATES, ARRIVES, ISSUES_COPY, COMMITS_COPIES, WAITS_FOR_COPIES, HANDS_OVER_COPIES,
     MEETS, ALL_MEET, FENCES, ENTERS_FRAME, COPIES_STRUCT, COPIES_BULK, COMMITS_BULK, WAITS_FOR_BULK, PRINTS,
-    FAILS, MARKS,
+    FAILS, MARKS, ARRIVES_IN_CLUSTER,
 };
 
 struct Entry {
@@ -175,6 +175,7 @@ std::vector<Entry> memory_entries();
 std::vector<Entry> copy_entries();
 std::vector<Entry> texture_entries();
 std::vector<Entry> system_entries();
+std::vector<Entry> cluster_entries();
 const std::vector<Entry>& entries();  // all of them
 
 // What a job did to memory before, others see before what it does next: an Arm host would otherwise

@@ -14,10 +14,44 @@ inline const char* const SPECIALS[] = {
     "laneid",          "warpid",      "nwarpid", "lanemask_eq", "lanemask_lt", "lanemask_le",
     "lanemask_gt",     "lanemask_ge", "smid",    "nsmid",       "gridid",      "dynamic_smem_size",
     "total_smem_size",
+    "clusterid.x", "clusterid.y", "clusterid.z", "cluster_ctaid.x", "cluster_ctaid.y", "cluster_ctaid.z",
+    "cluster_ctarank", "nclusterid.x", "nclusterid.y", "nclusterid.z", "cluster_nctaid.x",
+    "cluster_nctaid.y", "cluster_nctaid.z", "cluster_nctarank", "is_explicit_cluster",
 };
 constexpr int SPECIAL_COUNT = sizeof SPECIALS / sizeof *SPECIALS;
 constexpr int BLOCK_INDEX = 3;  // where those that differ from block to block begin
 constexpr int BLOCK_INDICES = 3;
+constexpr int CLUSTER_INDEX = 25;  // and those that say which cluster a block is in, and where there
+constexpr int CLUSTER_INDICES = 7;
+
+inline u32 blocks_of_cluster(const Launch& launch) {
+    return launch.cluster[0] * launch.cluster[1] * launch.cluster[2];
+}
+
+// Where a thread block is. Blocks are numbered cluster by cluster, so that those of one follow each
+// other: within a cluster by their rank, and without clusters as they lie in the grid.
+struct BlockPlace {
+    u32 at[3], cluster[3], inside[3], rank;
+
+    BlockPlace(const Launch& launch, u64 number) {
+        const u32 blocks = blocks_of_cluster(launch);
+        rank = static_cast<u32>(number % blocks);
+        u64 which = number / blocks;
+        u32 rest = rank;
+        for (int axis = 0; axis < 3; axis++) {
+            const u32 extent = launch.cluster[axis], clusters = launch.grid[axis] / extent;
+            cluster[axis] = axis < 2 ? static_cast<u32>(which % clusters) : static_cast<u32>(which);
+            inside[axis] = rest % extent;
+            at[axis] = cluster[axis] * extent + inside[axis];
+            which /= clusters, rest /= extent;
+        }
+    }
+
+    // Its number as the grid has it, by which it is told.
+    i64 in_grid(const Launch& launch) const {
+        return at[0] + static_cast<i64>(launch.grid[0]) * (at[1] + static_cast<i64>(launch.grid[1]) * at[2]);
+    }
+};
 
 // Where the threads of a warp are in their block.
 struct Places {
@@ -64,6 +98,14 @@ inline void fill_special(const Launch& launch, int number, const Places& places,
         case 21: return all(1);
         case 23: return all(std::max(launch.shared_bytes - launch.shared_static, 0));
         case 24: return all(launch.shared_bytes);
+        case 32:
+        case 33:
+        case 34: return all(launch.grid[number - 32] / launch.cluster[number - 32]);
+        case 35:
+        case 36:
+        case 37: return all(launch.cluster[number - 35]);
+        case 38: return all(blocks_of_cluster(launch));
+        case 39: return all(blocks_of_cluster(launch) > 1 ? EVERYBODY : 0);
         default: return all(0);
     }
 }
@@ -88,8 +130,28 @@ inline void fill(const Launch& launch, Warp& warp, u32 threads) {
                          reinterpret_cast<u32*>(warp.registers + launch.special_offsets[n]));
 }
 
+inline void begin_block_of_cluster(const Launch& launch, Warp& warp, const BlockPlace& place) {
+    std::memset(warp.registers, 0, launch.zeroed_bytes);
+    const auto put = [&](int number, u32 value) {
+        const i32 offset = launch.special_offsets[number];
+        if (offset < 0) return;
+        u32* row = reinterpret_cast<u32*>(warp.registers + offset);
+        std::fill(row, row + LANES, value);
+    };
+    for (int axis = 0; axis < 3; axis++) {
+        put(BLOCK_INDEX + axis, place.at[axis]);
+        put(CLUSTER_INDEX + axis, place.cluster[axis]);
+        put(CLUSTER_INDEX + 3 + axis, place.inside[axis]);
+    }
+    put(CLUSTER_INDEX + 6, place.rank);
+}
+
 // And what does not.
 inline void begin_block(const Launch& launch, Warp& warp, u64 block) {
+    if (launch.in_clusters) {
+        begin_block_of_cluster(launch, warp, BlockPlace(launch, block));
+        return;
+    }
     const u64 nx = launch.grid[0], ny = launch.grid[1];
     const u32 index[] = {static_cast<u32>(block % nx), static_cast<u32>(block / nx % ny),
                          static_cast<u32>(block / (nx * ny))};

@@ -1,57 +1,116 @@
-"""Decode thread block cluster instructions; every cluster here has a single block.
+"""Decode thread block cluster instructions: its barrier, and the shared memory of its blocks.
 
-A kernel compiled for larger clusters is refused at launch. In a cluster of one block, the shared
-memory of the cluster is the block's own.
+An address in the shared memory of the cluster is in one of its windows, which `machine/cluster.cpp`
+lays out. An instruction that has it, by `.shared::cluster`, takes it as a generic address.
 """
 
 from __future__ import annotations
 
-from harness.emulator.program.decode.operands import OperandReader
+from collections.abc import Callable
+from dataclasses import replace
+
+from harness.emulator.program.decode.mbarriers import MbarrierDecoder
 from harness.emulator.program.ir import Barrier, Constant, Op
-from harness.emulator.ptx.syntax import Instruction
+from harness.emulator.ptx.syntax import TYPE_SIZES, Instruction, Memory, Operand
 
 CLUSTER_BARRIER = 16
 """The number of the cluster's barrier, after those of the block."""
-_BEYOND_SHARED = 24  # bits: an address moved by so much is in no block's shared memory
+_CLUSTER = "shared::cluster"
+_MOST_BYTES = 16
+_WAITS = ("mbarrier.test_wait", "mbarrier.try_wait")
+
+Read = Callable[[Instruction, list[str], list[str]], list[Op]]
 
 
-class ClusterDecoder(OperandReader):
+class ClusterDecoder(MbarrierDecoder):
     """Decodes instructions that refer to other blocks of the cluster, or wait for them."""
 
     def _op_mapa(
         self, instruction: Instruction, modifiers: list[str], types: list[str]
     ) -> list[Op]:
-        """An address in the shared memory of a block of the cluster; only block 0 is there."""
-        if modifiers not in ([], ["shared::cluster"]) or types not in (["u32"], ["u64"]):
+        """The same place in the shared memory of the block with some rank."""
+        if modifiers not in ([], [_CLUSTER]) or types not in (["u32"], ["u64"]):
             raise self.unknown()
         target, address, rank = self.given(instruction, 3)
         kind = types[0]
-        away = self.declare(f"!rank {kind}", kind)
-        return [
-            Op("cvt", (), (away,), (kind,), (self.source(rank, "u32"),), ("u32",), self.site),
-            Op("shl", (), (away,), (kind,), (away, Constant(_BEYOND_SHARED)), (kind, "u32"),
-               self.site),
-            Op("add", (), (self.result(target),), (kind,), (self.source(address, kind), away),
-               (kind, kind), self.site),
-        ]  # fmt: skip
+        read = (self.source(address, kind), self.source(rank, "u32"))
+        return [Op("mapa", (), (self.result(target),), (kind,), read, (kind, "u32"), self.site)]
 
     def _op_getctarank(
         self, instruction: Instruction, modifiers: list[str], types: list[str]
     ) -> list[Op]:
-        if modifiers not in ([], ["shared::cluster"]) or types not in (["u32"], ["u64"]):
+        if modifiers not in ([], [_CLUSTER]) or types not in (["u32"], ["u64"]):
             raise self.unknown()
-        target, _ = self.given(instruction, 2)
-        return [
-            Op("mov", (), (self.result(target),), ("u32",), (Constant(0),), ("u32",), self.site)
-        ]
+        target, address = self.given(instruction, 2)
+        read = (self.source(address, types[0]),)
+        made = (self.result(target),)
+        return [Op("getctarank", (), made, ("u32",), read, (types[0],), self.site)]
 
     def cluster_arrive(self, modifiers: list[str]) -> list[Op]:
         """`barrier.cluster.arrive`: the corresponding wait is for all threads."""
-        if [m for m in modifiers if m != "aligned"] not in ([], ["release"], ["relaxed"]):
+        order = [m for m in modifiers if m != "aligned"]
+        if order not in ([], ["release"], ["relaxed"]):
             raise self.unknown()
-        return [Op("fence", ("",), (), (), (), (), self.site)]
+        return [Op("cluster_arrive", tuple(order), (), (), (), (), self.site)]
 
     def cluster_wait(self, modifiers: list[str]) -> Barrier:
         if [m for m in modifiers if m != "aligned"] not in ([], ["acquire"]):
             raise self.unknown()
-        return Barrier(Constant(CLUSTER_BARRIER), None, -1, self.site)
+        return Barrier(Constant(CLUSTER_BARRIER), None, -1, self.site, of_cluster=True)
+
+    # --- the shared memory of the cluster ---------------------------------------------------
+
+    def _op_ld(self, instruction: Instruction, modifiers: list[str], types: list[str]) -> list[Op]:
+        return self._by_windows(super()._op_ld, instruction, modifiers, types)
+
+    def _op_st(self, instruction: Instruction, modifiers: list[str], types: list[str]) -> list[Op]:
+        return self._by_windows(super()._op_st, instruction, modifiers, types)
+
+    def _op_atom(
+        self, instruction: Instruction, modifiers: list[str], types: list[str]
+    ) -> list[Op]:
+        return self._by_windows(super()._op_atom, instruction, modifiers, types)
+
+    def _op_red(self, instruction: Instruction, modifiers: list[str], types: list[str]) -> list[Op]:
+        return self._by_windows(super()._op_red, instruction, modifiers, types)
+
+    def _op_mbarrier(
+        self, instruction: Instruction, modifiers: list[str], types: list[str]
+    ) -> list[Op]:
+        if _CLUSTER in modifiers and instruction.opcode.startswith(_WAITS):
+            raise self.unknown("a wait is for an mbarrier of the thread's own block")
+        return self._by_windows(super()._op_mbarrier, instruction, modifiers, types)
+
+    def _by_windows(
+        self, read: Read, instruction: Instruction, modifiers: list[str], types: list[str]
+    ) -> list[Op]:
+        """The operations of an instruction, with addresses of the cluster's shared memory made
+        generic before it."""
+        if _CLUSTER not in modifiers:
+            return read(instruction, modifiers, types)
+        ops: list[Op] = []
+        operands = tuple(
+            self._generic(operand, number, ops) if isinstance(operand, Memory) else operand
+            for number, operand in enumerate(instruction.operands)
+        )
+        rest = [m for m in modifiers if m != _CLUSTER]
+        width = max((int(m[1:]) for m in rest if m in ("v2", "v4", "v8")), default=1)
+        if types and width * TYPE_SIZES[types[0]] > _MOST_BYTES:  # only global memory has those
+            raise self.unknown()
+        return [*ops, *read(replace(instruction, operands=operands), rest, types)]
+
+    def _generic(self, operand: Memory, number: int, ops: list[Op]) -> Operand:
+        base, offset, kind = self._place("shared", operand)
+        name = f"!cluster address {number}"
+        register = self.declare(name, "u64")
+        if kind == "u32":  # wraps around before it is widened
+            at = self.declare(f"{name} in 32 bits", "u32")
+            low = Constant(offset.bits & (1 << 32) - 1)
+            ops += [
+                Op("add", (), (at,), ("u32",), (base, low), ("u32", "u32"), self.site),
+                Op("cvt", (), (register,), ("u64",), (at,), ("u32",), self.site),
+            ]
+            base, offset = register, Constant(0)
+        ops.append(Op("cvta", ("from", "shared"), (register,), ("u64",), (base,), ("u64",),
+                      self.site))  # fmt: skip
+        return Memory(name, offset.bits)

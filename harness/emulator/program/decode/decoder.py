@@ -13,7 +13,6 @@ from harness.emulator.program import signatures
 from harness.emulator.program.decode.clusters import ClusterDecoder
 from harness.emulator.program.decode.conversions import ConversionDecoder
 from harness.emulator.program.decode.integers import IntegerDecoder
-from harness.emulator.program.decode.mbarriers import MbarrierDecoder
 from harness.emulator.program.decode.memory import STATE_SPACES
 from harness.emulator.program.decode.stack import StackDecoder
 from harness.emulator.program.decode.textures import TextureDecoder
@@ -37,7 +36,7 @@ _OF_TEXTURES = frozenset(("tex", "suld", "sust"))
 
 
 class Decoder(
-    WarpgroupDecoder, MbarrierDecoder, ClusterDecoder, WarpDecoder, IntegerDecoder, VideoDecoder,
+    WarpgroupDecoder, ClusterDecoder, WarpDecoder, IntegerDecoder, VideoDecoder,
     ConversionDecoder, StackDecoder, TextureDecoder,
 ):  # fmt: skip
     """Decodes the instructions of one kernel."""
@@ -220,7 +219,7 @@ class Decoder(
             raise self.unknown()
         target, source = self.given(instruction, 2)
         return [
-            Op("isspacep", (modifiers[0].partition("::")[0],), (self.result(target),), ("pred",),
+            Op("isspacep", (_space_of(modifiers[0]),), (self.result(target),), ("pred",),
                (self.source(source, "u64"),), ("u64",), self.site)
         ]  # fmt: skip
 
@@ -230,3 +229,8 @@ class Decoder(
         if count not in (2, 4) or bits // count < 8:
             raise self.unknown(f"{bits} bits in {count} parts")
         return f"u{bits // count}"
+
+
+def _space_of(word: str) -> str:
+    """A state space by its qualifier: a part of one counts for all of it, but for shared memory."""
+    return word if word == "shared::cluster" else word.partition("::")[0]

@@ -39,14 +39,15 @@ SPECIALS = {
     "globaltimer", "globaltimer_lo", "globaltimer_hi", "dynamic_smem_size", "total_smem_size",
     "envreg1", "envreg2",
 }  # fmt: skip
-# Every cluster has one block; no counter of performance is set up, and no graph is launched.
+SPECIALS |= {
+    f"{name}.{axis}"
+    for name in ("clusterid", "nclusterid", "cluster_ctaid", "cluster_nctaid")
+    for axis in "xyz"
+}
+SPECIALS |= {"cluster_ctarank", "cluster_nctarank", "is_explicit_cluster"}
+# No counter of performance is set up, and no graph is launched.
 _ALIKE = {"aggr_smem_size": "total_smem_size"}
-_ALIKE |= {f"clusterid.{axis}": f"ctaid.{axis}" for axis in "xyz"}
-_ALIKE |= {f"nclusterid.{axis}": f"nctaid.{axis}" for axis in "xyz"}
-_FIXED = {f"cluster_ctaid.{axis}": 0 for axis in "xyz"}
-_FIXED |= {f"cluster_nctaid.{axis}": 1 for axis in "xyz"}
-_FIXED |= {"cluster_ctarank": 0, "cluster_nctarank": 1, "is_explicit_cluster": 0}
-_FIXED |= {"current_graph_exec": 0, **{f"pm{n}": 0 for n in range(8)}}
+_FIXED = {"current_graph_exec": 0, **{f"pm{n}": 0 for n in range(8)}}
 RESERVED = Variable("!reserved shared memory", "shared", "b8", 1024, 1024)
 """The part of a block's shared memory that the system reserves, cleared; cooperative groups use
 `_1`."""

@@ -26,7 +26,7 @@ Accesses::Accesses(const Launch& launch, const Judged& judged, Blocks& blocks, R
 }
 
 void Accesses::start() {
-    copies_.clear(), bulk_groups_.clear();
+    copies_.clear(), bulk_groups_.clear(), visits_.clear();
     std::fill(committed_.begin(), committed_.end(), 0);
     std::fill(committed_bulk_.begin(), committed_bulk_.end(), 0);
     for (int block = 0; block < geometry_.blocks; block++)
@@ -50,8 +50,9 @@ void Accesses::execute(const Op& op, Verb verb, const Selection& lanes) {
         for (const i32 space : {GLOBAL, SHARED, LOCAL}) {
             Touches part;
             for (Touch touch : touches)
-                if (space_of(touch.address) == space) {
+                if (space_in(touch.address) == space) {
                     touch.address -= base_of(space);
+                    if (space == SHARED) into_window(op.site, touch);
                     part.push_back(touch);
                 }
             if (!part.empty()) in_one_space(op, verb, space, std::move(part));
@@ -65,10 +66,61 @@ void Accesses::execute(const Op& op, Verb verb, const Selection& lanes) {
     });
 }
 
-// Warps of which one request goes to several memories: what that costs is not known.
+// Shared memory is the cluster's, a window for each block.
+i32 Accesses::space_in(i64 address) const {
+    if (address >= SHARED_WINDOW && address < LOCAL_WINDOW) return SHARED;
+    return space_of(address);
+}
+
+void Accesses::into_window(i32 site, Touch& touch) const {
+    const i64 window = touch.address / WINDOW_BYTES;
+    if (window <= 0) return;
+    const int own = geometry_.block_of(touch.lane), block = geometry_.in_window(own, window);
+    if (block < 0) throw Accusation{NO_SUCH_BLOCK, site, touch.lane, {window - 1, geometry_.cluster}};
+    touch.block = block;
+    touch.address %= WINDOW_BYTES;
+}
+
+void Accesses::leave(int block) {
+    if (!blocks_.has_left(block)) return;
+    const int first = block * geometry_.threads, end = first + geometry_.threads;
+    for (auto visit = visits_.lower_bound({block, 0}); visit != visits_.end() && visit->first.first == block;
+         ++visit) {
+        const Visit& last = visit->second;
+        int lane = first;
+        while (lane < end && !races_.knows(lane, last.lane, last.when)) lane++;
+        if (lane == end)
+            throw Accusation{BLOCK_MAY_LEAVE, last.site, last.lane,
+                             {geometry_.in_grid(blocks_.first_block + block)}};
+    }
+}
+
+// Accesses to shared memory of other blocks, which must be there as long.
+void Accesses::of_others(const Op& op, const Request& request) {
+    for (const Touch& touch : request.touches) {
+        const int block = home_of(geometry_, touch);
+        if (block == geometry_.block_of(touch.lane)) continue;
+        if (blocks_.has_left(block))
+            throw Accusation{BLOCK_HAS_LEFT, op.site, touch.lane,
+                             {request.verb, request.width(), touch.address,
+                              geometry_.in_grid(blocks_.first_block + block)}};
+        // An arrival is over where a wait has seen it.
+        const bool arrives = entries()[op.handler].role == ARRIVES;
+        visits_[{block, touch.warp}] = {races_.log.now() - 1 - arrives, touch.lane, op.site};
+    }
+}
+
+// Warps of which one request goes to several memories, or to another block's: what that costs is not known.
 void Accesses::find_mixed(const Op& op, const Touches& touches) {
     std::map<int, u32> spaces;
-    for (const Touch& touch : touches) spaces[touch.warp] |= u32(1) << space_of(touch.address);
+    for (const Touch& touch : touches) {
+        u32& in = spaces[touch.warp];
+        in |= u32(1) << space_in(touch.address);
+        const i64 window = (touch.address - SHARED_WINDOW) / WINDOW_BYTES;
+        const int own = geometry_.block_of(touch.lane);
+        if (space_in(touch.address) == SHARED && geometry_.in_window(own, window) != own)
+            in |= u32(1) << LOCAL | u32(1) << GENERIC;
+    }
     for (const auto& [warp, in] : spaces) {
         if (!(in & (in - 1))) continue;
         mixed_.insert(warp);
@@ -113,6 +165,7 @@ void Accesses::in_block_memory(const Op& op, Request& request) {
             races_.access(request, stamps_of(SHARED_MEMORY), cells, bytes.data(),
                           unchanged(request, bytes));
         }
+        if (request.memory == SHARED_MEMORY && geometry_.cluster > 1) of_others(op, request);
         if (request.verb == WRITE) unwritten_.store(op, request, cells);
         if (entries()[op.handler].role == ARRIVES)
             arrive(op, request);
@@ -213,20 +266,36 @@ void Accesses::check_buffers(const Touches& touches, i32 site, int width, Verb v
 // --- moving -------------------------------------------------------------------------------------
 
 // The machine's own operation, by lanes of one warp.
-void Accesses::handle(const Op& op, int warp, u32 lanes) {
+void Accesses::handle(const Op& op, int warp, u32 lanes, int block) {
     blocks_.enter(warp, lanes);
+    const bool elsewhere = block >= 0;
+    i64* const addresses = elsewhere ? blocks_.c.row<i64>(op.source[0]) : nullptr;
+    i64 before[LANES];
+    if (elsewhere) {  // as a thread of that block would see them
+        blocks_.c.shared = blocks_.shared_of(block);
+        std::memcpy(before, addresses, sizeof before);
+        each_lane(lanes, [&](int i) {
+            addresses[i] -= (addresses[i] + op.immediate - SHARED_WINDOW) / WINDOW_BYTES * WINDOW_BYTES;
+        });
+    }
+    const auto put_back = [&] {
+        for (const i32 row : op.result)
+            if (row == op.source[0]) return;
+        if (elsewhere) each_lane(lanes, [&](int i) { addresses[i] = before[i]; });
+    };
     try {
         entries()[op.handler].handler(blocks_.c, op);
+        put_back();
     } catch (const Suspicion& found) {
         if (found.reason != NOBODY_TO_ARRIVE) throw;
         throw Accusation{TOO_MANY_ARRIVALS, op.site, geometry_.lane(warp, found.lane), {}};
     }
 }
 
-void Accesses::handle_uncounted(const Op& op, int warp, u32 lanes) {
+void Accesses::handle_uncounted(const Op& op, int warp, u32 lanes, int block) {
     const Counts counts = blocks_.c.counts;
     for (i64** kind : of_sites(blocks_.c.counts)) *kind = uncounted_.data();
-    handle(op, warp, lanes);
+    handle(op, warp, lanes, block);
     blocks_.c.counts = counts;
 }
 
@@ -275,14 +344,16 @@ std::vector<u64> Accesses::given(const Op& op, const Request& request) const {
 
 void Accesses::move_all(const Op& op, const Request& request) {
     for (size_t n = 0; n < request.touches.size();) {
-        const int warp = request.touches[n].warp;
+        const int warp = request.touches[n].warp, block = request.touches[n].block;
         u32 lanes = 0;
-        for (; n < request.touches.size() && request.touches[n].warp == warp; n++)
+        for (; n < request.touches.size() && request.touches[n].warp == warp &&
+               request.touches[n].block == block;
+             n++)
             lanes |= u32(1) << geometry_.place_of(request.touches[n].lane);
         if (mixed_.count(warp))
-            handle_uncounted(op, warp, lanes);
+            handle_uncounted(op, warp, lanes, block);
         else
-            handle(op, warp, lanes);
+            handle(op, warp, lanes, block);
     }
 }
 
@@ -333,7 +404,7 @@ Stamps& Accesses::stamps_of(int memory) { return stamps_.at(memory); }
 u8* Accesses::place(const Request& request, const Touch& touch) {
     if (request.memory == LOCAL_MEMORY) return blocks_.local_of(touch.lane) + touch.address;
     if (request.memory == SHARED_MEMORY)
-        return blocks_.shared_of(geometry_.block_of(touch.lane)) + touch.address;
+        return blocks_.shared_of(home_of(geometry_, touch)) + touch.address;
     return launch_.buffers[request.memory].data + touch.address;
 }
 

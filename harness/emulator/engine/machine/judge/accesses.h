@@ -34,6 +34,12 @@ class Accesses {
     void commit_bulk_copies(const Selection& lanes);
     void wait_for_bulk_copies(const Op& op, const Selection& lanes);
 
+    // Of an address in a window of the cluster's shared memory: whose it is, and where.
+    void into_window(i32 site, Touch& touch) const;
+    // A block's last threads have left: nobody may touch its shared memory any more, nor may somebody have
+    // of whom the block does not know.
+    void leave(int block);
+
     // What an mbarrier waits for, that a lane has tested last: numbers for a message; none where it has
     // tested none.
     std::vector<i64> waited_for(int lane);
@@ -81,9 +87,11 @@ class Accesses {
     void check_buffers(const Touches& touches, i32 site, int width, Verb verb);
     void observe(const Request& request);
     void count_request(i32 site, const Touches& touches, int width);
+    i32 space_in(i64 address) const;
     void find_mixed(const Op& op, const Touches& touches);
-    void handle(const Op& op, int warp, u32 lanes);
-    void handle_uncounted(const Op& op, int warp, u32 lanes);
+    void of_others(const Op& op, const Request& request);
+    void handle(const Op& op, int warp, u32 lanes, int block = -1);
+    void handle_uncounted(const Op& op, int warp, u32 lanes, int block = -1);
     void move(const Op& op, const Request& request);
     void move_all(const Op& op, const Request& request);
     void swap(const Op& op, const Request& request);
@@ -110,6 +118,12 @@ class Accesses {
     std::vector<Group> bulk_groups_;
     bool has_copies_ = false;
     std::vector<i64> uncounted_;
+    struct Visit {  // of another block's shared memory, the last of a warp
+        i64 when;
+        int lane;
+        i32 site;
+    };
+    std::map<std::pair<int, int>, Visit> visits_;  // by the block and the warp
     std::set<int> mixed_;  // warps whose lanes go to several memories just now
 };
 

@@ -13,7 +13,8 @@ class Blocks {
     Blocks(const Launch& launch, const Counts& counts, int most_blocks)
         : launch_(launch), patterns_(launch.op_count) {
         const int threads = static_cast<int>(launch.block[0] * launch.block[1] * launch.block[2]);
-        geometry = {most_blocks, threads, (threads + LANES - 1) / LANES};
+        geometry = {most_blocks, threads, (threads + LANES - 1) / LANES,
+                    static_cast<int>(blocks_of_cluster(launch)), &launch};
         const size_t stride = (launch.register_bytes + 63) / 64 * 64;
         registers_ = zeros<u8>(stride * geometry.all_warps() + 64);
         u8* base =
@@ -38,6 +39,7 @@ class Blocks {
     std::vector<Warp> warps;
     int shared_stride;
     u64 first_block = 0;
+    Mask exited;  // lanes, by warp
 
     // What nothing has written is not to look right by accident.
     void start(u64 first, int count) {
@@ -61,6 +63,13 @@ class Blocks {
         c.activate(lanes);
     }
 
+    // Whether all threads of a block have left the kernel.
+    bool has_left(int block) const {
+        for (int w = block * geometry.warps; w < (block + 1) * geometry.warps; w++)
+            if (geometry.lanes_of(w) & ~exited[w]) return false;
+        return true;
+    }
+
     u8* shared_of(int block) { return shared_.get() + static_cast<i64>(block) * shared_stride; }
     u8* local_of(int lane) { return local_.get() + static_cast<i64>(lane) * launch_.local_bytes; }
 
@@ -68,9 +77,12 @@ class Blocks {
     std::pair<const u8*, i64> seen(int lane, i64 address) {
         if (address >= LOCAL_WINDOW)
             return within(local_of(lane), address - LOCAL_WINDOW, launch_.local_bytes);
-        if (address >= SHARED_WINDOW)
-            return within(shared_of(geometry.block_of(lane)), address - SHARED_WINDOW,
-                          launch_.shared_bytes);
+        if (address >= SHARED_WINDOW) {
+            const i64 window = (address - SHARED_WINDOW) / WINDOW_BYTES;
+            const int block = geometry.in_window(geometry.block_of(lane), window);
+            if (block < 0) return {nullptr, 0};
+            return within(shared_of(block), address % WINDOW_BYTES, launch_.shared_bytes);
+        }
         const i64 slot = (address >> SLOT_BITS) - 1;
         if (slot < 0 || slot >= launch_.buffer_count) return {nullptr, 0};
         const Buffer& buffer = launch_.buffers[slot];

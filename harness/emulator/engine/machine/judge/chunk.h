@@ -6,6 +6,7 @@
 
 #include "memory/access.h"
 #include "allocation.h"
+#include "registers.h"
 
 namespace machine {
 
@@ -20,6 +21,8 @@ using Mask = std::vector<u32>;  // lanes, by warp of the chunk
 
 struct Geometry {
     int blocks, threads, warps;  // warps and threads of a block
+    int cluster = 1;             // blocks of a cluster
+    const Launch* launch = nullptr;
 
     int all_warps() const { return blocks * warps; }
     int all_lanes() const { return blocks * threads; }
@@ -28,6 +31,17 @@ struct Geometry {
         return lane(lanes[0].warp, __builtin_ctz(lanes[0].lanes));
     }
     int block_of(int lane) const { return lane / threads; }
+    int cluster_of(int block) const { return block / cluster; }
+    // The block whose shared memory a thread of another one, or of itself, finds in a window of the
+    // cluster's (`cluster.cpp`); -1 where no block has that rank.
+    int in_window(int block, i64 window) const {
+        if (window == 0) return block;
+        return window <= cluster ? block / cluster * cluster + static_cast<int>(window) - 1 : -1;
+    }
+    // The number by which a block of the launch is told.
+    i64 in_grid(u64 number) const {
+        return cluster == 1 ? static_cast<i64>(number) : BlockPlace(*launch, number).in_grid(*launch);
+    }
     int thread_of(int lane) const { return lane % threads; }
     int warp_of(int lane) const {
         return lane / threads * warps + lane % threads / LANES;
@@ -74,8 +88,13 @@ struct Accusation {
 struct Touch {
     i64 address;  // in its memory, from where that begins
     int warp, lane;
+    int block = -1;  // of the chunk, whose shared memory it is, where that is another one's
 };
 using Touches = std::vector<Touch>;
+
+inline int home_of(const Geometry& geometry, const Touch& touch) {
+    return touch.block < 0 ? geometry.block_of(touch.lane) : touch.block;
+}
 
 // One instruction's access to one memory by all its lanes.
 struct Request {

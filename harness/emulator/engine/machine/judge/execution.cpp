@@ -79,6 +79,13 @@ void Execution::act(const Op& op, const Selection& lanes) {
             if (launch_.checks && op.count)
                 races_.fence(lanes, judged_.traits[op.site] & REACHES_ALL);
             return;
+        case ARRIVES_IN_CLUSTER:
+            each_of(lanes, [&](int w, int i) {
+                const int lane = geometry_.lane(w, i);
+                const bool releases = op.immediate;
+                clusters_.arrive(op.site, lane, releases ? races_.log.now() : races_.ordering.fenced_for_all(lane));
+            });
+            return;
         case MARKS: return;
         case PRINTS: print(op, lanes); return;
         case FAILS: fail(op, lanes); return;
@@ -191,7 +198,7 @@ void Execution::print(const Op& op, const Selection& lanes) {
             return reinterpret_cast<const u64*>(blocks_.warps[w].registers + op.source[n])[i];
         };
         const int lane = geometry_.lane(w, i);
-        const i64 block = static_cast<i64>(blocks_.first_block) + geometry_.block_of(lane);
+        const i64 block = geometry_.in_grid(blocks_.first_block + geometry_.block_of(lane));
         const i32 count = judged_.print(block, lane, value(0), value(1));
         if (count < 0) throw Accusation{PRINTED_TOO_MUCH, op.site, lane, {}};
         if (op.result[0] >= 0)

@@ -12,10 +12,10 @@ class Execution {
    public:
     Execution(const Launch& launch, const Judged& judged, Blocks& blocks, Races& races,
               WarpMasks& masks, Uninitialised& uninitialised, Accesses& accesses,
-              const Mask& exited)
+              ClusterBarriers& clusters)
         : launch_(launch), judged_(judged), blocks_(blocks), geometry_(blocks.geometry),
           races_(races), masks_(masks), uninitialised_(uninitialised), accesses_(accesses),
-          exited_(exited) {}
+          clusters_(clusters), exited_(blocks.exited) {}
 
     void execute(const Block& block, const Selection& lanes);
 
@@ -40,6 +40,7 @@ class Execution {
     WarpMasks& masks_;
     Uninitialised& uninitialised_;
     Accesses& accesses_;
+    ClusterBarriers& clusters_;
     const Mask& exited_;  // lanes, by warp
 };
 

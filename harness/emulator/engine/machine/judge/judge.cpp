@@ -22,16 +22,20 @@ class Judge {
     Judge(const Launch& launch, const Judged& judged, const Counts& counts)
         : launch_(launch), judged_(judged),
           blocks_(launch_, counts, most_blocks(launch, judged)), geometry_(blocks_.geometry),
-          races_(judged_, geometry_), masks_(geometry_),
+          clusters_(launch_, geometry_), races_(judged_, geometry_, clusters_), masks_(geometry_),
           uninitialised_(launch_, judged_, geometry_),
           accesses_(launch_, judged_, blocks_, races_, uninitialised_),
-          execution_(launch_, judged_, blocks_, races_, masks_, uninitialised_, accesses_, exited_),
+          execution_(launch_, judged_, blocks_, races_, masks_, uninitialised_, accesses_,
+                     clusters_),
           progress_(launch_, judged_, geometry_, blocks_.warps),
           barriers_(launch_, geometry_, blocks_.warps), schedule_(judged_.schedule) {
         for (int n = 0; n < launch_.buffer_count; n++) {  // nothing is kept to be put back
             saved_.push_back(std::vector<u8>((launch_.buffers[n].size >> Undo::PAGE_SHIFT) + 1, 1));
             launch_.buffers[n].saved = saved_.back().data();
         }
+        clusters_.told = [this](int first_block, i64 released) {
+            races_.cluster_met(first_block, released);
+        };
         barriers_.checked = launch_.checks;
         barriers_.told = [this](int block, bool whole, const Mask& arrived) {
             meet_at_barrier(block, whole, arrived);
@@ -58,7 +62,7 @@ class Judge {
             verdict.reason = found.what, verdict.site = found.site;
             locate(verdict, found.lane);
             if (found.first_block >= 0)
-                verdict.block = found.first_block + geometry_.block_of(found.lane);
+                verdict.block = geometry_.in_grid(found.first_block + geometry_.block_of(found.lane));
             details = found.what == LOOP_STUCK ? accesses_.waited_for(found.lane) : found.details;
         }
         verdict.ticks = blocks_.c.clock;
@@ -95,6 +99,7 @@ class Judge {
         accesses_.start();
         progress_.start();
         barriers_.start();
+        clusters_.start();
         schedule_.start();
         next_ += count;
         exited_.assign(geometry_.all_warps(), 0);
@@ -106,13 +111,14 @@ class Judge {
     }
 
     void locate(Verdict& verdict, int lane) const {
-        verdict.block = static_cast<i64>(blocks_.first_block) + geometry_.block_of(lane);
+        verdict.block = geometry_.in_grid(blocks_.first_block + geometry_.block_of(lane));
         verdict.thread = geometry_.thread_of(lane);
         verdict.block_number = at_;
     }
 
     void step(Verdict& verdict) {
         if (ready_.empty()) {
+            if (clusters_.release(exited_, ready_, races_.log.now())) return;
             if (barriers_.anybody() && barriers_.release(!progress_.anybody(), exited_, ready_))
                 return;
             if (!progress_.wake(ready_)) in_chunk_ = false;
@@ -190,6 +196,12 @@ class Judge {
             }
             case SWITCH: switch_to(block, lanes); return;
             case BARRIER:
+                if (block.of_cluster) {
+                    uninitialised_.settle();
+                    if (launch_.checks) races_.after_locks(lanes, true);
+                    for (const Party& party : lanes) clusters_.wait(at_, party);
+                    return;
+                }
                 for (const i32 row : {block.number, block.count, block.predicate})
                     if (row >= 0) uninitialised_.use_row(lanes, row, block.site);
                 uninitialised_.settle();
@@ -203,6 +215,8 @@ class Judge {
             default:  // EXIT
                 uninitialised_.settle();
                 for (const Party& party : lanes) exited_[party.warp] |= party.lanes;
+                if (launch_.checks && geometry_.cluster > 1)
+                    for (const Party& party : lanes) accesses_.leave(party.warp / geometry_.warps);
         }
     }
 
@@ -241,6 +255,7 @@ class Judge {
         const i64 now = races_.log.now();
         if (whole) {
             races_.ordering.whole_block(block, now);
+            clusters_.whole_block(block);
         } else {
             std::vector<int> who;
             for (int w = 0; w < geometry_.warps; w++)
@@ -259,11 +274,12 @@ class Judge {
     std::vector<std::vector<u8>> saved_;
     Blocks blocks_;
     Geometry& geometry_;
+    ClusterBarriers clusters_;
     Races races_;
     WarpMasks masks_;
     Uninitialised uninitialised_;
     Accesses accesses_;
-    Mask exited_;
+    Mask& exited_ = blocks_.exited;
     Execution execution_;
     ForwardProgress progress_;
     Barriers barriers_;

@@ -30,7 +30,7 @@ std::vector<i64> Unwritten::cells_of(const Request& request) const {
     std::vector<i64> cells;
     cells.reserve(request.touches.size());
     for (const Touch& touch : request.touches) {
-        const i64 row = shared ? geometry_.block_of(touch.lane) : touch.lane;
+        const i64 row = shared ? home_of(geometry_, touch) : touch.lane;
         cells.push_back(row * own + touch.address / grain);
     }
     return cells;

@@ -10,13 +10,14 @@
 #include <algorithm>
 #include <array>
 
-#include "judge/chunk.h"
+#include "cluster_barriers.h"
 
 namespace machine {
 
 class Ordering {
    public:
-    explicit Ordering(const Geometry& geometry) : geometry_(geometry) {}
+    Ordering(const Geometry& geometry, const ClusterBarriers& clusters)
+        : geometry_(geometry), clusters_(clusters) {}
 
     // New blocks: whatever is in the log is not theirs.
     void start(i64 now) {
@@ -30,9 +31,11 @@ class Ordering {
         lanes_.resize(geometry_.all_warps()), warps_.resize(geometry_.blocks);
     }
 
-    // Whether an access by one lane is ordered before what a lane of the same block does now.
+    // Whether an access by one lane is ordered before what a lane of the same cluster does now.
     bool ordered(int earlier, i64 when, int later) const {
         const int block = geometry_.block_of(earlier);
+        if (clusters_.used() && clusters_.ordered(earlier, when, later)) return true;
+        if (geometry_.cluster > 1 && block != geometry_.block_of(later)) return false;
         if (when < block_[block]) return true;
         const int old_warp = geometry_.warp_of(earlier), new_warp = geometry_.warp_of(later);
         if (old_warp != new_warp) {
@@ -130,6 +133,7 @@ class Ordering {
     }
 
     const Geometry& geometry_;
+    const ClusterBarriers& clusters_;
     std::vector<Fences> fences_, before_;  // by warp: its own, and those that it has met since
     bool any_fence_ = false;
     std::vector<i64> block_, warp_, fenced_, fenced_for_all_;

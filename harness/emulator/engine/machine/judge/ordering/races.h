@@ -23,8 +23,8 @@ namespace machine {
 
 class Races {
    public:
-    Races(const Judged& judged, const Geometry& geometry)
-        : ordering(geometry), judged_(judged), geometry_(geometry) {}
+    Races(const Judged& judged, const Geometry& geometry, const ClusterBarriers& clusters)
+        : ordering(geometry, clusters), judged_(judged), geometry_(geometry) {}
 
     Log log;
     Ordering ordering;
@@ -82,7 +82,7 @@ class Races {
         flights.phase_over(word);
     }
     // A word of the block's shared memory by a number that no other one has.
-    i64 word_of_block(const Touch& touch) const { return own_word(touch.address, block_number(touch.lane)); }
+    i64 word_of_block(const Touch& touch) const { return own_word(touch.address, home(touch)); }
 
     // A thread has waited for a copy: from now on it counts as if the thread did it now.
     void land(i32 site, int lane, u32 number, const Ranges& written, Stamps* to, const Ranges& read,
@@ -99,10 +99,23 @@ class Races {
         flights.end(number);
     }
 
+    // A phase of a cluster's barrier is complete: its blocks have published what they did until then, and
+    // know of it.
+    void cluster_met(int first_block, i64 released) {
+        if (geometry_.cluster == 1) return;
+        const i64 now = log.now(), word = -(i64(1) << 60) - static_cast<i64>(log.first_block(now - 1)) - first_block;
+        for (int block = first_block; block < first_block + geometry_.cluster; block++) {
+            const u64 number = block_number(block * geometry_.threads);
+            handover_.publish(word, number, {0, released, released, now, {}});
+        }
+        for (int block = first_block; block < first_block + geometry_.cluster; block++)
+            handover_.acquire(word, block_number(block * geometry_.threads), 0, now, true);
+    }
+
     // Whether a lane knows of what another one of the chunk did at a time.
     bool knows(int lane, int other, i64 when) const {
         const bool inside = geometry_.block_of(lane) == geometry_.block_of(other);
-        if (inside && ordering.ordered(other, when, lane)) return true;
+        if (near_by(lane, other) && ordering.ordered(other, when, lane)) return true;
         if (!handover_.used()) return false;
         const u64 own = block_number(lane);
         return inside ? handover_.within_block(own, geometry_.thread_of(other), when, geometry_.thread_of(lane))
@@ -175,6 +188,8 @@ class Races {
         return -1 - address - (static_cast<i64>(block) << 24);
     }
 
+    // The number of the thread block whose shared memory a touch goes to.
+    u64 home(const Touch& touch) const { return log.first_block(log.now() - 1) + home_of(geometry_, touch); }
     // The number of a lane's thread block.
     u64 block_number(int lane) const {
         return log.first_block(log.now() - 1) + geometry_.block_of(lane);
@@ -182,7 +197,7 @@ class Races {
     // A word of memory by a number that no other one has; so many bytes behind where a touch begins.
     i64 word_of(const Request& request, const Touch& touch, i64 behind = 0) const {
         const i64 address = touch.address + behind;
-        return request.memory == SHARED_MEMORY ? own_word(address, block_number(touch.lane))
+        return request.memory == SHARED_MEMORY ? own_word(address, home(touch))
                                                : request.base + address;
     }
 
@@ -192,12 +207,20 @@ class Races {
         return log.first_block(event_of(stamp)) + geometry_.block_of(lane_of(stamp));
     }
     bool ordered_by_block(u64 before, size_t n) const {
-        return ordering.ordered(lane_of(before), event_of(before), request_->touches[n].lane);
+        return near_by(lane_of(before), request_->touches[n].lane) &&
+               ordering.ordered(lane_of(before), event_of(before), request_->touches[n].lane);
     }
+
+    // Whether two lanes are of one cluster, or of one block.
+    bool near_by(int one, int other) const {
+        return geometry_.cluster_of(geometry_.block_of(one)) == geometry_.cluster_of(geometry_.block_of(other));
+    }
+    // Whether nobody but a block's own threads can reach the memory.
+    bool of_one_block() const { return stamps_->own && geometry_.cluster == 1; }
 
     void begin() {
         const i32 kind =
-            stamps_->own && request_->kind == BLOCK_ATOMIC ? i32(ATOMIC) : request_->kind;
+            of_one_block() && request_->kind == BLOCK_ATOMIC ? i32(ATOMIC) : request_->kind;
         const i64 event = log.add(request_->site);
         head_ = static_cast<u64>(event) << EVENT_SHIFT | static_cast<u64>(kind) << MARK_KIND_SHIFT;
         made_.resize(request_->touches.size());
@@ -301,11 +324,11 @@ class Races {
         const bool near = of_this_chunk(before);
         if (near && earlier == later) return;
         const bool inside = near && geometry_.block_of(earlier) == geometry_.block_of(later);
-        if (inside && ordering.ordered(earlier, when, later)) return;
+        if (near && near_by(earlier, later) && ordering.ordered(earlier, when, later)) return;
         const bool same_warp = inside && geometry_.warp_of(earlier) == geometry_.warp_of(later);
         const bool both_write = request_->verb != READ && hazard != WRITE_AFTER_READ;
         const Meets meets = may_meet(kind_of(before), request_->kind, same_warp,
-                                     inside || stamps_->own, both_write);
+                                     inside || of_one_block(), both_write);
         if (meets == MAY_MEET) return;
         const i32 site = log.site(when);
         if (stamps_->own) {
@@ -339,7 +362,7 @@ class Races {
         const Accusation accusation{
             RACE_BETWEEN, request_->site, later,
             {hazard, request_->width(), touch.address, request_->memory,
-             inside ? -1 : static_cast<i64>(block(before)), thread, site, same_warp,
+             inside ? -1 : geometry_.in_grid(block(before)), thread, site, same_warp,
              !inside && of_a_block, is_volatile, bare, changes_nothing},
             static_cast<i64>(log.first_block(log.now() - 1))};
         if (meets == RACES) throw accusation;
@@ -389,9 +412,9 @@ class Races {
         const bool inside = geometry_.block_of(other) == geometry_.block_of(mine);
         const bool same_warp = inside && geometry_.warp_of(other) == geometry_.warp_of(mine);
         const i32 kind = request_->kind;
-        const Meets meets = may_meet(kind, kind, same_warp, inside || stamps_->own, true);
+        const Meets meets = may_meet(kind, kind, same_warp, inside || of_one_block(), true);
         if (meets == MAY_MEET) return;
-        const i64 number = static_cast<i64>(block_number(other));
+        const i64 number = geometry_.in_grid(block_number(other));
         const Accusation accusation{
             RACE_AT_ONCE, request_->site, mine,
             {static_cast<i64>(width), touch.address, request_->memory, inside ? -1 : number,

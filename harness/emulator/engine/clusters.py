@@ -1,0 +1,53 @@
+"""The thread block clusters of a launch, as its kernel is compiled for them or the caller asks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from harness.emulator.engine.shape import Dim3
+from harness.emulator.errors import LaunchError
+from harness.emulator.memory import arguments
+from harness.emulator.ptx.syntax import Kernel
+from harness.silicon.architectures import Architecture
+
+MOST_BLOCKS = 16
+_FIRST_ARCHITECTURE = 90
+
+
+def extents(kernel: Kernel, asked: int | Sequence[int] | None, limits: Architecture) -> Dim3:
+    """The extents of a cluster in blocks; (1, 1, 1) where a launch has none. Raises LaunchError."""
+    compiled = kernel.directives.get("reqnctapercluster")
+    own = _three(compiled) if compiled else None
+    given = None
+    if asked is not None:
+        given = arguments.dim3("cluster", asked, (MOST_BLOCKS,) * 3)
+    name = f"kernel `{kernel.name}`"
+    if own and given and own != given:
+        raise LaunchError(f"{name} is compiled for clusters of {own} blocks; cluster is {given}")
+    if "explicitcluster" in kernel.directives and not (own or given):
+        raise LaunchError(f"{name} is to be launched with a cluster: say cluster=(x, y, z)")
+    found = own or given or (1, 1, 1)
+    blocks, most = math.prod(found), MOST_BLOCKS
+    for rank in kernel.directives.get("maxclusterrank", ()):
+        most = min(most, rank)
+    if blocks > most:
+        raise LaunchError(f"a cluster of {found} has {blocks} blocks; {name} may have {most}")
+    if blocks > 1 and int("".join(c for c in limits.name if c.isdigit())) < _FIRST_ARCHITECTURE:
+        raise LaunchError(
+            f"{name} is launched in clusters of {blocks} blocks; {limits.name} has none"
+        )
+    return found
+
+
+def check_grid(kernel: str, cluster: Dim3, grid: Dim3) -> None:
+    """Refuse a grid that is no multiple of its clusters."""
+    if any(blocks % extent for blocks, extent in zip(grid, cluster, strict=True)):
+        raise LaunchError(
+            f"the grid {grid} of kernel `{kernel}` is no multiple of its cluster {cluster}"
+        )
+
+
+def _three(extents: Sequence[int]) -> Dim3:
+    x, y, z = (*extents, 1, 1)[:3]
+    return x, y, z
