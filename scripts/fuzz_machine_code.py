@@ -1,11 +1,12 @@
 """Broken cubins and broken listings of nvdisasm: each is run, or refused by name.
 
-    python scripts/fuzz_machine_code.py --inputs 100000           # both targets
-    python scripts/fuzz_machine_code.py --inputs 1000 listing
+    python scripts/fuzz_machine_code.py --inputs 100000           # every target
+    python scripts/fuzz_machine_code.py --inputs 1000 listing sm_120-listing
 
 As scripts/fuzz.py, which does the work. A `cubin` is broken as bytes and read without nvdisasm,
 whose listing of the good one stands for its own. A `listing` has instructions changed; what can
-still be read is executed, on arrays of known size and with little time.
+still be read is executed, on arrays of known size and with little time. Both are of code for sm_90,
+and those named after an architecture of code for that one.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from harness.emulator.sass.errors import CubinError
 from harness.emulator.sass.launch import launch_machine_code
 from harness.emulator.sass.library import load
 
-_ARCH = "sm_90"
+_ARCHES = ("sm_90", "sm_75", "sm_120")
 _BUDGET = 300_000
 _SOURCE = r"""
 __device__ int table[8] = {1, 2, 3, 4, 5, 6, 7, 8};
@@ -54,13 +55,13 @@ extern "C" __global__ void k(const float* in, float* out, unsigned int n) {
 
 
 @functools.cache
-def _good() -> tuple[bytes, str]:
+def _good(arch: str) -> tuple[bytes, str]:
     """A cubin, and what nvdisasm says of it."""
     load()  # built once, before any input has its deadline
     with tempfile.TemporaryDirectory() as folder:
         source, cubin = Path(folder) / "k.cu", Path(folder) / "k.cubin"
         source.write_text(_SOURCE)
-        command = [toolchain.find().nvcc, f"-arch={_ARCH}", "-lineinfo", "-cubin", "-o", str(cubin)]
+        command = [toolchain.find().nvcc, f"-arch={arch}", "-lineinfo", "-cubin", "-o", str(cubin)]
         subprocess.run([*command, str(source)], check=True, capture_output=True)
         tool = disassembler.find().path
         said = subprocess.run(
@@ -73,8 +74,8 @@ def _listing(text: str) -> disassembler.Listing:
     return disassembler.parsed(text, Disassembler("nvdisasm", disassembler.OLDEST))
 
 
-def _cubin(content: bytes, folder: Path) -> None:
-    _, text = _good()
+def _cubin(arch: str, content: bytes, folder: Path) -> None:
+    _, text = _good(arch)
     try:
         code = joined(elf.contents(content, "k.cubin"), _listing(text), "k.cubin")
         _launch(code)
@@ -82,8 +83,8 @@ def _cubin(content: bytes, folder: Path) -> None:
         fuzz.told_shortly(str(error))
 
 
-def _changed_listing(content: bytes, folder: Path) -> None:
-    cubin, _ = _good()
+def _changed_listing(arch: str, content: bytes, folder: Path) -> None:
+    cubin, _ = _good(arch)
     try:
         listing = _listing(content.decode(errors="replace"))
         _launch(joined(elf.contents(cubin, "k.cubin"), listing, "k.cubin"))
@@ -124,12 +125,21 @@ _SWAPS = (
     ("P0", "PT"), ("E", "E.128"), ("32", "64"), ("[", "[UR4+"), (",", ",-"), ("B0", "B31"),
 )  # fmt: skip
 
-fuzz.TARGETS |= {
-    "cubin": fuzz.Target(lambda: [_good()[0]], _cubin),
-    "listing": fuzz.Target(lambda: [_good()[1].encode()], _changed_listing, _in_listing),
-}
+
+def _target(arch: str, kind: str) -> fuzz.Target:
+    if kind == "cubin":
+        return fuzz.Target(lambda: [_good(arch)[0]], functools.partial(_cubin, arch))
+    changed = functools.partial(_changed_listing, arch)
+    return fuzz.Target(lambda: [_good(arch)[1].encode()], changed, _in_listing)
+
+
+_TARGETS = {
+    kind if arch == _ARCHES[0] else f"{arch}-{kind}": _target(arch, kind)
+    for arch in _ARCHES for kind in ("cubin", "listing")
+}  # fmt: skip
+fuzz.TARGETS |= _TARGETS
 
 if __name__ == "__main__":
     given = sys.argv[1:]
-    named = [name for name in ("cubin", "listing") if name in given]
-    sys.exit(fuzz.main(given if named else [*given, "cubin", "listing"]))
+    named = [name for name in _TARGETS if name in given]
+    sys.exit(fuzz.main(given if named else [*given, *_TARGETS]))

@@ -55,8 +55,12 @@ Quick = Annotated[
     typer.Option("--quick", help="Get a rough answer in seconds: one size, few rounds."),
 ]
 Arch = Annotated[
-    str | None, typer.Option(help="Compile for and emulate this architecture, such as sm_80.")
-]
+    str | None,
+    typer.Option(
+        help="Compile for and emulate this architecture, such as sm_80. `run` takes several, "
+        "sm_80,sm_90,sm_120, and shows them side by side.",
+    ),
+]  # fmt: skip
 Jobs = Annotated[
     int,
     typer.Option(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness.commands.request import CarryOut, RunRequest
-from harness.commands.runs import sandbox, watching
+from harness.commands.runs import architectures, sandbox, watching
 from harness.comparison import baselines
 from harness.console.progress import console
 from harness.errors import UsageError
@@ -19,6 +19,12 @@ def run(
     request: RunRequest, carry_out: CarryOut, baseline: str | None, in_sandbox: bool, watch: bool
 ) -> int:
     """Carry out `run` and return the exit code."""
+    if architectures.are_several(request):
+        given = {
+            "--cluster": bool(request.cluster), "--sandbox": in_sandbox, "--watch": watch,
+            "--save-baseline": baseline is not None, "--json": request.told.json is not None,
+        }  # fmt: skip
+        return architectures.run(request, carry_out, given)
     if request.cluster and (in_sandbox or watch):
         raise UsageError(
             "--cluster cannot be combined with --sandbox or --watch: workers are separate "

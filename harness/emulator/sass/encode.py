@@ -33,6 +33,11 @@ _PAIRS = {("F32x2", "HI_LO"): (0, 1), ("F32x2", "LO_HI"): (1, 0), ("F32",): (0, 
 """Of a pair of floats: the registers of its lower and of its upper number."""
 _BYTES = {"B0": 4, "B1": 5, "B2": 6, "B3": 7, "H0": 4, "H1": 6}
 """Where in a word a conversion's number begins: 4 plus the offset in bytes."""
+_WITHOUT_PREDICATES = {
+    "IADD3.64": "the carry of 64 bits",
+    **dict.fromkeys(("IMNMX", "IMNMX3", "VIADDMNMX"), "which operand was the extreme"),
+}
+"""What the predicates of these would say, which is not worked out."""
 _SCALES = {"X4": 2, "X8": 3, "X16": 4}
 _FLOAT_OPCODES = frozenset({
     "FADD", "FMUL", "FFMA", "FSETP", "FSET", "FSEL", "FMNMX", "FCHK", "MUFU", "F2F", "F2I", "F2FP",
@@ -133,8 +138,8 @@ class _Encoder:
         has_predicate = out["result_predicate"][0] & _PT != _PT
         if handler == "IADD3" and has_predicate:
             handler = "IADD3.CARRY"
-        elif handler == "IADD3.64" and has_predicate:
-            raise Unencodable("the carry of 64 bits")
+        elif handler in _WITHOUT_PREDICATES and any(out["result_predicate"] & _PT != _PT):
+            raise Unencodable(_WITHOUT_PREDICATES[handler])
         elif handler == "ATOMIC":
             kind = (int(out["flags"]) & table.ATOMIC_TYPE_BITS) >> 4
             out["width"] = _ATOMIC_WIDTHS.get(kind, 4)
@@ -148,9 +153,11 @@ class _Encoder:
                 self._source(source, instruction, out["source"][0], wide)
         elif handler in textures.HANDLERS:
             self._texture(instruction, out)
-        elif handler in (blackwell.WIDE_LOAD, blackwell.WIDE_STORE):
+        elif handler in blackwell.OF_256_BITS:
             out["width"] = blackwell.WIDE_BYTES
             out["flags"] |= blackwell.words_of(instruction)
+        elif handler == blackwell.EXTREME_OF_64_BITS:
+            blackwell.check_extreme(instruction)
         elif row.control == layout.BRANCH_INDEXED:  # relative to what stands behind it
             out["immediate"] += instruction.address + INSTRUCTION_BYTES
         out["handler"] = self.definitions[handler]

@@ -168,6 +168,47 @@ def test_halves_become_floats_before_they_are_added(read_source: ReadSource) -> 
     _equal(found[3], _rounded(brains[::2] * brains[1::2] + c, "rn"))
 
 
+WHOLE = """extern "C" __global__
+void k(const long long* a, const unsigned* b, long long* w, int* o) {
+    const int i = threadIdx.x;
+    const long long x = a[i], y = a[i + 32];
+    w[i] = min(x, y);
+    w[i + 32] = max((unsigned long long)x, (unsigned long long)y);
+    o[i] = __vabsdiffu4(b[i], b[i + 32]);
+    o[i + 32] = max((int)b[i], (int)b[i + 32]);
+}"""
+"""Extremes of 64 bits, bytes in fours, and extremes that could say which operand they are."""
+
+
+@pytest.mark.parametrize(
+    ("arch", "forms"),
+    [("sm_100", ("VIMNMX R",)),
+     ("sm_120", ("IMNMX.S64", "IMNMX.U64", "VIMNMX.U8x4", "VIADD.U8x4"))],
+)  # fmt: skip
+def test_extremes_of_whole_numbers(
+    read_source: ReadSource, arch: str, forms: tuple[str, ...]
+) -> None:
+    code = read_source(WHOLE, arch)
+    texts = " ".join(each.text for each in code.functions["k"].instructions)
+    assert all(form in texts for form in forms), texts
+    random = np.random.default_rng(2)
+    a = random.integers(-(1 << 62), 1 << 62, 2 * LANES)
+    b = random.integers(0, 1 << 32, 2 * LANES).astype(np.uint32)
+    wide, out = np.zeros(2 * LANES, np.int64), np.zeros(2 * LANES, np.int32)
+    assert not launch_machine_code(code, "k", 1, LANES, [a, b, wide, out]).faults
+    x, y = a[:LANES], a[LANES:]
+    np.testing.assert_array_equal(wide[:LANES], np.minimum(x, y))
+    np.testing.assert_array_equal(
+        wide[LANES:].view(np.uint64), np.maximum(x.view(np.uint64), y.view(np.uint64))
+    )
+    bytes_ = b.view(np.uint8).astype(np.int32)
+    apart = np.abs(bytes_[: 4 * LANES] - bytes_[4 * LANES :]).astype(np.uint8)
+    np.testing.assert_array_equal(out[:LANES].view(np.uint8), apart)
+    np.testing.assert_array_equal(
+        out[LANES:], np.maximum(b[:LANES].view(np.int32), b[LANES:].view(np.int32))
+    )
+
+
 GRID = """#include <cooperative_groups.h>
 extern "C" __global__ void k(int* a, int* sum) {
     a[blockIdx.x * blockDim.x + threadIdx.x] = blockIdx.x + 1;

@@ -21,7 +21,8 @@ _WITH_HALVES: Groups = (_ROUND, {"SAT": 8}, {"BF16": 64})
 _LARGEST, _OF_MAGNITUDES = 1, 2
 _EXTREMES = {"MIN": 0, "MAX": _LARGEST, "MINABS": 2, "MAXABS": _LARGEST | _OF_MAGNITUDES}
 
-WIDE_LOAD, WIDE_STORE = "LOAD.256", "STORE.256"
+OF_256_BITS: Final = ("LOAD.256", "STORE.256")
+EXTREME_OF_64_BITS: Final = "IMNMX.64"
 WIDE_BYTES: Final = 32
 _EVERY_WORD = 255
 
@@ -34,6 +35,14 @@ def words_of(instruction: Instruction) -> int:
     if last.kind != "immediate" or not 0 < last.number <= _EVERY_WORD:
         raise Unencodable(f"operand {last.text}")
     return last.number
+
+
+def check_extreme(instruction: Instruction) -> None:
+    """Raises Unencodable where predicates say or ask for more than which extreme is meant."""
+    first, second, *_, last = instruction.operands
+    for operand, known in ((first, "PT"), (second, "PT"), (last, "!PT")):
+        if operand.text.replace("U", "") != known:
+            raise Unencodable(f"operand {operand.text}")
 
 
 ROWS: Sequence[Row] = (
@@ -51,8 +60,14 @@ ROWS: Sequence[Row] = (
         row(f"CREDUX.{name}", "R v", "REDUX", {"S32": 8}, always=flag, is_uniform=True)
         for name, flag in (("MIN", 1), ("MAX", 2))
     ),
-    row("LDG.ENL2.256", "R R m _?", WIDE_LOAD, ({"E": 0},), harmless=CACHES),
-    row("STG.ENL2.256", "m v v", WIDE_STORE, ({"E": 0},), harmless=CACHES),
+    *(
+        row(f"IMNMX.{sign}64", "P P R Q Q p p", EXTREME_OF_64_BITS, always=flag)
+        for sign, flag in (("S", 0), ("U", 1))
+    ),
+    row("VIMNMX.U8x4", "R P? P? v v p", "IMNMX.BYTES"),
+    row("VIADD.U8x4", "R s s", "ADD2.BYTES"),
+    row("LDG.ENL2.256", "R R m _?", OF_256_BITS[0], ({"E": 0},), harmless=CACHES),
+    row("STG.ENL2.256", "m v v", OF_256_BITS[1], ({"E": 0},), harmless=CACHES),
     row("RPCMOV.32", "R v", "MOV"),
     row("CS2UR", "R x", "S2R", always=1 << 8, is_uniform=True),
     row("CS2UR.32", "R x", "S2R", is_uniform=True),

@@ -248,6 +248,43 @@ void add_halves(Context& c, const Instruction& n) {
     });
 }
 
+void imnmx_64(Context& c, const Instruction& n) {
+    const u32 least = c.predicate(n, 0);
+    const Wide a = wide(c, n, 0), b = wide(c, n, 1);
+    write_wide(c, n, [&](int i) {
+        const u64 x = a[i], y = b[i];
+        const bool below = n.flags & UNSIGNED ? x < y : static_cast<i64>(x) < static_cast<i64>(y);
+        return below == (bit(least, i) != 0) ? x : y;
+    });
+}
+
+inline u32 byte_at(u32 word, int at) { return word >> at & 0xFF; }
+
+void extreme_bytes(Context& c, const Instruction& n) {
+    const u32 least = c.predicate(n, 0);
+    const u32 *a = c.source(n.source[0]), *b = c.source(n.source[1]);
+    write(c, c.result(n), [&](int i) {
+        u32 out = 0;
+        for (int at = 0; at < 32; at += 8)
+            out |= extreme<u32>(byte_at(a[i], at), byte_at(b[i], at), bit(least, i)) << at;
+        return out;
+    });
+}
+
+// Each byte by itself is negated, too.
+void add_bytes(Context& c, const Instruction& n) {
+    const auto byte_of = [&](int which, int i, int at) {
+        const Source& s = n.source[which];
+        return byte_at(c.source(s)[i] ^ s.flip, at) + (s.plus ? 1 : 0);
+    };
+    write(c, c.result(n), [&](int i) {
+        u32 out = 0;
+        for (int at = 0; at < 32; at += 8)
+            out |= (byte_of(0, i, at) + byte_of(1, i, at) & 0xFF) << at;
+        return out;
+    });
+}
+
 // How far apart the bytes are: each of them, or their sum and a third operand.
 enum : i32 { ADDS_UP = 1 };
 
@@ -308,7 +345,8 @@ std::vector<Entry> integer_entries() {
         {"IMAD", imad},
         {"IMAD.WIDE", imad_wide}, {"IMAD.HI", imad_high}, {"LEA", lea}, {"LEA.HI", lea_high},
         {"ISETP", isetp}, {"IMNMX", imnmx}, {"IMNMX3", imnmx3}, {"VIADDMNMX", add_mnmx},
-        {"ADD2.HALVES", add_halves}, {"ABSDIFF", absolute_difference}, {"ABSDIFF4", absolute_differences}, {"IABS", iabs},
+        {"ADD2.HALVES", add_halves}, {"IMNMX.64", imnmx_64}, {"IMNMX.BYTES", extreme_bytes},
+        {"ADD2.BYTES", add_bytes}, {"ABSDIFF", absolute_difference}, {"ABSDIFF4", absolute_differences}, {"IABS", iabs},
         {"IDP", dot_product},
     };
 }

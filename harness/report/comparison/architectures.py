@@ -1,0 +1,109 @@
+"""A matrix on several architectures side by side, as tables for the terminal and as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+
+from harness.analysis.architectures import Beside, beside
+from harness.analysis.readings import Answer, Missing
+from harness.journal import run_files
+from harness.report import format as fmt
+from harness.report import site
+from harness.report.anchors import slug
+from harness.report.tables.cells import Cell, Column, Row, Table, named, none
+from harness.tables import Run
+
+PAGE = "architectures.html"
+NONE = "–"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One figure of one variant: what it is on each architecture."""
+
+    variant: str
+    figure: str
+    answers: Sequence[Answer]
+
+    @property
+    def texts(self) -> list[str]:
+        return [text(self.figure, answer) for answer in self.answers]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The figures of a problem's variants, of one type of element."""
+
+    title: str
+    lines: list[Line] = field(default_factory=list)
+
+    def missing(self, arches: Sequence[str]) -> list[str]:
+        """Why figures are missing, each reason once."""
+        found: dict[tuple[str, str], list[str]] = {}
+        for line in self.lines:
+            for arch, answer in zip(arches, line.answers, strict=True):
+                if isinstance(answer, Missing):
+                    own = found.setdefault((arch, answer.reason.splitlines()[0]), [])
+                    own += [line.variant] * (line.variant not in own)
+        return [f"{arch}: {', '.join(who)}: {why}" for (arch, why), who in found.items()]
+
+
+@dataclass(frozen=True)
+class Page:
+    title: str
+    labels: list[str]
+    tables: list[tuple[Table, list[str]]]
+    runs: list[str]
+
+
+def problems(runs: Mapping[str, Run]) -> Iterator[Problem]:
+    """Every problem's figures. runs: by architecture."""
+
+    def which(each: Beside) -> tuple[str, str]:
+        return each.planned.problem, each.planned.dtype
+
+    for (problem, dtype), found in groupby(sorted(beside(runs), key=which), which):
+        made = Problem(f"{problem} ({dtype})")
+        for each in found:
+            name = f"{each.planned.variant} at {fmt.assignments(each.planned.sizes)}"
+            made.lines.append(Line(name, each.figure, each.answers))
+        yield made
+
+
+def text(figure: str, answer: Answer) -> str:
+    """As it is written; `~` before what is not exact."""
+    if isinstance(answer, Missing):
+        return NONE
+    shown = fmt.percent(answer.value) if figure == "occupancy" else fmt.count(answer.value)
+    return shown if answer.judges else f"~{shown}"
+
+
+def write(runs: Mapping[str, Run], labels: Sequence[str], folder: Path) -> Path:
+    """Write architectures.html to a folder that holds a run of each; return its path.
+
+    labels: how exact each one's counters are.
+    """
+    arches = list(runs)
+    tables = [(_table(each, arches), each.missing(arches)) for each in problems(runs)]
+    page = Page(", ".join(arches), list(labels), tables, [f"{a}/report.html" for a in arches])
+    drawn = site.alone("architectures.html.j2", next(iter(runs.values())), page=page)
+    run_files.write(folder, PAGE, drawn)
+    return folder / PAGE
+
+
+def _table(problem: Problem, arches: Sequence[str]) -> Table:
+    columns = [Column("variant", numeric=False), Column("figure", numeric=False)]
+    table = Table(slug(problem.title), problem.title, [*columns, *map(Column, arches)])
+    for line in problem.lines:
+        cells = [_cell(line.figure, answer) for answer in line.answers]
+        table.rows.append(Row([named(line.variant), Cell(line.figure), *cells]))
+    return table
+
+
+def _cell(figure: str, answer: Answer) -> Cell:
+    if isinstance(answer, Missing):
+        return none(title=answer.reason)
+    return Cell(text(figure, answer), answer.value, answer.provenance)
