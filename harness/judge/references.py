@@ -21,6 +21,8 @@ from typing import Any, Literal
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
+from harness.judge import live_modules
+
 _PLAIN = (int, float, str, bool, bytes, type(None))
 _CONFIG = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
@@ -69,6 +71,9 @@ def reference(value: Any) -> Any:
     """
     if isinstance(value, str):
         return _of_text(value)
+    if live_modules.is_one(value):
+        text, parameters = live_modules.text(value)
+        return Written(text, "reference", parameters)
     return _of_callable(value) if callable(value) and not isinstance(value, type) else value
 
 

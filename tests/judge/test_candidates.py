@@ -30,9 +30,9 @@ inline int pieces(int n, int size) { return (n + size - 1) / size; }
 torch::Tensor run(torch::Tensor x) {
     CHECK(x);  // a comment, with a } in it
     auto out = torch::empty_like(x);
-    const int n = x.numel();
+    const int n = x.numel(), threads = THREADS;
     dim3 grid(pieces(n, THREADS));
-    twice<<<grid, THREADS>>>(x.data_ptr<float>(), out.data_ptr<float>(), n, 2);
+    twice<<<grid, threads>>>(x.data_ptr<float>(), out.data_ptr<float>(), n, 2);
     return out;
 }
 """
@@ -103,7 +103,7 @@ def test_host_code_becomes_a_tree_with_macros_filled_in() -> None:
     body = cpp_syntax.block(run.body, found.macros)
     launches = [each for each in body.statements if isinstance(each, cpp_tree.Launch)]
     assert [each.kernel.path for each in launches] == ["twice"]
-    assert launches[0].shape[1] == cpp_tree.Number("64")
+    assert launches[0].shape[1] == cpp_tree.Name("threads")
 
 
 @pytest.mark.parametrize(
@@ -154,9 +154,9 @@ REFUSED = [
     (("class ModelNew", "class Model"), "defines no `ModelNew`"),
     (('functions=["run"]', 'functions=["other"]'), "no attribute"),
     (('"-O3"', '"-ccbin=/tmp/own"'), "-ccbin"),
-    (("const int n = x.numel();", "const int n = secret(x);"), "`secret`"),
-    (("const int n = x.numel();", "const int n = x.sum().item<int>();"), "torch's `sum`"),
-    (("const int n = x.numel();", "const int n = *x.data_ptr<float>();"), "points to"),
+    (("const int n = x.numel()", "const int n = secret(x)"), "`secret`"),
+    (("const int n = x.numel()", "const int n = x.sum().item<int>()"), "torch's `sum`"),
+    (("const int n = x.numel()", "const int n = *x.data_ptr<float>()"), "points to"),
     (("dim() == 2", "dim() == 3"), "its own check fails"),
     (("return own.run(x)", "try:\n            2 * x\n        except Exception:\n"
       "            pass\n        return own.run(x)"), "torch's `mul`"),

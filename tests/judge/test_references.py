@@ -107,3 +107,32 @@ def test_a_file_and_a_name_are_enough(tmp_path: Path) -> None:
         reference("nowhere.py:f")
     with pytest.raises(ValueError, match="is no reference"):
         reference("nowhere")
+
+
+@pytest.mark.gpu  # run by `make test-gpu`: torch is installed where there is a GPU
+@pytest.mark.usefixtures("processes")  # to import torch starts one
+def test_a_torch_module_in_memory_travels_with_its_values() -> None:
+    import torch
+
+    module = torch.nn.Linear(3, 2)
+    found = reference(module)
+    assert isinstance(found, Written)
+    assert found.parameters == ("input", "weight", "bias")
+    x, weight, bias = np.ones((1, 3)), np.full(6, 2.0), np.zeros(2)
+    there = executed(found)
+    assert np.allclose(there(x), module(torch.ones(1, 3)).detach().numpy())
+    assert np.allclose(there(x, weight, bias), 6)
+
+
+@pytest.mark.gpu
+@pytest.mark.usefixtures("processes")
+def test_a_torch_module_that_no_other_process_knows_is_refused() -> None:
+    import torch
+
+    class Own(torch.nn.Module):
+        pass
+
+    with pytest.raises(ValueError, match="no other process finds it"):
+        reference(Own())
+    with pytest.raises(ValueError, match="at most"):
+        reference(torch.nn.Linear(1000, 1000))

@@ -173,7 +173,7 @@ class _Reader:
             if self._text() == "[":
                 raise Refused(f"the array `{name}` of host code is not read")
             if self._if("="):
-                value: Expr | None = self._value()
+                value: Expr | None = self._assignment()
             elif self._if("("):
                 value = Braces(kind, tuple(self._until(")")))
             elif self._text() == "{":

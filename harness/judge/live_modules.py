@@ -1,0 +1,92 @@
+"""A torch module that stands in memory, as the text of a reference: its values travel along.
+
+The package only packs it. What unpacks it is a line of the problem.py that is written, which is
+code, as any problem.py is (SECURITY.md).
+"""
+
+from __future__ import annotations
+
+import base64
+import inspect
+import io
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+MOST = 2 << 20
+"""Bytes of a packed module: its text is part of a submission."""
+
+_TEXT = """import base64
+import io
+import sys
+
+import torch
+
+sys.path += {folders!r}
+PACKED = {packed!r}
+# Unpickles, so it runs what is packed: this file is code, and whoever runs it trusts its author.
+model = torch.load(io.BytesIO(base64.b64decode(PACKED)), weights_only=False).double()
+TAKEN, STATE = {taken!r}, {state!r}
+
+
+def reference(*arrays):
+    given = [torch.from_numpy(each) for each in arrays]
+    own = dict(zip(STATE, given[len(TAKEN):]))
+    state = {{name: each.reshape(model.state_dict()[name].shape) for name, each in own.items()}}
+    with torch.no_grad():
+        return torch.func.functional_call(model, state, tuple(given[:len(TAKEN)]))
+"""
+
+
+def is_one(value: Any) -> bool:
+    """Whether it is a torch module; torch is not imported to find out."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.nn.Module)
+
+
+def text(module: Any) -> tuple[str, tuple[str, ...]]:
+    """The text that defines `reference`, and its parameters: those of `forward`, and the module's
+    own, with `_` for each dot. Raises ValueError for a module that cannot travel."""
+    torch = sys.modules["torch"]
+    state = [n for n, each in module.state_dict().items() if each.is_floating_point()]
+    taken = [
+        name
+        for name, each in inspect.signature(type(module).forward).parameters.items()
+        if name != "self" and each.default is each.empty
+    ]
+    folders = sorted(set(_folders(module)))
+    packed = io.BytesIO()
+    try:
+        torch.save(module, packed)
+    except Exception as error:
+        raise ValueError(f"the module cannot be packed: {error}\n{_REMEDY}") from None
+    if packed.tell() > MOST:
+        raise ValueError(
+            f"the module has {packed.tell() / 1e6:.1f} MB, and at most {MOST / 1e6:.1f} travel\n"
+            f"{_REMEDY}"
+        )
+    written = _TEXT.format(
+        folders=folders, packed=base64.b64encode(packed.getvalue()).decode(), taken=taken,
+        state=state,
+    )  # fmt: skip
+    return written, (*taken, *(name.replace(".", "_") for name in state))
+
+
+_REMEDY = (
+    "  put it into a file with Model, get_inputs and get_init_inputs: "
+    "harness.judge.public.read(file)"
+)
+
+
+def _folders(module: Any) -> Iterator[str]:
+    """Where the classes of a module are found that are not installed."""
+    for kind in {type(each) for each in module.modules()}:
+        if kind.__module__ == "__main__" or "<" in kind.__qualname__:
+            raise ValueError(
+                f"`{kind.__qualname__}` is defined where no other process finds it\n{_REMEDY}"
+            )
+        file = getattr(sys.modules.get(kind.__module__), "__file__", None)
+        installed = {Path(place).resolve() for place in (sys.prefix, sys.base_prefix)}
+        if file and not installed.intersection(Path(file).resolve().parents):
+            yield str(Path(file).resolve().parents[kind.__module__.count(".")])
