@@ -26,6 +26,8 @@ _STOPPED = re.compile(
 """Messages that nvcc prints if one of its passes was killed, had no room for its file, or did not
 start."""
 
+_ASSEMBLER_REJECTS = "Ptx assembly aborted due to errors"
+"""The last words of ptxas on inline assembly that is wrong; it ends with 255."""
 _SIGNALLED = 128
 """A shell reports a process that a signal killed as 128 plus the number of the signal."""
 
@@ -111,7 +113,8 @@ def run(source: Path, command: Sequence[str]) -> str:
     if ended.code:
         said = (ended.err + ended.out).strip()
         # Of a source it says what it rejects: without a word, the machine is to blame.
-        if not said or not 0 < ended.code < _SIGNALLED or _STOPPED.search(said):
+        rejects = 0 < ended.code < _SIGNALLED or said.endswith(_ASSEMBLER_REJECTS)
+        if not said or not rejects or _STOPPED.search(said):
             what = said or f"exit code {ended.code}, and no message"
             raise CompilerStopped(
                 f"nvcc was stopped at {source}: {what}\n"

@@ -20,6 +20,8 @@ from harness.judge.submissions import Kernel, Launch, Problem, Submission, Text
 from harness.matrix.expressions import FUNCTIONS, Expression
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
+_HEADERS = ("", ".h", ".hh", ".hpp", ".hxx", ".cuh", ".cu", ".inc", ".inl", ".ipp", ".tpp", ".def")
+"""The endings of what a kernel may bring."""
 _SHAPED = ("Array", "ShapedProblem", "ceil_div", "function_in", "next_power_of_2")
 
 
@@ -271,11 +273,18 @@ def _headers(path: Path, text: str) -> Iterator[str]:
 
 
 def _put(own: Path, name: str, text: str) -> None:
+    """Write a file of a kernel's; none takes the place of a problem's file or another kernel's."""
     parts = PurePosixPath(name)
     if parts.is_absolute() or ".." in parts.parts or not parts.name:
         raise UsageError(f"{name!r} leads out of the kernel's folder")
-    if name in ("problem.py", "bench.yaml") or name.endswith(".py"):
+    # Python would load a .pyc or .so beside the problem, and a problem may read files of its own.
+    if parts.suffix not in _HEADERS or "__pycache__" in parts.parts:
         raise UsageError(f"{name!r} is no header: a kernel brings none of the problem's files")
     path = own / name
+    if path.is_file() and path.read_text() != text:
+        raise UsageError(
+            f"{name!r} stands there already with another text, of the problem or another kernel\n"
+            "  give it a name of its own"
+        )
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)

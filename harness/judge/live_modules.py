@@ -41,8 +41,8 @@ def reference(*arrays):
 
 def is_one(value: Any) -> bool:
     """Whether it is a torch module; torch is not imported to find out."""
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(value, torch.nn.Module)
+    kind = getattr(getattr(sys.modules.get("torch"), "nn", None), "Module", None)
+    return isinstance(kind, type) and isinstance(value, kind)
 
 
 def text(module: Any) -> tuple[str, tuple[str, ...]]:

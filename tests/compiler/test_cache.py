@@ -57,9 +57,17 @@ def test_a_compiler_that_was_stopped_condemns_no_source(tmp_path: Path, body: st
         cache.run(Path("v0.cu"), [str(nvcc)])
 
 
-def test_a_compiler_that_says_what_is_wrong_rejects_the_source(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "body",
+    [
+        "echo 'v0.cu(1): error: expected a declaration' >&2; exit 1",
+        # what nvcc says of inline assembly that ptxas does not take
+        "echo 'ptxas fatal   : Ptx assembly aborted due to errors' >&2; exit 255",
+    ],
+)
+def test_a_compiler_that_says_what_is_wrong_rejects_the_source(tmp_path: Path, body: str) -> None:
     nvcc = tmp_path / "nvcc"
-    nvcc.write_text("#!/bin/sh\necho 'v0.cu(1): error: expected a declaration' >&2; exit 1\n")
+    nvcc.write_text(f"#!/bin/sh\n{body}\n")
     nvcc.chmod(0o755)
     with pytest.raises(CompileError, match=r"nvcc rejects v0\.cu") as caught:
         cache.run(Path("v0.cu"), [str(nvcc)])

@@ -186,6 +186,20 @@ def test_what_a_candidate_prints_is_no_answer(tmp_path: Path) -> None:
         submission(*written(tmp_path, text), {"rows": 5, "cols": 33})
 
 
+@with_torch
+@pytest.mark.usefixtures("processes")
+def test_a_candidate_that_writes_the_answer_itself_gains_nothing(tmp_path: Path) -> None:
+    forged = '{"texts": {"0": ""}, "steps": [], "scratch": {"x": [1, "float32"]}}\\n'
+    body = (
+        "import os\n        for number in range(3, 12):\n            try:\n"
+        f"                os.write(number, b{forged!r}.replace(b'\\\\n', b'\\n'))\n"
+        "            except OSError:\n                pass\n        os._exit(0)\n        return own"
+    )
+    text = CANDIDATE.replace("return own", body)
+    with pytest.raises(UsageError, match=r"cannot be|without an answer"):
+        submission(*written(tmp_path, text), {"rows": 5, "cols": 33})
+
+
 def _told(**more: Any) -> Any:
     from harness.judge.candidates.described import _TOLD
 

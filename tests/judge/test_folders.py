@@ -105,11 +105,31 @@ def test_a_files_own_headers_come_with_it(tmp_path: Path) -> None:
     assert there == {"f.cu", "parts/one.cuh", "parts/two.cuh"}
 
 
-@pytest.mark.parametrize("name", ["../out.cuh", "/etc/out.cuh", "problem.py", "a/../../b.cuh"])
+@pytest.mark.parametrize(
+    "name",
+    ["../out.cuh", "/etc/out.cuh", "problem.py", "a/../../b.cuh", "./bench.yaml", "problem.pyc",
+     "__pycache__/problem.cpython-314.pyc", "__pycache__/a.h", "numpy.so", "table.csv"],
+)  # fmt: skip
 def test_a_header_that_leads_elsewhere_is_refused(tmp_path: Path, name: str) -> None:
     kernel = affine.kernel("right", headers={name: "x"})
     with pytest.raises(UsageError, match=r"leads out of|is no header"):
         to_folder(Submission((kernel,), affine.problem()), tmp_path / "matrix")
+
+
+def test_a_kernel_cannot_change_a_header_of_another_kernel_or_of_the_problem(
+    tmp_path: Path,
+) -> None:
+    ours = affine.kernel("right", headers={"tile.h": "#define TILE 32\n"})
+    theirs = affine.kernel("wrong", headers={"tile.h": "#define TILE 1\n"})
+    with pytest.raises(UsageError, match=r"'tile\.h' stands there already"):
+        to_folder(Submission((ours, theirs), affine.problem()), tmp_path / "matrix")
+    lent = tmp_path / "lent"
+    lent.mkdir()
+    to_folder(Submission((ours,), affine.problem()), lent)
+    text = Text("__global__ void affine() {}", headers={"tile.h": "// another\n"})
+    there = ProblemFolder(str(lent / "kernels" / "affine"))
+    with pytest.raises(UsageError, match=r"'tile\.h' stands there already"):
+        to_folder(Submission((text,), there), tmp_path / "other")
 
 
 def test_a_folder_that_holds_something_is_left_alone(tmp_path: Path) -> None:

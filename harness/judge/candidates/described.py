@@ -77,11 +77,16 @@ def submission(
     told = _told(text, Path(problem).read_text(), dict(sizes or {}), stated)
     if told.refused:
         raise UsageError(f"{name}: its launches cannot be known: {told.refused}")
-    kernel = _kernel(told, stated, name)
+    if strange := [each for each in told.scratch if not re.fullmatch(r"scratch\d+", each)]:
+        raise UsageError(f"{name}: an array `{strange[0][:40]}` that cannot be")
     shapes: dict[str, tuple[str, ...]] = {}
     shapes |= {each: (str(count),) for each, (count, _) in told.scratch.items()}
     types = {each: kind for each, (_, kind) in told.scratch.items() if kind != "float32"}
-    whole = replace(stated, scratch=shapes, types={**stated.types, **types})
+    try:
+        kernel = _kernel(told, stated, name)
+        whole = replace(stated, scratch=shapes, types={**stated.types, **types})
+    except ValidationError as error:
+        raise UsageError(f"{name}: a launch that cannot be: {error.errors()[0]['msg']}") from None
     return Submission((kernel,), whole, "check", arch, seconds)
 
 
