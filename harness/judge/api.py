@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from harness.errors import UsageError
 from harness.judge import candidates
 from harness.judge.judge import Judge
 from harness.judge.results import Comparison, Report
@@ -93,6 +94,12 @@ def _kernel(kernel: AnyKernel, launch: dict[str, Any]) -> Kernel | Text:
         if launch:
             raise TypeError(f"a Kernel has its {', '.join(launch)} already")
         return kernel
+    if not isinstance(kernel, str | Path):
+        raise UsageError(
+            f"a kernel is CUDA C++, a path or a text, and no {type(kernel).__name__}\n"
+            "  kernels of Triton are not taken by the judge: make a matrix with `python:`, which "
+            "needs a GPU"
+        )
     if launch:
         return Kernel(str(kernel), **launch)
     text = kernel.read_text() if isinstance(kernel, Path) else kernel

@@ -116,3 +116,10 @@ def test_a_type_of_its_own_is_verified_by_its_own_bound() -> None:
     )
     report = harness.check(Kernel(source, "affine", 1, 64, ("x", "y", "n")), half)
     assert report.verdict == "right", report.text
+
+
+def test_what_is_no_text_and_no_path_is_no_kernel(problem: Problem) -> None:
+    def softmax(x: object) -> None: ...
+
+    with pytest.raises(UsageError, match="no function\n  kernels of Triton are not taken"):
+        harness.check(softmax, problem)  # type: ignore[arg-type]
