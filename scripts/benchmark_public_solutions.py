@@ -13,7 +13,6 @@ import argparse
 import collections
 import csv
 import sys
-import time
 from pathlib import Path
 
 from benchmark_public_problems import CAPS, smaller
@@ -25,7 +24,7 @@ from harness.judge.public import read
 from harness.judge.submissions import Submission
 
 TOLERANCE = (1e-4, 1e-4)
-COLUMNS = ("problem", "solution", "cheat", "sizes", "verdict", "cause", "seconds")
+COLUMNS = ("problem", "solution", "cheat", "sizes", "verdict", "cause")
 PARTLY_READ = {"triangular": ("A", "B"), "symmetric": ("A", "B")}
 """Word in a problem's name → inputs that are zero or known in part, which nobody need read."""
 
@@ -53,7 +52,6 @@ def main() -> int:
 
 def judged(judge: Judge, problem: Path, solution: Path, is_cheat: bool) -> dict[str, str]:
     """The row of one solution."""
-    began = time.monotonic()
     row = dict.fromkeys(COLUMNS, "") | {
         "problem": problem.stem, "solution": solution.stem[:8], "cheat": "cheat" * is_cheat,
     }  # fmt: skip
@@ -67,7 +65,7 @@ def judged(judge: Judge, problem: Path, solution: Path, is_cheat: bool) -> dict[
         told = str(error).splitlines()[0].partition("cannot be known: ")
         row |= {"verdict": "refused", "cause": told[2] or told[0]}
     row["cause"] = row["cause"].replace(str(problem), problem.name)[:160]
-    return {**row, "seconds": f"{time.monotonic() - began:.0f}"}
+    return row
 
 
 def traced(problem: Path, solution: Path) -> tuple[Submission, dict[str, int]]:
