@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.emulator.program import signatures
 from harness.emulator.program.decode.operands import OperandReader
 from harness.emulator.program.ir import Barrier, Constant, Op, Register, unsigned
-from harness.emulator.ptx.syntax import Instruction, Operand, Pair
+from harness.emulator.ptx.syntax import Instruction, Number, Operand, Pair
 from harness.silicon.architectures import WARP_SIZE
 
 BARRIERS = 16  # of a block
@@ -145,11 +145,28 @@ class WarpDecoder(OperandReader):
         return [Op("mov", (), made, ("u64",), (Constant(0),), ("u64",), self.site)]
 
     _op_pmevent = _op_nanosleep
-    _op_setmaxnreg = _op_nanosleep
-    _op_griddepcontrol = _op_nanosleep
     _op_prefetchu = _op_prefetch
     _op_discard = _op_prefetch
     _op_applypriority = _op_prefetch
+
+    def _op_setmaxnreg(
+        self, instruction: Instruction, modifiers: list[str], types: list[str]
+    ) -> list[Op]:
+        """Registers have room for all here, whatever a warp gives back or asks for."""
+        (count,) = self.given(instruction, 1)
+        known = modifiers in (["inc", "sync", "aligned"], ["dec", "sync", "aligned"])
+        value = count.value if isinstance(count, Number) else 0
+        if not known or types != ["u32"] or value not in range(24, 257, 8):
+            raise self.unknown("it takes 24 to 256 registers, a multiple of 8")
+        return self._warp_op("fence", "", (), (), (), ())
+
+    def _op_griddepcontrol(
+        self, instruction: Instruction, modifiers: list[str], types: list[str]
+    ) -> list[Op]:
+        """A launch begins when the one before it has ended."""
+        if modifiers not in (["wait"], ["launch_dependents"]) or types or instruction.operands:
+            raise self.unknown()
+        return self._warp_op("fence", "", (), (), (), ())
 
     def barrier(self, instruction: Instruction) -> tuple[list[Op], Barrier]:
         """Decode `bar` and `barrier` with sync, arrive or red: preceding operations, and the
