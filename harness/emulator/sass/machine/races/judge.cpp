@@ -14,7 +14,7 @@ int threads_of(const Launch& launch) {
 }  // namespace
 
 Judge::Judge(const Launch& launch)
-    : launch_(launch), races_(judged_, geometry_) {
+    : launch_(launch), clusters_(without_clusters_, geometry_), races_(judged_, geometry_, clusters_) {
     const i64 blocks = static_cast<i64>(launch.grid[0]) * launch.grid[1] * launch.grid[2];
     const int threads = threads_of(launch);
     chunk_ = std::clamp<i64>(MOST_LANES / threads, 1, blocks);

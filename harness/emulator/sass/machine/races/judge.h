@@ -60,6 +60,8 @@ class Judge {
     i64 chunk_;
     machine::Judged judged_{};
     machine::Geometry geometry_;
+    const machine::Launch without_clusters_{};  // machine code of clusters is refused
+    machine::ClusterBarriers clusters_;
     machine::Races races_;
     std::unordered_map<int, machine::Stamps> buffers_;
     std::unordered_map<i64, machine::Stamps> shared_;  // by block
