@@ -29,7 +29,7 @@ from harness.worker.inputs import Inputs, with_changes
 SEEN = 8
 """So many times what is let pass, a difference is beyond doubt."""
 
-FEW, MORE, MANY = 64, 1024, 65_536
+FEW, MORE, MANY = 64, 1024, (16_384, 65_536)
 """Numbers changed in an input. Few, as a cold launch may find their sectors in the cache."""
 
 SHARE_OF_FEW, SHARE = 16, 512
@@ -64,7 +64,8 @@ class _Level(NamedTuple):
 
 
 _LEVELS = (
-    _Level(FEW), _Level(MORE), *(_Level(FEW, 2.0**n) for n in (4, 10, 20)), _Level(MANY),
+    _Level(FEW), _Level(MORE), *(_Level(FEW, 2.0**n) for n in (4, 10, 20)),
+    *(_Level(numbers) for numbers in MANY),
 )  # fmt: skip
 
 

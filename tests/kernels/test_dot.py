@@ -16,6 +16,7 @@ from harness.backends.emulated_device import emulated_device
 from harness.compiler import toolchain
 from harness.emulator import Module, launch, parse
 from harness.matrix import plan
+from harness.problem import loading
 
 KERNELS = Path(__file__).parents[2] / "kernels"
 IN_HALVES = ("v0_block_reduce_atomic", "v1b_half2", "v2b_aligned_half2_atomic")
@@ -105,3 +106,23 @@ extern "C" __global__ void shifted(const __half* a, const __half* b, float* tota
     report = launch(module, "shifted", 2, 64, [a, np.ones_like(a), total, len(a) - 1])
     assert not report.faults, str(report.faults[0])
     assert total[0] == a[1:].astype(np.float64).sum()
+
+
+def test_blocks_that_add_in_any_order_are_right_where_the_terms_have_a_drift() -> None:
+    # As in the other state of timed inputs, where the changed elements are the largest of many.
+    n, blocks, orders = 2**20, 1056, 2000
+    rng = np.random.default_rng(1)
+    problem = loading.load(KERNELS / "dot")
+    inputs = dict(problem.inputs({"n": n}, "float16", rng, problem.timed_draw))
+    for name in ("a", "b"):
+        inputs[name] = inputs[name].copy()
+        inputs[name][:: n // 4096] = 0.875
+    products = inputs["a"].astype(np.float64) * inputs["b"]
+    sums = np.array([part.sum() for part in np.array_split(products, blocks)], np.float16)
+    order = np.argsort(rng.random((blocks, orders)), axis=0)
+    total = np.zeros(orders, np.float16)
+    for row in sums[order]:
+        total += row
+    errors = np.abs(total.astype(np.float64) - products.sum())
+    allowed = float(np.max(problem.tolerance({"n": n}, "float16", inputs)["output"]))
+    assert np.max(errors) < allowed, (float(np.max(errors)), allowed)
