@@ -13,7 +13,8 @@ from harness.emulator.sass import launch_machine_code
 
 FAULTY = Path(__file__).parents[1] / "faulty"
 WITHIN_A_WARP = {
-    "syncwarp_of_half_a_warp", "warp_reduction_volatile", "warp_reduction_without_syncwarp",
+    "syncwarp_of_half_a_warp", "tile_of_a_warp_without_syncwarp", "warp_reduction_volatile",
+    "warp_reduction_without_syncwarp",
 }  # fmt: skip
 """Whether the source has a `__syncwarp` where lanes are together anyway, the code does not say."""
 

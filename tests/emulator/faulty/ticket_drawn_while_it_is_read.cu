@@ -1,0 +1,12 @@
+// Persistent blocks: the next piece of work is drawn while some threads still read the last one's number.
+// LAUNCH k<<<3, 64>>>(unsigned[1]=0, float[640]=1, 10)
+extern "C" __global__ void k(unsigned* ticket, float* data, unsigned pieces) {
+    __shared__ unsigned piece;
+    while (true) {
+        if (threadIdx.x == 0) piece = atomicAdd(ticket, 1u);  // FAULT: race
+        __syncthreads();
+        unsigned mine = piece;  // OTHER
+        if (mine >= pieces) return;
+        data[mine * 64 + threadIdx.x] += 2;
+    }
+}
