@@ -3,7 +3,8 @@
 // Every word has the stamps of its last write and of two reads: the latest one, and one by a thread
 // as far away as there is one: of another block, else another warp, else another lane. An access
 // races with a stamp of another thread that nothing orders before it (`ordering.h`), if either
-// writes. Two reads are enough: of two warps that have read a word, one is not the writer's.
+// writes. Two reads are enough: of two warps that have read a word, one is not the writer's. What a
+// thread knows of others by barriers, flags and locks is kept in `handovers.h`.
 //
 // All lanes of a chunk execute an instruction together, which hides races from the results; the
 // stamps do not depend on it.
@@ -12,77 +13,31 @@
 
 #include <map>
 
-#include "log.h"
-#include "ordering.h"
+#include "handovers.h"
 #include "proxies.h"
-#include "release_acquire.h"
 #include "under_way.h"
 #include "volatile_words.h"
 
 namespace machine {
 
-class Races {
+class Races : public Handovers {
    public:
-    Races(const Judged& judged, const Geometry& geometry, const ClusterBarriers& clusters)
-        : ordering(geometry, clusters), judged_(judged), geometry_(geometry) {}
+    using Handovers::Handovers;
 
-    Log log;
-    Ordering ordering;
-    Flights flights;
     Proxies proxies;
     // How often a write that changes nothing met a read that nothing orders, by their sites; and
     // volatile accesses to flags each other.
     std::map<VolatileWords::Sites, i64> let_pass, volatile_flags;
 
     void start(u64 first_block) {
-        log.begin_chunk(first_block);
-        ordering.start(log.now());
-        flights.start(), proxies.start();
-        locks_.start();
+        Handovers::start(first_block);
+        proxies.start();
     }
 
     // The launch is over.
     void end() {
         if (const auto found = volatile_.judged(volatile_flags)) throw *found;
     }
-
-    void fence(const Selection& lanes, bool for_all) {
-        fenced_ = true;
-        each_of(lanes, [&](int w, int i) {
-            ordering.fence(geometry_.lane(w, i), for_all, log.now());
-        });
-        after_locks(lanes, for_all);
-    }
-
-    // Lanes meet, at a barrier or within a warp, or execute a fence: those that have taken locks have
-    // them now.
-    void after_locks(const Selection& lanes, bool for_all) {
-        if (!locks_.any()) return;
-        each_of(lanes, [&](int w, int i) {
-            const int lane = geometry_.lane(w, i);
-            locks_.fence(lane, for_all, log.now(), [&](const Locks::Acquisition& each, bool wide) {
-                handover_.acquire(each.word, block_number(lane), geometry_.thread_of(lane),
-                                  each.when, wide);
-            });
-        });
-    }
-
-    // A compare-and-swap, just done, has changed the word of a touch from `value`.
-    void take_lock(const Request& request, const Touch& touch, u64 value) {
-        const bool is_fence = judged_.traits[request.site] & IS_FENCE;
-        locks_.take(touch.lane, word_of(request, touch), value, log.now() - 1, request.site, is_fence);
-    }
-    bool locks_held() const { return locks_.held(); }
-
-    // A phase of an mbarrier in the block's shared memory has ended: what was published there before
-    // is there for whoever waits for it.
-    void phase_over(const Touch& touch) {
-        const i64 word = word_of_block(touch);
-        phases_[word] = log.now() - 1;
-        flights.phase_over(word);
-    }
-    // A word of the block's shared memory by a number that no other one has.
-    i64 word_of_block(const Touch& touch) const { return own_word(touch.address, home(touch)); }
 
     // A thread has waited for a copy: from now on it counts as if the thread did it now.
     void land(i32 site, int lane, u32 number, const Ranges& written, Stamps* to, const Ranges& read,
@@ -97,29 +52,6 @@ class Races {
         stamps_ = from;
         each(read, [&](i64 cell) { note_read(cell, stamp); });
         flights.end(number);
-    }
-
-    // A phase of a cluster's barrier is complete: its blocks have published what they did until then, and
-    // know of it.
-    void cluster_met(int first_block, i64 released) {
-        if (geometry_.cluster == 1) return;
-        const i64 now = log.now(), word = -(i64(1) << 60) - static_cast<i64>(log.first_block(now - 1)) - first_block;
-        for (int block = first_block; block < first_block + geometry_.cluster; block++) {
-            const u64 number = block_number(block * geometry_.threads);
-            handover_.publish(word, number, {0, released, released, now, {}});
-        }
-        for (int block = first_block; block < first_block + geometry_.cluster; block++)
-            handover_.acquire(word, block_number(block * geometry_.threads), 0, now, true);
-    }
-
-    // Whether a lane knows of what another one of the chunk did at a time.
-    bool knows(int lane, int other, i64 when) const {
-        const bool inside = geometry_.block_of(lane) == geometry_.block_of(other);
-        if (near_by(lane, other) && ordering.ordered(other, when, lane)) return true;
-        if (!handover_.used()) return false;
-        const u64 own = block_number(lane);
-        return inside ? handover_.within_block(own, geometry_.thread_of(other), when, geometry_.thread_of(lane))
-                      : handover_.between_blocks(block_number(other), when, own);
     }
 
     // `cells` are the words that the touches begin at. `values`, of a store, are their bytes;
@@ -184,37 +116,13 @@ class Races {
         return !unchanged.empty() && unchanged[n];
     }
 
-    static i64 own_word(i64 address, u64 block) {
-        return -1 - address - (static_cast<i64>(block) << 24);
-    }
-
-    // The number of the thread block whose shared memory a touch goes to.
-    u64 home(const Touch& touch) const { return log.first_block(log.now() - 1) + home_of(geometry_, touch); }
-    // The number of a lane's thread block.
-    u64 block_number(int lane) const {
-        return log.first_block(log.now() - 1) + geometry_.block_of(lane);
-    }
-    // A word of memory by a number that no other one has; so many bytes behind where a touch begins.
-    i64 word_of(const Request& request, const Touch& touch, i64 behind = 0) const {
-        const i64 address = touch.address + behind;
-        return request.memory == SHARED_MEMORY ? own_word(address, home(touch))
-                                               : request.base + address;
-    }
-
     u64 stamp(size_t n) const { return head_ | static_cast<u64>(request_->touches[n].lane); }
     bool of_this_chunk(u64 stamp) const { return event_of(stamp) >= log.chunk_began(); }
-    u64 block(u64 stamp) const {
-        return log.first_block(event_of(stamp)) + geometry_.block_of(lane_of(stamp));
-    }
     bool ordered_by_block(u64 before, size_t n) const {
         return near_by(lane_of(before), request_->touches[n].lane) &&
                ordering.ordered(lane_of(before), event_of(before), request_->touches[n].lane);
     }
 
-    // Whether two lanes are of one cluster, or of one block.
-    bool near_by(int one, int other) const {
-        return geometry_.cluster_of(geometry_.block_of(one)) == geometry_.cluster_of(geometry_.block_of(other));
-    }
     // Whether nobody but a block's own threads can reach the memory.
     bool of_one_block() const { return stamps_->own && geometry_.cluster == 1; }
 
@@ -225,7 +133,7 @@ class Races {
         head_ = static_cast<u64>(event) << EVENT_SHIFT | static_cast<u64>(kind) << MARK_KIND_SHIFT;
         made_.resize(request_->touches.size());
         if (kind == PLAIN) return;
-        meet(event);
+        meet(*request_, event);
         if (judged_.traits[request_->site] & STEERS) steer();
     }
 
@@ -273,41 +181,6 @@ class Races {
         }
     }
 
-    // Locks and flags: an atomic or volatile access, just logged.
-    void meet(i64 now) {
-        const u16 traits = judged_.traits[request_->site];
-        const bool is_fence = traits & IS_FENCE;
-        if (!fenced_ && !is_fence) return;
-        const bool for_all = request_->kind != BLOCK_ATOMIC;
-        for (size_t n = 0; n < request_->touches.size(); n++) {
-            const Touch& touch = request_->touches[n];
-            const u64 number = block_number(touch.lane);
-            const i64 word = word_of(*request_, touch);
-            const int thread = geometry_.thread_of(touch.lane);
-            Bare bare;
-            if (!request_->given.empty())
-                bare = locks_.give_back(touch.lane, word, request_->given[n], now);
-            if (!(traits & IS_LOAD) && (is_fence || ordering.has_fenced(touch.lane))) {
-                const i64 fence = is_fence ? now : ordering.fenced(touch.lane);
-                i64 wide = -1;
-                if (for_all)
-                    wide = is_fence && traits & REACHES_ALL ? now
-                                                            : ordering.fenced_for_all(touch.lane);
-                handover_.publish(word, number, {thread, fence, wide, now, bare});
-            }
-            if (traits & OF_MBARRIER) {
-                if (traits & IS_LOAD && is_fence) flights.tested(word, touch.address, touch.lane, now);
-                const auto over = phases_.find(word);
-                if (traits & IS_LOAD && over != phases_.end())
-                    handover_.acquire(word, number, thread, over->second, for_all);
-            } else if (traits & IS_CAS && !is_fence && locks_.known(word)) {
-                locks_.wait(touch.lane, {word, now, for_all, request_->site});
-            } else if (!(traits & IS_STORE)) {
-                handover_.acquire(word, number, thread, now, for_all);
-            }
-        }
-    }
-
     // What a thread finds there decides where somebody goes.
     void steer() {
         for (const Touch& touch : request_->touches)
@@ -337,15 +210,9 @@ class Races {
                 judged_.traits[reads_late ? request_->site : site] & SPECULATIVE)
                 return;
         }
-        const u64 own_block = block_number(later);
-        const int thread = geometry_.thread_of(earlier), own_thread = geometry_.thread_of(later);
+        const int thread = geometry_.thread_of(earlier);
         i32 bare = -1;
-        if (handover_.used()) {
-            if (inside ? handover_.within_block(own_block, thread, when, own_thread)
-                       : handover_.between_blocks(block(before), when, own_block))
-                return;
-            bare = handover_.bare_site >= 0 ? handover_.bare_site : locks_.taken_bare(later);
-        }
+        if (handed_over(inside, earlier, block(before), when, later, &bare)) return;
         const bool is_read = hazard == READ_AFTER_WRITE || hazard == WRITE_AFTER_READ;
         const VolatileWords::Sites sites = hazard == READ_AFTER_WRITE
                                                ? VolatileWords::Sites{site, request_->site}
@@ -424,13 +291,7 @@ class Races {
         volatile_.meet(word_of(*request_, touch), {request_->site, request_->site}, accusation);
     }
 
-    const Judged& judged_;
-    const Geometry& geometry_;
-    ReleaseAcquire handover_;
-    Locks locks_;
     VolatileWords volatile_;
-    bool fenced_ = false;
-    std::unordered_map<i64, i64> phases_;  // of mbarriers: when the last one ended
     const Request* request_ = nullptr;
     Stamps* stamps_ = nullptr;
     u64 head_ = 0;
