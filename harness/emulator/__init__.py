@@ -9,6 +9,7 @@
 from harness.emulator.engine.report import LaunchReport
 from harness.emulator.errors import EmulatorError, LaunchError, PtxSyntaxError, UnknownInstruction
 from harness.emulator.launch import launch, variable, variables
+from harness.emulator.memory.tensor_maps import TensorMap
 from harness.emulator.memory.textures import Surface, Texture
 from harness.emulator.ptx.features import Feature, features
 from harness.emulator.ptx.parser import parse
@@ -34,6 +35,7 @@ __all__ = [
     "PtxSyntaxError",
     "Remark",
     "Surface",
+    "TensorMap",
     "Texture",
     "UnknownInstruction",
     "features",

@@ -3,6 +3,21 @@
 from __future__ import annotations
 
 from harness.emulator.engine.faults import VERBS, Place
+from harness.silicon.tensor_maps import ELEMENTS
+
+# In the order of TensorMap::Flaw in machine/memory/tensor_map.h.
+_FLAWS = (
+    "",
+    "they do not begin as one does",
+    "its rank is none",
+    "its elements have no known type",
+    "its tensor does not begin at a multiple of 16 bytes",
+    "a stride is no multiple of 16 bytes below 2^40",
+    "its box is not from 1 to 256 elements in each dimension",
+    "a step is not from 1 to 8",
+    "the rows of its box are no multiple of 16 bytes",
+    "the rows of its box are not as long as its swizzle's pattern",
+)
 
 
 def under_way(
@@ -61,3 +76,27 @@ def too_many_arrivals(_: Place, __: int) -> str:
 
 def copied_in_part(_: Place, __: int, size: int, unit: int) -> str:
     return f"a bulk copy of {size} bytes, which is not a multiple of {unit}"
+
+
+def not_a_tensor_map(p: Place, site: int, address: int, flaw: int) -> str:
+    opcode = p.program.sites[site].opcode
+    return (
+        f"`{opcode}` by the {128} bytes at {address & (1 << 64) - 1:#x}, which are no tensor map: "
+        f"{_FLAWS[flaw]}"
+    )
+
+
+def other_tensor_map(
+    p: Place, site: int, rank: int, im2col: int, dimensions: int, copies_im2col: int
+) -> str:
+    def words(count: int, by_pixels: int) -> str:
+        return f"{count} dimensions{' of im2col' if by_pixels else ''}"
+
+    return (
+        f"`{p.program.sites[site].opcode}` is of {words(dimensions, copies_im2col)}, and its "
+        f"tensor map is of {words(rank, im2col)}"
+    )
+
+
+def no_reduction_of_type(p: Place, site: int, element: int) -> str:
+    return f"`{p.program.sites[site].opcode}` has no form for elements of {list(ELEMENTS)[element]}"

@@ -327,6 +327,9 @@ _VERDICTS: dict[int, tuple[str, Callable[..., str]]] = {
     layout.MISALIGNED_MATRIX_ROW: ("misaligned", _matrix_row),
     layout.TOO_MANY_ARRIVALS: ("mbarrier", copy_messages.too_many_arrivals),
     layout.COPIED_IN_PART: ("misaligned", copy_messages.copied_in_part),
+    layout.NOT_A_TENSOR_MAP: ("tensor map", copy_messages.not_a_tensor_map),
+    layout.OTHER_TENSOR_MAP: ("tensor map", copy_messages.other_tensor_map),
+    layout.NO_REDUCTION_OF_TYPE: ("tensor map", copy_messages.no_reduction_of_type),
     layout.NOT_A_TEXTURE: ("out of bounds", _not_a_texture),
     layout.BEYOND_SURFACE: ("out of bounds", _beyond_surface),
 }

@@ -22,8 +22,10 @@ from harness.emulator.memory.address_space import (
 )
 from harness.emulator.memory.grid_workspace import WORKSPACE
 from harness.emulator.memory.structs import pack_struct
+from harness.emulator.memory.tensor_maps import TensorMap
 from harness.emulator.memory.textures import FIRST_HANDLE, Surface, Texture
 from harness.emulator.program.ir import Program
+from harness.emulator.program.tensor_map_fields import BYTES as MAP_BYTES
 from harness.emulator.program.written_buffers import ANYWHERE, written_buffers
 from harness.emulator.ptx.syntax import TYPE_SIZES, Kernel, Module, Param
 
@@ -122,6 +124,13 @@ def _pack(
             raise LaunchError(f"{where} is a texture, but the parameter is no handle")
         memory.textures.append((label, arg.described(label)))
         return (FIRST_HANDLE + len(memory.textures) - 1).to_bytes(8, "little")
+    if isinstance(arg, TensorMap):
+        if param.size != MAP_BYTES:
+            raise LaunchError(
+                f"{where} is a tensor map; the parameter has {param.size} bytes, not {MAP_BYTES}"
+            )
+        array = arg.array
+        return arg.encoded(label, _place(label, where, array, memory, placed))
     if isinstance(arg, (bytes, np.void)):
         raw = arg if isinstance(arg, bytes) else arg.tobytes()
         if len(raw) != param.size:

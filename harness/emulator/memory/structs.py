@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.emulator.errors import LaunchError, shown
+from harness.emulator.memory.tensor_maps import ALIGNMENT, TensorMap
 
 POINTER_BYTES = 8
 MOST_NESTED = 16
@@ -39,6 +40,8 @@ def _member(where: str, member: Any, place: Place, nested: int) -> tuple[bytes, 
         return pack_struct(where, member, place, nested + 1)
     if isinstance(member, np.ndarray):
         return place(where, member).to_bytes(POINTER_BYTES, "little"), POINTER_BYTES
+    if isinstance(member, TensorMap):
+        return member.encoded(where, place(where, member.array)), ALIGNMENT
     if member is None:
         return bytes(POINTER_BYTES), POINTER_BYTES
     if isinstance(member, np.generic) and not member.dtype.hasobject and member.dtype.isnative:

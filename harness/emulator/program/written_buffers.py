@@ -7,6 +7,7 @@ pointer that was itself read from memory may lead anywhere.
 from __future__ import annotations
 
 from harness.emulator.program.ir import Constant, Op, Program, Register, SymbolAddress
+from harness.emulator.program.tensor_map_fields import ADDRESS_AT, BYTES
 
 ANYWHERE = "*"
 
@@ -31,6 +32,10 @@ def written_buffers(program: Program) -> frozenset[str]:
             if op.name in ("st", "atom", "copy_bulk") and op.variant[0] in ("global", ""):
                 found = _of(op.sources[0], origins)
                 out |= found if found or op.variant[0] == "" else {ANYWHERE}
+            elif op.name == "copy_tensor" and op.variant[0] == "global":
+                maps = _of(op.sources[1], origins)
+                whole = {p.name for p in program.params if p.size == BYTES}
+                out |= {f"{n}+{ADDRESS_AT}" for n in maps} if maps <= whole else {ANYWHERE}
     return frozenset(out)
 
 

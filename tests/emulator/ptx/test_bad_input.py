@@ -210,7 +210,7 @@ def test_what_is_no_text_is_refused_by_its_type(text: object) -> None:
         ("cp.async.wait_group;", "takes 1 operands"),
         ("cp.async.ca.shared.global [%r1], [%l1], 1.5;", "expected an integer"),
         ("cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], "
-         "[%l1, {%r2}], [%r3];", "copies by a tensor map"),
+         "[%l1, {%r2, %r2}], [%r3];", "2 coordinates for 1 dimensions"),
         ("mma.sync.aligned.m16n8k99.row.col.f32.f16.f16.f32 {%f1}, {%r1}, {%r2}, {%f1};", "`mma"),
         ("mma.sync.aligned.nonsense.row.col.f32.f16.f16.f32 {%f1}, {%r1}, {%r2}, {%f1};",
          "`nonsense` is not the shape of a matrix product"),

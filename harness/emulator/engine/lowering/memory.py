@@ -126,6 +126,16 @@ class MemoryEncoder(Emitter):
         newest, only_read = int(op.variant[0]), op.variant[1:] == ("read",)
         self.emit("bulk_wait", [], [], site=op.site, width=newest, immediate=int(only_read))
 
+    def _op_copy_tensor(self, op: Op) -> None:
+        self.only_judged("bulk copies")
+        space, dimensions, im2col, offsets, reduces = op.variant
+        results = [self.result(op, optional=True)] if op.results else []
+        self.emit(
+            f"reduce_tensor.{reduces}" if reduces else "copy_tensor", results, self.sources(op),
+            site=op.site, width=int(dimensions), count=int(im2col), kind=int(offsets),
+            immediate=int(space == "shared"),
+        )  # fmt: skip
+
     def _op_copy_bulk(self, op: Op) -> None:
         self.only_judged("bulk copies")
         to_shared = op.variant[0] == "shared"

@@ -15,6 +15,7 @@ from harness.emulator.program.decode.conversions import ConversionDecoder
 from harness.emulator.program.decode.integers import IntegerDecoder
 from harness.emulator.program.decode.memory import STATE_SPACES
 from harness.emulator.program.decode.stack import StackDecoder
+from harness.emulator.program.decode.tensor_copies import TensorCopyDecoder
 from harness.emulator.program.decode.textures import TextureDecoder
 from harness.emulator.program.decode.video import VideoDecoder
 from harness.emulator.program.decode.warp import WarpDecoder
@@ -32,11 +33,11 @@ from harness.emulator.ptx.syntax import (
 )
 
 _CACHE_HINT = "L2::cache_hint"
-_OF_TEXTURES = frozenset(("tex", "suld", "sust"))
+_AT_COORDINATES = frozenset(("tex", "suld", "sust", "cp"))
 
 
 class Decoder(
-    WarpgroupDecoder, ClusterDecoder, WarpDecoder, IntegerDecoder, VideoDecoder,
+    TensorCopyDecoder, WarpgroupDecoder, ClusterDecoder, WarpDecoder, IntegerDecoder, VideoDecoder,
     ConversionDecoder, StackDecoder, TextureDecoder,
 ):  # fmt: skip
     """Decodes the instructions of one kernel."""
@@ -53,10 +54,8 @@ class Decoder(
 
     def _ops(self, instruction: Instruction) -> list[Op]:
         name, modifiers, types = signatures.split_opcode(instruction.opcode)
-        if "tensor" in modifiers:
-            raise self.unknown("copies by a tensor map are not supported")
         at_coordinates = any(isinstance(o, Memory) and o.more for o in instruction.operands)
-        if at_coordinates and name not in _OF_TEXTURES:
+        if at_coordinates and name not in _AT_COORDINATES:
             raise self.unknown("of textures and surfaces, tex, suld.b and sust.b are known")
         if _CACHE_HINT in modifiers:  # its policy comes last, and changes nothing here
             modifiers.remove(_CACHE_HINT)

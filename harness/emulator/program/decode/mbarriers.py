@@ -25,7 +25,7 @@ _REDUCED_IN_BULK = {
     "min": ("u32", "s32", "u64", "s64"), "max": ("u32", "s32", "u64", "s64"),
     "and": ("b32", "b64"), "or": ("b32", "b64"), "xor": ("b32", "b64"),
 }  # fmt: skip
-_TELLS = "mbarrier::complete_tx::bytes"
+TELLS = "mbarrier::complete_tx::bytes"
 _STORED_ASYNC = ("b32", "u32", "s32", "f32", "b64", "u64", "s64", "f64")
 _REDUCED_ASYNC = {
     "add": ("u32", "s32", "u64"), "min": ("u32", "s32"), "max": ("u32", "s32"), "and": ("b32",),
@@ -198,7 +198,7 @@ class MbarrierDecoder(MemoryDecoder):
     ) -> list[Op]:  # fmt: skip
         """The immediate effect of an instruction, and its report to an mbarrier of how many bytes
         it moved."""
-        rest = [m for m in modifiers if m not in ("async", _TELLS)]
+        rest = [m for m in modifiers if m not in ("async", TELLS)]
         where, value, barrier = self.given(instruction, 3)
         if len(modifiers) - len(rest) != 2 or self._space(rest)[0] not in ("", "shared"):
             raise self.unknown()
@@ -263,7 +263,7 @@ class MbarrierDecoder(MemoryDecoder):
         spaces = [w.partition("::")[0] for w in words[:2]]
         if words[:2] == ["prefetch", "L2"]:
             return [Op("fence", ("",), (), (), (), (), self.site)]
-        if spaces == ["shared", "global"] and words[2:] == [_TELLS]:
+        if spaces == ["shared", "global"] and words[2:] == [TELLS]:
             target, source, size, barrier = self.given(instruction, 4)
         elif spaces == ["global", "shared"] and words[2:] == ["bulk_group"]:
             target, source, size = self.given(instruction, 3)
@@ -305,7 +305,9 @@ class MbarrierDecoder(MemoryDecoder):
 
     def _end(self, space: str, operand: Operand, name: str, ops: list[Op]) -> Source:
         """An address as one 64-bit register."""
-        base, offset, kind = self._place(space, operand)
+        return self._whole(*self._place(space, operand), name, ops)
+
+    def _whole(self, base: Source, offset: Constant, kind: str, name: str, ops: list[Op]) -> Source:
         register = self.declare(name, "u64")
         ops.append(Op("cvt", (), (register,), ("u64",), (base,), (kind,), self.site))
         ops.append(Op("add", (), (register,), ("u64",), (register, offset), ("u64", "u64"),

@@ -32,6 +32,7 @@ UNREACHED = dict.fromkeys(
         "atom.arrive/u64",
         "atom.arrive_drop/u64",
         "copy_bulk",  # and those that reduce
+        "copy_tensor",  # and those that reduce
         "bulk_commit",
         "bulk_wait",
         "copy_hand_over",

@@ -15,7 +15,7 @@ Accesses::Accesses(const Launch& launch, const Judged& judged, Blocks& blocks, R
     if (!launch.checks) return;
     for (int n = 0; n < launch.op_count; n++) {
         const Role role = entries()[launch.ops[n].handler].role;
-        has_copies_ |= role == ISSUES_COPY || role == COPIES_BULK;
+        has_copies_ |= role == ISSUES_COPY || role == COPIES_BULK || role == COPIES_TENSOR;
     }
     for (int n = 0; n < launch.buffer_count; n++) {
         const Buffer& buffer = launch.buffers[n];

@@ -6,6 +6,8 @@
 
 #include "blocks.h"
 #include "judge/ordering/races.h"
+#include "memory/reductions.h"
+#include "memory/tensor_map.h"
 #include "unwritten.h"
 
 namespace machine {
@@ -31,6 +33,7 @@ class Accesses {
 
     // Copies of many bytes between global and shared memory. Bytes move when they are issued.
     void copy_bulk(const Op& op, const Selection& lanes);
+    void copy_tensor(const Op& op, const Selection& lanes);
     void commit_bulk_copies(const Selection& lanes);
     void wait_for_bulk_copies(const Op& op, const Selection& lanes);
 
@@ -73,7 +76,11 @@ class Accesses {
     void in_buffers(const Op& op, Verb verb, Touches touches, int word, int count);
     void of_buffer(const Op* op, Request& request);
     void load_bytes(i32 site, const Touches& touches, int width, const std::vector<u8*>& targets);
-    void bulk(const Op& op, const Request& from, const Request& to);
+    void bulk(i32 site, const Request& from, const Request& to, const std::vector<u8>& bytes,
+              const BulkReduction* reduction);
+    TensorMap tensor_map(const Op& op, i64 where, int warp, int lane);
+    void check_box(const Op& op, const TensorMap& map, i64 where, Verb verb, int lane);
+    void in_one_buffer(Request& request, i64 address);
     void take_off(Copy& copy, const std::vector<i64>& sources, const std::vector<int>& filled);
     template <class Lands>
     void land(const Selection& lanes, Lands lands);

@@ -74,7 +74,10 @@ void Accesses::copy_bulk(const Op& op, const Selection& lanes) {
         outside.base = launch_.buffers[outside.memory].base;
         for (Touch& touch : outside.touches) touch.address -= outside.base;
         check_block_memory(op.immediate ? to : from);
-        bulk(op, from, to);
+        std::vector<u8> bytes(size);
+        for (size_t n = 0; n < from.touches.size(); n++)
+            std::memcpy(bytes.data() + n * UNIT, place(from, from.touches[n]), UNIT);
+        bulk(op.site, from, to, bytes, reduction_of(op));
         if (!launch_.checks) return;
         if (op.immediate)
             report_to_mbarrier(op.site, {address(3), w, lane}, from, to);
@@ -83,15 +86,13 @@ void Accesses::copy_bulk(const Op& op, const Selection& lanes) {
     });
 }
 
-void Accesses::bulk(const Op& op, const Request& from, const Request& to) {
-    const bool to_shared = op.immediate;
-    const BulkReduction* const reduction = reduction_of(op);
+// `bytes`: what goes to the touches of `to`, one after the other. Of a box some of it may come from nowhere.
+void Accesses::bulk(i32 site, const Request& from, const Request& to, const std::vector<u8>& bytes,
+                    const BulkReduction* reduction) {
+    const bool to_shared = to.memory == SHARED_MEMORY;
     const Request& outside = to_shared ? from : to;
     Buffer& buffer = launch_.buffers[outside.memory];
-    std::vector<u8> bytes(from.touches.size() * from.width());
-    for (size_t n = 0; n < from.touches.size(); n++)
-        std::memcpy(bytes.data() + n * from.width(), place(from, from.touches[n]), from.width());
-    if (judged_.observed) observe(outside);
+    if (judged_.observed && !outside.touches.empty()) observe(outside);
     if (launch_.checks) {
         const auto watch = [&](const Request& request, const std::vector<i64>& cells) {
             const bool writes = request.verb == WRITE;
@@ -102,7 +103,7 @@ void Accesses::bulk(const Op& op, const Request& from, const Request& to) {
         if (!to_shared) {  // to store it to global memory is to use it
             const auto use = [&](const Unwritten::Origins& origins) {
                 for (size_t n = 0; n < origins.size(); n++)
-                    uninitialised_.use(origins[n].id, from.touches[n].lane, op.site);
+                    uninitialised_.use(origins[n].id, from.touches[0].lane, site);
             };
             use(unwritten_.read(from, inside));
             watch(from, inside);
@@ -110,7 +111,7 @@ void Accesses::bulk(const Op& op, const Request& from, const Request& to) {
                                 [&](int other, i64 when, int lane) { return races_.knows(lane, other, when); });
             if (reduction && buffer.filled) use(unwritten_.read(to, buffer));
         }
-        if (buffer.watched) watch(outside, unwritten_.cells_of(outside));
+        if (buffer.watched && !outside.touches.empty()) watch(outside, unwritten_.cells_of(outside));
         if (to_shared) {
             watch(to, inside);
             unwritten_.write(to, inside);

@@ -69,6 +69,7 @@ void Execution::act(const Op& op, const Selection& lanes) {
         case COPIES_STRUCT: accesses_.copy_struct(op, lanes); return;
         case HANDS_OVER_COPIES: accesses_.hand_copies_to_mbarrier(op, lanes); return;
         case COPIES_BULK: accesses_.copy_bulk(op, lanes); return;
+        case COPIES_TENSOR: accesses_.copy_tensor(op, lanes); return;
         case COMMITS_BULK: accesses_.commit_bulk_copies(lanes); return;
         case WAITS_FOR_BULK: accesses_.wait_for_bulk_copies(op, lanes); return;
         case FENCES:

@@ -121,9 +121,13 @@ std::vector<Entry> copy_entries() {
                               {"copy_wait", copy_wait, WAITS_FOR_COPIES},
                               {"copy_hand_over", left_to_the_judge, HANDS_OVER_COPIES},
                               {"copy_bulk", left_to_the_judge, COPIES_BULK},
+                              {"copy_tensor", left_to_the_judge, COPIES_TENSOR},
                               {"bulk_commit", left_to_the_judge, COMMITS_BULK},
                               {"bulk_wait", left_to_the_judge, WAITS_FOR_BULK}};
     for (const BulkReduction& each : bulk_reductions()) out.push_back({each.name, left_to_the_judge, COPIES_BULK});
+    for (const char* name : {"reduce_tensor.add", "reduce_tensor.min", "reduce_tensor.max", "reduce_tensor.inc",
+                             "reduce_tensor.dec", "reduce_tensor.and", "reduce_tensor.or", "reduce_tensor.xor"})
+        out.push_back({name, left_to_the_judge, COPIES_TENSOR});
     return out;
 }
 

@@ -43,11 +43,14 @@ const std::vector<BulkReduction>& bulk_reductions() {
     return all;
 }
 
-const BulkReduction* reduction_of(const Op& op) {
-    const char* name = entries()[op.handler].name;
+const BulkReduction* reduction_named(const std::string& name) {
     for (const BulkReduction& reduction : bulk_reductions())
-        if (reduction.name == name) return &reduction;
+        if (name == reduction.name) return &reduction;
     return nullptr;
+}
+
+const BulkReduction* reduction_of(const Op& op) {
+    return reduction_named(entries()[op.handler].name);
 }
 
 }  // namespace machine

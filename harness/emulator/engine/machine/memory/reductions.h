@@ -2,6 +2,8 @@
 
 #pragma once
 
+#include <string>
+
 #include "machine.h"
 
 namespace machine {
@@ -12,6 +14,9 @@ struct BulkReduction {
 };
 
 const std::vector<BulkReduction>& bulk_reductions();
+
+// By name; null where there is none.
+const BulkReduction* reduction_named(const std::string& name);
 
 // Of an operation; null where it copies only.
 const BulkReduction* reduction_of(const Op& op);

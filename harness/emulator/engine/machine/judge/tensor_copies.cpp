@@ -1,0 +1,170 @@
+// Copies of a box between a tensor in global memory and shared memory, by a tensor map.
+//
+// Each is a bulk copy: a list of units in one memory and in the other, and the same flights say when it is
+// done. What of the box lies outside of the tensor is filled, or not written.
+
+#include <string>
+
+#include "accesses.h"
+
+#include "memory/reductions.h"
+#include "memory/tensor_map.h"
+
+namespace machine {
+namespace {
+
+struct Row {
+    i64 from;       // of its first element, from the tensor's first byte; elements from `low` to `high` are in it
+    i64 low, high;  // bytes
+};
+
+std::vector<Row> rows_of(const TensorMap& map, const i32* at, const i32* offsets) {
+    std::vector<Row> out;
+    out.reserve(map.rows());
+    const i64 element = map.element_bytes();
+    const auto [low, high] = map.inside(at[0]);
+    map.each_row(at, offsets, [&, low = low * element, high = high * element](i64 offset, bool is_inside) {
+        out.push_back({offset + at[0] * element, is_inside ? low : 0, is_inside ? high : 0});
+    });
+    return out;
+}
+
+// The widest unit that no row's beginning and end splits.
+int unit_of(const TensorMap& map, i64 first) {
+    const i64 bits = TensorMap::ATOM | first * map.element_bytes() | map.size(0) * map.element_bytes();
+    return static_cast<int>(bits & -bits);
+}
+
+// Outside of the tensor: zeros, or a NaN, of which the payload is not documented.
+void fill(const TensorMap& map, std::vector<u8>& bytes) {
+    if (!map.fill) return;
+    const size_t size = map.element_bytes();
+    std::fill(bytes.begin(), bytes.end(), 0xFF);
+    for (size_t at = size - 1; at < bytes.size(); at += size) bytes[at] = 0x7F;
+}
+
+const char* type_of(const TensorMap& map, const std::string& operation) {
+    static const char* const TYPES[] = {"", "", "u32", "s32", "u64", "s64", "f16", "f32", "f64", "bf16", "f32"};
+    const bool is_signed = map.element == 3 || map.element == 5;
+    if (is_signed && operation != "min" && operation != "max") return map.element == 3 ? "u32" : "u64";
+    return TYPES[map.element];
+}
+
+// That of an operation `reduce_tensor.add`, for the type of a tensor's elements; null where there is none.
+const BulkReduction* reduction_of(const Op& op, const TensorMap& map) {
+    const std::string operation = std::string(entries()[op.handler].name).substr(14);
+    return reduction_named("reduce_bulk." + operation + "/" + type_of(map, operation));
+}
+
+}  // namespace
+
+// The map of a copy. Its numbers are checked, as a kernel may have changed it.
+TensorMap Accesses::tensor_map(const Op& op, i64 where, int warp, int lane) {
+    Request request{op.site, PLAIN, READ, TensorMap::ATOM, 1, 0, 0, {}};
+    check_buffers({{where, warp, lane}, {where + TensorMap::OWN_ALIGNMENT, warp, lane}}, op.site,
+                  TensorMap::OWN_ALIGNMENT, READ);
+    for (i64 at = 0; at < TensorMap::BYTES; at += TensorMap::ATOM)
+        request.touches.push_back({where + at, warp, lane});
+    request.memory = buffer_of(where, TensorMap::BYTES);
+    if (request.memory < 0) throw Accusation{OUT_OF_BUFFERS, op.site, lane, {READ, TensorMap::BYTES, where}};
+    Buffer& buffer = launch_.buffers[request.memory];
+    request.base = buffer.base;
+    for (Touch& touch : request.touches) touch.address -= buffer.base;
+    of_buffer(nullptr, request);
+    const TensorMap map = TensorMap::at(buffer.data + (where - buffer.base));
+    if (map.flaw()) throw Accusation{NOT_A_TENSOR_MAP, op.site, lane, {where, map.flaw()}};
+    if (map.dimensions() != op.width || map.im2col != op.count)
+        throw Accusation{OTHER_TENSOR_MAP, op.site, lane,
+                         {map.dimensions(), map.im2col, op.width, op.count}};
+    return map;
+}
+
+// Operands: the place in shared memory, the map, coordinates, im2col's offsets, the mbarrier. The result is
+// the number of bytes that an mbarrier is told of.
+void Accesses::copy_tensor(const Op& op, const Selection& lanes) {
+    const bool to_shared = op.immediate;
+    for (const i32 row : op.source) uninitialised_.use_row(lanes, row, op.site);
+    each_of(lanes, [&](int w, int i) {
+        const u8* registers = blocks_.warps[w].registers;
+        const auto address = [&](int n) { return reinterpret_cast<const i64*>(registers + op.source[n])[i]; };
+        i32 at[TensorMap::MOST_RANK] = {}, offsets[3] = {};
+        for (int n = 0; n < op.width; n++) at[n] = reinterpret_cast<const i32*>(registers + op.source[2 + n])[i];
+        for (int n = 0; n < op.kind; n++)
+            offsets[n] = reinterpret_cast<const i32*>(registers + op.source[2 + op.width + n])[i] & 0xFFFF;
+        const int lane = geometry_.lane(w, i);
+        const TensorMap map = tensor_map(op, address(1), w, lane);
+        const bool reduces = std::strncmp(entries()[op.handler].name, "reduce", 6) == 0;
+        const BulkReduction* const reduction = reduces ? reduction_of(op, map) : nullptr;
+        if (reduces && !reduction) throw Accusation{NO_REDUCTION_OF_TYPE, op.site, lane, {map.element}};
+        const int unit = unit_of(map, at[0]);
+        const std::vector<Row> rows = rows_of(map, at, offsets);
+        Request outside{op.site, PLAIN, to_shared ? READ : WRITE, unit, 1, 0, 0, {}};
+        Request inside{op.site, PLAIN, to_shared ? WRITE : READ, to_shared ? TensorMap::ATOM : unit, 1,
+                       SHARED_MEMORY, 0, {}};
+        if (reduction) outside.verb = UPDATE, outside.kind = ATOMIC;
+        const i64 base = static_cast<i64>(map.address);
+        i64 place_of_row = address(0);
+        check_box(op, map, place_of_row, inside.verb, lane);
+        for (const Row& row : rows) {
+            for (i64 n = row.low; n < row.high; n += unit) {
+                outside.touches.push_back({base + row.from + n, w, lane});
+                if (!to_shared) inside.touches.push_back({map.swizzled(place_of_row + n), w, lane});
+            }
+            for (i64 n = 0; to_shared && n < map.row_bytes(); n += TensorMap::ATOM)
+                inside.touches.push_back({map.swizzled(place_of_row + n), w, lane});
+            place_of_row += map.row_bytes();
+        }
+        in_one_buffer(outside, map.address);
+        std::vector<u8> bytes(to_shared ? map.bytes() : outside.touches.size() * unit);
+        if (to_shared) {
+            fill(map, bytes);
+            const u8* const data = outside.touches.empty() ? nullptr : launch_.buffers[outside.memory].data;
+            u8* to = bytes.data();
+            for (const Row& row : rows) {
+                if (row.low < row.high)
+                    std::memcpy(to + row.low, data + (base - outside.base) + row.from + row.low, row.high - row.low);
+                to += map.row_bytes();
+            }
+        } else {
+            for (size_t n = 0; n < inside.touches.size(); n++)
+                std::memcpy(bytes.data() + n * unit, place(inside, inside.touches[n]), unit);
+        }
+        const Request &from = to_shared ? outside : inside, &to = to_shared ? inside : outside;
+        if (!to.touches.empty()) bulk(op.site, from, to, bytes, reduction);
+        if (op.result[0] >= 0) {
+            u32* const result = reinterpret_cast<u32*>(blocks_.warps[w].registers + op.result[0]);
+            result[i] = static_cast<u32>(map.bytes());
+            uninitialised_.put(w, op.result[0], i, {});
+        }
+        if (!launch_.checks || to.touches.empty()) return;
+        if (to_shared)
+            report_to_mbarrier(op.site, {address(2 + op.width + op.kind), w, lane}, from, to);
+        else
+            join_group(op.site, from, to);
+    });
+}
+
+// The place of a box in shared memory.
+void Accesses::check_box(const Op& op, const TensorMap& map, i64 where, Verb verb, int lane) {
+    const i64 size = launch_.shared_bytes, width = map.bytes();
+    if (where % TensorMap::ALIGNMENT)
+        throw Accusation{MISALIGNED_IN_BLOCK_MEMORY, op.site, lane,
+                         {verb, TensorMap::ALIGNMENT, where, SHARED_MEMORY, size}};
+    if (where < 0 || where > size - width)
+        throw Accusation{OUT_OF_BLOCK_MEMORY, op.site, lane, {verb, width, where, SHARED_MEMORY, size}};
+}
+
+// What of a box lies in the tensor has to lie in the tensor's buffer.
+void Accesses::in_one_buffer(Request& request, i64 address) {
+    const int width = request.width();
+    if (request.touches.empty()) return;
+    check_buffers(request.touches, request.site, width, request.verb);
+    request.memory = buffer_of(address, 1);
+    for (const Touch& touch : request.touches)
+        if (buffer_of(touch.address, width) != request.memory)
+            throw Accusation{OUT_OF_BUFFERS, request.site, touch.lane, {request.verb, width, touch.address}};
+    request.base = launch_.buffers[request.memory].base;
+    for (Touch& touch : request.touches) touch.address -= request.base;
+}
+
+}  // namespace machine

@@ -1,0 +1,136 @@
+// A tensor map: what a tensor in global memory and a box of it in shared memory look like.
+//
+// NVIDIA does not document the 128 bytes that the driver encodes. These are the emulator's own: they hold
+// what cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col take. `memory/tensor_maps.py` writes the same.
+
+#pragma once
+
+#include <algorithm>
+#include <utility>
+
+#include "machine.h"
+
+namespace machine {
+
+struct TensorMap {
+    static constexpr u32 MARK = 0x616d6e74;
+    static constexpr int BYTES = 128, MOST_RANK = 5, ATOM = 16, ALIGNMENT = 128, OWN_ALIGNMENT = 64;
+
+    u32 mark, rank;
+    u64 address;
+    i64 strides[MOST_RANK - 1];  // bytes, of all dimensions but the innermost
+    u32 last[MOST_RANK];         // the highest coordinate in each dimension
+    u32 box[MOST_RANK];          // elements; of im2col: channels, and pixels
+    u32 steps[MOST_RANK];        // from one element that is loaded to the next
+    i16 lower[3], upper[3];      // the corners of im2col's pixels, from the tensor's own, innermost first
+    u32 element;                 // a number of the driver's CUtensorMapDataType
+    u8 swizzle, fill, im2col, unused;
+
+    static TensorMap at(const u8* bytes) {
+        TensorMap map;
+        static_assert(sizeof map == BYTES);
+        std::memcpy(&map, bytes, sizeof map);
+        return map;
+    }
+
+    int dimensions() const { return static_cast<int>(rank); }
+    int element_bytes() const {
+        static constexpr int SIZES[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4};
+        return element < sizeof SIZES / sizeof *SIZES ? SIZES[element] : 0;
+    }
+    i64 size(int dimension) const { return i64(last[dimension]) + 1; }
+    i64 row_bytes() const { return i64(box[0]) * element_bytes(); }
+    i64 stride(int dimension) const { return dimension ? strides[dimension - 1] : element_bytes(); }
+    i64 counted(int dimension) const { return (i64(box[dimension]) + steps[dimension] - 1) / steps[dimension]; }
+    i64 rows() const {
+        if (im2col) return box[1];
+        i64 out = 1;
+        for (int d = 1; d < dimensions(); d++) out *= counted(d);
+        return out;
+    }
+    i64 bytes() const { return rows() * row_bytes(); }
+
+    // What the driver would not have encoded; it is said in `copy_messages.py`.
+    enum Flaw : i64 {
+        NONE, NO_MAP, BAD_RANK, BAD_TYPE, BAD_ADDRESS, BAD_STRIDE, BAD_BOX, BAD_STEP, BAD_ROW, BAD_SWIZZLE,
+    };
+    Flaw flaw() const {
+        if (mark != MARK) return NO_MAP;
+        if (rank < (im2col ? 3u : 1u) || rank > MOST_RANK) return BAD_RANK;
+        if (!element_bytes()) return BAD_TYPE;
+        if (address % ATOM) return BAD_ADDRESS;
+        for (int d = 1; d < dimensions(); d++)
+            if (stride(d) % ATOM || stride(d) < 0 || stride(d) >= i64(1) << 40) return BAD_STRIDE;
+        for (int d = 0; d < (im2col ? 2 : dimensions()); d++)
+            if (!box[d] || box[d] > (im2col && d ? 1024u : 256u)) return BAD_BOX;
+        for (int d = 0; d < dimensions(); d++)
+            if (!steps[d] || steps[d] > 8) return BAD_STEP;
+        if (row_bytes() % ATOM) return BAD_ROW;
+        if (swizzle > 3 || (swizzle && row_bytes() != i64(ATOM) << swizzle)) return BAD_SWIZZLE;
+        return NONE;
+    }
+
+    // Where a byte of the box lies in shared memory: 16 bytes each keep together.
+    i64 swizzled(i64 at) const {
+        const i64 mask = ((i64(1) << swizzle) - 1) << 4;
+        return at ^ (at >> 3 & mask);
+    }
+
+    // The rows of a box one after the other: the first coordinate is the same for all. `row(offset, inside)`
+    // is told where its element of coordinate 0 lies from the tensor's first byte.
+    template <class Row>
+    void each_row(const i32* at, const i32* offsets, Row row) const {
+        if (im2col)
+            pixels(at, offsets, row);
+        else
+            tile(at, row);
+    }
+
+    // The elements of a row that lie in the tensor: from one on, and up to another.
+    std::pair<i64, i64> inside(i64 first) const {
+        const i64 from = std::max<i64>(0, -first);
+        return {from, std::clamp<i64>(size(0) - first, from, std::max<i64>(from, box[0]))};
+    }
+
+   private:
+    template <class Row>
+    void tile(const i32* at, Row row) const {
+        i64 index[MOST_RANK] = {};
+        for (i64 n = rows(); n > 0; n--) {
+            i64 offset = 0;
+            bool is_inside = true;
+            for (int d = 1; d < dimensions(); d++) {
+                const i64 coordinate = at[d] + index[d] * i64(steps[d]);
+                is_inside &= coordinate >= 0 && coordinate < size(d);
+                offset += coordinate * stride(d);
+            }
+            row(offset, is_inside);
+            for (int d = 1; d < dimensions() && ++index[d] == counted(d); d++) index[d] = 0;
+        }
+    }
+
+    // A column of pixels: along the width, then the height, then the depth of the corners' box, then on
+    // with the next image.
+    template <class Row>
+    void pixels(const i32* at, const i32* offsets, Row row) const {
+        i64 place[MOST_RANK];
+        for (int d = 1; d < dimensions(); d++) place[d] = at[d];
+        for (i64 n = box[1]; n > 0; n--) {
+            i64 offset = 0;
+            bool is_inside = true;
+            for (int d = 1; d < dimensions(); d++) {
+                const i64 coordinate = place[d] + (d < dimensions() - 1 ? offsets[d - 1] : 0);
+                is_inside &= coordinate >= 0 && coordinate < size(d);
+                offset += coordinate * stride(d);
+            }
+            row(offset, is_inside);
+            for (int d = 1; d < dimensions(); d++) {
+                place[d] += d < dimensions() - 1 ? i64(steps[d]) : 1;
+                if (d == dimensions() - 1 || place[d] < size(d) + upper[d - 1]) break;
+                place[d] = lower[d - 1];
+            }
+        }
+    }
+};
+
+}  // namespace machine

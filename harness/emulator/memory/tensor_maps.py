@@ -1,0 +1,135 @@
+"""Tensor maps, passed to a launch in place of a CUtensorMap.
+
+NVIDIA does not document the 128 bytes of a CUtensorMap, so these are the emulator's own: they hold
+the same numbers, in the order of `machine/memory/tensor_map.h`. A kernel never looks at them; it
+changes them by `tensormap.replace` alone.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.emulator.errors import LaunchError, shown
+from harness.emulator.program.tensor_map_fields import BYTES
+from harness.silicon.tensor_maps import ELEMENTS, FILLS, MOST_RANK, SWIZZLES, TensorLayout
+
+Array = NDArray[Any]
+
+ALIGNMENT, MARK = 64, 0x616D6E74
+_BYTES = struct.Struct("<IIQ4q5I5I5I3h3hIBBBB")
+assert _BYTES.size == BYTES
+_OF_DTYPES = {
+    "u1": "u8", "i1": "u8", "u2": "u16", "i2": "u16", "u4": "u32", "i4": "s32", "u8": "u64",
+    "i8": "s64", "f2": "f16", "f4": "f32", "f8": "f64",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class TensorMap:
+    """A tensor in an array's memory, and the box of it that a copy moves.
+
+    Dimensions are listed from the innermost on, as the driver does it.
+
+    array: where the tensor begins. box: the elements of a box in each dimension; of im2col, the
+    channels of a pixel and the pixels of a column. shape: of the tensor; by default the array's
+    own, reversed. strides: bytes, of all dimensions but the innermost; by default without gaps.
+    element: by default the array's type; "bf16" for bits in 16-bit integers. steps: from one
+    element that is loaded to the next. swizzle: "none", "32B", "64B" or "128B". fill: "zero" or
+    "nan", for what lies outside of the tensor. lower, upper: the corners of im2col's pixels, for
+    each dimension but channels and images. offset: where in the array the tensor begins, in
+    elements.
+    """
+
+    array: Array
+    box: Sequence[int]
+    shape: Sequence[int] = ()
+    strides: Sequence[int] = ()
+    element: str = ""
+    steps: Sequence[int] = ()
+    swizzle: str = "none"
+    interleave: str = "none"
+    fill: str = "zero"
+    l2: str = "none"
+    lower: Sequence[int] = ()
+    upper: Sequence[int] = ()
+    offset: int = 0
+
+    def layout(self, label: str) -> TensorLayout:
+        """Describe it for the driver. Raises LaunchError for what cannot be encoded, or
+        executed."""
+        if not isinstance(self.array, np.ndarray) or self.array.dtype.str[1:] not in _OF_DTYPES:
+            raise LaunchError(f"{label}: a tensor map is of an array of numbers")
+        lists = {
+            name: _whole(f"{label}: {name}", getattr(self, name))
+            for name in ("box", "strides", "steps", "lower", "upper")
+        }
+        shape = self.shape if len(self.shape) else self.array.shape[::-1]
+        found = TensorLayout(
+            element=self.element or _OF_DTYPES[self.array.dtype.str[1:]],
+            shape=_whole(f"{label}: shape", shape), swizzle=self.swizzle,
+            interleave=self.interleave, fill=self.fill, l2=self.l2, **lists,
+        )  # fmt: skip
+        if why := found.refused() or not_executed(found):
+            raise LaunchError(f"{label}: {why}")
+        if found.element_bytes != self.array.itemsize:
+            raise LaunchError(
+                f"{label}: elements of {found.element} in an array of {self.array.dtype}"
+            )
+        return found
+
+    def encoded(self, label: str, address: int) -> bytes:
+        """The bytes for a kernel, with the tensor at an address. Raises LaunchError."""
+        layout = self.layout(label)
+        first = address + self.offset * self.array.itemsize
+        unit = 32 if layout.interleave == "32B" else 16
+        if first % unit:
+            raise LaunchError(f"{label}: the tensor begins at {first:#x}, no multiple of {unit}")
+        return encoded(layout, first)
+
+
+def not_executed(layout: TensorLayout) -> str:
+    """Why a map that the driver encodes cannot be executed here; empty if it can."""
+    if layout.interleave != "none":
+        return "interleaved tensors are not supported: how they lie is not documented"
+    if layout.element.startswith("tf32"):
+        return "tf32 elements are not supported: how a copy rounds them is not documented"
+    if layout.element == "f32_ftz":
+        return "f32_ftz elements are not supported: what a copy flushes is not documented"
+    row, span = layout.box[0] * layout.element_bytes, SWIZZLES[layout.swizzle]
+    if span and row != span:
+        return (
+            f"a swizzle of {span} bytes with rows of {row}: where rows go that are shorter than "
+            "the pattern is not documented"
+        )
+    return ""
+
+
+def encoded(layout: TensorLayout, address: int) -> bytes:
+    """The emulator's own 128 bytes of a map."""
+    elements = list(ELEMENTS)
+
+    def padded(numbers: Sequence[int], count: int, fill: int = 0) -> list[int]:
+        return [*numbers, *[fill] * (count - len(numbers))]
+
+    return _BYTES.pack(
+        MARK, layout.rank, address, *padded(layout.byte_strides, MOST_RANK - 1),
+        *padded([size - 1 for size in layout.shape], MOST_RANK), *padded(layout.box, MOST_RANK, 1),
+        *padded(layout.step_sizes, MOST_RANK, 1), *padded(layout.lower, 3),
+        *padded(layout.upper, 3),
+        elements.index(layout.element), list(SWIZZLES).index(layout.swizzle),
+        FILLS.index(layout.fill), int(layout.im2col), 0,
+    )  # fmt: skip
+
+
+def _whole(what: str, numbers: Any) -> tuple[int, ...]:
+    if isinstance(numbers, (str, bytes)) or not isinstance(numbers, Sequence):
+        raise LaunchError(f"{what} is {shown(numbers)}: give a list of integers")
+    if not all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) for n in numbers):
+        raise LaunchError(f"{what} is {shown(numbers)}: give a list of integers")
+    return tuple(int(n) for n in numbers)

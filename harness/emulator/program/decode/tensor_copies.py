@@ -1,0 +1,204 @@
+"""Decode copies of boxes of tensors by a tensor map, and what a kernel does to a map itself.
+
+A map is 128 bytes, which are the emulator's own (`memory/tensor_maps.py`). So `tensormap.replace`
+is a store, or a change of some bits of a word, and `tensormap.cp_fenceproxy` is loads and stores.
+"""
+
+from __future__ import annotations
+
+from harness.emulator.program import tensor_map_fields
+from harness.emulator.program.decode.mbarriers import TELLS, MbarrierDecoder
+from harness.emulator.program.ir import Constant, Op, Source
+from harness.emulator.ptx.syntax import Group, Instruction, Memory, Operand
+
+REDUCTIONS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
+_DIMENSIONS = {f"{n}d": n for n in range(1, 6)}
+_OTHERS = {
+    "cta_group::1": "of another architecture", "cta_group::2": "of another architecture",
+    "tile::gather4": "of another architecture", "tile::scatter4": "of another architecture",
+    "im2col::w": "of another architecture", "im2col::w::128": "of another architecture",
+}  # fmt: skip
+_SWIZZLE, _FILL = 0, 8  # the lowest bits of these in the word of modes
+_ELEMENTS = (0, 1, 2, 3, 4, 5, 6, 7, 10, 8, 9)
+"""The driver's numbers of the element types, in the order of PTX."""
+
+
+class TensorCopyDecoder(MbarrierDecoder):
+    """`cp.async.bulk.tensor`, `cp.reduce.async.bulk.tensor` and `tensormap`."""
+
+    def _op_cp(self, instruction: Instruction, modifiers: list[str], types: list[str]) -> list[Op]:
+        words = instruction.opcode.split(".")[1:]
+        for word in words:
+            if word in _OTHERS:
+                raise self.unknown(f".{word} is {_OTHERS[word]}")
+        if words[:3] == ["async", "bulk", "tensor"]:
+            return self._copy_of_box(instruction, words[3:], "")
+        if words[:4] == ["reduce", "async", "bulk", "tensor"]:
+            reduces = [word for word in words if word in REDUCTIONS]
+            if len(reduces) != 1:
+                raise self.unknown()
+            words.remove(reduces[0])
+            return self._copy_of_box(instruction, words[4:], reduces[0])
+        if words[:4] == ["async", "bulk", "prefetch", "tensor"]:
+            return self._prefetch(instruction, words[4:])
+        return super()._op_cp(instruction, modifiers, types)
+
+    # --- copies ---------------------------------------------------------------------------
+
+    def _copy_of_box(self, instruction: Instruction, words: list[str], reduces: str) -> list[Op]:
+        dimensions = _DIMENSIONS.get(words[0], 0) if words else 0
+        spaces, rest = words[1:3], words[3:]
+        mode = rest.pop(0) if rest and rest[0].startswith(("tile", "im2col")) else "tile"
+        im2col = mode.startswith("im2col")
+        loads = spaces in (["shared::cluster", "global"], ["shared::cta", "global"])
+        if not dimensions or (im2col and dimensions < 3):
+            raise self.unknown()
+        if rest[-1:] == ["multicast::cluster"]:
+            raise self.unknown("multicast is not supported")
+        if loads and rest == [TELLS] and not reduces and mode in ("tile", "im2col"):
+            target, source, barrier, *more = self.given(instruction, 3 + im2col)
+        elif (spaces == ["global", "shared::cta"] and rest == ["bulk_group"]
+              and mode in ("tile", "im2col_no_offs")):  # fmt: skip
+            source, target = self.given(instruction, 2)
+            barrier, more = None, []
+        else:
+            raise self.unknown()
+        ops: list[Op] = []
+        at = self._end("shared", target, "!copy 0", ops)
+        where, coordinates = self._map_and_coordinates(source, dimensions, ops)
+        offsets = self._offsets(more, dimensions)
+        read = [at, where, *coordinates, *offsets]
+        kinds = ["u64", "u64", *["u32"] * dimensions, *["u16"] * len(offsets)]
+        variant = ("shared" if loads else "global", str(dimensions), str(int(im2col)),
+                   str(len(offsets)), reduces)  # fmt: skip
+        if barrier is None:
+            return [*ops, Op("copy_tensor", variant, (), (), tuple(read), tuple(kinds), self.site)]
+        read.append(self._end("shared", barrier, "!copy mbarrier", ops))
+        count = self.declare("!copy bytes", "u32")
+        ops.append(Op("copy_tensor", variant, (count,), ("u32",), tuple(read), (*kinds, "u64"),
+                      self.site))  # fmt: skip
+        done = self._less(count, ops)
+        return [*ops, self._update("arrive", "shared", barrier, None, Constant(0), done)]
+
+    def _map_and_coordinates(
+        self, operand: Operand, dimensions: int, ops: list[Op]
+    ) -> tuple[Source, list[Source]]:
+        if not isinstance(operand, Memory) or len(operand.more) != 1:
+            raise self.unknown("expected a tensor map and coordinates")
+        place = Memory(operand.base, operand.offset)
+        base, offset, kind = self._address(place)
+        where = self._whole(base, offset, kind, "!copy map", ops)
+        given = operand.more[0]
+        items = given.items if isinstance(given, Group) else (given,)
+        if len(items) != dimensions:
+            raise self.unknown(f"{len(items)} coordinates for {dimensions} dimensions")
+        return where, [self.source(item, "u32") for item in items]
+
+    def _offsets(self, given: list[Operand], dimensions: int) -> list[Source]:
+        if not given:
+            return []
+        items = given[0].items if isinstance(given[0], Group) else (given[0],)
+        if len(items) != dimensions - 2:
+            raise self.unknown(f"{len(items)} offsets for {dimensions} dimensions")
+        return [self.source(item, "u16") for item in items]
+
+    def _prefetch(self, instruction: Instruction, words: list[str]) -> list[Op]:
+        """A hint, which moves data between caches."""
+        modes: tuple[list[str], ...] = ([], ["tile"], ["im2col"])
+        if not words or words[0] not in _DIMENSIONS or words[1:3] != ["L2", "global"]:
+            raise self.unknown()
+        if words[3:] not in modes:
+            raise self.unknown()
+        im2col = words[3:] == ["im2col"]
+        source, *more = self.given(instruction, 1 + im2col)
+        self._map_and_coordinates(source, _DIMENSIONS[words[0]], [])
+        self._offsets(more, _DIMENSIONS[words[0]])
+        return [Op("fence", ("",), (), (), (), (), self.site)]
+
+    # --- maps -----------------------------------------------------------------------------
+
+    def _op_tensormap(
+        self, instruction: Instruction, modifiers: list[str], types: list[str]
+    ) -> list[Op]:
+        words = instruction.opcode.split(".")[1:]
+        if words[:1] == ["cp_fenceproxy"]:
+            return self._copy_map(instruction, words[1:])
+        if words[:2] != ["replace", "tile"] or "b1024" not in words:
+            raise self.unknown()
+        field, (space, rest) = words[2], self._space(words[3:])
+        replaced = tensor_map_fields.REPLACED.get(field)
+        if replaced is None or rest != ["b1024", f"b{8 * replaced.size}"]:
+            raise self.unknown()
+        if space not in ("", "global", "shared"):
+            raise self.unknown()
+        where, *number, value = self.given(instruction, 2 + (replaced.most > 1))
+        at = self._literal(number[0]) if number else 0
+        if not 0 <= at < replaced.most:
+            raise self.unknown(f"there is no {field} {at}")
+        kind = f"u{8 * replaced.size}"
+        base, offset, address = self._place(self._own_space(space, where), where)
+        offset = Constant(offset.bits + replaced.at + at * replaced.size)
+        if field in ("swizzle_mode", "fill_mode"):
+            return self._change_mode(space, (base, offset, address), field, self._literal(value))
+        ops: list[Op] = []
+        given = self.source(value, kind)
+        if field == "elemtype":
+            if not 0 <= self._literal(value) < len(_ELEMENTS):
+                raise self.unknown("such elements are not supported")
+            given = Constant(_ELEMENTS[self._literal(value)])
+        elif field == "interleave_layout":
+            if self._literal(value):
+                raise self.unknown("interleaved tensors are not supported")
+            return [Op("fence", ("",), (), (), (), (), self.site)]
+        elif replaced.plus:
+            changed = self.declare("!map field", "u32")
+            more = Constant(replaced.plus & 0xFFFFFFFF)
+            ops.append(
+                Op("add", (), (changed,), ("u32",), (given, more), ("u32", "u32"), self.site)
+            )
+            given = changed
+        return [
+            *ops,
+            Op("st", (space,), (), (), (base, offset, given), (address, "s64", kind), self.site),
+        ]
+
+    def _change_mode(
+        self, space: str, where: tuple[Source, Constant, str], field: str, mode: int
+    ) -> list[Op]:
+        """Put one of the bytes of the word of modes."""
+        if not 0 <= mode <= 3:
+            raise self.unknown(f"{field} {mode} is not supported")
+        shift = _SWIZZLE if field == "swizzle_mode" else _FILL
+        base, offset, address = where
+        word = self.declare("!map modes", "u32")
+        kept, put = Constant(~(0xFF << shift) & 0xFFFFFFFF), Constant(mode << shift)
+        two = ("u32", "u32")
+        return [
+            Op("ld", (space,), (word,), ("u32",), (base, offset), (address, "s64"), self.site),
+            Op("and", (), (word,), ("u32",), (word, kept), two, self.site),
+            Op("or", (), (word,), ("u32",), (word, put), two, self.site),
+            Op("st", (space,), (), (), (base, offset, word), (address, "s64", "u32"), self.site),
+        ]
+
+    def _copy_map(self, instruction: Instruction, words: list[str]) -> list[Op]:
+        wanted = ["global", "shared::cta", "tensormap::generic", "release"]
+        if words[:4] != wanted or words[5:] != ["sync", "aligned"]:
+            raise self.unknown()
+        if words[4] not in ("cta", "cluster", "gpu", "sys"):
+            raise self.unknown()
+        target, source, size = self.given(instruction, 3)
+        if self._literal(size) != tensor_map_fields.BYTES:
+            raise self.unknown()
+        ops: list[Op] = []
+        word = self.declare("!map word", "u64")
+        to, to_offset, to_kind = self._place("global", target)
+        base, offset, kind = self._place("shared", source)
+        for at in range(0, tensor_map_fields.BYTES, 8):
+            here, there = Constant(offset.bits + at), Constant(to_offset.bits + at)
+            ops.append(
+                Op("ld", ("shared",), (word,), ("u64",), (base, here), (kind, "s64"), self.site)
+            )
+            ops.append(
+                Op("st", ("global",), (), (), (to, there, word), (to_kind, "s64", "u64"), self.site)
+            )
+        return [*ops, Op("fence", ("",), (), (), (), (), self.site)]
