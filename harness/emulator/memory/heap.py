@@ -12,9 +12,19 @@ from harness.emulator.program.ir import Program, SymbolAddress
 def place(memory: AddressSpace, program: Program) -> None:
     """Add the heap to the memory of a launch whose kernel takes from it. It holds nothing yet."""
     if program.once(_allocates):
-        heap = memory.add(HEAP, np.zeros(HEAP_BYTES, np.uint8))
-        heap.written = np.zeros(HEAP_BYTES, np.uint8)
-        heap.written[:HEAP_ALIGNMENT] = 1
+        add(memory)
+
+
+def add(memory: AddressSpace) -> None:
+    """Add an empty heap."""
+    heap = memory.add(HEAP, np.zeros(HEAP_BYTES, np.uint8))
+    heap.written = np.zeros(HEAP_BYTES, np.uint8)
+    heap.written[:HEAP_ALIGNMENT] = 1
+
+
+def slot(memory: AddressSpace) -> int:
+    """The heap's number among the buffers; -1 if there is none."""
+    return next((n for n, each in enumerate(memory.allocations) if each.name == HEAP), -1)
 
 
 def _allocates(program: Program) -> bool:

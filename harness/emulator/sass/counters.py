@@ -6,8 +6,8 @@ that follow from the code are `code-exact`, and those that rest on rules read on
 rules`: which passes shared memory takes, what of a store's and an atomic's request counts as a
 sector, what counts as a branch, and what a diverged warp issues again. Counters that depend on the
 relative timing of warps, in one block or in several, are models: the sectors of atomics whose lanes
-collide, and everything in a launch with loops that wait for another thread. So are the shared
-wavefronts of asynchronous copies, whose rule is not known, and their sectors, whose rule is
+collide, and everything in a launch with loops that wait for another thread, or that calls the
+driver (printf, malloc), whose own instructions are not here. So are the shared wavefronts of asynchronous copies, whose rule is not known, and their sectors, whose rule is
 confirmed by seven kernels only.
 """
 
@@ -31,6 +31,7 @@ from harness.emulator.results.counters import (
     of_mixed,
 )
 from harness.emulator.sass.report import MachineCount
+from harness.emulator.sass.table import CALL_OF_DRIVER
 
 _COPIES = ("ldgsts_cache_access", "ldgsts_cache_bypass")
 _MEMORY = {
@@ -67,9 +68,14 @@ def counters(
         *_of_shared(instructions), *_of_branches(instructions), *_of_arithmetic(instructions),
     )  # fmt: skip
     found = tuple(counter for counter in found if counter.name not in uncounted(instructions))
-    if meets_others or any(each.warps and ".SPIN" in each.opcode for each in instructions):
+    if meets_others or any(each.warps and _goes_elsewhere(each) for each in instructions):
         return tuple(replace(counter, provenance=MODEL) for counter in found)
     return found if was_read else tuple(_unread(counter, any(again)) for counter in found)
+
+
+def _goes_elsewhere(each: MachineCount) -> bool:
+    """Whether other threads decide how often something is executed, or the driver's own code is."""
+    return ".SPIN" in each.opcode or each.opcode == CALL_OF_DRIVER
 
 
 def _unread(counter: Counter, issued_again: bool) -> Counter:

@@ -29,6 +29,9 @@ _WIDTHS = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
 _ATOMIC_WIDTHS = {2: 8, 3: 8, 5: 8, 10: 8, 11: 16}
 _HALVES = {"H0_H0": 1, "H1_H1": 2}
 _HALF_OF_FLOAT = {"H0": 0, "H1": 1}
+_ARGUMENTS = (4, 6, 10)
+"""Registers with the arguments of the driver's functions that are looked at; the first is also
+the one for results."""
 _PAIRS = {("F32x2", "HI_LO"): (0, 1), ("F32x2", "LO_HI"): (1, 0), ("F32",): (0, 0)}
 """Of a pair of floats: the registers of its lower and of its upper number."""
 _BYTES = {"B0": 4, "B1": 5, "B2": 6, "B3": 7, "H0": 4, "H1": 6}
@@ -38,6 +41,7 @@ _WITHOUT_PREDICATES = {
     **dict.fromkeys(("IMNMX", "IMNMX3", "VIADDMNMX"), "which operand was the extreme"),
 }
 """What the predicates of these would say, which is not worked out."""
+_BYTES_OF_PREDICATES = {"B0": 0, "B1": 1, "B2": 2, "B3": 3}
 _SCALES = {"X4": 2, "X8": 3, "X16": 4}
 _FLOAT_OPCODES = frozenset({
     "FADD", "FMUL", "FFMA", "FSETP", "FSET", "FSEL", "FMNMX", "FCHK", "MUFU", "F2F", "F2I", "F2FP",
@@ -84,7 +88,9 @@ class _Encoder:
         every = [o for i in self.function.instructions for o in _all_operands(i)]
         has_sums = any(i.opcode.endswith("GMMA") for i in self.function.instructions)
         words = _WORDS_OF_SUMS if has_sums else _WORDS
-        self.vectors = 1 + words + max([o.number for o in every if _is(o, "register")], default=0)
+        calls = any(i.name == table.CALL_OF_DRIVER for i in self.function.instructions)
+        named = [o.number for o in every if _is(o, "register")]
+        self.vectors = 1 + words + max([*named, *(_ARGUMENTS if calls else ())], default=0)
         uniforms = 1 + _WORDS + max([o.number for o in every if _is(o, "uniform")], default=0)
         self.trash = self.vectors + uniforms
         out = np.zeros(len(self.function.instructions), INSTRUCTION)
@@ -151,6 +157,8 @@ class _Encoder:
             if source.uniform is None:
                 handler = "MOV.64" if wide else "MOV"
                 self._source(source, instruction, out["source"][0], wide)
+        elif handler == table.SYSTEM:
+            self._call(out)
         elif handler in textures.HANDLERS:
             self._texture(instruction, out)
         elif handler in blackwell.OF_256_BITS:
@@ -161,6 +169,13 @@ class _Encoder:
         elif row.control == layout.BRANCH_INDEXED:  # relative to what stands behind it
             out["immediate"] += instruction.address + INSTRUCTION_BYTES
         out["handler"] = self.definitions[handler]
+
+    def _call(self, out: Any) -> None:
+        """A call of the driver: its arguments, and where its result goes."""
+        for number, register in enumerate(_ARGUMENTS, 1):
+            source = out["source"][number]
+            source["constant"], source["row"] = 0, register * LANES
+        out["result"][0] = _ARGUMENTS[0] * LANES
 
     def _texture(self, instruction: Instruction, out: Any) -> None:
         found = textures.read(instruction, bool(out["flags"] & textures.HANDLE_AMONG_OTHERS))
@@ -353,6 +368,10 @@ def _parts(instruction: Instruction, kind: str) -> Mapping[str, int]:
         return _HALF_OF_FLOAT
     if instruction.opcode in ("I2F", "I2FP"):
         return _BYTES
+    if instruction.opcode == "R2P":
+        return _BYTES_OF_PREDICATES
+    if instruction.opcode == "F2FP" and "UNPACK_B" in instruction.modifiers:
+        return _HALF_OF_FLOAT
     return _HALVES if kind == "h" or instruction.opcode in table.CONVERSIONS else {}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,14 @@ from harness.emulator.engine.fault_messages import told
 from harness.emulator.engine.faults import fault_at, index_of, over_budget
 from harness.emulator.engine.shape import Shape
 from harness.emulator.errors import LaunchError
+from harness.emulator.memory import heap
 from harness.emulator.memory.address_space import AddressSpace
 from harness.emulator.ptx.source_lines import user_line
 from harness.emulator.results.faults import Fault
 from harness.emulator.sass import layout
 from harness.emulator.sass.architectures import CodeArchitecture
 from harness.emulator.sass.code import INSTRUCTION_BYTES, Function
+from harness.emulator.sass.driver_calls import DriverCalls
 from harness.emulator.sass.encode import Encoded
 from harness.emulator.sass.judging import CodePlace, Judged, details
 from harness.emulator.sass.library import load
@@ -36,6 +39,7 @@ _FAULTS = {
     layout.BARRIER_OF_SOME: "divergent barrier", layout.TRAP: "trap",
     layout.BAD_TARGET: "bad target", layout.LEFT_CODE: "left code",
     layout.NO_TEXTURE: "no texture", layout.OUTSIDE_SURFACE: "outside a surface",
+    layout.ASSERTED: "assert", layout.PRINTED_TOO_MUCH: "budget",
 }  # fmt: skip
 _NAMED_OTHERWISE = {
     "bad target": "trap", "left code": "trap", "no texture": "out of bounds",
@@ -43,6 +47,15 @@ _NAMED_OTHERWISE = {
 }  # fmt: skip
 _BANKS = 6
 _WORD_BYTES = 4
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What came of a launch. printed: by call, block by block."""
+
+    faults: tuple[Fault, ...]
+    printed: tuple[str, ...]
+    counts: tuple[MachineCount, ...]
 
 
 def synchronises_grid(function: Function, arch: CodeArchitecture) -> bool:
@@ -83,7 +96,7 @@ def local_bytes(function: Function) -> int:
 def execute(
     function: Function, arch: CodeArchitecture, encoded: Encoded, shape: Shape,
     memory: AddressSpace, banks: Mapping[int, Array], judged: Judged | None = None,
-) -> tuple[Fault | None, tuple[MachineCount, ...]]:  # fmt: skip
+) -> Ran:  # fmt: skip
     """Execute all blocks, or stop at the first fault. judged: None to look for no races."""
     library = load().library
     constants = _constants(encoded, banks)
@@ -114,13 +127,19 @@ def execute(
         launch.kinds, launch.traits = layout.at(judged.kinds), layout.at(judged.traits)
         launch.lines = layout.at(judged.lines)
         launch.global_grain, launch.shared_grain = judged.grains
+    system = DriverCalls(library)
+    launch.print = system.callback
+    launch.heap = heap.slot(memory)
     verdict = layout.new("Verdict", outcome=layout.PAUSED)
     rows = layout.new("Counts", **{name: layout.at(row) for name, row in counts.items()})
-    handle = library.sass_begin(launch, rows)
+    handle = system.handle = library.sass_begin(launch, rows)
     try:
         while verdict.outcome == layout.PAUSED:
             library.sass_run(handle, _SLICE_SECONDS, verdict)
+        if system.raised is not None:
+            raise system.raised
         numbers = list(details(library, handle))
+        said = system.said(verdict, numbers)
     finally:
         library.sass_end(handle)
     for allocation, data in zip(memory.allocations, padded, strict=True):
@@ -128,8 +147,8 @@ def execute(
             allocation.data[:] = data[: allocation.size]
     fault = None
     if verdict.outcome == layout.FAULTY:
-        fault = _fault(function, shape, verdict, memory, numbers)
-    return fault, _counts(function, counts)
+        fault = _fault(function, shape, verdict, memory, numbers, said)
+    return Ran(() if fault is None else (fault,), system.printed, _counts(function, counts))
 
 
 def _padded(data: Array) -> Array:
@@ -178,8 +197,9 @@ def _counts(function: Function, counts: Mapping[str, Array]) -> tuple[MachineCou
 
 
 def _fault(
-    function: Function, shape: Shape, verdict: Any, memory: AddressSpace, numbers: list[int]
-) -> Fault:
+    function: Function, shape: Shape, verdict: Any, memory: AddressSpace, numbers: list[int],
+    said: str,
+) -> Fault:  # fmt: skip
     instruction = function.instructions[verdict.instruction]
     block = min(verdict.block, math.prod(shape.grid) - 1)
     where = index_of(block, shape.grid), index_of(verdict.thread, shape.block)
@@ -188,6 +208,8 @@ def _fault(
         accused, words = told(verdict.address, verdict.instruction, numbers, place)
         return fault_at(user_line(instruction.location), accused, words, *where)
     kind = _FAULTS[verdict.fault]
+    if said:
+        return fault_at(user_line(instruction.location), kind, said, *where)
     what = f"`{instruction.text}` at {instruction.address:#x}"
     address = verdict.address
     message = {

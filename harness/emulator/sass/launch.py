@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from harness.emulator.engine.judging import OfLines
 from harness.emulator.engine.shape import CompiledFor, checked
 from harness.emulator.errors import LaunchError, shown
-from harness.emulator.memory import grid_workspace, module_variables
+from harness.emulator.memory import grid_workspace, heap, module_variables
 from harness.emulator.memory.address_space import AddressSpace, address_of_slot
 from harness.emulator.ptx.source_lines import user_line
 from harness.emulator.ptx.syntax import Kernel, Module
@@ -28,7 +28,7 @@ from harness.emulator.sass.execute import bank_of_parameters, execute, synchroni
 from harness.emulator.sass.judging import Judged, judged, unjudged
 from harness.emulator.sass.library import load
 from harness.emulator.sass.report import MachineReport
-from harness.emulator.sass.table import ASSERTION, CALL_OF_DRIVER
+from harness.emulator.sass.table import ALLOCATION, CALL_OF_DRIVER, FUNCTIONS_OF_DRIVER
 from harness.silicon.architectures import architecture
 
 Array = NDArray[Any]
@@ -92,10 +92,12 @@ def launch_machine_code(
     own = {number: np.frombuffer(bank, np.uint8) for number, bank in function.banks.items()}
     banks = device.banks | own | {0: np.frombuffer(first, np.uint8)}
     looked_for = _judged(function, ptx) if ptx else None
-    fault, counts = execute(function, arch, encoded, shape, memory, banks, looked_for)
+    if any(symbol == ALLOCATION for _, symbol, _ in code.addresses):
+        heap.add(memory)
+    ran = execute(function, arch, encoded, shape, memory, banks, looked_for)
     return MachineReport(
-        kernel, shape.grid, shape.block, shape.shared_bytes, () if fault is None else (fault,),
-        counts, counters(counts, encoded.takes_turns, arch.was_read), uncounted(counts),
+        kernel, shape.grid, shape.block, shape.shared_bytes, ran.faults, ran.printed, ran.counts,
+        counters(ran.counts, encoded.takes_turns, arch.was_read), uncounted(ran.counts),
     )  # fmt: skip
 
 
@@ -145,9 +147,9 @@ def _judged(function: Function, ptx: Module) -> Judged:
 
 
 def _refuse_calls(code: MachineCode, function: Function) -> None:
-    """Refuse calls of the driver, except a failed assertion, which ends the kernel."""
+    """Refuse calls of the driver, except of the functions that are executed."""
     called = {symbol for _, symbol, _ in code.addresses if symbol not in code.variables}
-    strange = sorted(called - {ASSERTION})
+    strange = sorted(called - FUNCTIONS_OF_DRIVER.keys())
     for each in function.instructions if strange or not called else ():
         if each.name == CALL_OF_DRIVER:
             detail = f"it may call {', '.join(f'`{name}`' for name in strange) or 'any function'}"
@@ -235,6 +237,8 @@ def _write_addresses(code: MachineCode, bank: bytearray) -> None:
     """Bank 4 gets the addresses of the variables that its relocations name."""
     slots = {each.name: slot for slot, each in enumerate(_global_variables(code))}
     for offset, symbol, addend in code.addresses:
-        base = address_of_slot(slots[symbol]) if symbol in slots else 0
+        base = FUNCTIONS_OF_DRIVER.get(symbol, 0)
+        if symbol in slots:
+            base = address_of_slot(slots[symbol])
         address = (base + addend) & _ADDRESSES
         bank[offset : offset + 8] = address.to_bytes(8, "little")

@@ -38,6 +38,8 @@ class MachineReport:
     block: tuple[int, int, int]
     shared_bytes: int
     faults: tuple[Fault, ...]
+    printed: tuple[str, ...]
+    """What each call of printf printed, block by block."""
     instructions: tuple[MachineCount, ...] = field(repr=False)
     counters: tuple[Counter, ...] = field(repr=False)
     uncounted: Uncounted = field(repr=False)

@@ -66,8 +66,13 @@ _FLUSH, _NAN_TO_ZERO = {"FTZ": 1 << 12}, {"NTZ": 1 << 13}
 
 
 CALL_OF_DRIVER: Final = "CALL.ABS.NOINC"
-ASSERTION: Final = "__assertfail"
-"""The one function of the driver that may be called: it ends the kernel."""
+SYSTEM: Final = "SYSTEM"
+ALLOCATION: Final = "malloc"
+FUNCTIONS_OF_DRIVER: Final = {
+    "vprintf": layout.VPRINTF, ALLOCATION: layout.MALLOC, "free": layout.FREE,
+    "__assertfail": layout.ASSERTFAIL,
+}  # fmt: skip
+"""Functions of the driver that may be called, with what stands for their address."""
 
 CONVERSIONS: Final = frozenset({"I2F", "F2I", "F2F", "FRND"})
 
@@ -106,7 +111,8 @@ _ATOMIC: Groups = (_ATOMICS, {name: flag << 4 for name, flag in _OF_ATOMICS.item
 SPECIALS = {
     "SRZ": 0, "SR_TID.X": 1, "SR_TID.Y": 2, "SR_TID.Z": 3, "SR_CTAID.X": 4, "SR_CTAID.Y": 5,
     "SR_CTAID.Z": 6, "SR_LANEID": 7, "SR_SWINHI": 8, "SR_EQMASK": 9, "SR_LTMASK": 10,
-    "SR_LEMASK": 11, "SR_GTMASK": 12, "SR_GEMASK": 13, "SR_CLOCKLO": 14, "SR_CLOCKHI": 0,
+    "SR_LEMASK": 11, "SR_GTMASK": 12, "SR_GEMASK": 13, "SR_CLOCKLO": 14, "SR_CLOCKHI": 16,
+    "SR_GLOBALTIMERLO": 14, "SR_GLOBALTIMERHI": 16,
     "SR_LWINHI": 15, "SR_SWINLO": 0, "SR_LWINLO": 0, "SR_CgaCtaId": 0, "SR_CgaSize": 0,
 }  # fmt: skip
 """Special registers by the number of their definition; 0 is the one that reads as 0."""
@@ -257,6 +263,14 @@ ROWS: Sequence[Row] = (
              always=form.startswith("BF16"))
         for form in ("F16.F32.", "BF16.F32.", "", "BF16.")
     ),
+    *(
+        _row(f"F2FP.SATFINITE.{to}.{form}", shape, "F2FP.BYTES", {"RELU": 2}, always=flag | halves)
+        for to, flag in (("E4M3", 0), ("E5M2", 1))
+        for form, shape, halves in (("F32.PACK_AB_MERGE_C", "R s s v", 0),
+                                    ("F16.UNPACK_B_MERGE_C", "R v v", 4))
+    ),
+    *(_row(f"F2FP.F16.{source}.UNPACK_B", "R v", "F2FP.HALVES", {"RELU": 2}, always=flag)
+      for source, flag in (("E4M3", 0), ("E5M2", 1))),
     # Memory
     _row("LDG", "R P? m", "LOAD", _LOAD, harmless=CACHES),
     _row("LD", "R P? m", "LOAD", _LOAD, harmless=CACHES, space=layout.GENERIC),
@@ -346,7 +360,7 @@ ROWS: Sequence[Row] = (
     _row("BRA.CONV", "s? l", "NOTHING", (), layout.BRANCH_DIV, always=1),
     _row("EXIT", "p?", "NOTHING", (), layout.EXIT),
     _row("CALL.REL.NOINC", "l", "NOTHING", (), layout.CALL),
-    _row(CALL_OF_DRIVER, "s", "TRAP"),
+    _row(CALL_OF_DRIVER, "s", SYSTEM),
     _row("LEPC", "R l"),
     _row("BRX", "v i", "NOTHING", (), layout.BRANCH_INDEXED),
     _row("RET.REL.NODEC", "v l", "NOTHING", (), layout.RETURN),

@@ -51,6 +51,12 @@ typedef struct Buffer {
     i32 writable, slack;
 } Buffer;
 
+// Functions of the driver, by the number that is their address here.
+enum System { VPRINTF = 16, MALLOC, FREE, ASSERTFAIL };
+// Prints for a lane of a block's warp: the addresses of the format and of its arguments. Returns how many
+// arguments there were, or a negative number if that was too much.
+typedef i32 (*Print)(i64 block, i64 lane, u64 format, u64 arguments);
+
 typedef struct Launch {
     const Instruction* instructions;
     const u32* constants;  // rows of 32
@@ -67,6 +73,8 @@ typedef struct Launch {
     const u16* traits;  // and its Traits; null where races are not judged
     const i32* lines;   // lines of the source by number, -1 where there is none
     i32 global_grain, shared_grain;  // the narrowest words
+    Print print;
+    i32 heap;  // the buffer that malloc takes from
 } Launch;
 
 // By instruction.
@@ -85,6 +93,7 @@ enum FaultKind {
     NO_FAULT, OUTSIDE, MISALIGNED, READ_ONLY, DEADLOCK, OVER_BUDGET, TRAP, BAD_TARGET, LEFT_CODE,
     NO_TEXTURE, OUTSIDE_SURFACE,
     BARRIER_OF_SOME,
+    ASSERTED, PRINTED_TOO_MUCH,
     ACCUSED,  // by the judge; `address` is what of, as a What
 };
 
@@ -105,6 +114,8 @@ void* sass_begin(const Launch* launch, const Counts* counts);
 void sass_run(void* machine, double seconds, Verdict* verdict);
 // Numbers that are part of an accusation; returns how many there are.
 int sass_details(void* machine, i64* out, int most);
+// Bytes at a generic address as the lane sees them that printed or failed last; returns how many there are.
+int sass_peek(void* machine, i64 address, void* out, int most);
 void sass_end(void* machine);
 
 #ifdef __cplusplus

@@ -112,6 +112,9 @@ struct Context {
     alignas(64) u32 mask[LANES];  // all ones for a lane that acts
     i32 at;
     Judge* judge;  // or null
+    i64 spent;     // thread instructions of the launch: what a clock shows
+    int lane;      // that has called the driver last
+    std::vector<i64> details;  // numbers that are part of a fault
 
     void act(u32 lanes) {
         if (lanes == on) return;
@@ -158,9 +161,13 @@ std::vector<Entry> half_entries();
 std::vector<Entry> conversion_entries();
 std::vector<Entry> memory_entries();
 std::vector<Entry> atomic_entries();
+std::vector<Entry> system_entries();
 std::vector<Entry> texture_entries();
 std::vector<Entry> warp_entries();
 std::vector<Entry> matrix_entries();
 std::vector<Entry> warpgroup_entries();
+
+// Bytes at a generic address, as the lane `c.lane` sees them; returns how many there are.
+int peek(const Context& c, i64 address, u8* out, int most);
 
 }  // namespace sass

@@ -102,7 +102,7 @@ void lepc(Context& c, const Instruction& n) {
 
 enum Special : i32 {
     ZERO, TID_X, TID_Y, TID_Z, CTAID_X, CTAID_Y, CTAID_Z, LANEID, SHARED_WINDOW_HIGH, EQMASK, LTMASK,
-    LEMASK, GTMASK, GEMASK, CLOCK, LOCAL_WINDOW_HIGH,
+    LEMASK, GTMASK, GEMASK, CLOCK, LOCAL_WINDOW_HIGH, CLOCK_HIGH,
 };
 
 u32 special(const Context& c, i32 which, int lane) {
@@ -123,7 +123,8 @@ u32 special(const Context& c, i32 which, int lane) {
         case LEMASK: return (2u << lane) - 1;
         case GTMASK: return ~((2u << lane) - 1);
         case GEMASK: return ~((1u << lane) - 1);
-        case CLOCK: return static_cast<u32>(c.counts.warps[0]);
+        case CLOCK: return static_cast<u32>(c.spent);
+        case CLOCK_HIGH: return static_cast<u32>(c.spent >> 32);
         default: return 0;
     }
 }
@@ -134,7 +135,8 @@ void s2r(Context& c, const Instruction& n) {
     u32 out[LANES];
     for (int i = 0; i < LANES; i++) out[i] = special(c, which, n.uniform ? lane : i);
     write(c, c.result(n), [&](int i) { return out[i]; });
-    if (n.flags >> 8) write(c, c.result(n, 0, 1), [&](int) { return u32(0); });
+    const u32 high = which == CLOCK ? special(c, CLOCK_HIGH, lane) : 0;
+    if (n.flags >> 8) write(c, c.result(n, 0, 1), [&](int) { return high; });
 }
 
 // Convergence barriers are masks of lanes, one for each lane that takes part.

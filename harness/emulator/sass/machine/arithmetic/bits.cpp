@@ -156,12 +156,14 @@ void p2r(Context& c, const Instruction& n) {
     }
 }
 
+// The bits of the byte that is named.
 void r2p(Context& c, const Instruction& n) {
     const u32 bits = static_cast<u32>(n.immediate);
+    const int byte = 8 * n.source[0].half;
     const Operand a = operand(c, n, 0);
     for (int p = 0; p < ALWAYS; p++) {
         if (!(bits >> p & 1)) continue;
-        const u32 set = lanes_where([&](int i) { return a[i] >> p & 1; });
+        const u32 set = lanes_where([&](int i) { return a[i] >> byte >> p & 1; });
         u32& held = c.warp->predicate[p];
         held = (held & ~c.on) | (set & c.on);
     }

@@ -1,6 +1,7 @@
 // Between integers and floats of any size.
 
 #include "arithmetic/conversions.h"
+#include "arithmetic/fp8.h"
 
 #include <algorithm>
 #include <cmath>
@@ -149,6 +150,54 @@ void f2fp(Context& c, const Instruction& n) {
     map2(c, n, [&](u32 a, u32 b) { return narrow(a) << 16 | narrow(b); });
 }
 
+// Floats of 8 bits, two in a half word: the first goes into the upper byte, above both stands the lower half
+// of the last operand.
+enum : i32 { TO_E5M2 = 1, FROM_HALVES = 4 };
+
+template <class F> void f2fp_to_bytes(Context& c, const Instruction& n, u32 (*first)(u32), u32 (*second)(u32), int third) {
+    const bool rectifies = n.flags & PACK_RECTIFIES;
+    const Operand a = operand(c, n, 0), b = operand(c, n, third - 1), above = operand(c, n, third);
+    write(c, c.result(n), [&](int i) {
+        const f32 high = bits_of<f32>(first(a[i])), low = bits_of<f32>(second(b[i]));
+        return static_cast<u32>(F::narrow(high, rectifies) << 8 | F::narrow(low, rectifies)) | above[i] << 16;
+    });
+}
+
+u32 as_it_is(u32 raw) { return raw; }
+u32 upper_half(u32 raw) { return bits_of<u32>(F16::widen(static_cast<u16>(raw >> 16))); }
+u32 lower_half(u32 raw) { return bits_of<u32>(F16::widen(static_cast<u16>(raw))); }
+
+template <class F> void pack_bytes(Context& c, const Instruction& n) {
+    if (n.flags & FROM_HALVES)
+        f2fp_to_bytes<F>(c, n, upper_half, lower_half, 1);
+    else
+        f2fp_to_bytes<F>(c, n, as_it_is, as_it_is, 2);
+}
+
+void f2fp_bytes(Context& c, const Instruction& n) {
+    if (n.flags & TO_E5M2)
+        pack_bytes<machine::E5M2>(c, n);
+    else
+        pack_bytes<machine::E4M3>(c, n);
+}
+
+template <class F> void unpack_bytes(Context& c, const Instruction& n) {
+    const bool rectifies = n.flags & PACK_RECTIFIES;
+    const int from = n.source[0].half ? 16 : 0;
+    map1(c, n, [&](u32 raw) {
+        const u32 both = raw >> from;
+        return machine::pair(F::widen(static_cast<u8>(both), rectifies),
+                             F::widen(static_cast<u8>(both >> 8), rectifies));
+    });
+}
+
+void f2fp_halves(Context& c, const Instruction& n) {
+    if (n.flags & TO_E5M2)
+        unpack_bytes<machine::E5M2>(c, n);
+    else
+        unpack_bytes<machine::E4M3>(c, n);
+}
+
 // Two signed words, clamped to 8 or 16 bits, side by side, the second one lowest. Above bytes stands the
 // lower half of the third.
 void i2ip(Context& c, const Instruction& n) {
@@ -166,7 +215,7 @@ void i2ip(Context& c, const Instruction& n) {
 }  // namespace
 
 std::vector<Entry> conversion_entries() {
-    return {{"F2I", f2i}, {"I2F", i2f}, {"F2F", f2f}, {"FRND", frnd}, {"F2FP", f2fp}, {"I2I", i2i}, {"I2IP", i2ip}};
+    return {{"F2I", f2i}, {"I2F", i2f}, {"F2F", f2f}, {"FRND", frnd}, {"F2FP", f2fp}, {"F2FP.BYTES", f2fp_bytes}, {"F2FP.HALVES", f2fp_halves}, {"I2I", i2i}, {"I2IP", i2ip}};
 }
 
 }  // namespace sass

@@ -17,7 +17,7 @@ constexpr int LOOK_AT_CLOCK = 1 << 16;
 std::vector<Entry> all_entries() {
     std::vector<Entry> all;
     for (const auto& some : {integer_entries(), bit_entries(), float_entries(), half_entries(),
-                             conversion_entries(), memory_entries(), texture_entries(), atomic_entries(), warp_entries(),
+                             conversion_entries(), memory_entries(), texture_entries(), atomic_entries(), system_entries(), warp_entries(),
                              matrix_entries(), warpgroup_entries()})
         all.insert(all.end(), some.begin(), some.end());
     return all;
@@ -62,7 +62,7 @@ class Machine {
             verdict.block = judge_->block_of(found);
             verdict.thread = judge_->thread_of(found);
             verdict.address = found.what;
-            details_ = found.details;
+            context_.details = found.details;
         } catch (const Fault& fault) {
             verdict.outcome = FAULTY;
             verdict.fault = fault.kind;
@@ -73,7 +73,8 @@ class Machine {
         }
     }
 
-    const std::vector<i64>& details() const { return details_; }
+    int peek(i64 address, u8* out, int most) const { return sass::peek(context_, address, out, most); }
+    const std::vector<i64>& details() const { return context_.details; }
 
    private:
     // A while of work. Blocks start one after another; one that does not end within its slice
@@ -227,7 +228,7 @@ class Machine {
             c.counts.threads[at] += lanes;
             c.counts.on[at] += __builtin_popcount(on);
             left_--;
-            if ((spent_ += lanes) > launch_.budget) throw Fault{OVER_BUDGET, __builtin_ctz(active), 0};
+            if ((c.spent += lanes) > launch_.budget) throw Fault{OVER_BUDGET, __builtin_ctz(active), 0};
             if (n.control == PLAIN) {
                 c.act(n.uniform ? (guard & active ? EVERYBODY : 0) : on);
                 if (c.on) handlers_[n.handler](c, n);
@@ -299,8 +300,7 @@ class Machine {
     std::list<std::unique_ptr<Resident>>::iterator current_ = resident_.end();
     std::unique_ptr<Resident> spare_;
     std::unique_ptr<Judge> judge_;
-    std::vector<i64> details_;
-    i64 total_ = 0, started_ = 0, spent_ = 0, left_ = 0;
+    i64 total_ = 0, started_ = 0, left_ = 0;
     bool waited_ = false, used_up_ = false;
 };
 
@@ -328,6 +328,10 @@ int sass_details(void* machine, sass::i64* out, int most) {
     const auto& all = static_cast<sass::Machine*>(machine)->details();
     for (int n = 0; n < most && n < static_cast<int>(all.size()); n++) out[n] = all[n];
     return static_cast<int>(all.size());
+}
+
+int sass_peek(void* machine, sass::i64 address, void* out, int most) {
+    return static_cast<sass::Machine*>(machine)->peek(address, static_cast<sass::u8*>(out), most);
 }
 
 void sass_end(void* machine) { delete static_cast<sass::Machine*>(machine); }
