@@ -7,8 +7,9 @@ rules`: which passes shared memory takes, what of a store's and an atomic's requ
 sector, what counts as a branch, and what a diverged warp issues again. Counters that depend on the
 relative timing of warps, in one block or in several, are models: the sectors of atomics whose lanes
 collide, and everything in a launch with loops that wait for another thread, or that calls the
-driver (printf, malloc), whose own instructions are not here. So are the shared wavefronts of asynchronous copies, whose rule is not known, and their sectors, whose rule is
-confirmed by seven kernels only.
+driver (printf, malloc), whose own instructions are not here. So are the shared wavefronts of
+asynchronous copies, whose rule is not known, and their sectors, whose rule is confirmed by seven
+kernels only.
 """
 
 from __future__ import annotations
