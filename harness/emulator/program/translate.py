@@ -186,7 +186,7 @@ class _Translator(CallTranslator):
         elif instruction.opcode.startswith("barrier.cluster.arrive"):
             words = instruction.opcode.split(".")[3:]
             self.code += [(op, guarded) for op in self.decoder.cluster_arrive(words)]
-        elif opcode in ("bar", "barrier") and ".warp." not in instruction.opcode:
+        elif _is_barrier(instruction):
             ops, barrier = self._barrier(instruction)
             self.code += [(op, guarded) for op in ops]
             after_barrier = self.new_label()
@@ -198,6 +198,8 @@ class _Translator(CallTranslator):
         words = instruction.opcode.split(".")
         if words[:3] == ["barrier", "cluster", "wait"]:
             return [], self.decoder.cluster_wait(words[3:])
+        if words[0] == "wgmma":
+            return self.decoder.warpgroup_wait(instruction)
         return self.decoder.barrier(instruction)
 
     # --- blocks ---------------------------------------------------------------------------
@@ -291,6 +293,13 @@ def _renumbered(terminator: Terminator, number: dict[int, int]) -> Terminator:
     if isinstance(terminator, Switch):
         return dataclasses.replace(terminator, targets=tuple(number[t] for t in terminator.targets))
     return terminator
+
+
+def _is_barrier(instruction: Instruction) -> bool:
+    """Whether threads go on from it only together."""
+    words = instruction.opcode.split(".")
+    of_threads = words[0] in ("bar", "barrier") and "warp" not in words
+    return of_threads or words[:2] == ["wgmma", "wait_group"]
 
 
 def _set_sites(block: Block) -> None:

@@ -3,8 +3,10 @@
 Each of the four warps computes 16 of the 64 rows: products of 16 × 8, side by side, with sums in
 registers as `mma` leaves them. A factor in shared memory is read at the place given by its matrix
 descriptor. No counter counts these loads, because the machine code has none. A product is complete
-when it is issued, so fences, groups and waits do nothing, and a program that uses a result without
-waiting for it is not detected.
+when it is issued, so fences and groups do nothing, and a program that uses a result without waiting
+for it is not detected. But a product is one operation of four warps: none is complete before all of
+them have issued theirs. So they meet where they wait for it, and any of them may then say that the
+tiles were read.
 
 Source: PTX ISA 9.0, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions".
 """
@@ -16,8 +18,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.emulator.program.decode.matrix import MatrixDecoder, per_register
-from harness.emulator.program.ir import Constant, Op, Register, Source, Special
+from harness.emulator.program.decode.warp import BARRIERS
+from harness.emulator.program.ir import Barrier, Constant, Op, Register, Source, Special
 from harness.emulator.ptx.syntax import Group, Instruction, Name, Number, Operand
+from harness.silicon.architectures import WARP_SIZE
 
 _SHAPE = re.compile(r"m64n(\d{1,3})k(\d{1,2})\Z")
 _FACTORS = {
@@ -29,6 +33,7 @@ _SUMS = {"f16": ("f16", "f32"), "bf16": ("f32",), "tf32": ("f32",), "e4m3": ("f1
 _INTEGER_COLUMNS = (8, 16, 24, *range(32, 257, 16))
 _BYTES_DEEP = 32  # of each row of a factor, whatever its type
 _SIGNS = {1: 0x8000_0000, 2: 0x8000_8000, 4: 0x8080_8080}  # of so many elements in a word
+_WARPS = 4  # of a warpgroup
 _EIGHT, _WORDS_OF_A = 8, 4  # rows or columns of a word over the warp, and words of sixteen rows
 
 
@@ -63,11 +68,25 @@ class WarpgroupDecoder(MatrixDecoder):
         name, shape = words[0], words[3:]
         if name == "mma_async":
             return self._warpgroup_product(instruction, shape)
-        operands = self.given(instruction, 1 if name == "wait_group" else 0)
-        known = name in ("fence", "commit_group", "wait_group") and not shape
-        if not known or not all(isinstance(each, Number) for each in operands):
+        self.given(instruction, 0)
+        if name not in ("fence", "commit_group") or shape:
             raise self.unknown()
         return [Op("fence", ("",), (), (), (), (), self.site)]
+
+    def warpgroup_wait(self, instruction: Instruction) -> tuple[list[Op], Barrier]:
+        """Decode `wgmma.wait_group`, a barrier of the warpgroup beyond those of programs."""
+        (left,) = self.given(instruction, 1)
+        words = instruction.opcode.split(".")[1:]
+        if words != ["wait_group", "sync", "aligned"] or not isinstance(left, Number):
+            raise self.unknown()
+        number = self.declare("!warpgroup", "u32")
+        warp = (Special("warpid"), Constant(_WARPS.bit_length() - 1))
+        ops = [
+            Op("shr", (), (number,), ("u32",), warp, ("u32", "u32"), self.site),
+            Op("add", (), (number,), ("u32",), (number, Constant(BARRIERS)), ("u32", "u32"),
+               self.site),
+        ]  # fmt: skip
+        return ops, Barrier(number, Constant(_WARPS * WARP_SIZE), -1, self.site)
 
     def _warpgroup_product(self, instruction: Instruction, words: list[str]) -> list[Op]:
         product = self._product(words)

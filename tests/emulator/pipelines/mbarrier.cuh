@@ -1,0 +1,57 @@
+// Barriers in shared memory that also wait for bytes: `mbarrier`, compute capability 9.0.
+//
+// A barrier goes through phases. A phase ends when as many arrivals have come as the barrier was
+// made for, and all bytes that were announced for it. Who waits names the phase by its parity: 0 for
+// the first, 1 for the second, 0 for the third.
+#pragma once
+
+#include <cstdint>
+
+class Barrier {
+    std::uint64_t state;
+
+    __device__ __forceinline__ unsigned int address() const {
+        return static_cast<unsigned int>(__cvta_generic_to_shared(&state));
+    }
+
+public:
+    // By one thread, before any other uses it; a barrier of the block has to follow.
+    __device__ __forceinline__ void init(unsigned int arrivals) {
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;"
+                     :: "r"(address()), "r"(arrivals) : "memory");
+    }
+
+    __device__ __forceinline__ void arrive() {
+        asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(address()) : "memory");
+    }
+
+    // Arrives, and announces bytes that copies will bring.
+    __device__ __forceinline__ void arrive_and_expect(unsigned int bytes) {
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
+                     :: "r"(address()), "r"(bytes) : "memory");
+    }
+
+    // Until the phase of this parity has ended.
+    __device__ __forceinline__ void wait(unsigned int parity) const {
+        asm volatile(
+            "{\n"
+            ".reg .pred ended;\n"
+            "again:\n"
+            "mbarrier.try_wait.parity.shared::cta.b64 ended, [%0], %1;\n"
+            "@ended bra done;\n"
+            "bra again;\n"
+            "done:\n"
+            "}"
+            :: "r"(address()), "r"(parity) : "memory");
+    }
+
+    friend __device__ __forceinline__ unsigned int address_of(const Barrier& barrier) {
+        return barrier.address();
+    }
+};
+
+// What init() wrote is shown to the engine that copies, and to other blocks of a cluster.
+__device__ __forceinline__ void show_barriers() {
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}

@@ -1,0 +1,20 @@
+// Copies of whole tiles by the tensor memory accelerator, TMA: `cp.async.bulk.tensor`, compute
+// capability 9.0. One thread asks for a tile by its place in the matrix; the unit works out the
+// addresses, stores the tile in the order that the tensor map names, and fills what lies outside of
+// the matrix with zeros. The tensor map is a kernel's argument, `const __grid_constant__`.
+#pragma once
+
+#include <cuda.h>
+
+#include "mbarrier.cuh"
+
+// The tile whose first element lies in this row and column; `barrier` hears of its bytes.
+__device__ __forceinline__ void load_tile(void* shared, const CUtensorMap& map, unsigned int row,
+                                          unsigned int column, const Barrier& barrier) {
+    asm volatile(
+        "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+        "[%0], [%1, {%2, %3}], [%4];"
+        :: "r"(static_cast<unsigned int>(__cvta_generic_to_shared(shared))), "l"(&map),
+           "r"(column), "r"(row), "r"(address_of(barrier))
+        : "memory");
+}
