@@ -247,7 +247,7 @@ class Sweep:
         if future.status != "finished":
             self._died(running, f"the worker {running.member.name}: {_why(future)}")
             return
-        done: TaskResult = future.result()
+        done: TaskResult = self._pool.result(future)
         self._fetch([running])
         if running.offset < done.size:
             self._salvage(running)

@@ -204,6 +204,10 @@ class WorkerPool:
             )
         )  # fmt: skip
 
+    def result(self, future: Any) -> Any:
+        """Fetch what a finished call returned. Raises ClusterLost."""
+        return self._reach(future.result)
+
     def _reach(self, call: Callable[[], Any]) -> Any:
         if self.client.status != "running":
             raise ClusterLost(f"the scheduler of --cluster {self.where} does not answer any more")
