@@ -206,11 +206,14 @@ class WorkerPool:
 
     def result(self, future: Any) -> Any:
         """Fetch what a finished call returned. Raises ClusterLost."""
-        return self._reach(future.result)
+        return self._or_lost(future.result)
 
     def _reach(self, call: Callable[[], Any]) -> Any:
         if self.client.status != "running":
             raise ClusterLost(f"the scheduler of --cluster {self.where} does not answer any more")
+        return self._or_lost(call)
+
+    def _or_lost(self, call: Callable[[], Any]) -> Any:
         try:
             return call()
         except LOST as error:
