@@ -26,9 +26,9 @@ COMPILE_S, VERIFY_S, PREPARE_S, CEILINGS_S, COUNT_S, REPORT_S = 2.0, 1.5, 6.0, 8
 """The seconds that a unit, a variant, a group prepared ahead, the ceilings, a profiled case and a
 group's page took on 16 cores with an H200; the first three on one of the cores."""
 EMULATED_COMPILE_S, EMULATED_S, EMULATED_REPORT_S = 0.63, 1.3, 0.18
-"""The same for a run without a GPU, on the machine of `PACE_S`: a whole run of 244 units and 189
-variants in 217 s on two cores. What a variant computes hardly matters: of the time of each, 70 %
-is the same for all."""
+"""The same for a run without a GPU, on the machine of `PACE_S`. How the time is shared between
+stages was read on a loaded machine, from 244 units and 189 variants, and scaled to the 217 s that
+such a run took on two quiet cores. They have not been held to a quiet run since."""
 PACE_S, _PACE_TIMES = 0.0105, 7
 """The seconds that `_some_work` took there; how often it is timed, of which the median counts."""
 PROCESS_S, SHARED_S, CASE_S = 1.3, 0.25, 0.026
