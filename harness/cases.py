@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from harness.silicon.architectures import Limits, architecture, compute_capability
+from harness.silicon.tensor_maps import TensorLayout
 
 DEVICE_FACTS = ("sm_count", "warp_size", "l2_bytes", "max_threads_per_block", "max_shared_bytes")
 """The properties of the device that an expression in bench.yaml may use."""
@@ -117,6 +118,18 @@ class Device:
 
 
 @dataclass(frozen=True)
+class TensorMap:
+    """A kernel's `const __grid_constant__ CUtensorMap`: of a tensor that begins where a buffer
+    does."""
+
+    buffer: str
+    layout: TensorLayout
+
+    def __str__(self) -> str:
+        return f"a tensor map of {self.buffer}"
+
+
+@dataclass(frozen=True)
 class Step:
     """One kernel launch, with every expression evaluated."""
 
@@ -124,8 +137,8 @@ class Step:
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     shared_bytes: int
-    args: tuple[str | int | float, ...]
-    """Buffer names and numbers."""
+    args: tuple[str | int | float | TensorMap, ...]
+    """Buffer names, numbers and tensor maps."""
     cluster: tuple[int, int, int] = (1, 1, 1)
     """Blocks of a thread block cluster; 1, 1, 1 if none is requested."""
 

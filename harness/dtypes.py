@@ -77,6 +77,19 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
     return found
 
 
+_IN_TENSOR_MAPS = {
+    "float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64",
+    "int32": "s32", "uint32": "u32", "int64": "s64", "uint64": "u64",
+    **dict.fromkeys(("int16", "uint16"), "u16"),
+    **dict.fromkeys(("int8", "uint8", "bool", "float8_e4m3", "float8_e5m2"), "u8"),
+}  # fmt: skip
+
+
+def tensor_map_element(name: str) -> str:
+    """The element type of a tensor map as PTX calls it; empty if it has none that would do."""
+    return _IN_TENSOR_MAPS.get(name, "")
+
+
 def torch_name(name: str) -> str:
     """The attribute of torch that is the dtype of this name."""
     return BY_NAME[name].torch if name in BY_NAME else name

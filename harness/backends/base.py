@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from harness.cases import Case, Device, Flush, Step, how_many
+from harness.cases import Case, Device, Flush, Step, TensorMap, how_many
 from harness.compiler.compile import Built
 from harness.dtypes import numpy_dtype
 from harness.errors import DeviceFault, DeviceLost, HarnessError, LaunchError
@@ -280,7 +280,7 @@ class Parameter(Protocol):
     def name(self) -> str: ...
     @property
     def type(self) -> str:
-        """The PTX type: u64, s32, f32 …"""
+        """The PTX type: u64, s32, f32 …; of a structure b8 with its bytes, such as b8[24]."""
 
 
 _NUMPY = {
@@ -292,13 +292,18 @@ _NUMPY = {
 }  # fmt: skip
 
 
+_TENSOR_MAP = "b8[128]"
+"""The type of a `CUtensorMap`, whose bytes nothing else tells from another structure's."""
+
+
 def scalar_or_buffer(
     parameters: Sequence[Parameter], step: Step, source: str
-) -> list[str | np.generic]:
-    """Convert a step's arguments by the kernel's signature: buffer names, and scalars of its types.
+) -> list[str | np.generic | TensorMap]:
+    """Convert a step's arguments by the kernel's signature: buffer names, tensor maps, and scalars
+    of its types.
 
     Raises LaunchError for a wrong number of arguments, a buffer where the kernel takes no pointer,
-    or an integer that the parameter's type cannot hold.
+    a tensor map where it takes none, or an integer that the parameter's type cannot hold.
     """
     if len(parameters) != len(step.args):
         raise LaunchError(
@@ -306,12 +311,23 @@ def scalar_or_buffer(
             f"({', '.join(p.type for p in parameters)}), but args: lists {len(step.args)} "
             f"({', '.join(map(str, step.args))})"
         )
-    bound: list[str | np.generic] = []
+    bound: list[str | np.generic | TensorMap] = []
     for number, (parameter, argument) in enumerate(zip(parameters, step.args, strict=True), 1):
         kind = _NUMPY.get(parameter.type)
         place = f"{source}: {step.kernel}, argument {number}"
+        if isinstance(argument, TensorMap):
+            if parameter.type != _TENSOR_MAP:
+                raise LaunchError(
+                    f"{place}: {argument}, but the kernel takes a {parameter.type}\n"
+                    "  declare it as const __grid_constant__ CUtensorMap"
+                )
+            bound.append(argument)
+            continue
         if kind is None:
-            raise LaunchError(f"{place}: a parameter of type .{parameter.type} cannot be passed")
+            instead = "\n  write {tensor_map: …}" if parameter.type == _TENSOR_MAP else ""
+            raise LaunchError(
+                f"{place}: a parameter of type .{parameter.type} cannot be passed{instead}"
+            )
         if isinstance(argument, str):
             if parameter.type not in ("u64", "b64"):
                 raise LaunchError(

@@ -102,9 +102,7 @@ def launches(
             max_thread_instructions=budget,
             jobs=jobs,
             observe=observe,
-            written={
-                n: known[a] for n, a in enumerate(each.bound) if isinstance(a, str) and a in known
-            },
+            written={n: known[name] for n, name in each.buffers.items() if name in known},
         )
         yield report
         if report.faults:

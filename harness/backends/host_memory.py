@@ -19,8 +19,9 @@ from harness.backends.base import (
     poisoned,
     scalar_or_buffer,
 )
-from harness.cases import Case, Step
+from harness.cases import Case, Step, TensorMap
 from harness.compiler.compile import Built, kernel_name
+from harness.compiler.parameters import Parameter
 from harness.errors import LaunchError
 from harness.journal.counter_records import Counted, MachineCode, Provenance, SourceLine, Uncounted
 from harness.problem import Buffer
@@ -116,10 +117,32 @@ class Launch:
 
     @property
     def names(self) -> list[str]:
-        return [str(name) for name in self.step.args]
+        """What messages call the arguments, and what is observed of them: buffers by name."""
+        return [self.buffers.get(n, str(each)) for n, each in enumerate(self.step.args)]
 
     def arguments(self, arrays: Mapping[str, Array]) -> list[Any]:
-        return [arrays[each] if isinstance(each, str) else each for each in self.bound]
+        return [_argument(each, arrays) for each in self.bound]
+
+    @property
+    def buffers(self) -> dict[int, str]:
+        """The arguments by which the kernel reaches a buffer, and its name."""
+        found = {}
+        for number, each in enumerate(self.bound):
+            if isinstance(each, str | TensorMap):
+                found[number] = each if isinstance(each, str) else each.buffer
+        return found
+
+
+def _argument(bound: Any, arrays: Mapping[str, Array]) -> Any:
+    if isinstance(bound, str):
+        return arrays[bound]
+    if not isinstance(bound, TensorMap):
+        return bound
+    layout = bound.layout
+    return emulator.TensorMap(
+        arrays[bound.buffer].view(f"u{layout.element_bytes}"), layout.box, layout.shape,
+        layout.byte_strides, layout.element, swizzle=layout.swizzle, fill=layout.fill, l2=layout.l2,
+    )  # fmt: skip
 
 
 def bound_launches(module: emulator.Module, case: Case, built: Built) -> list[Launch]:
@@ -128,7 +151,11 @@ def bound_launches(module: emulator.Module, case: Case, built: Built) -> list[La
     for step in case.steps:
         symbol = kernel_name(step.kernel, built, case.source)
         kernel = module.kernels[symbol]
-        bound = scalar_or_buffer(kernel.params, step, case.source)
+        parameters = [
+            Parameter(p.name, f"{p.type}[{p.size}]" if p.is_array else p.type)
+            for p in kernel.params
+        ]
+        bound = scalar_or_buffer(parameters, step, case.source)
         found.append(Launch(step, symbol, kernel, bound))
     return found
 

@@ -13,6 +13,7 @@ from harness.files import strict_yaml
 from harness.files.strict_yaml import YamlLocation
 from harness.judge.submissions import ProblemFolder, Text
 from harness.matrix import merge, written
+from harness.matrix.tensor_maps import WrittenTensorMap
 from harness.matrix.variants import MergedStep, Problem, Variant
 
 _BESIDE = "common"
@@ -103,4 +104,5 @@ def _step(step: MergedStep) -> dict[str, Any]:
     for key in ("grid", "block", "cluster"):
         if extents := getattr(step, key):
             found[key] = [str(each) for each in extents]
-    return {**found, "shared": str(step.shared), "args": list(step.args)}
+    args = [each.written() if isinstance(each, WrittenTensorMap) else each for each in step.args]
+    return {**found, "shared": str(step.shared), "args": args}

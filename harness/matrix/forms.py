@@ -6,7 +6,7 @@ the validators of values.py, next to which each form is listed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pydantic import WithJsonSchema
@@ -48,6 +48,20 @@ def some_of(names: Iterable[str]) -> WithJsonSchema:
     """One of them, a list of them, or none."""
     one: Form = {"type": "string", "enum": list(names)}
     return WithJsonSchema({"anyOf": [one, _several(one), {"type": "null"}]})
+
+
+def argument(
+    name: str, lists: Mapping[str, int], wanted: Iterable[str], choices: Mapping[str, Iterable[str]]
+) -> WithJsonSchema:
+    """A number or a name, or a mapping: lists of expressions with at most so many, and choices."""
+    keys: Form = {name: {"type": "string"}}
+    keys |= {key: _or_several(_WHOLE, maxItems=most) for key, most in lists.items()}
+    keys |= {key: {"type": "string", "enum": list(known)} for key, known in choices.items()}
+    mapping = {
+        "type": "object", "additionalProperties": False, "required": [name, *wanted],
+        "properties": keys,
+    }  # fmt: skip
+    return WithJsonSchema({"anyOf": [_NUMERIC, mapping]})
 
 
 def matching(pattern: str) -> WithJsonSchema:

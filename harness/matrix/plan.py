@@ -11,11 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from harness.cases import Case, Device, Shape, Step
+from harness.cases import Case, Device, Shape, Step, TensorMap
 from harness.errors import ExpressionError, ProblemError
 from harness.files.strict_yaml import Key
 from harness.matrix import files, model, selection, variants
 from harness.matrix.expressions import Expression, Number, Value
+from harness.matrix.tensor_maps import WrittenTensorMap
 from harness.matrix.variants import Variant
 from harness.problem import Buffer, Problem, Work, loading
 from harness.silicon.architectures import MOST_SHARED_BYTES
@@ -78,7 +79,7 @@ def resolve(bench: model.Bench, device: Device, backend: str, patterns: Sequence
         ]  # fmt: skip
         try:
             loaded[name] = loading.load(bench.kernels / name)
-            at = _Site(bench, problem, device, backend, _buffers(problem, loaded[name]))
+            at = _site(bench, problem, device, backend, loaded[name])
             own = [case for v in chosen for case in at.cases(v, problem.sizes.of(backend))]
             works |= _works(own, loaded[name])
             own_tests = [
@@ -105,17 +106,18 @@ def cases_at(
 ) -> list[Case]:
     """The cases of one problem's variants at the given sizes."""
     found = bench.problems[problem]
-    names = _buffers(found, loading.load(bench.kernels / problem))
-    site = _Site(bench, found, device, backend, names)
+    site = _site(bench, found, device, backend, loading.load(bench.kernels / problem))
     return [
         case for v in found.variants.values() for case in site.cases(v, [dict(s) for s in sizes])
     ]
 
 
-def _buffers(problem: variants.Problem, loaded: Problem) -> frozenset[str]:
-    """The names that arguments may use."""
+def _site(
+    bench: model.Bench, problem: variants.Problem, device: Device, backend: str, loaded: Problem
+) -> _Site:
     found: Sequence[Buffer] = loaded.buffers(problem.sizes.bench[0], problem.dtypes[0])
-    return frozenset(buffer.name for buffer in found)
+    names = frozenset(buffer.name for buffer in found)
+    return _Site(bench, problem, device, backend, loaded, names)
 
 
 def _works(cases: Iterable[Case], loaded: Problem) -> dict[str, Work]:
@@ -140,20 +142,20 @@ def _bare(problem: variants.Problem, variant: Variant, backend: str, fault: str)
 
 @dataclass(frozen=True)
 class _Site:
-    """The context for evaluating a problem's variants: the device, and the known buffers."""
+    """The context for evaluating a problem's variants: the device, and the buffers' names."""
 
     bench: model.Bench
     problem: variants.Problem
     device: Device
     backend: str
+    loaded: Problem
     buffers: frozenset[str]
 
     def cases(self, variant: Variant, sizes: Iterable[dict[str, int]]) -> Iterator[Case]:
         for dtype in variant.dtypes:
             for size in sizes:
                 for shape in variant.launch:
-                    values = {**self.device.names(), **size, **shape}
-                    case = _Resolver(self, variant, values).case(dtype, size, shape)
+                    case = _Resolver(self, variant, dtype, size, shape).case()
                     yield self._refused(self._without_gpu(case))
 
     def _without_gpu(self, case: Case) -> Case:
@@ -210,14 +212,19 @@ class _PlacedError(ExpressionError):
 class _Resolver:
     """Evaluates one variant's expressions at one size and launch shape."""
 
-    def __init__(self, site: _Site, variant: Variant, known: Mapping[str, int]) -> None:
+    def __init__(
+        self, site: _Site, variant: Variant, dtype: str, size: dict[str, int],
+        shape: dict[str, int],
+    ) -> None:  # fmt: skip
         self.site, self.variant = site, variant
+        self.dtype, self.size, self.shape = dtype, size, shape
+        known = {**site.device.names(), **size, **shape}
         for name in variant.let:
             if name in known:
                 raise self.error(f"`{name}` already has a meaning here", "let", name)
         self.names = _Names(known, self)
 
-    def case(self, dtype: str, size: dict[str, int], shape: dict[str, int]) -> Case:
+    def case(self) -> Case:
         variant, problem = self.variant, self.site.problem
         for name in variant.own_let if variant.kind != "library" else ():
             _ = self.names[name]  # a mistake in it is one, even where nothing uses it
@@ -225,8 +232,9 @@ class _Resolver:
             if name not in self.site.buffers:
                 raise self.error(f"`{name}` is not a buffer", "overwrites", index)
         case = Case(
-            problem.name, variant.name, dtype, size, shape, builds_on=variant.builds_on,
-            kind=variant.kind, as_library=variant.as_library, compiled=variant.compiled,
+            problem.name, variant.name, self.dtype, self.size, self.shape,
+            builds_on=variant.builds_on, kind=variant.kind, as_library=variant.as_library,
+            compiled=variant.compiled,
         )  # fmt: skip
         if lacking := variant.needs.missing(self.site.device):
             return replace(case, skip=lacking)
@@ -274,7 +282,12 @@ class _Resolver:
             self._extents(step.grid, *at, "grid"),
             self._extents(step.block, *at, "block"),
             self.whole(step.shared, *at, "shared"),
-            tuple(self._argument(arg, *at, "args", i) for i, arg in enumerate(step.args)),
+            tuple(
+                self._tensor_map(arg, *at, "args", i)
+                if isinstance(arg, WrittenTensorMap)
+                else self._argument(arg, *at, "args", i)
+                for i, arg in enumerate(step.args)
+            ),
             self._extents(step.cluster, *at, "cluster"),
         )
 
@@ -282,6 +295,19 @@ class _Resolver:
         numbers = [self.whole(extent, *at) for extent in extents]
         x, y, z = (*numbers, 1, 1, 1)[:3]
         return x, y, z
+
+    def _tensor_map(self, argument: WrittenTensorMap, *at: Key) -> TensorMap:
+        every: Sequence[Buffer] = self.site.loaded.buffers(self.size, self.dtype)
+        buffer = next((each for each in every if each.name == argument.buffer), None)
+        if buffer is None:
+            raise self.error(
+                f"`{argument.buffer}` is not a buffer of the problem "
+                f"({', '.join(each.name for each in every)})", *at, "tensor_map",
+            )  # fmt: skip
+        found = argument.at(buffer, lambda e, key, n: self.whole(e, *at, key, n))
+        if isinstance(found, str):
+            raise self.error(f"{found}\n  it is so at {_listed(self.size)}", *at)
+        return found
 
     def _argument(self, argument: str | int | float, *at: Key) -> str | int | float:
         if isinstance(argument, str) and argument in self.site.buffers:
@@ -329,12 +355,15 @@ class _Resolver:
 def _lacking(case: Case, device: Device) -> Iterator[str]:
     """What its launches require and the device lacks."""
     no_clusters = variants.lacks(FEATURES["clusters"], device)
+    no_maps = variants.lacks(FEATURES["tma"], device)
     for step in case.steps:
         reason = variants.too_much_shared(step.shared_bytes, device)
         if reason and step.shared_bytes <= MOST_SHARED_BYTES:
             yield f"{step.kernel}: {reason}"
         if no_clusters and step.cluster != (1, 1, 1):
             yield f"{step.kernel}: {no_clusters}"
+        if no_maps and any(isinstance(each, TensorMap) for each in step.args):
+            yield f"{step.kernel}: {no_maps}"
 
 
 def _over_limits(case: Case, device: Device) -> Iterator[str]:
@@ -362,4 +391,8 @@ def _over_limits(case: Case, device: Device) -> Iterator[str]:
 
 
 def _sizes(case: Case) -> str:
-    return ", ".join(f"{name} = {value}" for name, value in case.sizes.items())
+    return _listed(case.sizes)
+
+
+def _listed(sizes: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in sizes.items())

@@ -52,7 +52,7 @@ _OURS = {
 """Options of nvcc that would change the kind of output, each with what to do instead."""
 
 
-def _expression(value: Any) -> Expression:
+def expression(value: Any) -> Expression:
     if isinstance(value, Expression):
         return value
     if isinstance(value, bool) or not isinstance(value, int | str):
@@ -73,7 +73,7 @@ def number(value: Any) -> Number:
 
 
 def _extents(value: Any) -> tuple[Expression, ...]:
-    extents = tuple(map(_expression, value if isinstance(value, list) else [value]))
+    extents = tuple(map(expression, value if isinstance(value, list) else [value]))
     if not 1 <= len(extents) <= 3:
         raise ValueError("a grid, block or cluster has one to three dimensions")
     return extents
@@ -99,7 +99,7 @@ def _free_name(value: str) -> str:
 
 def _positive(value: Any) -> int:
     try:
-        found = _expression(value).evaluate({})
+        found = expression(value).evaluate({})
     except ConfigError as error:
         raise ValueError(str(error)) from None
     if found < 1:
@@ -183,7 +183,7 @@ def _macros(value: Any) -> Any:
     return value
 
 
-def _argument(value: Any) -> str | int | float:
+def argument(value: Any) -> str | int | float:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise ValueError("an argument is the name of a buffer, a number or an expression")
     if is_cut(str(value)):
@@ -298,7 +298,7 @@ class KernelName:
                 "block_sums or ns::block_sums<float, {block}>"
             )
         for text in self._parts[1::2]:
-            _expression(text)
+            expression(text)
 
     @cached_property
     def _parts(self) -> list[str]:
@@ -353,9 +353,9 @@ def _idea(value: str) -> str:
 AFeature = Annotated[str, AfterValidator(_feature), forms.one_of(FEATURES)]
 ACapability = Annotated[tuple[int, int] | None, BeforeValidator(_capability), forms.NUMERIC]
 AnIdea = Annotated[str, AfterValidator(_idea), forms.one_of(IDEAS)]
-AnExpression = Annotated[Expression, BeforeValidator(_expression), forms.WHOLE]
+AnExpression = Annotated[Expression, BeforeValidator(expression), forms.WHOLE]
 ANumber = Annotated[Number, BeforeValidator(number), forms.NUMERIC]
-Argument = Annotated[str | int | float, BeforeValidator(_argument), forms.NUMERIC]
+Argument = Annotated[str | int | float, BeforeValidator(argument), forms.NUMERIC]
 Axes = Annotated[tuple[Shape, ...], BeforeValidator(_axes), forms.AXES]
 Budgets = Annotated[dict[str, Budget | None], BeforeValidator(_budgets), forms.budgets(NAMES)]
 Dtypes = Annotated[

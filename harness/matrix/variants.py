@@ -14,6 +14,7 @@ from harness.cases import COMPILED, Device, Kind
 from harness.errors import ExpressionError
 from harness.files.strict_yaml import Key, YamlLocation
 from harness.matrix.expressions import Expression, Number
+from harness.matrix.tensor_maps import WrittenTensorMap
 from harness.matrix.values import KernelName, Shape
 from harness.silicon.architectures import compute_capability
 from harness.silicon.features import Feature, dotted
@@ -28,8 +29,8 @@ class MergedStep:
     kernel: KernelName
     grid: tuple[Expression, ...]
     block: tuple[Expression, ...]
-    args: tuple[str | int | float, ...]
-    """Buffers of the problem by name, or expressions."""
+    args: tuple[str | int | float | WrittenTensorMap, ...]
+    """Buffers of the problem by name, expressions, or tensor maps."""
     shared: Expression = NOTHING
     """Dynamic shared memory, bytes."""
     cluster: tuple[Expression, ...] = ()
@@ -133,13 +134,13 @@ class Variant:
         """The names that its expressions use, directly or through `let`."""
         expressions: list[Expression | Number] = [*self.defines.values()]
         expressions += [self.when] if self.when else []
-        texts = list(self.args)
+        arguments: list[str | int | float | WrittenTensorMap] = [*self.args]
         for step in self.steps:
             expressions += [*step.grid, *step.block, *step.cluster, step.shared]
             expressions += step.kernel.expressions
-            texts += step.args
+            arguments += step.args
         names = {name for expression in expressions for name in expression.names}
-        names |= {name for text in texts for name in _names(text)}
+        names |= {name for argument in arguments for name in _names(argument)}
         todo = list(names)
         while todo:
             name = todo.pop()
@@ -155,8 +156,10 @@ class Variant:
         return tuple(n for n in self.let if self.place("let", n).path[: len(above)] == above)
 
 
-def _names(argument: str | int | float) -> frozenset[str]:
-    """The names in an argument: those of an expression, or a buffer's."""
+def _names(argument: str | int | float | WrittenTensorMap) -> frozenset[str]:
+    """The names in an argument: those of its expressions, or a buffer's."""
+    if isinstance(argument, WrittenTensorMap):
+        return argument.names
     try:
         return Number(str(argument)).names
     except ExpressionError:  # plan.py says what is wrong with it

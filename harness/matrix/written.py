@@ -26,6 +26,7 @@ from harness.errors import ConfigError
 from harness.files.strict_yaml import Key, YamlLocation
 from harness.matrix import forms
 from harness.matrix.expressions import QUOTE_IT, Expression, is_cut
+from harness.matrix.tensor_maps import StepArgument
 from harness.matrix.values import (
     ACapability,
     AFeature,
@@ -74,8 +75,8 @@ class WrittenStep(Strict):
     """Dynamic shared memory, bytes."""
     cluster: Extents = ()
     """Blocks of a thread block cluster."""
-    args: Annotated[list[Argument], Field(max_length=100)] = []
-    """Buffers of the problem by name, or expressions."""
+    args: Annotated[list[StepArgument], Field(max_length=100)] = []
+    """Buffers of the problem by name, expressions, or tensor maps."""
 
 
 def _steps_tag(value: Any) -> str:

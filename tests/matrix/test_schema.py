@@ -67,6 +67,7 @@ def test_the_matrix_at_the_top_is_right_by_the_schema(path: str) -> None:
         (("launch: {block: [128]}", "launch: [128]"), "$.launch"),
         (("grid: blocks", "grid: [1, 1, 1, 1]"), "$.defaults.steps.twice.grid"),
         (("  v0: {}\n", "  v0: {source: v0.cpp}\n"), "$.variants.v0.source"),
+        (("args: [x,", "args: [{tensor_map: x, shape: [n]},"), "$.defaults.steps.twice.args[0]"),
     ],
 )
 def test_a_wrong_matrix_is_wrong_by_the_schema_and_by_the_harness(

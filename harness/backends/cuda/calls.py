@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pycuda.driver as cuda
 
 from harness.backends.base import POISON, scalar_or_buffer
+from harness.backends.cuda import tensor_maps
 from harness.backends.cuda.memory import Allocation
-from harness.cases import Case, Device, Step
+from harness.cases import Case, Device, Step, TensorMap
 from harness.compiler import host, python_call, torch_compile
 from harness.compiler.compile import Built, kernel_name
 from harness.compiler.host import HostFunction
@@ -89,8 +92,8 @@ def kernel_call(
         function.set_attribute(
             cuda.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, step.shared_bytes
         )
-    function.prepare("".join("P" if isinstance(a, str) else a.dtype.char for a in bound))
-    arguments = [memory[a].address if isinstance(a, str) else a for a in bound]
+    function.prepare(format_of(bound, parameters))
+    arguments = [_packed(each, memory) for each in bound]
 
     def call() -> None:
         function.prepared_async_call(
@@ -98,6 +101,30 @@ def kernel_call(
         )
 
     return call
+
+
+def format_of(
+    bound: Sequence[str | np.generic | TensorMap], parameters: Sequence[Parameter]
+) -> str:
+    """The format by which PyCUDA packs the arguments, in the language of Python's `struct`.
+
+    Numbers and pointers are put on multiples of their sizes by it; to a tensor map, which is bytes,
+    the padding is given. (64 bytes in CUDA 12's headers, 128 in CUDA 13's.)
+    """
+    found = ""
+    for each, parameter in zip(bound, parameters, strict=True):
+        if isinstance(each, TensorMap):
+            padding = -struct.calcsize(found) % parameter.align
+            found += f"{padding}x{tensor_maps.BYTES}s"
+        else:
+            found += "P" if isinstance(each, str) else each.dtype.char
+    return found
+
+
+def _packed(bound: str | np.generic | TensorMap, memory: Mapping[str, Allocation]) -> Any:
+    if isinstance(bound, TensorMap):
+        return tensor_maps.encoded(bound.layout, memory[bound.buffer].address)
+    return memory[bound].address if isinstance(bound, str) else bound
 
 
 class LibraryCall:

@@ -25,6 +25,7 @@ from harness.emulator.memory.structs import pack_struct
 from harness.emulator.memory.tensor_maps import TensorMap
 from harness.emulator.memory.textures import FIRST_HANDLE, Surface, Texture
 from harness.emulator.program.ir import Program
+from harness.emulator.program.tensor_map_fields import ADDRESS_AT
 from harness.emulator.program.tensor_map_fields import BYTES as MAP_BYTES
 from harness.emulator.program.written_buffers import ANYWHERE, written_buffers
 from harness.emulator.ptx.syntax import TYPE_SIZES, Kernel, Module, Param
@@ -227,14 +228,23 @@ def track_first_writes(
     starts = list(program.param_offsets().values())
     bases = {allocation.base: allocation for allocation in memory.allocations}
     for number, known in written.items():
-        if number not in range(len(args)) or not isinstance(args[number], np.ndarray):
+        given = args[number] if number in range(len(args)) else None
+        array = given.array if isinstance(given, TensorMap) else given
+        if not isinstance(array, np.ndarray):
             raise LaunchError(f"written names argument {shown(number)}, which is no array")
-        size = args[number].nbytes
+        size = array.nbytes
         if not isinstance(known, np.ndarray) or known.dtype != np.bool_ or known.shape != (size,):
             raise LaunchError(
                 f"written[{number}] is {shown(known)}: give {size} bools, one for each byte"
             )
         if not (known.flags.c_contiguous and known.flags.writeable):
             raise LaunchError(f"written[{number}] must be contiguous and writeable")
-        base = int.from_bytes(params[starts[number] : starts[number] + 8], "little")
+        at = starts[number]
+        base = _address(params, at + ADDRESS_AT if isinstance(given, TensorMap) else at)
+        if isinstance(given, TensorMap):
+            base -= given.offset * array.itemsize
         bases[base].written = known.view(np.uint8)
+
+
+def _address(params: bytes, at: int) -> int:
+    return int.from_bytes(params[at : at + 8], "little")
