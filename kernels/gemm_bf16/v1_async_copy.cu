@@ -9,19 +9,10 @@
 // From: CUTLASS's multistage mainloop.
 //
 // Measured: not yet.
-#include "common/async_copy.cuh"
+#include "copy_eight.cuh"
 #include "fragments.cuh"
 
 constexpr unsigned int STAGES = 4;
-
-// Eight neighbours of a row, of which those outside of the matrix become zeros.
-__device__ __forceinline__ void copy_eight(DTYPE* shared, const DTYPE* matrix, unsigned int rows,
-                                           unsigned int columns, unsigned int row,
-                                           unsigned int column) {
-    const bool inside = row < rows && column < columns;
-    const DTYPE* at = matrix + static_cast<std::uint64_t>(row) * columns + column;
-    copy_16(shared, inside ? at : matrix, inside ? 16 : 0);
-}
 
 extern "C" __global__ void __launch_bounds__(THREADS)
     gemm(const DTYPE* a, const DTYPE* b, DTYPE* c, unsigned int m, unsigned int n, unsigned int k) {

@@ -13,7 +13,7 @@
 // From: "Asynchronous Warpgroup Level Matrix Instructions" in the PTX manual.
 //
 // Measured: not yet.
-#include "common/async_copy.cuh"
+#include "copy_eight.cuh"
 #include "warpgroup_sums.cuh"
 
 constexpr unsigned int M = 128, N = 128, K = 64;  // of a block's tile
@@ -23,15 +23,6 @@ struct Tiles {
     unsigned char a[M * K * 2];
     unsigned char b[N * K * 2];
 };
-
-// Eight neighbours of a row, of which those outside of the matrix become zeros.
-__device__ __forceinline__ void copy_eight(unsigned char* shared, const DTYPE* matrix,
-                                           unsigned int rows, unsigned int columns,
-                                           unsigned int row, unsigned int column) {
-    const bool inside = row < rows && column < columns;
-    const DTYPE* at = matrix + static_cast<std::uint64_t>(row) * columns + column;
-    copy_16(shared, inside ? at : matrix, inside ? 16 : 0);
-}
 
 extern "C" __global__ void __launch_bounds__(THREADS)
     gemm(const DTYPE* a, const DTYPE* b, DTYPE* c, unsigned int m, unsigned int n, unsigned int k) {

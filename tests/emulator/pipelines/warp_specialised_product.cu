@@ -3,8 +3,8 @@
 // each place: `present` says that its tiles are there, `free` that both warpgroups are done with them.
 //
 // Each macro set to 0 makes a mistake of it: WAITS_FOR_TILES, WAITS_FOR_ROOM, WAITS_FOR_PRODUCTS.
+#include "common/tensor_memory_access.cuh"
 #include "common/warpgroup.cuh"
-#include "tensor_memory_access.cuh"
 
 #include <cuda_bf16.h>
 

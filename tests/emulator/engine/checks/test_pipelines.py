@@ -29,7 +29,7 @@ def _launched(compile_ptx: CompilePtx, without: str, k: int) -> tuple[LaunchRepo
     c = np.zeros(m * n, np.uint16)
     module = compile_ptx(
         FOLDER / "warp_specialised_product.cu", "sm_90a",
-        [f"{macro}={int(macro != without)}" for macro in MACROS], f"-I{FOLDER}",
+        [f"{macro}={int(macro != without)}" for macro in MACROS],
     )  # fmt: skip
     report = launch(
         module, "gemm", 1, 384, [*maps, c, m, n, k],
