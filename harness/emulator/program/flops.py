@@ -2,10 +2,11 @@
 
 Nsight Compute counts thread instructions by machine opcode: FADD, FMUL and FFMA, and the same with
 D and H. By readings on an H200, a thread instruction counts once whether it works on one half or on
-two, a subtraction is an addition, and bf16 counts under H. The same rules apply here. Divisions,
-roots and functions (`div`, `sqrt`, `rcp`, `ex2`, …), comparisons, `min`, `max`, `neg` and
-conversions are not such instructions in PTX and count as nothing, although machine code implements
-some of them with FADD, FMUL and FFMA.
+two, a subtraction is an addition, and bf16 counts under H. The same rules apply here. What sm_100
+has besides, pairs of floats and halves added to floats, has other opcodes: operations, and none of
+these instructions. Divisions, roots and functions (`div`, `sqrt`, `rcp`, `ex2`, …), comparisons,
+`min`, `max`, `neg` and conversions are not such instructions in PTX and count as nothing, although
+machine code implements some of them with FADD, FMUL and FFMA.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from harness.silicon.architectures import WARP_SIZE
 
 THREADS = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum"
 PRECISIONS = ("fp16", "fp32", "fp64", "tensor")
-_LETTERS = {"f32": "f", "f64": "d", "f16": "h", "bf16": "h", "f16x2": "h", "bf16x2": "h"}
+_LETTERS = {
+    "f32": "f", "f32x2": "f", "f64": "d", "f16": "h", "bf16": "h", "f16x2": "h", "bf16x2": "h",
+}  # fmt: skip
 _PRECISION = {"f": "fp32", "d": "fp64", "h": "fp16"}
 _OPERATIONS = {"add": "add", "sub": "add", "mul": "mul", "mad": "fma", "fma": "fma"}
 INSTRUCTIONS = tuple(f"{letter}{kind}" for letter in "fdh" for kind in ("add", "mul", "fma"))
@@ -33,7 +36,7 @@ _PRODUCTS = frozenset({"mma", "mma_async"})  # of `wmma` and `wgmma`
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """One thread's arithmetic in an instruction. `instruction`: of INSTRUCTIONS; "" for mma."""
+    """One thread's arithmetic in an instruction. `instruction`: of INSTRUCTIONS, or empty."""
 
     precision: str
     instruction: str
@@ -56,13 +59,13 @@ def arithmetic(opcode: str) -> Arithmetic | None:
         m, n, k = map(int, shape.groups())
         lanes = 4 * WARP_SIZE if name == "wgmma" else WARP_SIZE
         return Arithmetic("tensor", "", 2 * m * n * k // lanes)
-    operation, letter = _OPERATIONS.get(name), _LETTERS.get(types[-1] if types else "")
+    type_ = types[0] if types else ""
+    operation, letter = _OPERATIONS.get(name), _LETTERS.get(type_)
     if operation is None or letter is None:
         return None
-    each = 2 if operation == "fma" else 1
-    return Arithmetic(
-        _PRECISION[letter], letter + operation, each * (2 if types[-1].endswith("x2") else 1)
-    )
+    each = (2 if operation == "fma" else 1) * (2 if type_.endswith("x2") else 1)
+    is_later = type_ == "f32x2" or len(types) > 1
+    return Arithmetic(_PRECISION[letter], "" if is_later else letter + operation, each)
 
 
 def operations(opcode: str) -> int:

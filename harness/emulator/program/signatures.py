@@ -21,6 +21,7 @@ _SIGNED = ("s16", "s32", "s64")
 _BITS = ("b16", "b32", "b64")
 _FLOAT = ("f32", "f64")
 _F32, _F64 = _FLOAT[:1], _FLOAT[1:]
+_PAIR = ("f32x2",)
 _F16 = ("f16", "f16x2")
 _BF16 = ("bf16", "bf16x2")
 _HALF = _F16 + _BF16
@@ -114,6 +115,7 @@ def _float_sums(operands: Callable[[str, frozenset[str]], Types]) -> tuple[Signa
     return (
         _row(_F32, "rn rz rm rp ftz sat", operands),
         _row(_F64, "rn rz rm rp", operands),
+        _row(_PAIR, "rn rz rm rp ftz", operands),
     )
 
 
@@ -166,6 +168,7 @@ SIGNATURES: dict[str, tuple[Signature, ...]] = {
     "fma": (
         _row(_F32, "ftz sat", _same(3), "rn rz rm rp"),
         _row(_F64, "", _same(3), "rn rz rm rp"),
+        _row(_PAIR, "ftz", _same(3), "rn rz rm rp"),
         _row(_F16, "ftz sat relu", _same(3), "rn"),
         _row(_BF16, "relu", _same(3), "rn"),
     ),

@@ -190,7 +190,7 @@ class _Encoder:
         """Encode one operand at its place; a missing one still takes up its place."""
         if kind in "RPpn":
             self._register_or_predicate(kind, operand, out, slots)
-        elif operand is None or kind in "zqY":
+        elif operand is None or kind in "zqYB":
             return
         elif kind in "svwQdhrkyFe":
             self._source(operand, instruction, out["source"][slots.sources], kind in "wQd", kind)
@@ -203,10 +203,10 @@ class _Encoder:
         elif kind == "i":
             out["immediate"] |= operand.number << 8 * slots.immediates
             slots.immediates += 1
-        elif kind == "b":
+        elif kind in "bB":
             if operand.number not in range(_BARRIERS):
                 raise Unencodable(f"operand {operand.text}")
-            out["barrier"] = operand.number
+            out["immediate" if kind == "B" else "barrier"] = operand.number + (kind == "B")
         elif kind == "l":
             self._label(operand, out)
         elif operand.text in table.SPECIALS:

@@ -22,6 +22,7 @@ _KINDS = {
     "t": ("memory",),
     "c": ("constant",),
     "b": ("barrier",),
+    "B": ("barrier",),
     "l": ("immediate", "name"),
     "x": ("special",),
     "g": ("descriptor",),

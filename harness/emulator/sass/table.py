@@ -9,13 +9,13 @@ change no result, with the reason (`harmless.py`). With any other the instructio
 it is with two alternatives at once.
 
 Shapes: R result, P result predicate; s, w, d, h sources: 32 bits, 64 bits, a double, halves; Q 64
-bits whose immediate is written whole, where w has the lower half of one, with its sign; v a
-source of 32 bits or more that is taken as it is (one with a sign is not executed); p source
-predicate, n the same, false if missing; i immediate; m memory, t the target of a copy, c constant
-memory; g matrix descriptor; r, k a factor by rows, by columns; b convergence barrier; l label; x
-special register; _ not used. Of textures and surfaces: y registers side by side, A the register of
-coordinates, q the kind; z and Y are of a handle or channels (rows/textures.py); F and e are in
-rows/blackwell.py. `?` marks an optional operand.
+bits whose immediate is written whole, where w has the lower half of one, with its sign; v a source
+of 32 bits or more that is taken as it is (one with a sign is not executed); p source predicate, n
+the same, false if missing; i immediate; m memory, t the target of a copy, c constant memory; g
+matrix descriptor; r, k a factor by rows, by columns; b convergence barrier, B one that it is moved
+to; l label; x special register; _ not used. Of textures and surfaces: y registers side by side, A
+the register of coordinates, q the kind; z and Y are of a handle or channels (rows/textures.py); F
+and e are in rows/blackwell.py. `?` marks an optional operand.
 """
 
 from __future__ import annotations
@@ -368,7 +368,7 @@ ROWS: Sequence[Row] = (
     _row("BSYNC", "b", "NOTHING", (), layout.WAIT_BARRIER, harmless=MEETING),
     _row("BREAK", "b p?", "NOTHING", (), layout.BREAK_BARRIER),
     _row("BMOV.32", "b v", "BMOV.BARRIER"),
-    _row("BMOV.32.CLEAR", "R b", "BMOV.REGISTER"),
+    _row("BMOV.32.CLEAR", "R? B? b", "BMOV.CLEAR"),
     _row("WARPSYNC", "v", "NOTHING", (), layout.WARP_SYNC),
     _row("WARPSYNC.ALL", "", "NOTHING", (), layout.WARP_SYNC),
     _row("WARPSYNC.EXCLUSIVE", "v", "NOTHING", (), layout.WARP_SYNC_EXCLUSIVE),

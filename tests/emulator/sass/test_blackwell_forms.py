@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+from emulator_tools import CompilePtx
 from numpy.typing import NDArray
 from sass.conftest import ReadSource
 
+from harness.emulator import UnknownInstruction, launch, parse
 from harness.emulator.sass import UnknownMachineInstruction, launch_machine_code, prepare
 
 LANES = 32
@@ -166,6 +170,63 @@ def test_halves_become_floats_before_they_are_added(read_source: ReadSource) -> 
     _equal(found[2], _rounded(low * high + c, "rp"))
     brains = (halves.view(np.uint16).astype(np.uint32) << 16).view(np.float32).astype(np.float64)
     _equal(found[3], _rounded(brains[::2] * brains[1::2] + c, "rn"))
+
+
+def _given(kernel: str) -> list[Any]:
+    if kernel == "wide":
+        return [np.arange(3 * 8 * LANES, dtype=np.uint32)]
+    if kernel == "halves":
+        with np.errstate(over="ignore"):  # as the edges of floats are, infinite
+            halves = _floats(2 * LANES).astype(np.float16).view(np.uint32)
+        return [halves, _floats(LANES), np.zeros(4 * LANES, np.float32)]
+    out = np.zeros(12 * LANES, np.float32)
+    return [_floats(6 * LANES), out, *((0.75,) if kernel == "pairs" else ())]
+
+
+@pytest.mark.parametrize("kernel", ["pairs", "wide", "extremes", "halves"])
+def test_ptx_of_these_forms_gives_what_their_machine_code_does(
+    read_source: ReadSource, compile_ptx: CompilePtx, kernel: str
+) -> None:
+    ours, theirs = _given(kernel), _given(kernel)
+    machine = launch_machine_code(read_source(SOURCE, "sm_100a"), kernel, 1, LANES, _wide(ours))
+    ptx = launch(compile_ptx(SOURCE, "sm_100a"), kernel, 1, LANES, _wide(theirs))
+    assert not machine.faults
+    assert not ptx.faults
+    for one, other in zip(ours, theirs, strict=True):
+        if isinstance(one, np.ndarray):
+            np.testing.assert_array_equal(one.view(np.uint32), other.view(np.uint32))
+    counted = "flops_fp32", "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
+    for name in counted[kernel == "wide" :]:
+        assert ptx.counter(name).value == machine.counter(name).value, name
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["max.xorsign.abs.f32 %f0, %f1, %f1, %f1", "min.abs.abs.f32 %f0, %f1, %f1, %f1",
+     "max.f64 %d0, %d0, %d0, %d0", "add.ftz.f32.f16 %f0, %h0, %f1",
+     "fma.f32.f16 %f0, %h0, %h0, %f1", "mul.rn.f32.f16 %f0, %h0, %f1",
+     "redux.sync.add.f32 %f0, %f1, -1",
+     "redux.sync.min.NaN.NaN.f32 %f0, %f1, -1", "add.sat.f32x2 %l0, %l0, %l0",
+     "fma.f32x2 %l0, %l0, %l0, %l0", "add.f32x2 %l0, %l0, %d0", "min.f32x2 %l0, %l0, %l0",
+     "mov.f32x2 %l0, %l0"],
+)  # fmt: skip
+def test_ptx_that_ptxas_refuses_of_these_forms_is_refused(text: str) -> None:
+    registers = ".reg .f32 %f<2>; .reg .f64 %d<1>; .reg .b16 %h<1>; .reg .b64 %l<1>;"
+    module = parse(
+        ".version 8.8\n.target sm_100a\n.address_size 64\n.visible .entry k()\n{\n"
+        f"{registers}\n{text};\nret;\n}}\n"
+    )
+    with pytest.raises(UnknownInstruction):
+        launch(module, "k", 1, LANES, [])
+
+
+def _wide(arguments: list[Any]) -> list[Any]:
+    """The same memory in words of 64 bits where a kernel takes pairs of floats."""
+    pairs = any(isinstance(each, float) for each in arguments)
+    return [
+        each.view(np.uint64) if pairs and isinstance(each, np.ndarray) else each
+        for each in arguments
+    ]
 
 
 WHOLE = """extern "C" __global__

@@ -29,11 +29,11 @@ void k(const float* in, float* out, long long stride, int which, float scale) {
     out[i] = sum;
 }"""
 """Constants that the driver sets, local and generic addresses, 64-bit sums, lanes that part, and
-warps of half their lanes."""
+warps of half their lanes. At sm_87 code clears the convergence barriers before it begins."""
 
 
 @pytest.mark.parametrize("which", [0, 1])
-@pytest.mark.parametrize("arch", ["sm_75", "sm_100", "sm_120"])
+@pytest.mark.parametrize("arch", ["sm_75", "sm_87", "sm_100", "sm_120"])
 def test_machine_code_of_an_architecture_computes_what_its_ptx_does(
     read_source: ReadSource, compile_ptx: CompilePtx, arch: str, which: int
 ) -> None:

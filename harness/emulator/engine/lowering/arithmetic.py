@@ -53,11 +53,26 @@ class ComputingEncoder(Emitter):
             self._extreme_magnitude(op, words - {"abs", "xorsign"}, results[0], sources)
         elif type_ in HALVES:
             self._halves(op.name, words, type_, results[0], sources)
-        elif words & _DIRECTED:
-            self.emit(f"{op.name}.directed/{type_}", results, sources, immediate=_immediate(*words))
+        elif type_ == "f32x2":
+            self._each_float(op.name, words, results[0], sources)
         else:
             types = ".".join(op.source_types[:2]) if op.name in _TWO_TYPES else type_
-            self.emit(".".join([op.name, *sorted(words)]) + f"/{types}", results, sources)
+            self._plain(op.name, words, types, results, sources)
+
+    def _plain(
+        self, name: str, words: set[str], types: str, results: list[int], sources: Sequence[int]
+    ) -> None:
+        if words & _DIRECTED:
+            self.emit(f"{name}.directed/{types}", results, sources, immediate=_immediate(*words))
+        else:
+            self.emit(".".join([name, *sorted(words)]) + f"/{types}", results, sources)
+
+    def _each_float(self, name: str, words: set[str], result: int, sources: Sequence[int]) -> None:
+        """A pair of floats, one after the other."""
+        made = [self.temporary(4), self.temporary(4)]
+        for each, end in zip(made, ("low/8", "high/8"), strict=True):
+            self._plain(name, words, "f32", [each], [self.made(end, 4, row) for row in sources])
+        self.emit("join/4", [result], made)
 
     def _halves(
         self, name: str, words: set[str], type_: str, result: int, sources: Sequence[int]

@@ -3,6 +3,7 @@
 // Where the mask names a lane that is not there, or a lane is there that the mask does not name,
 // the launch is left to the judge, which knows what that means.
 
+#include "arithmetic/floats.h"
 #include "checks.h"
 #include "rows.h"
 
@@ -97,6 +98,10 @@ void match(Context& c, const Op& op) {
     });
 }
 
+// A float that is alone is combined with none.
+template <class T> T as_told(T answer) { return answer; }
+template <> f32 as_told(f32 answer) { return canonical(answer); }
+
 template <class T, class F>
 void reduce(Context& c, const Op& op, F combine) {
     members(c, op, op.source[1]);
@@ -106,7 +111,7 @@ void reduce(Context& c, const Op& op, F combine) {
         const u32 who = group(c, op.source[1], i);
         T total = values[__builtin_ctz(who)];
         each_lane(who & (who - 1), [&](int k) { total = combine(total, values[k]); });
-        answer[i] = total;
+        answer[i] = as_told(total);
     });
     T* r = c.row<T>(op.result[0]);
     each_lane(c.active, [&](int i) { r[i] = answer[i]; });
@@ -168,6 +173,10 @@ std::vector<Entry> warp_entries() {
         REDUX("redux.or/u32", u32, a | b) REDUX("redux.xor/u32", u32, a ^ b)
         REDUX("redux.min/u32", u32, a < b ? a : b) REDUX("redux.max/u32", u32, a > b ? a : b)
         REDUX("redux.min/s32", i32, a < b ? a : b) REDUX("redux.max/s32", i32, a > b ? a : b)
+        REDUX("redux.min/f32", f32, canonical(least(a, b)))
+        REDUX("redux.max/f32", f32, canonical(greatest(a, b)))
+        REDUX("redux.min.NaN/f32", f32, canonical(least_or_nan(a, b)))
+        REDUX("redux.max.NaN/f32", f32, canonical(greatest_or_nan(a, b)))
         {"activemask", active_mask}, {"elect", elect, MEETS}, {"syncwarp", sync_warp, MEETS},
         {"fence", fence, FENCES},
         {"note written", note_written, MARKS}, {"read written", read_written, MARKS},

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from harness.emulator.program import signatures
+from harness.emulator.program.decode.blackwell import BlackwellDecoder
 from harness.emulator.program.decode.clusters import ClusterDecoder
 from harness.emulator.program.decode.conversions import ConversionDecoder
 from harness.emulator.program.decode.integers import IntegerDecoder
@@ -18,7 +19,6 @@ from harness.emulator.program.decode.stack import StackDecoder
 from harness.emulator.program.decode.tensor_copies import TensorCopyDecoder
 from harness.emulator.program.decode.textures import TextureDecoder
 from harness.emulator.program.decode.video import VideoDecoder
-from harness.emulator.program.decode.warp import WarpDecoder
 from harness.emulator.program.decode.warpgroup import WarpgroupDecoder
 from harness.emulator.program.ir import HALVES, Constant, Op, Register, unsigned
 from harness.emulator.ptx.syntax import (
@@ -37,8 +37,8 @@ _AT_COORDINATES = frozenset(("tex", "suld", "sust", "cp"))
 
 
 class Decoder(
-    TensorCopyDecoder, WarpgroupDecoder, ClusterDecoder, WarpDecoder, IntegerDecoder, VideoDecoder,
-    ConversionDecoder, StackDecoder, TextureDecoder,
+    TensorCopyDecoder, WarpgroupDecoder, ClusterDecoder, BlackwellDecoder, IntegerDecoder,
+    VideoDecoder, ConversionDecoder, StackDecoder, TextureDecoder,
 ):  # fmt: skip
     """Decodes the instructions of one kernel."""
 
@@ -67,6 +67,9 @@ class Decoder(
             return made
         if name in ("min", "max") and len(modifiers) == 2 and modifiers[1] == "relu" and not types:
             modifiers, types = ["relu"], modifiers[:1]  # `min.s32.relu`
+        later = self.of_blackwell(instruction, name, modifiers, types)
+        if later is not None:
+            return later
         if "cc" in modifiers or name in ("addc", "subc", "madc"):
             return self.with_carry(instruction, name, modifiers, types)
         matched = signatures.match(name, modifiers, types)

@@ -139,10 +139,15 @@ void s2r(Context& c, const Instruction& n) {
     if (n.flags >> 8) write(c, c.result(n, 0, 1), [&](int) { return high; });
 }
 
-// Convergence barriers are masks of lanes, one for each lane that takes part.
-void bmov_to_register(Context& c, const Instruction& n) {
-    const u32* held = c.warp->barrier[n.barrier];
+// Convergence barriers are masks of lanes, one for each lane that takes part. One that is moved out of
+// its place is empty afterwards; its new place is a register or another barrier.
+void bmov_from_barrier(Context& c, const Instruction& n) {
+    u32* held = c.warp->barrier[n.barrier];
     write(c, c.result(n), [&](int i) { return held[i]; });
+    u32 moved[LANES];
+    each_lane(c.on, [&](int i) { moved[i] = held[i]; });
+    each_lane(c.on, [&](int i) { held[i] = 0; });
+    if (n.immediate) each_lane(c.on, [&](int i) { c.warp->barrier[n.immediate - 1][i] = moved[i]; });
 }
 
 void bmov_to_barrier(Context& c, const Instruction& n) {
@@ -170,7 +175,7 @@ void trap(Context& c, const Instruction&) {
 std::vector<Entry> warp_entries() {
     return {
         {"SHFL", shfl}, {"VOTE", vote}, {"MATCH", match}, {"REDUX", redux}, {"R2UR", r2ur}, {"LEPC", lepc},
-        {"S2R", s2r}, {"BMOV.REGISTER", bmov_to_register}, {"BMOV.BARRIER", bmov_to_barrier},
+        {"S2R", s2r}, {"BMOV.CLEAR", bmov_from_barrier}, {"BMOV.BARRIER", bmov_to_barrier},
         {"B2R.RESULT", b2r_result}, {"NOTHING", nothing}, {"TRAP", trap},
     };
 }

@@ -1,0 +1,101 @@
+"""What PTX has from sm_100 on: extremes of three floats, of a warp's floats, halves into floats.
+
+Each is made of operations that there were before. Pairs of floats, `f32x2`, are a type of the table
+in `signatures`.
+"""
+
+from __future__ import annotations
+
+from harness.emulator.program import signatures
+from harness.emulator.program.decode.warp import WarpDecoder
+from harness.emulator.program.ir import Op, Register, Source
+from harness.emulator.ptx.syntax import Instruction
+
+_EXTREMES = ("min", "max")
+_MIXED = {"add": 1, "sub": 1, "fma": 2}
+"""The sources of each that are halves; one float follows them."""
+
+
+class BlackwellDecoder(WarpDecoder):
+    """The readers of these instructions."""
+
+    def of_blackwell(
+        self, instruction: Instruction, name: str, modifiers: list[str], types: list[str]
+    ) -> list[Op] | None:
+        """The instruction decoded, or None if it is none of these."""
+        if name in _EXTREMES and types == ["f32"] and len(instruction.operands) == 4:
+            return self._extreme_of_three(instruction, name, modifiers)
+        if name in _MIXED and types in (["f32", "f16"], ["f32", "bf16"]):
+            return self._mixed(instruction, name, modifiers, types[1])
+        return None
+
+    def _extreme_of_three(
+        self, instruction: Instruction, name: str, modifiers: list[str]
+    ) -> list[Op]:
+        if not _each_once(modifiers, "ftz", "NaN", "abs"):
+            raise self.unknown()
+        ops: list[Op] = []
+        read = [self.source(each, "f32", ops) for each in instruction.operands[1:]]
+        if "abs" in modifiers:
+            read = [self._made("abs", (), each, n, ops) for n, each in enumerate(read)]
+        how = tuple(sorted({*modifiers} - {"abs"}))
+        first = self.declare("!of two", "f32")
+        for result, pair in (
+            (first, (read[0], read[1])),
+            (self.result(instruction.operands[0]), (first, read[2])),
+        ):
+            ops.append(Op(name, how, (result,), ("f32",), pair, ("f32", "f32"), self.site))
+        return ops
+
+    def _made(
+        self, name: str, how: tuple[str, ...], source: Source, number: int, ops: list[Op],
+        type_: str = "f32",
+    ) -> Register:  # fmt: skip
+        """A float made of a source, as the source of what follows."""
+        register = self.declare(f"!operand {number}", "f32")
+        ops.append(Op(name, how, (register,), ("f32",), (source,), (type_,), self.site))
+        return register
+
+    def _mixed(
+        self, instruction: Instruction, name: str, modifiers: list[str], half: str
+    ) -> list[Op]:
+        """Halves are floats exactly, so that what is done with them rounds once."""
+        matched = signatures.match(name, modifiers, ["f32"])
+        if matched is None or "ftz" in modifiers:
+            raise self.unknown()
+        target, *sources = self.given(instruction, 2 + _MIXED[name])
+        ops: list[Op] = []
+        kinds = (half,) * _MIXED[name] + ("f32",)
+        read = [self.source(s, t, ops) for s, t in zip(sources, kinds, strict=True)]
+        halves = [self._made("cvt", (), each, n, ops, half) for n, each in enumerate(read[:-1])]
+        ops.append(
+            Op(name, tuple(sorted(modifiers)), (self.result(target),), ("f32",),
+               (*halves, read[-1]), ("f32",) * len(read), self.site)
+        )  # fmt: skip
+        return ops
+
+    def _op_redux(
+        self, instruction: Instruction, modifiers: list[str], types: list[str]
+    ) -> list[Op]:
+        if types != ["f32"]:
+            return super()._op_redux(instruction, modifiers, types)
+        if modifiers[:1] != ["sync"] or modifiers[1:2] not in (["min"], ["max"]):
+            raise self.unknown()
+        if not _each_once(modifiers[2:], "abs", "NaN"):
+            raise self.unknown()
+        target, *sources = self.given(instruction, 3)
+        ops: list[Op] = []
+        value = self.source(sources[0], "f32", ops)
+        if "abs" in modifiers:
+            value = self._made("abs", (), value, 0, ops)
+        read = (value, self.source(sources[1], "u32", ops))
+        how = ".".join(each for each in modifiers[1:] if each != "abs")
+        ops.append(
+            Op("redux", (how,), (self.result(target),), ("f32",), read, ("f32", "u32"), self.site)
+        )
+        return ops
+
+
+def _each_once(modifiers: list[str], *known: str) -> bool:
+    """Whether there are no others, in whatever order."""
+    return {*modifiers} <= {*known} and len({*modifiers}) == len(modifiers)
