@@ -29,12 +29,16 @@ class LaunchConfiguration(Shape):
 
     checks: look for races and for reads of memory that nothing wrote. jobs: how many blocks may run
     at the same time in the fast run. chunk_blocks: how many blocks the judge executes together.
+    held_blocks: how many of them a device executes together, where blocks may wait for each other;
+    otherwise 0. fitting_blocks: how many can by the memory that they take here.
     cluster: blocks of a thread block cluster, which are always together.
     """
 
     checks: bool
     jobs: int
     chunk_blocks: int
+    held_blocks: int
+    fitting_blocks: int
     cluster: Dim3 = (1, 1, 1)
 
     @property
@@ -95,18 +99,22 @@ def _checked(program: Program, kernel: Kernel, asked: Requested) -> LaunchConfig
     clusters.check_grid(kernel.name, cluster, found.grid)
     fitting = _fitting(program, threads, found.shared_bytes, checks)
     together = max(1, min(chunk_threads // threads, fitting, blocks))
+    held = 0
     if grid_workspace.synchronises_grid(program):
         grid_workspace.check_fits(kernel.name, blocks, threads, fitting)
         together = blocks
-    elif asked.chunk_threads is None and program.once(waiting_loops).heads:
+    elif program.once(waiting_loops).heads:
         # Blocks may wait for others, as at a barrier of the grid written by hand: those that a
         # device holds at once are there at once.
-        together = max(together, min(_resident(threads, limits), fitting, blocks))
+        held = min(_resident(threads, limits), blocks)
+        if asked.chunk_threads is None:
+            together = max(together, min(held, fitting))
     of_cluster = math.prod(cluster)
     together = max(of_cluster, together // of_cluster * of_cluster)
     return LaunchConfiguration(
-        found.grid, found.block, found.shared_bytes, found.budget, checks, jobs, together, cluster
-    )
+        found.grid, found.block, found.shared_bytes, found.budget, checks, jobs, together, held,
+        fitting, cluster,
+    )  # fmt: skip
 
 
 def _compiled_for(program: Program, kernel: Kernel) -> CompiledFor:

@@ -24,6 +24,7 @@ from harness.emulator.engine.faults import Place, fault_at, index_of
 from harness.emulator.engine.lowering.register_rows import lane_bytes
 from harness.emulator.engine.native import Laid, Outcome, over_budget_fault
 from harness.emulator.engine.printing import Printer, assertion
+from harness.emulator.errors import LaunchError
 from harness.emulator.memory.address_space import AddressSpace
 from harness.emulator.memory.grid_workspace import synchronises_grid
 from harness.emulator.program.access_kinds import PLAIN, access_kind, fences, of_mbarriers
@@ -65,7 +66,7 @@ def run_in_orders(
     longest = min(configuration.budget, found.ticks * _LONGER + _MOST_INSTRUCTIONS)
     bounded = replace(configuration, budget=longest)
     for order in _OTHER_ORDERS:
-        other = run(program, bounded, before.copied(), params, schedule=order)
+        other = _run_once(program, bounded, before.copied(), params, schedule=order)
         # Waiting takes longer in some orders, and may be for blocks that do not execute yet.
         if other.fault is not None and other.fault.kind not in ("budget", "deadlock"):
             return replace(found, fault=other.fault)
@@ -86,7 +87,32 @@ def run(
     `variables`: if given, observe every byte; it is the number of buffers, the first ones, that are
     variables of the module.
     `schedule`: the order of warps by number, 0 for all of them together (`schedule.h`).
+    Blocks that wait in vain may wait for others, which a device executes at the same time. So the
+    launch is begun anew with as many together as a device holds, before it is called a deadlock.
+    Raises LaunchError if their memory does not allow that.
     """
+    c = configuration
+    before = memory.copied() if c.chunk_blocks < c.held_blocks else None
+    found = _run_once(program, c, memory, params, variables, schedule)
+    if before is None or not found.waits:
+        return found
+    memory.restore(before)
+    if c.chunk_blocks < min(c.held_blocks, c.fitting_blocks):
+        more = replace(c, chunk_blocks=min(c.held_blocks, c.fitting_blocks))
+        return run(program, more, memory, params, variables, schedule)
+    at = f"{found.fault.file}:{found.fault.line}" if found.fault else ""
+    raise LaunchError(
+        f"{at}: the blocks wait for something that none of them does, perhaps for other blocks: "
+        f"a device holds {c.held_blocks} at the same time, and here their memory allows "
+        f"{c.chunk_blocks}. Launch at most that many"
+        + (", or with checks=False, which takes less memory" if c.checks else "")
+    )
+
+
+def _run_once(
+    program: Program, configuration: LaunchConfiguration, memory: AddressSpace, params: bytes,
+    variables: int | None = None, schedule: int = 0,
+) -> Outcome:  # fmt: skip
     laid = Laid(program, configuration, memory, params, jobs=1)
     observed = () if variables is None else tuple(_unobserved(memory, variables))
     return _Run(program, configuration, memory, laid, observed, schedule).to_end()
@@ -149,9 +175,10 @@ class _Run:
             remarks = fault_messages.remarks(self._numbers(library.judge_let_pass), self.place)
         finally:
             library.judge_end(self.handle)
+        waits = verdict.outcome == layout.SUSPECT and verdict.reason == layout.LOOP_STUCK
         return Outcome(
             fault, self.laid.found, tuple(self.printer.printed), tuple(remarks), self.seen,
-            verdict.ticks,
+            verdict.ticks, waits,
         )  # fmt: skip
 
     def _fault(self, verdict: Any) -> Fault | None:

@@ -59,6 +59,7 @@ class Outcome:
 
     printed: by block number, in the order of the run. observed: only if requested. ticks: thread
     instructions that the judge has executed, a warp of which some lanes execute as a whole one.
+    waits: the fault is that threads wait in a loop for something that nobody does.
     """
 
     fault: Fault | None
@@ -67,6 +68,7 @@ class Outcome:
     remarks: tuple[Remark, ...] = ()
     observed: tuple[Observed, ...] = ()
     ticks: int = 0
+    waits: bool = False
 
 
 class Laid:

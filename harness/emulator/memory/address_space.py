@@ -93,6 +93,17 @@ class AddressSpace:
         copy.textures = [(label, described.copied()) for label, described in self.textures]
         return copy
 
+    def restore(self, before: AddressSpace) -> None:
+        """Contents as they were when `before` was copied."""
+        for each, was in zip(self.allocations, before.allocations, strict=True):
+            if each.writable:
+                each.data[:] = was.data
+            if each.written is not None and was.written is not None:
+                each.written[:] = was.written
+        for (_, now), (_, texture) in zip(self.textures, before.textures, strict=True):
+            if now is not texture:
+                now.what.texels[...] = texture.what.texels
+
     def map_sectors(self) -> list[int]:
         """Create empty maps of the sectors of every buffer; return the address of each.
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from emulator_tools import CompilePtx, run
 
-from harness.emulator import LaunchReport, launch
+from harness.emulator import LaunchError, LaunchReport, launch
 
 SOURCE = r"""
 #define ID (blockIdx.x * blockDim.x + threadIdx.x)
@@ -49,6 +49,17 @@ extern "C" __global__ void lock_in_block(const unsigned* trips, unsigned* out) {
     atomicExch(&lock, 0u);
     __syncthreads();
     if (threadIdx.x == 0) out[blockIdx.x] = total;
+}
+extern "C" __global__ void all_blocks_meet(unsigned* arrived, unsigned* out) {
+    extern __shared__ char room[];
+    room[threadIdx.x] = threadIdx.x;
+    out[blockIdx.x] = 1;
+    __threadfence();
+    atomicAdd(arrived, 1u);
+    while (*(volatile unsigned*)arrived < gridDim.x) {
+    }
+    __threadfence();
+    out[gridDim.x + blockIdx.x] = out[(blockIdx.x + 1) % gridDim.x] + room[0];
 }
 enum { PLAIN, SLEEPS_LONGER, COUNTS, LOOKS_AT_THE_CLOCK };
 template <int how> __device__ void lock_and_add(unsigned* lock, unsigned* total) {
@@ -142,6 +153,33 @@ def test_waiting_for_what_nobody_does_is_told_at_once(compile_ptx: CompilePtx) -
     ).faults
     assert fault.kind == "deadlock"
     assert "for something that no thread does" in fault.message
+
+
+@pytest.mark.parametrize("chunk_threads", [1, 2, 3, 5])
+def test_blocks_that_wait_for_each_other_are_together_whatever_the_chunk(
+    compile_ptx: CompilePtx, chunk_threads: int
+) -> None:
+    flags, out = np.zeros(9, np.uint32), np.zeros(9, np.uint32)
+    flags[4] = 1
+    report = run(
+        compile_ptx(SOURCE), "ring", 9, 1, [flags, out], chunk_threads=chunk_threads, observe=True
+    )
+    assert out.tolist() == [6, 7, 8, 9, 1, 2, 3, 4, 5]
+    seen = next(each for each in report.observed if each.name.startswith("argument 1"))
+    assert (seen.written > 0).all()
+
+
+def test_blocks_whose_memory_keeps_them_apart_are_not_called_a_deadlock(
+    compile_ptx: CompilePtx,
+) -> None:
+    arrived, out = np.zeros(1, np.uint32), np.zeros(264, np.uint32)
+    args, room = [arrived, out], 200 << 10
+    with pytest.raises(LaunchError, match=r"holds 132 .* allows 45\b.*checks=False"):
+        launch(compile_ptx(SOURCE), "all_blocks_meet", 132, 1, args, room)
+    assert arrived[0] == 0
+    assert not out.any()
+    run(compile_ptx(SOURCE), "all_blocks_meet", 132, 1, args, room, checks=False)
+    assert (out == 1).all()
 
 
 def test_a_loop_that_looks_at_the_clock_ends_by_itself(compile_ptx: CompilePtx) -> None:
