@@ -53,7 +53,7 @@ def _docstrings(text: str) -> Iterator[tuple[int, int]]:
         """column: in bytes of UTF-8, as syntax trees have it."""
         return starts[line - 1] + len(lines[line - 1].encode()[:column].decode())
 
-    for node in ast.walk(ast.parse(text)):
+    for node in _every_statement(ast.parse(text)):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             value = node.value
             if isinstance(value.value, str) and value.end_lineno and value.end_col_offset:
@@ -61,3 +61,11 @@ def _docstrings(text: str) -> Iterator[tuple[int, int]]:
                     offset(value.lineno, value.col_offset),
                     offset(value.end_lineno, value.end_col_offset),
                 )
+
+
+def _every_statement(node: ast.AST) -> Iterator[ast.AST]:
+    """Statements at every depth. Expressions hold none, and are most of a tree."""
+    for block in ("body", "orelse", "finalbody", "handlers", "cases"):
+        for inner in getattr(node, block, ()):
+            yield inner
+            yield from _every_statement(inner)
