@@ -40,8 +40,6 @@ from harness.tables import Run, packed
 
 PROBLEM = "reduce_sum"
 SIZES = (2**20, 2**24)
-ONLY = [f"{PROBLEM}/*/*/n={n}/block={runs.BLOCK}" for n in SIZES]
-LIBRARIES = [f"{PROBLEM}/{library}/*/n={n}" for library in ("torch", "cub") for n in SIZES]
 SLOWED, SLOWDOWN = "v8_warp_shuffle", 0.02
 
 
@@ -49,17 +47,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--fresh", type=int, default=0)
     parser.add_argument("--beside", type=int, default=0)
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="elements of the sum")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--keep", type=Path, help="where the runs are kept, packed")
     parser.add_argument("folders", nargs="*", type=Path)
     given = parser.parse_args()
+    ladder = [f"{PROBLEM}/*/*/n={n}/block={runs.BLOCK}" for n in given.sizes]
+    libraries = [f"{PROBLEM}/{name}/*/n={n}" for name in ("torch", "cub") for n in given.sizes]
+    everything = [*ladder, *libraries]
     found = [tables.load(folder) for folder in given.folders]
     with tempfile.TemporaryDirectory() as scratch:
         for number in range(given.fresh):
-            found.append(runs.fresh(Path(scratch) / f"fresh-{number}", [*ONLY, *LIBRARIES]))
+            found.append(runs.fresh(Path(scratch) / f"fresh-{number}", everything))
             _keep(found[-1], given.keep, f"fresh-{number}")
         for number in range(given.beside):
-            found.append(_beside(Path(scratch) / f"beside-{number}"))
+            found.append(_beside(Path(scratch) / f"beside-{number}", ladder))
             _keep(found[-1], given.keep, f"beside-{number}")
     runs.write(given.out / "gate_ladder.csv", list(compared(found)), found[0])
 
@@ -125,13 +127,14 @@ def _slowed(run: Run) -> Run:
     return Run(run.folder, run.info, records)
 
 
-def _beside(folder: Path) -> Run:
-    """One run that has every variant twice."""
+def _beside(folder: Path, ladder: Sequence[str]) -> Run:
+    """One run that has every variant twice. ladder: what `--only` takes for it."""
     folder.mkdir(parents=True)
     gate.commit(folder, PROBLEM)
+    only = [word for pattern in ladder for word in ("--only", pattern)]
     ended = subprocess.run(
-        [sys.executable, "-m", "harness", "beside", "git:HEAD", "--backend", "cuda",
-         *(word for pattern in ONLY for word in ("--only", pattern)), "--out", str(folder / "run")],
+        [sys.executable, "-m", "harness", "beside", "git:HEAD", "--backend", "cuda", *only,
+         "--out", str(folder / "run")],
         cwd=folder, capture_output=True, text=True, env=gate.environment(),
     )  # fmt: skip
     if not (folder / "run" / "run.json").exists():
