@@ -7,6 +7,18 @@
 
 #include <cstdint>
 
+#define WAIT(order)                                                                                \
+    asm volatile(                                                                                  \
+        "{\n"                                                                                      \
+        ".reg .pred ended;\n"                                                                      \
+        "again:\n"                                                                                 \
+        "mbarrier.try_wait.parity." order ".shared::cta.b64 ended, [%0], %1;\n"                    \
+        "@ended bra done;\n"                                                                       \
+        "bra again;\n"                                                                             \
+        "done:\n"                                                                                  \
+        "}"                                                                                        \
+        :: "r"(address()), "r"(parity) : "memory")
+
 class Barrier {
     std::uint64_t state;
 
@@ -25,6 +37,18 @@ public:
         asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(address()) : "memory");
     }
 
+    // Arrives at the barrier in the same place of another block's shared memory, or of this one's, by
+    // the block's number in the cluster.
+    __device__ __forceinline__ void arrive_at(unsigned int rank) {
+        asm volatile(
+            "{\n"
+            ".reg .b32 there;\n"
+            "mapa.shared::cluster.u32 there, %0, %1;\n"
+            "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there];\n"
+            "}"
+            :: "r"(address()), "r"(rank) : "memory");
+    }
+
     // Arrives, and announces bytes that copies will bring.
     __device__ __forceinline__ void arrive_and_expect(unsigned int bytes) {
         asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
@@ -32,23 +56,19 @@ public:
     }
 
     // Until the phase of this parity has ended.
-    __device__ __forceinline__ void wait(unsigned int parity) const {
-        asm volatile(
-            "{\n"
-            ".reg .pred ended;\n"
-            "again:\n"
-            "mbarrier.try_wait.parity.shared::cta.b64 ended, [%0], %1;\n"
-            "@ended bra done;\n"
-            "bra again;\n"
-            "done:\n"
-            "}"
-            :: "r"(address()), "r"(parity) : "memory");
+    __device__ __forceinline__ void wait(unsigned int parity) const { WAIT("acquire.cta"); }
+
+    // The same where other blocks of the cluster arrive, too.
+    __device__ __forceinline__ void wait_for_cluster(unsigned int parity) const {
+        WAIT("acquire.cluster");
     }
 
     friend __device__ __forceinline__ unsigned int address_of(const Barrier& barrier) {
         return barrier.address();
     }
 };
+
+#undef WAIT
 
 // What init() wrote is shown to the engine that copies, and to other blocks of a cluster.
 __device__ __forceinline__ void show_barriers() {

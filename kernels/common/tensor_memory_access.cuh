@@ -18,3 +18,16 @@ __device__ __forceinline__ void load_tile(void* shared, const CUtensorMap& map, 
            "r"(column), "r"(row), "r"(address_of(barrier))
         : "memory");
 }
+
+// The same into the shared memory of several blocks of the cluster, whose numbers are bits of `ranks`:
+// to the place of `shared` in each, and the barrier in the place of `barrier` hears of it there.
+__device__ __forceinline__ void load_tile_to(unsigned short ranks, void* shared,
+                                             const CUtensorMap& map, unsigned int row,
+                                             unsigned int column, const Barrier& barrier) {
+    asm volatile(
+        "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+        ".multicast::cluster [%0], [%1, {%2, %3}], [%4], %5;"
+        :: "r"(static_cast<unsigned int>(__cvta_generic_to_shared(shared))), "l"(&map),
+           "r"(column), "r"(row), "r"(address_of(barrier)), "h"(ranks)
+        : "memory");
+}

@@ -128,12 +128,12 @@ class MemoryEncoder(Emitter):
 
     def _op_copy_tensor(self, op: Op) -> None:
         self.only_judged("bulk copies")
-        space, dimensions, im2col, offsets, reduces = op.variant
+        space, dimensions, im2col, offsets, reduces, to_many = op.variant
         results = [self.result(op, optional=True)] if op.results else []
         self.emit(
             f"reduce_tensor.{reduces}" if reduces else "copy_tensor", results, self.sources(op),
             site=op.site, width=int(dimensions), count=int(im2col), kind=int(offsets),
-            immediate=int(space == "shared"),
+            immediate=int(space == "shared") + int(to_many),
         )  # fmt: skip
 
     def _op_copy_bulk(self, op: Op) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from harness.emulator.program import tensor_map_fields
 from harness.emulator.program.decode.mbarriers import TELLS, MbarrierDecoder
-from harness.emulator.program.ir import Constant, Op, Source
+from harness.emulator.program.ir import Constant, Op, Register, Source
 from harness.emulator.ptx.syntax import Group, Instruction, Memory, Operand
 
 REDUCTIONS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
@@ -53,10 +53,13 @@ class TensorCopyDecoder(MbarrierDecoder):
         loads = spaces in (["shared::cluster", "global"], ["shared::cta", "global"])
         if not dimensions or (im2col and dimensions < 3):
             raise self.unknown()
-        if rest[-1:] == ["multicast::cluster"]:
-            raise self.unknown("multicast is not supported")
+        to_many = rest[-1:] == ["multicast::cluster"]
+        if to_many:
+            rest.pop()
+        if to_many and spaces != ["shared::cluster", "global"]:
+            raise self.unknown()
         if loads and rest == [TELLS] and not reduces and mode in ("tile", "im2col"):
-            target, source, barrier, *more = self.given(instruction, 3 + im2col)
+            target, source, barrier, *more = self.given(instruction, 3 + im2col + to_many)
         elif (spaces == ["global", "shared::cta"] and rest == ["bulk_group"]
               and mode in ("tile", "im2col_no_offs")):  # fmt: skip
             source, target = self.given(instruction, 2)
@@ -66,19 +69,38 @@ class TensorCopyDecoder(MbarrierDecoder):
         ops: list[Op] = []
         at = self._end("shared", target, "!copy 0", ops)
         where, coordinates = self._map_and_coordinates(source, dimensions, ops)
+        ranks = self.source(more.pop(), "u16") if to_many else None
         offsets = self._offsets(more, dimensions)
         read = [at, where, *coordinates, *offsets]
         kinds = ["u64", "u64", *["u32"] * dimensions, *["u16"] * len(offsets)]
         variant = ("shared" if loads else "global", str(dimensions), str(int(im2col)),
-                   str(len(offsets)), reduces)  # fmt: skip
+                   str(len(offsets)), reduces, str(int(to_many)))  # fmt: skip
         if barrier is None:
             return [*ops, Op("copy_tensor", variant, (), (), tuple(read), tuple(kinds), self.site)]
-        read.append(self._end("shared", barrier, "!copy mbarrier", ops))
+        place = self._end("shared", barrier, "!copy mbarrier", ops)
+        read.append(place)
+        kinds.append("u64")
+        if ranks is not None:
+            read.append(ranks)
+            kinds.append("u16")
         count = self.declare("!copy bytes", "u32")
-        ops.append(Op("copy_tensor", variant, (count,), ("u32",), tuple(read), (*kinds, "u64"),
+        ops.append(Op("copy_tensor", variant, (count,), ("u32",), tuple(read), tuple(kinds),
                       self.site))  # fmt: skip
         done = self._less(count, ops)
+        if ranks is not None:
+            return [*ops, *self._arrive_in_many(place, done, ranks)]
         return [*ops, self._update("arrive", "shared", barrier, None, Constant(0), done)]
+
+    def _arrive_in_many(self, place: Source, done: Register, ranks: Source) -> list[Op]:
+        """Report bytes to the mbarrier at the same place in each of some blocks of the cluster."""
+        blocks, where = (self.declare(f"!copy {name}", "u64") for name in ("blocks", "mbarriers"))
+        read = (where, Constant(0), Constant(0), done, blocks)
+        kinds = ("u64", "s64", "u64", "u64", "u64")
+        return [
+            Op("cvt", (), (blocks,), ("u64",), (ranks,), ("u16",), self.site),
+            Op("cvta", ("from", "shared"), (where,), ("u64",), (place,), ("u64",), self.site),
+            Op("atom", ("", "arrive_in_many"), (), (), read, kinds, self.site),
+        ]
 
     def _map_and_coordinates(
         self, operand: Operand, dimensions: int, ops: list[Op]

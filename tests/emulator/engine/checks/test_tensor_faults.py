@@ -124,8 +124,10 @@ def test_a_map_that_the_driver_or_this_refuses_is_refused(changed: Any, words: s
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [(COPY.replace("bytes [", "bytes.multicast::cluster [").replace("[%r3];", "[%r3], %h1;"),
-      "multicast"),
+    [("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group.multicast::cluster "
+      "[%l1, {0, 0}], [%r2], %h1;", "`cp"),
+     (COPY.replace("shared::cluster", "shared::cta").replace("[%r3];", "[%r3], %h1;")
+      .replace("bytes [", "bytes.multicast::cluster ["), "`cp"),
      (COPY.replace("tile", "tile::gather4"), "another architecture"),
      (COPY.replace("{0, 0}", "{0, 0, 0}"), "3 coordinates"),
      (COPY.replace("2d", "6d"), "`cp"), (COPY.replace("2d", "2d.x"), "`cp"),

@@ -5,6 +5,15 @@
 #include <cstring>
 
 namespace machine {
+namespace {
+
+bool is_arrival(const Op& op) {
+    const Role role = entries()[op.handler].role;
+    return role == ARRIVES || role == ARRIVES_IN_MANY;
+}
+
+}  // namespace
+
 Accesses::Accesses(const Launch& launch, const Judged& judged, Blocks& blocks, Races& races,
                    Uninitialised& uninitialised)
     : launch_(launch), judged_(judged), blocks_(blocks), geometry_(blocks.geometry), races_(races),
@@ -105,7 +114,7 @@ void Accesses::of_others(const Op& op, const Request& request) {
                              {request.verb, request.width(), touch.address,
                               geometry_.in_grid(blocks_.first_block + block)}};
         // An arrival is over where a wait has seen it.
-        const bool arrives = entries()[op.handler].role == ARRIVES;
+        const bool arrives = is_arrival(op);
         visits_[{block, touch.warp}] = {races_.log.now() - 1 - arrives, touch.lane, op.site};
     }
 }
@@ -167,7 +176,7 @@ void Accesses::in_block_memory(const Op& op, Request& request) {
         }
         if (request.memory == SHARED_MEMORY && geometry_.cluster > 1) of_others(op, request);
         if (request.verb == WRITE) unwritten_.store(op, request, cells);
-        if (entries()[op.handler].role == ARRIVES)
+        if (is_arrival(op))
             arrive(op, request);
         else
             move(op, request);

@@ -34,6 +34,8 @@ class Accesses {
     // Copies of many bytes between global and shared memory. Bytes move when they are issued.
     void copy_bulk(const Op& op, const Selection& lanes);
     void copy_tensor(const Op& op, const Selection& lanes);
+    // What a copy that goes to several blocks of the cluster tells the mbarrier of each.
+    void arrive_in_many(const Op& op, const Selection& lanes);
     void commit_bulk_copies(const Selection& lanes);
     void wait_for_bulk_copies(const Op& op, const Selection& lanes);
 
@@ -48,6 +50,9 @@ class Accesses {
     std::vector<i64> waited_for(int lane);
 
    private:
+    static constexpr int TO_MANY = 2;      // a copy's immediate, where it goes to several blocks
+    static constexpr int MOST_RANKS = 16;  // blocks of a cluster that a mask names
+
     struct UnderWay {
         int warp, lane;
         i64 target, group;
@@ -88,7 +93,8 @@ class Accesses {
     void report_to_mbarrier(i32 site, const Touch& mbarrier, const Request& from, const Request& to);
     void join_group(i32 site, const Request& from, const Request& to);
     Ranges ranges_of(const Request& request);
-    Ranges range_of(int memory, int lane, i64 address, i64 bytes, bool written);
+    Ranges range_of(int memory, int block, i64 address, i64 bytes, bool written);
+    std::vector<int> targets_of(const Op& op, int warp, int i) const;
     void arrive(const Op& op, const Request& request);
     void check_block_memory(const Request& request);
     void check_buffers(const Touches& touches, i32 site, int width, Verb verb);

@@ -31,6 +31,23 @@ void Accesses::arrive(const Op& op, const Request& request) {
     }
 }
 
+// At the mbarrier in the same place of each block that the mask, the last operand, names by its rank. The
+// copy before it has checked that there are such blocks.
+void Accesses::arrive_in_many(const Op& op, const Selection& lanes) {
+    for (const i32 row : op.source) uninitialised_.use_row(lanes, row, op.site);
+    for (int rank = 0; rank < MOST_RANKS; rank++) {
+        Touches touches;
+        each_of(lanes, [&](int w, int i) {
+            const u8* registers = blocks_.warps[w].registers;
+            const auto operand = [&](int n) { return reinterpret_cast<const i64*>(registers + op.source[n])[i]; };
+            if (!(operand(3) >> rank & 1)) return;
+            const int lane = geometry_.lane(w, i), block = geometry_.in_window(geometry_.block_of(lane), rank + 1);
+            touches.push_back({(operand(0) - SHARED_WINDOW) % WINDOW_BYTES, w, lane, block});
+        });
+        if (!touches.empty()) in_one_space(op, UPDATE, SHARED, std::move(touches));
+    }
+}
+
 std::vector<i64> Accesses::waited_for(int lane) {
     const auto [word, address] = races_.flights.last_tested(lane);
     if (word == Flights::NO_MBARRIER) return {};
@@ -140,7 +157,8 @@ void Accesses::bulk(i32 site, const Request& from, const Request& to, const std:
 Ranges Accesses::ranges_of(const Request& request) {
     Ranges out;
     for (const Touch& touch : request.touches) {
-        const Ranges one = range_of(request.memory, touch.lane, touch.address, request.width(), request.verb != READ);
+        const Ranges one = range_of(request.memory, home_of(geometry_, touch), touch.address, request.width(),
+                                    request.verb != READ);
         out.insert(out.end(), one.begin(), one.end());
     }
     return out;

@@ -127,23 +127,24 @@ void Accesses::take_off(Copy& copy, const std::vector<i64>& sources, const std::
     for (size_t n = 0; n < copy.lanes.size(); n++) {
         UnderWay& each = copy.lanes[n];
         each.number = races_.flights.begin(copy.site, each.lane);
-        each.to = range_of(SHARED_MEMORY, each.lane, each.target, copy.width, true);
+        const int block = geometry_.block_of(each.lane);
+        each.to = range_of(SHARED_MEMORY, block, each.target, copy.width, true);
         races_.flights.put(each.to, each.number, false);
         if (!filled[n]) continue;
         const int buffer = buffer_of(sources[n], filled[n]);
         const i64 offset = sources[n] - launch_.buffers[buffer].base;
-        each.from = range_of(buffer, each.lane, offset, filled[n], false);
+        each.from = range_of(buffer, block, offset, filled[n], false);
         if (!each.from.empty()) each.source = &stamps_of(buffer);
         races_.flights.put(each.from, each.number, true);
     }
 }
 
 // Words of a memory, if it has stamps: where copies are noted that write them, or that read them.
-Ranges Accesses::range_of(int memory, int lane, i64 address, i64 bytes, bool written) {
+Ranges Accesses::range_of(int memory, int block, i64 address, i64 bytes, bool written) {
     const auto found = stamps_.find(memory);
     if (found == stamps_.end()) return {};
     Stamps& stamps = found->second;
-    const i64 before = memory == SHARED_MEMORY ? unwritten_.shared_words() * geometry_.block_of(lane) : 0;
+    const i64 before = memory == SHARED_MEMORY ? unwritten_.shared_words() * block : 0;
     const i64 first = address / stamps.grain, last = (address + bytes - 1) / stamps.grain;
     return {{(written ? stamps.being_written : stamps.being_read).get(), before + first, last - first + 1}};
 }

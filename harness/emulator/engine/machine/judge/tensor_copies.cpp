@@ -79,10 +79,26 @@ TensorMap Accesses::tensor_map(const Op& op, i64 where, int warp, int lane) {
     return map;
 }
 
-// Operands: the place in shared memory, the map, coordinates, im2col's offsets, the mbarrier. The result is
-// the number of bytes that an mbarrier is told of.
+// The blocks whose shared memory a copy goes to: the thread's own, or those that a mask names by their ranks.
+std::vector<int> Accesses::targets_of(const Op& op, int warp, int i) const {
+    const int lane = geometry_.lane(warp, i), own = geometry_.block_of(lane);
+    if (op.immediate != TO_MANY) return {own};
+    const i32 row = op.source[3 + op.width + op.kind];
+    const u32 mask = reinterpret_cast<const u32*>(blocks_.warps[warp].registers + row)[i] & 0xFFFF;
+    std::vector<int> out;
+    for (int rank = 0; rank < MOST_RANKS; rank++) {
+        if (!(mask >> rank & 1)) continue;
+        out.push_back(geometry_.in_window(own, rank + 1));
+        if (out.back() < 0) throw Accusation{NO_SUCH_BLOCK, op.site, lane, {rank, geometry_.cluster}};
+    }
+    return out;
+}
+
+// Operands: the place in shared memory, the map, coordinates, im2col's offsets, the mbarrier, and a mask of
+// blocks. The place and the mbarrier are those of each block that gets the box. The result is the number of
+// bytes that an mbarrier is told of.
 void Accesses::copy_tensor(const Op& op, const Selection& lanes) {
-    const bool to_shared = op.immediate;
+    const bool to_shared = op.immediate, to_many = op.immediate == TO_MANY;
     for (const i32 row : op.source) uninitialised_.use_row(lanes, row, op.site);
     each_of(lanes, [&](int w, int i) {
         const u8* registers = blocks_.warps[w].registers;
@@ -103,7 +119,8 @@ void Accesses::copy_tensor(const Op& op, const Selection& lanes) {
                        SHARED_MEMORY, 0, {}};
         if (reduction) outside.verb = UPDATE, outside.kind = ATOMIC;
         const i64 base = static_cast<i64>(map.address);
-        i64 place_of_row = address(0);
+        const auto in_block = [&](int n) { return to_many ? address(n) % WINDOW_BYTES : address(n); };
+        i64 place_of_row = in_block(0);
         check_box(op, map, place_of_row, inside.verb, lane);
         for (const Row& row : rows) {
             for (i64 n = row.low; n < row.high; n += unit) {
@@ -130,17 +147,24 @@ void Accesses::copy_tensor(const Op& op, const Selection& lanes) {
                 std::memcpy(bytes.data() + n * unit, place(inside, inside.touches[n]), unit);
         }
         const Request &from = to_shared ? outside : inside, &to = to_shared ? inside : outside;
-        if (!to.touches.empty()) bulk(op.site, from, to, bytes, reduction);
+        for (const int block : targets_of(op, w, i)) {
+            if (to_many)
+                for (Touch& touch : inside.touches) touch.block = block;
+            if (to.touches.empty()) break;
+            bulk(op.site, from, to, bytes, reduction);
+            if (!launch_.checks) continue;
+            if (!to_shared) {
+                join_group(op.site, from, to);
+                continue;
+            }
+            if (to_many && geometry_.cluster > 1) of_others(op, inside);
+            report_to_mbarrier(op.site, {in_block(2 + op.width + op.kind), w, lane, block}, from, to);
+        }
         if (op.result[0] >= 0) {
             u32* const result = reinterpret_cast<u32*>(blocks_.warps[w].registers + op.result[0]);
             result[i] = static_cast<u32>(map.bytes());
             uninitialised_.put(w, op.result[0], i, {});
         }
-        if (!launch_.checks || to.touches.empty()) return;
-        if (to_shared)
-            report_to_mbarrier(op.site, {address(2 + op.width + op.kind), w, lane}, from, to);
-        else
-            join_group(op.site, from, to);
     });
 }
 

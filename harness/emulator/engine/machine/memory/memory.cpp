@@ -198,7 +198,7 @@ void in_turn(Context& c, const Op& op, F turn) {
 template <class T, class F>
 void atomic(Context& c, const Op& op, F applied) {
     const Cell<T>* firsts = c.row<Cell<T>>(op.source[1]);
-    const Cell<T>* seconds = c.row<Cell<T>>(op.source[op.count == 2 ? 2 : 1]);
+    const Cell<T>* seconds = c.row<Cell<T>>(op.source[op.count >= 2 ? 2 : 1]);
     Cell<T>* result = op.result[0] >= 0 ? c.row<Cell<T>>(op.result[0]) : nullptr;
     in_turn<sizeof(T)>(c, op, [&](int i, u8* place, bool in_global) {
         T old, made;
@@ -298,6 +298,7 @@ std::vector<Entry> memory_entries() {
         ATOMIC_OP("atom.cas/u16", u16, a == b ? d : a)
         {"atom.exch/b128", atomic_128<false>, UPDATES}, {"atom.cas/b128", atomic_128<true>, UPDATES},
         {"atom.arrive/u64", arrive<false>, ARRIVES}, {"atom.arrive_drop/u64", arrive<true>, ARRIVES},
+        {"atom.arrive_in_many/u64", arrive<false>, ARRIVES_IN_MANY},
         ATOMIC_HALVES("f16", F16) ATOMIC_HALVES("bf16", BF16)
     };
 }

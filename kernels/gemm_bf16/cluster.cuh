@@ -1,0 +1,16 @@
+// What the blocks of a cluster need to work together: for v6 on. Compute capability 9.0.
+#pragma once
+
+// The number of this block in its cluster.
+__device__ __forceinline__ unsigned int rank_in_cluster() {
+    unsigned int rank;
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    return rank;
+}
+
+// All threads of all blocks of the cluster meet. What each did before is seen by the others; and no
+// block leaves before the others are done with its shared memory.
+__device__ __forceinline__ void meet_in_cluster() {
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
