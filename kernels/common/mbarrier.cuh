@@ -37,8 +37,8 @@ public:
         asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(address()) : "memory");
     }
 
-    // Arrives at the barrier in the same place of another block's shared memory, or of this one's, by
-    // the block's number in the cluster.
+    // Arrives at the barrier in the same place of another block's shared memory, or of this one's,
+    // by the block's number in the cluster.
     __device__ __forceinline__ void arrive_at(unsigned int rank) {
         asm volatile(
             "{\n"

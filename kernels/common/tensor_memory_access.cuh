@@ -19,8 +19,9 @@ __device__ __forceinline__ void load_tile(void* shared, const CUtensorMap& map, 
         : "memory");
 }
 
-// The same into the shared memory of several blocks of the cluster, whose numbers are bits of `ranks`:
-// to the place of `shared` in each, and the barrier in the place of `barrier` hears of it there.
+// The same into the shared memory of several blocks of the cluster, whose numbers are bits of
+// `ranks`: to the place of `shared` in each, and the barrier in the place of `barrier` hears of it
+// there.
 __device__ __forceinline__ void load_tile_to(unsigned short ranks, void* shared,
                                              const CUtensorMap& map, unsigned int row,
                                              unsigned int column, const Barrier& barrier) {
@@ -30,4 +31,33 @@ __device__ __forceinline__ void load_tile_to(unsigned short ranks, void* shared,
         :: "r"(static_cast<unsigned int>(__cvta_generic_to_shared(shared))), "l"(&map),
            "r"(column), "r"(row), "r"(address_of(barrier)), "h"(ranks)
         : "memory");
+}
+
+// What threads stored to shared memory is shown to the copies that follow a barrier.
+__device__ __forceinline__ void show_to_copies() {
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+// The way back: what of a tile lies outside of the matrix is not written.
+__device__ __forceinline__ void store_tile(const CUtensorMap& map, unsigned int row,
+                                           unsigned int column, const void* shared) {
+    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%1, %2}], [%3];"
+                 :: "l"(&map), "r"(column), "r"(row),
+                    "r"(static_cast<unsigned int>(__cvta_generic_to_shared(shared)))
+                 : "memory");
+}
+
+// The stores that this thread has asked for since become a group.
+__device__ __forceinline__ void end_stores() {
+    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+
+// Until all groups of this thread have been read from shared memory.
+__device__ __forceinline__ void wait_for_reading() {
+    asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+}
+
+// Until all of them are written.
+__device__ __forceinline__ void wait_for_stores() {
+    asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
 }

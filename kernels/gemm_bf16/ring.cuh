@@ -13,7 +13,8 @@ struct Tiles {
     unsigned char b[N * K * 2];
 };
 
-// A place's barriers: `present` says that its tiles have arrived, `free` that all are done with them.
+// A place's barriers: `present` says that its tiles have arrived, `free` that all are done with
+// them.
 template <unsigned int M, unsigned int N, unsigned int STAGES>
 struct Ring {
     Tiles<M, N> tiles[STAGES];

@@ -1,13 +1,13 @@
 // c = a bᵀ, sums in float32; a is m × k, b is n × k, c is m × n, row-major
 //
-// Idea: in v3 both warpgroups meet at a barrier in every step before the next tiles are asked for.
-// Here a third warpgroup does nothing but ask for tiles, as soon as a place is free, and the two that
-// multiply wait for tiles alone, each at its own pace. The one that asks needs few registers and gives
-// the others what it has too many.
+// Idea: in v3 both warpgroups meet at a barrier in every step before the next tiles are asked
+// for. Here a third warpgroup does nothing but ask for tiles, as soon as a place is free, and
+// the two that multiply wait for tiles alone, each at its own pace. The one that asks needs few
+// registers and gives the others what it has too many.
 //
 // Contract: any m, n >= 1, and k a multiple of 8; tensor maps of a and b with boxes of 64 × 128
-// elements and a swizzle of 128 bytes; a block of 384 threads; the grid covers c in tiles of
-// 128 × 128 with (n, m) as its (x, y). 128 KiB and 64 bytes of dynamic shared memory. Compute
+// elements and a swizzle of 128 bytes; a block of 384 threads; the grid covers c in tiles of 128
+// × 128 with (n, m) as its (x, y). 128 KiB and 64 bytes of dynamic shared memory. Compute
 // capability 9.0.
 //
 // From: CUTLASS's warp-specialised mainloop.

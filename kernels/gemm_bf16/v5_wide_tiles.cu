@@ -1,14 +1,14 @@
 // c = a bᵀ, sums in float32; a is m × k, b is n × k, c is m × n, row-major
 //
-// Idea: a consumer of v4 reads 64 rows of a and 128 of b from shared memory for its product, and b is
-// the larger part. With tiles of 128 × 256 each row of a serves twice as many products, and the grid
-// asks for fewer bytes of a: 64 × 256 sums are 128 registers of a thread, which is why the producer
-// gives some of its own.
+// Idea: a consumer of v4 reads 64 rows of a and 128 of b from shared memory for its product, and
+// b is the larger part. With tiles of 128 × 256 each row of a serves twice as many products, and
+// the grid asks for fewer bytes of a: 64 × 256 sums are 128 registers of a thread, which is why
+// the producer gives some of its own.
 //
-// Contract: any m, n >= 1, and k a multiple of 8; tensor maps of a with boxes of 64 × 128 elements and
-// of b with boxes of 64 × 256, and a swizzle of 128 bytes; a block of 384 threads; the grid covers c
-// in tiles of 128 × 256 with (n, m) as its (x, y). 192 KiB and 64 bytes of dynamic shared memory.
-// Compute capability 9.0.
+// Contract: any m, n >= 1, and k a multiple of 8; tensor maps of a with boxes of 64 × 128
+// elements and of b with boxes of 64 × 256, and a swizzle of 128 bytes; a block of 384 threads;
+// the grid covers c in tiles of 128 × 256 with (n, m) as its (x, y). 192 KiB and 64 bytes of
+// dynamic shared memory. Compute capability 9.0.
 //
 // From: CUTLASS's cooperative kernels for sm_90.
 //

@@ -1,13 +1,14 @@
 // c = a bᵀ, sums in float32; a is m × k, b is n × k, c is m × n, row-major
 //
-// Idea: in v5 two blocks, one below the other, read the same tiles of b from the L2 cache. Here they
-// are a cluster: each asks for half of such a tile, and the half goes to both. A block so fetches 32
-// KiB a step and no longer 48. A place is free once the consumers of both blocks are done with it.
+// Idea: in v5 two blocks, one below the other, read the same tiles of b from the L2 cache. Here
+// they are a cluster: each asks for half of such a tile, and the half goes to both. A block so
+// fetches 32 KiB a step and no longer 48. A place is free once the consumers of both blocks are
+// done with it.
 //
 // Contract: any m, n >= 1, and k a multiple of 8; tensor maps of a and b with boxes of 64 × 128
-// elements and a swizzle of 128 bytes; a block of 384 threads, and clusters of 1 × 2 blocks; the grid
-// covers c in tiles of 128 × 256 with (n, m) as its (x, y), and has an even number of rows. 192 KiB
-// and 64 bytes of dynamic shared memory. Compute capability 9.0.
+// elements and a swizzle of 128 bytes; a block of 384 threads, and clusters of 1 × 2 blocks; the
+// grid covers c in tiles of 128 × 256 with (n, m) as its (x, y), and has an even number of rows.
+// 192 KiB and 64 bytes of dynamic shared memory. Compute capability 9.0.
 //
 // From: "cp.async.bulk.tensor" in the PTX manual, `.multicast::cluster`.
 //

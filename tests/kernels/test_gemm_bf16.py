@@ -1,0 +1,37 @@
+"""What the matrix's sizes do not reach in gemm_bf16: a cluster that makes several tiles."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from own_repository import BENCH
+
+from harness.backends.emulated_device import emulated_device
+from harness.matrix import plan
+from harness.problem import loading
+from harness.run.emulate import emulate
+from harness.worker.inputs import Inputs
+
+WHOLE_NUMBERS = 1
+"""The draw whose sums are exact."""
+
+
+def test_one_cluster_makes_all_tiles_one_after_the_other() -> None:
+    """Two tiles of 256 × 256, of which the second is mostly outside of c; the ring goes on."""
+    sizes = {"m": 200, "n": 264, "k": 136}
+    cases = plan.cases_at(BENCH, emulated_device("sm_90"), "gemm_bf16", [sizes])
+    case = next(
+        each for each in cases
+        if each.variant == "v8_tensor_memory_stores" and each.dtype == "bfloat16"
+    )  # fmt: skip
+    [step] = case.steps
+    assert step.grid == (4, 1, 1)
+    case = replace(case, steps=(replace(step, grid=(2, 1, 1)),))
+    found = emulate(BENCH, case, "sm_90", draw=WHOLE_NUMBERS)
+    problem = loading.load(BENCH.kernels / "gemm_bf16")
+    inputs = Inputs(problem, case, BENCH.timing.seed, WHOLE_NUMBERS).values
+    wanted = problem.reference(sizes, case.dtype, inputs)["c"]
+    bound = problem.tolerance(sizes, case.dtype, inputs)["c"]
+    assert not found.faults
+    assert np.all(np.abs(found.outputs["c"].astype(float).reshape(wanted.shape) - wanted) <= bound)
