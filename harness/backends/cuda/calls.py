@@ -20,6 +20,7 @@ from harness.compiler.compile import Built, kernel_name
 from harness.compiler.host import HostFunction
 from harness.compiler.parameters import Parameter, kernel_parameters
 from harness.dtypes import torch_name
+from harness.emulator.sass.cubin.elf import contents
 from harness.errors import LaunchError, NotInstalled
 from harness.problem import Problem
 
@@ -59,7 +60,8 @@ class Module:
 
     def __init__(self, built: Built, device: Device) -> None:
         self._built = built
-        self._module = cuda.module_from_file(str(built.loaded_by(device)))
+        self._file = built.loaded_by(device)
+        self._module = cuda.module_from_file(str(self._file))
         self._parameters = kernel_parameters(built.ptx.read_text())
         self._variables: list[tuple[int, Any, int]] = []
         for name in built.variables:
@@ -71,10 +73,27 @@ class Module:
             cuda.memcpy_dtod(copy, address, nbytes)
             self._variables.append((address, copy, nbytes))
 
-    def function(self, name: str, source: str) -> tuple[Any, Sequence[Parameter]]:
+    def symbol(self, name: str, source: str) -> str:
+        return kernel_name(name, self._built, source)
+
+    def function(self, symbol: str) -> tuple[Any, Sequence[Parameter]]:
         """A kernel, and its parameters as its PTX declares them."""
-        symbol = kernel_name(name, self._built, source)
         return self._module.get_function(symbol), self._parameters[symbol]
+
+    def offsets(self, symbol: str) -> list[int]:
+        """The offset of each parameter of a kernel in the buffer that the driver is given.
+
+        The compiler aligns a tensor map's address, not its offset: on sm_90 parameters begin at
+        0x210 of their bank, and one that lies on a multiple of 128 has 112 unused bytes before it.
+        Raises LaunchError if the driver compiles the kernel, because then nobody here knows.
+        """
+        if self._file != self._built.cubin:
+            raise LaunchError(
+                "the driver compiles this kernel for the GPU, which nvcc is too old for, and does "
+                "not say where it takes a tensor map\n  use an nvcc that knows the GPU"
+            )
+        kernel = contents(self._file.read_bytes(), self._file.name).kernels[symbol]
+        return [parameter.offset for parameter in kernel.parameters]
 
     def restore(self, stream: Any) -> None:
         """Enqueued: every variable as it was when the module was loaded."""
@@ -86,13 +105,15 @@ def kernel_call(
     step: Step, module: Module, source: str, memory: Mapping[str, Allocation], stream: Any
 ) -> Call:
     """One kernel launch, its arguments packed once. Raises LaunchError for what does not fit."""
-    function, parameters = module.function(step.kernel, source)
+    symbol = module.symbol(step.kernel, source)
+    function, parameters = module.function(symbol)
     bound = scalar_or_buffer(parameters, step, source)
     if step.shared_bytes > _MOST_STATIC_SHARED:
         function.set_attribute(
             cuda.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, step.shared_bytes
         )
-    function.prepare(format_of(bound, parameters))
+    has_map = any(isinstance(each, TensorMap) for each in bound)
+    function.prepare(format_of(bound, module.offsets(symbol) if has_map else None))
     arguments = [_packed(each, memory) for each in bound]
 
     def call() -> None:
@@ -103,19 +124,18 @@ def kernel_call(
     return call
 
 
-def format_of(
-    bound: Sequence[str | np.generic | TensorMap], parameters: Sequence[Parameter]
-) -> str:
+def format_of(bound: Sequence[str | np.generic | TensorMap], offsets: Sequence[int] | None) -> str:
     """The format by which PyCUDA packs the arguments, in the language of Python's `struct`.
 
-    Numbers and pointers are put on multiples of their sizes by it; to a tensor map, which is bytes,
-    the padding is given. (64 bytes in CUDA 12's headers, 128 in CUDA 13's.)
+    offsets: of the parameters, in bytes; None puts each on a multiple of its size, as the language
+    does by itself.
     """
     found = ""
-    for each, parameter in zip(bound, parameters, strict=True):
+    for n, each in enumerate(bound):
+        if offsets:
+            found += f"{offsets[n] - struct.calcsize(found)}x"
         if isinstance(each, TensorMap):
-            padding = -struct.calcsize(found) % parameter.align
-            found += f"{padding}x{tensor_maps.BYTES}s"
+            found += f"{tensor_maps.BYTES}s"
         else:
             found += "P" if isinstance(each, str) else each.dtype.char
     return found
