@@ -22,8 +22,8 @@ class CodeArchitecture:
 
     block_at, grid_at, stack_at: offsets in constant bank 0 of the extents of the launch, three
     words each, and of the first address behind a thread's local memory.
-    windows_at: offsets, each with the base that makes a shared or local address generic; later code
-    reads special registers.
+    windows_at: offsets, each with the base that makes a shared or local address generic; of shared
+    memory Blackwell's code reads it from a special register.
     registers_at: special registers of PTX that the driver fills, and their offsets. Blackwell's
     code subtracts 0xa0 for each block of a cluster, which none here has.
     reserved_at: offset of the shared memory reserved for the system, before a block's own.
@@ -52,9 +52,10 @@ _TURING = CodeArchitecture(
 _AMPERE = CodeArchitecture("sm_80")
 _HOPPER = CodeArchitecture("sm_90", reserved_shared=1024, was_read=True)
 _BLACKWELL = CodeArchitecture(
-    "sm_100", block_at=0x360, grid_at=0x370, stack_at=0x37C, windows_at=(),
+    "sm_100", block_at=0x360, grid_at=0x370, stack_at=0x37C,
+    windows_at=((0x2F8, LOCAL_WINDOW),),
     registers_at=(("envreg1", 0x254), ("envreg2", 0x258)), reserved_at=None, reserved_shared=1024,
-    known_at=(range(0x358, 0x360), range(0x360, 0x36C), range(0x370, 0x380)),
+    known_at=(range(0x2F8, 0x300), range(0x358, 0x360), range(0x360, 0x36C), range(0x370, 0x380)),
 )  # fmt: skip
 
 ARCHITECTURES: Final[Mapping[str, CodeArchitecture]] = MappingProxyType({

@@ -166,6 +166,8 @@ class _Encoder:
             out["flags"] |= blackwell.words_of(instruction)
         elif handler == blackwell.EXTREME_OF_64_BITS:
             blackwell.check_extreme(instruction)
+        elif handler == "LEPC" and len(instruction.operands) == 1:
+            out["immediate"] = instruction.address
         elif row.control == layout.BRANCH_INDEXED:  # relative to what stands behind it
             out["immediate"] += instruction.address + INSTRUCTION_BYTES
         out["handler"] = self.definitions[handler]

@@ -41,4 +41,4 @@ ORDERS: Final = {
 }
 TURING: Final = _words("U", "Turing's loads from shared memory all have it, and load what PTX's do")
 SCHEDULING: Final = _words("U DEFER_BLOCKING", "a hint to the scheduler")
-MEETING: Final = _words("RECONVERGENT", "lanes meet where BSYNC says, with and without")
+MEETING: Final = _words("RECONVERGENT RELIABLE", "lanes meet where BSYNC says, with and without")

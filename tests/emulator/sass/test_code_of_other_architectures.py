@@ -52,6 +52,37 @@ def test_only_an_architecture_whose_hardware_was_read_is_called_so() -> None:
     assert [each.name for each in ARCHITECTURES.values() if each.was_read] == ["sm_90"]
 
 
+FALLING = """extern "C" __global__ void k(const int* a, int* out) {
+    const int i = threadIdx.x, x = a[i];
+    int sum = 0;
+    switch (x & 7) {
+        case 7: sum += a[x & 31];
+        case 6: sum ^= x * 3;
+        case 5: sum += a[x >> 3 & 31];
+        case 4: sum ^= x * 5; break;
+        case 3: sum += 7;
+        case 2: sum ^= a[x >> 5 & 31];
+        case 1: sum += x;
+        default: return;
+    }
+    out[i] = sum + x;
+}"""
+
+
+def test_lanes_leave_a_barrier_that_the_others_still_meet_at(
+    read_source: ReadSource, compile_ptx: CompilePtx
+) -> None:
+    code = read_source(FALLING, "sm_120")
+    texts = " ".join(each.text for each in code.functions["k"].instructions)
+    for form in ("BSSY.RELIABLE", "BREAK.RELIABLE", "BSYNC.RELIABLE"):
+        assert form in texts, form
+    given = np.random.default_rng(4).integers(0, 1 << 20, 32, np.int32)
+    ours, theirs = np.zeros_like(given), np.zeros_like(given)
+    assert not launch_machine_code(code, "k", 1, 32, [given, ours]).faults
+    assert not launch(compile_ptx(FALLING, "sm_120"), "k", 1, 32, [given, theirs]).faults
+    np.testing.assert_array_equal(ours, theirs)
+
+
 WIDE = """extern "C" __global__
 void k(unsigned long long* a, const long long* b, long long u, float f) {
     const int i = threadIdx.x;

@@ -42,10 +42,13 @@ extern "C" __global__ void wait(unsigned long long* out) {
 """
 
 
-def test_both_front_ends_print_the_same(compile_ptx: CompilePtx, read_source: ReadSource) -> None:
+@pytest.mark.parametrize("arch", ["sm_75", "sm_90", "sm_120"])
+def test_both_front_ends_print_the_same(
+    compile_ptx: CompilePtx, read_source: ReadSource, arch: str
+) -> None:
     ours, theirs = np.zeros(12, np.int32), np.zeros(12, np.int32)
-    report = launch_machine_code(read_source(SOURCE), "talk", 3, 4, [ours, 1.5])
-    wanted = launch(compile_ptx(SOURCE), "talk", 3, 4, [theirs, 1.5])
+    report = launch_machine_code(read_source(SOURCE, arch), "talk", 3, 4, [ours, 1.5])
+    wanted = launch(compile_ptx(SOURCE, arch), "talk", 3, 4, [theirs, 1.5])
     assert report.faults == wanted.faults == ()
     assert report.printed == wanted.printed
     assert report.printed[0] == "0 of 0: 0.000 -5000000000 text loc|"
