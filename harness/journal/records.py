@@ -341,7 +341,7 @@ def to_json(record: Record) -> str:
     return json.dumps(vars(record), default=vars, allow_nan=False)
 
 
-def from_json(text: str) -> Record:
+def from_json(text: str | bytes) -> Record:
     return _reader().validate_json(text, strict=True)
 
 

@@ -197,9 +197,15 @@ _LINES = ("reason", "text")
 """The fields that may have several lines; all other texts are names."""
 
 
+_NUMBERS = (int, float, bool, type(None))
+
+
 def _inert(record: Record) -> Record:
     changes: dict[str, Any] = {}
     for name, value in vars(record).items():
+        kind = type(value)
+        if kind in _NUMBERS or (kind is str and escaping.is_plain(value)):
+            continue
         safe = escaping.text(value) if name in _LINES else escaping.data(value)
         if safe != value:
             changes[name] = safe
