@@ -1,10 +1,11 @@
-"""Write docs/results.md's table from the runs committed in reports/h200/, or check it.
+"""Write docs/results.md's tables from the runs committed in reports/, one per card, or check them.
 
     python scripts/pages/results_table.py            rewrite the text between the markers
     python scripts/pages/results_table.py --check    exit 1 if it is out of date
 
 One row per problem and type, at its largest size with a cold L2 cache: the first variant, the
-fastest one, the library. Every number is in the run that the row links to.
+fastest one, the library. Every number is in the run that the row links to: its page, or where pages
+are not kept its table.
 """
 
 from __future__ import annotations
@@ -43,19 +44,22 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if outdated")
     parser.add_argument("--page", type=Path, default=ROOT / "docs" / "results.md")
     parser.add_argument("--runs", type=Path, default=ROOT / "reports" / "h200")
+    parser.add_argument("--others", type=Path, default=ROOT / "reports" / "h100")
     options = parser.parse_args(arguments)
-    folders = sorted(path.parent for path in options.runs.glob("*/results.csv"))
-    if not folders:
-        return _fail(
-            f"no run in {options.runs}: make one on a GPU with `make bench`, and commit it"
-        )
-    try:
-        content = "\n".join(section([load(f) for f in folders], options.page.parent))
-    except HarnessError as error:
-        return _fail(str(error))
-    code = sections.keep(options.page, {"results": content}, options.check, "make readme")
+    parts, count = {}, 0
+    for name, runs in (("results", options.runs), ("results-others", options.others)):
+        folders = sorted(path.parent for path in runs.glob("*/results.csv"))
+        if not folders:
+            return _fail(f"no run in {runs}: make one on a GPU with `make bench`, and commit it")
+        try:
+            content = section([load(f) for f in folders], options.page.parent, name == "results")
+            parts[name] = "\n".join(content)
+        except HarnessError as error:
+            return _fail(str(error))
+        count += len(folders)
+    code = sections.keep(options.page, parts, options.check, "make readme")
     if code == 0:
-        print(f"{options.page} agrees with {len(folders)} committed run(s)")
+        print(f"{options.page} agrees with {count} committed run(s)")
     return code
 
 
@@ -64,8 +68,11 @@ def _fail(message: str) -> int:
     return 1
 
 
-def section(runs: Sequence[Run], relative_to: Path) -> Iterator[str]:
-    """The table, and below it which rows were measured where, when and at what commit."""
+def section(runs: Sequence[Run], relative_to: Path, is_explained: bool = True) -> Iterator[str]:
+    """The table, and below it which rows were measured where, when and at what commit.
+
+    is_explained: with what its columns mean.
+    """
     yield _row(HEAD)
     yield "|---|---|---|---|---:|---|---:|---:|---|"
     measured: dict[str, list[str]] = defaultdict(list)
@@ -75,7 +82,8 @@ def section(runs: Sequence[Run], relative_to: Path) -> Iterator[str]:
         every = ladders(run)
         largest = {(x.problem, x.dtype): x for x in reversed(every)}
         types = Counter(problem for problem, _ in largest)
-        report = f"{Path(os.path.relpath(run.folder, relative_to)).as_posix()}/report.html"
+        shows = "report.html" if (run.folder / "report.html").exists() else "results.csv"
+        report = f"{Path(os.path.relpath(run.folder, relative_to)).as_posix()}/{shows}"
         for (problem, dtype), ladder in sorted(largest.items()):
             name = f"{problem} {dtype}" if types[problem] > 1 else problem
             cells = _cells(ladder)
@@ -87,22 +95,23 @@ def section(runs: Sequence[Run], relative_to: Path) -> Iterator[str]:
             shown.append(ladder)
         measured[_occasion(run.info)] += sorted(types)
     yield ""
-    yield (
-        "Times were measured with a cold L2 cache. ± is half the width of the confidence interval, "
-        f"{_confidence(runs)}\n"
-    )
     docs = Path(os.path.relpath(ROOT / "docs", relative_to))
-    page = docs / WHAT_THEY_ARE
-    yield (
-        f"`× library` compares with the fastest of [the libraries]({page}), which the column "
-        "before it names.\n"
-    )
+    if is_explained:
+        yield (
+            "Times were measured with a cold L2 cache. ± is half the width of the confidence "
+            f"interval, {_confidence(runs)}\n"
+        )
+        yield (
+            f"`× library` compares with the fastest of [the libraries]({docs / WHAT_THEY_ARE}), "
+            "which the column before it names.\n"
+        )
     if any_older:
         yield (
             f"{OLDER} The files that define its inputs or libraries have changed since it was "
             "measured. Most of these ratios will be lower when it is measured again.\n"
         )
-    yield from _roofs(shown, docs)
+    if is_explained:
+        yield from _roofs(shown, docs)
     yield "Measured on"
     for occasion, problems in measured.items():
         yield f"- {occasion}: {', '.join(problems)}"

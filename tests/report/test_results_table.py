@@ -27,13 +27,16 @@ def script(script_of: Callable[[str], ModuleType]) -> ModuleType:
 
 @pytest.fixture
 def project(bench: Make, few: dict[str, float], tmp_path: Path) -> Path:
-    """A page with markers, and a committed run."""
-    folder = tmp_path / "reports" / "h200" / "reduce_sum"
-    folder.mkdir(parents=True)
+    """A page with markers, and a committed run of each of two cards, of which one has a page."""
     made = bench(gbps={**few, "v5_wrong": 9.0}, failed={"v5_wrong": WRONG}, rounds=8,
                  sizes=SIZES[1:], launches=BLOCKS[:2])  # fmt: skip
-    _save(made.timed(folder))
-    text = "# Title\n\n<!-- results:begin -->\nold\n<!-- results:end -->\n\nThe end.\n"
+    for card in ("h200", "h100"):
+        folder = tmp_path / "reports" / card / "reduce_sum"
+        folder.mkdir(parents=True)
+        _save(made.timed(folder))
+    (tmp_path / "reports" / "h200" / "reduce_sum" / "report.html").write_text("a page")
+    other = "<!-- results-others:begin -->\n<!-- results-others:end -->"
+    text = f"# Title\n\n<!-- results:begin -->\nold\n<!-- results:end -->\n{other}\n\nThe end.\n"
     (tmp_path / "results.md").write_text(text)
     return tmp_path
 
@@ -47,7 +50,9 @@ def _save(run: tables.Run) -> None:
 
 
 def _run(script: ModuleType, project: Path, *flags: str) -> int:
-    paths = ["--page", str(project / "results.md"), "--runs", str(project / "reports" / "h200")]
+    reports = project / "reports"
+    paths = ["--page", str(project / "results.md"), "--runs", str(reports / "h200"), "--others",
+             str(reports / "h100")]  # fmt: skip
     code: int = script.main([*flags, *paths])
     return code
 
@@ -61,6 +66,7 @@ def test_the_table_replaces_what_stands_between_the_markers(
     assert text.endswith("\n\nThe end.\n")
     assert "\nold\n" not in text
     assert "| [reduce_sum](reports/h200/reduce_sum/report.html) | n = 2²⁸ |" in text
+    assert "| [reduce_sum](reports/h100/reduce_sum/results.csv) | n = 2²⁸ |" in text
     assert "`v9_vectorized` 252" in text
     assert "v5_wrong" not in text, "what failed is no fastest variant"
     assert re.search(r"^- NVIDIA H200, .*, commit `0123456789`: reduce_sum$", text, re.MULTILINE)
