@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.emulator.engine.faults import VERBS, Place
+from harness.emulator.engine.faults import VERBS, Launched, Place
 from harness.silicon.tensor_maps import ELEMENTS
 
 # In the order of TensorMap::Flaw in machine/memory/tensor_map.h.
@@ -21,10 +21,10 @@ _FLAWS = (
 
 
 def under_way(
-    p: Place, own: int, verb: int, width: int, at: int, memory: int, thread: int, site: int,
+    p: Launched, own: int, verb: int, width: int, at: int, memory: int, thread: int, site: int,
     writes: int, mbarrier: int, same_thread: int,
 ) -> str:  # fmt: skip
-    opcode = p.program.sites[site].opcode
+    opcode = p.opcode(site)
     name = ".".join(opcode.split(".")[: 3 if "bulk" in opcode else 2])
     end = "is still writing" if writes else "is still reading"
     if mbarrier >= 0:

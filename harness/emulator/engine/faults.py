@@ -66,6 +66,10 @@ class Launched:
         """Name a line and its callers, and its file unless the line `beside` is in the same one."""
         raise NotImplementedError
 
+    def opcode(self, site: int) -> str:
+        """The instruction's name."""
+        raise NotImplementedError
+
     def line_of_ending(self, number: int, beside: int) -> str:
         """The line of a barrier, by the number that the judge gives it."""
         raise NotImplementedError
@@ -95,6 +99,9 @@ class Place(Launched):
             return f"? (PTX line {where.ptx_line})"
         file = other.location.file if other.location else ""
         return line_in(where.location, file) + callers(where.location, file)
+
+    def opcode(self, site: int) -> str:
+        return self.program.sites[site].opcode
 
     def line_of_ending(self, number: int, beside: int) -> str:
         return self.line(getattr(self.program.blocks[number].terminator, "site", 0) or 0, beside)

@@ -111,8 +111,7 @@ class CallTranslator(AllocationTranslator):
     ) -> None:
         target = call_target(instruction)
         groups = [o for o in instruction.operands if isinstance(o, Group)]
-        actuals = [item.text for g in groups for item in g.items if isinstance(item, Name)]
-        actuals = [names.get(a, a) for a in actuals]
+        actuals = [names.get(a, a) for group in groups for a in _names_of(group)]
         built_in = self.decoder.system_call(target, actuals)
         if built_in is not None:
             self.code += [(op, guarded) for op in built_in]
@@ -138,6 +137,8 @@ class CallTranslator(AllocationTranslator):
             if not self._passable(param, actual):
                 raise self.decoder.unknown(f"cannot pass `{actual}` for `{param.name}`")
         if self.graph.recursive(callee.name):
+            if any(param.type == "pred" for param in formals):
+                raise self.decoder.unknown("a predicate that is passed to a recursive function")
             self._on_stack(instruction, callee, actuals, site)
             return
         after = self.new_label()
@@ -373,6 +374,17 @@ class CallTranslator(AllocationTranslator):
         variant = (str(param.size), str(min(param.align, _WORD)))
         op = Op("copy_struct", variant, (), (), tuple(ends), ("u64",) * 4, site)
         self.code.append((op, None))
+
+
+def _names_of(group: Group) -> list[str]:
+    """Names in a call's parentheses; a vector register is a group of its own."""
+    found = []
+    for item in group.items:
+        if isinstance(item, Group):
+            found += _names_of(item)
+        elif isinstance(item, Name):
+            found.append(item.text)
+    return found
 
 
 def _in_memory(variable: Param | Variable) -> bool:

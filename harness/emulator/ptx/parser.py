@@ -201,28 +201,33 @@ class _Parser(StatementReader):
             align = 0
             if self.accept(".align"):
                 align = self._alignment()
-            kind = ""
+            kind, count = "", 0
             while self.peek().startswith("."):  # `.param .u64 .ptr .align 1 name`
                 word = self.take()
                 if word == ".align":
                     self._alignment()
+                elif word in (".v2", ".v4") and space == ".reg":
+                    count = int(word[2:])
                 elif word[1:] in TYPE_SIZES:
                     kind = word[1:]
-            if kind in ("", "pred") or space not in (".param", ".reg"):
+            in_memory = ("", "pred") if space == ".param" else ("",)
+            if kind in in_memory or space not in (".param", ".reg"):
                 raise PtxSyntaxError(self.line, "expected a parameter")
             name, size, is_array = self.name(), TYPE_SIZES[kind], False
-            if name in (each.name for each in out):
+            names = self.of_vector(name, count) if count else [name]
+            if {name, *names} & {each.name for each in out}:
                 raise self.twice(name)
             if self.accept("["):
                 is_array = True
                 size *= self._elements() or 0
-            out.append(Param(name, kind, size, align or TYPE_SIZES[kind], is_array))
+            out += (Param(n, kind, size, align or TYPE_SIZES[kind], is_array) for n in names)
             if self.peek() != ")":
                 self.take(",")
         return tuple(out)
 
     def _function(self, kind: type[Function]) -> Function:
         self.take()
+        self.vectors.clear()
         returns = self._params() if self.peek() == "(" else ()
         name = self.name()
         params = self._params() if self.peek() == "(" else ()
@@ -284,20 +289,21 @@ class _Parser(StatementReader):
 
     def _registers(self, function: Function) -> None:
         self.take(".reg")
-        if self.peek() in (".v2", ".v4"):
-            raise PtxSyntaxError(self.line, "vector registers are not written by nvcc")
+        width = int(self.take()[2:]) if self.peek() in (".v2", ".v4") else 0
         kind = self._type()
         while True:
             name = self.name()
             names: Iterable[str] = (name,)
             if self.accept("<"):
                 count = self.integer()
-                if not 0 <= count <= MOST_REGISTERS - len(function.registers):
+                if not 0 <= count * max(1, width) <= MOST_REGISTERS - len(function.registers):
                     raise self.unexpected(f"up to {MOST_REGISTERS} registers", str(count))
                 self.take(">")
                 names = (f"{name}{i}" for i in range(count))
             for each in names:
-                function.registers[self.declare(each)] = kind
+                unique = self.declare(each)
+                for register in self.of_vector(unique, width) if width else [unique]:
+                    function.registers[register] = kind
             if not self.accept(","):
                 break
         self.take(";")

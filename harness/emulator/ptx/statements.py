@@ -24,6 +24,8 @@ from harness.emulator.ptx.syntax import (
 )
 
 _MOST_NESTING = 8
+PARTS = "xyzw"  # of a vector register, of which `rgba` are other names
+_SAME_PARTS = str.maketrans("rgba", PARTS)
 
 
 @dataclass
@@ -44,6 +46,8 @@ class StatementReader(Tokens):
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self.scopes: list[Scope] = []
+        self.vectors: dict[str, int] = {}
+        """Vector registers of the function, by unique name: how many registers each stands for."""
         self.unique = 0
         self.nesting = 0
 
@@ -66,12 +70,20 @@ class StatementReader(Tokens):
         return f"{name}@{self.unique}"
 
     def resolve(self, name: str) -> str:
-        """Resolve a name. `%r1.b0` is that part of what `%r1` resolves to."""
+        """Resolve a name. `%r1.b0` is that part of what `%r1` resolves to, `%v.x` a register."""
         for scope in reversed(self.scopes):
             if name in scope.names:
                 return scope.names[name]
         register, dot, part = name.rpartition(".")
-        return f"{self.resolve(register)}.{part}" if dot else name
+        if not dot:
+            return name
+        register = self.resolve(register)
+        return f"{register}.{part.translate(_SAME_PARTS) if register in self.vectors else part}"
+
+    def of_vector(self, name: str, count: int) -> list[str]:
+        """Note a vector register by its unique name; the names of its parts."""
+        self.vectors[name] = count
+        return [f"{name}.{part}" for part in PARTS[:count]]
 
     def leave(self, scope: Scope, function: Function, body: list[Instruction | Label]) -> None:
         """End a scope: its labels, which may be used before their definition, get their unique
@@ -131,6 +143,8 @@ class StatementReader(Tokens):
         if name == "generic" and self.accept("("):
             name = self.resolve(self.name())
             self.take(")")
+        if name in self.vectors:
+            return Group(tuple(Name(f"{name}.{part}") for part in PARTS[: self.vectors[name]]))
         if self.peek() in ("+", "-") and (self.peek(1) or "x")[0].isdigit():
             sign = -1 if self.take() == "-" else 1
             return Sum(name, sign * self.integer())

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from harness.emulator.ptx.source_lines import user_line
-from harness.emulator.sass import layout, lookup, table
+from harness.emulator.sass import layout, lookup, suffixes, table
 from harness.emulator.sass.code import INSTRUCTION_BYTES, ZERO, Function, Instruction, Operand
 from harness.emulator.sass.errors import UnknownMachineInstruction
 from harness.emulator.sass.layout import INSTRUCTION, LANES, PREDICATES_OF_EACH_KIND
@@ -27,22 +26,16 @@ _WORDS, _WORDS_OF_SUMS = 4, 128  # of the widest value of registers, but for a w
 _PT = PREDICATES_OF_EACH_KIND - 1
 _WIDTHS = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
 _ATOMIC_WIDTHS = {2: 8, 3: 8, 5: 8, 10: 8, 11: 16}
-_HALVES = {"H0_H0": 1, "H1_H1": 2}
-_HALF_OF_FLOAT = {"H0": 0, "H1": 1}
 _ARGUMENTS = (4, 6, 10)
 """Registers with the arguments of the driver's functions that are looked at; the first is also
 the one for results."""
 _PAIRS = {("F32x2", "HI_LO"): (0, 1), ("F32x2", "LO_HI"): (1, 0), ("F32",): (0, 0)}
 """Of a pair of floats: the registers of its lower and of its upper number."""
-_BYTES = {"B0": 4, "B1": 5, "B2": 6, "B3": 7, "H0": 4, "H1": 6}
-"""Where in a word a conversion's number begins: 4 plus the offset in bytes."""
 _WITHOUT_PREDICATES = {
     "IADD3.64": "the carry of 64 bits",
     **dict.fromkeys(("IMNMX", "IMNMX3", "VIADDMNMX"), "which operand was the extreme"),
 }
 """What the predicates of these would say, which is not worked out."""
-_BYTES_OF_PREDICATES = {"B0": 0, "B1": 1, "B2": 2, "B3": 3}
-_SCALES = {"X4": 2, "X8": 3, "X16": 4}
 _FLOAT_OPCODES = frozenset({
     "FADD", "FMUL", "FFMA", "FSETP", "FSET", "FSEL", "FMNMX", "FCHK", "MUFU", "F2F", "F2I", "F2FP",
     "FRND", "FADD2", "FMUL2", "FFMA2", "FHADD", "FHFMA", "FMNMX3",
@@ -170,7 +163,7 @@ class _Encoder:
             out["immediate"] = instruction.address
         elif row.control == layout.BRANCH_INDEXED:  # relative to what stands behind it
             out["immediate"] += instruction.address + INSTRUCTION_BYTES
-        out["handler"] = self.definitions[handler]
+        out["handler"] = self.definitions[_of_copies(handler, instruction)]
 
     def _call(self, out: Any) -> None:
         """A call of the driver: its arguments, and where its result goes."""
@@ -194,6 +187,8 @@ class _Encoder:
             self._register_or_predicate(kind, operand, out, slots)
         elif operand is None or kind in "zqYB":
             return
+        elif kind == "S":
+            self._predicate_or_sign(operand, instruction, out, slots)
         elif kind in "svwQdhrkyFe":
             self._source(operand, instruction, out["source"][slots.sources], kind in "wQd", kind)
             slots.sources += 1
@@ -232,6 +227,19 @@ class _Encoder:
             missing = operand is None and kind == "n"
             out["source_inverted"][slots.source_predicates] = 1 if missing else inverted
             slots.source_predicates += 1
+
+    def _predicate_or_sign(
+        self, operand: Operand, instruction: Instruction, out: Any, slots: _Slots
+    ) -> None:
+        if operand.suffixes != ("SIGN",):
+            self._register_or_predicate("p", operand, out, slots)
+            return
+        number = slots.source_predicates
+        plain = replace(operand, suffixes=(), negated=False)
+        self._source(plain, instruction, out["source"][number], False, "v")
+        out["source_inverted"][number] = operand.negated
+        out["flags"] |= layout.SIGN_OF_FIRST << number
+        slots.source_predicates += 1
 
     def _descriptor(self, operand: Operand, out: Any, slots: _Slots) -> None:
         """The first of four uniform registers: two for each factor."""
@@ -322,13 +330,13 @@ class _Encoder:
                 raise Unencodable(f"operand {operand.text}")
             low, high = (0 if constant else row + word for word in _PAIRS[operand.suffixes])
             out["row"], out["high"] = low * LANES, high * LANES
-        known = {*_ALSO.get(kind, ()), *_parts(instruction, kind)}
+        known = {*suffixes.ALSO.get(kind, ()), *suffixes.parts(instruction, kind)}
         if set(operand.suffixes) - known:
             raise Unencodable(f"operand {operand.text}")
         self._signs(operand, instruction, out, kind)
 
     def _signs(self, operand: Operand, instruction: Instruction, out: Any, kind: str) -> None:
-        known = _parts(instruction, kind)
+        known = suffixes.parts(instruction, kind)
         out["half"] = next((known[s] for s in operand.suffixes if s in known), 0)
         signed = operand.negated or operand.inverted or operand.absolute
         if signed and kind in _AS_IT_STANDS:
@@ -362,19 +370,16 @@ class _Encoder:
         return self.constants.setdefault(key, len(self.constants) + 1)
 
 
-def _parts(instruction: Instruction, kind: str) -> Mapping[str, int]:
-    """Read from a source's suffix which part of it is meant, or how it is shifted."""
-    if kind == "a":
-        return _SCALES
-    if kind == "e":
-        return _HALF_OF_FLOAT
-    if instruction.opcode in ("I2F", "I2FP"):
-        return _BYTES
-    if instruction.opcode == "R2P":
-        return _BYTES_OF_PREDICATES
-    if instruction.opcode == "F2FP" and "UNPACK_B" in instruction.modifiers:
-        return _HALF_OF_FLOAT
-    return _HALVES if kind == "h" or instruction.opcode in table.CONVERSIONS else {}
+def _of_copies(handler: str, instruction: Instruction) -> str:
+    """The definition: of what waits for others than copies, none, as these are there at once."""
+    if handler == "DEPBAR.LE":
+        return handler if instruction.operands[0].text == table.OF_COPIES else "NOTHING"
+    if handler != "LDGDEPBAR":
+        return handler
+    control = int.from_bytes(instruction.encoding[8:16], "little")
+    if f"SB{control >> 46 & 7}" != table.OF_COPIES:  # nvdisasm does not print it
+        raise Unencodable(f"groups of copies that are not counted by {table.OF_COPIES}")
+    return handler
 
 
 def _all_operands(instruction: Instruction) -> list[Operand]:
@@ -408,11 +413,3 @@ def _constant(instruction: Instruction) -> Operand:
 _AS_IT_STANDS = "vrkay"
 _VALUE_TO_STORE = 3  # the source of a surface
 """Kinds of sources whose definitions read the register and nothing that is done to it before."""
-_ALSO = {
-    "r": ("ROW",),
-    "k": ("COL",),
-    "a": ("64", "U32"),
-    "h": ("H1_H0",),
-    "F": ("F32x2", "HI_LO", "LO_HI", "F32"),
-}
-"""Suffixes that say what is so anyway, or that `_memory` reads."""

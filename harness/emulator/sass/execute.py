@@ -123,6 +123,7 @@ def execute(
         textures=layout.ffi.cast("void *", int(engine_layout.ffi.cast("uintptr_t", textures))),
         texture_count=len(textures),
     )  # fmt: skip
+    launch.has_copies = any(i.opcode == "LDGSTS" for i in function.instructions)
     if judged:
         launch.kinds, launch.traits = layout.at(judged.kinds), layout.at(judged.traits)
         launch.lines = layout.at(judged.lines)

@@ -25,10 +25,9 @@ PIPES: Final = _words("MMA", "says which unit computes the same")
 EXACT: Final = _words("RN RZ RM RP", "a wider type has every number of the narrower one")
 CACHES: Final = {
     **_words("EF EL EU LU NA LTC64B LTC128B LTC256B BYPASS", "says how caches keep the line"),
-    **_words("ZFILL", "lanes that do not copy store zeros, as they do here without"),
     **_words("CONSTANT PRIVATE", "promises that nobody else writes there"),
     **_words("STRONG WEAK GPU SYS CTA SM CLUSTER", "all see the one memory, in one order"),
-    **_words("ACCESS", "copies are done where they are issued"),
+    **_words("ACCESS", "says by which cache a copy goes"),
 }
 NEAREST: Final = _words("RN", "atomics round in no other way")
 FLUSHED: Final = _words("FTZ", "sums of floats in memory always flush subnormals")

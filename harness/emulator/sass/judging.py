@@ -126,6 +126,9 @@ class CodePlace(Launched):
         file = other.file if other else ""
         return line_in(where, file) + callers(where, file)
 
+    def opcode(self, site: int) -> str:
+        return self.function.instructions[site].opcode
+
     def line_of_ending(self, number: int, beside: int) -> str:
         return self.line(number, beside)
 

@@ -16,6 +16,7 @@ _KINDS = {
     "P": ("predicate", "uniform predicate"),
     "p": ("predicate", "uniform predicate"),
     "n": ("predicate", "uniform predicate"),
+    "S": ("predicate", "uniform predicate", "register", "uniform"),
     "s": ("register", "uniform", "immediate", "constant"),
     "i": ("immediate",),
     "m": ("memory",),

@@ -11,11 +11,12 @@ it is with two alternatives at once.
 Shapes: R result, P result predicate; s, w, d, h sources: 32 bits, 64 bits, a double, halves; Q 64
 bits whose immediate is written whole, where w has the lower half of one, with its sign; v a source
 of 32 bits or more that is taken as it is (one with a sign is not executed); p source predicate, n
-the same, false if missing; i immediate; m memory, t the target of a copy, c constant memory; g
-matrix descriptor; r, k a factor by rows, by columns; b convergence barrier, B one that it is moved
-to; l label; x special register; _ not used. Of textures and surfaces: y registers side by side, A
-the register of coordinates, q the kind; z and Y are of a handle or channels (rows/textures.py); F
-and e are in rows/blackwell.py. `?` marks an optional operand.
+the same, false if missing, S one or a register's sign; i immediate; m memory, t the target of a
+copy, c constant memory; g matrix descriptor; r, k a factor by rows, by columns; b convergence
+barrier, B one that it is moved to; l label; x special register; _ not used. Of textures and
+surfaces: y registers side by side, A the register of coordinates, q the kind; z and Y are of a
+handle or channels (rows/textures.py); F and e are in rows/blackwell.py. `?` marks an optional
+operand.
 """
 
 from __future__ import annotations
@@ -40,6 +41,9 @@ from harness.emulator.sass.harmless import (
 from harness.emulator.sass.rows import blackwell, textures
 from harness.emulator.sass.rows.row import Flags, Groups, Row
 from harness.emulator.sass.rows.row import row as _row
+
+OF_COPIES: Final = "SB0"
+"""The scoreboard by which groups of asynchronous copies are counted."""
 
 _COMPARE = {"F": 0, "LT": 1, "EQ": 2, "LE": 3, "GT": 4, "NE": 5, "GE": 6, "T": 7}
 _COMBINE = {"AND": 0, "OR": 16, "XOR": 32}
@@ -167,7 +171,7 @@ ROWS: Sequence[Row] = (
     _row("SHF", "R s s s", "", (
         {"L": 0, "R": 1}, {"U32": 0, "S32": 4, "U64": 16, "S64": 20}, {"HI": 2}, {"W": 8})),
     _row("LOP3.LUT", "P? R s s s i n?", "LOP3"),
-    _row("PLOP3.LUT", "P P? p p p i i", "PLOP3"),
+    _row("PLOP3.LUT", "P P? S S S i i", "PLOP3"),
     _row("ISETP", "P P? s s p p?", groups=_OF_INTEGERS),
     *(_row(f"ISETP.{sign}64", "P P? Q Q p", "ISETP.64", (_COMPARE, _COMBINE), always=flag)
       for sign, flag in (("S", 0), ("U", 64))),
@@ -286,7 +290,9 @@ ROWS: Sequence[Row] = (
     _row("LDSM.16.MT88", "R m", "LDSM", always=1 | 1 << 4, space=layout.SHARED),
     _row("LDSM.16.MT88.2", "R m", "LDSM", always=1 | 2 << 4, space=layout.SHARED),
     _row("LDSM.16.MT88.4", "R m", "LDSM", always=1 | 4 << 4, space=layout.SHARED),
-    _row("LDGSTS", "t m p?", "LDGSTS", _STORE, harmless=CACHES),
+    _row("LDGSTS", "t m p?", "LDGSTS", (*_STORE, {"ZFILL": layout.FILLS}), harmless=CACHES),
+    _row("LDGDEPBAR", ""),
+    _row("DEPBAR.LE", "_ i _?"),
     _row("LDC", "R c", groups=_CONSTANT),
     _row("LDCU", "R c", "LDC", _CONSTANT, is_uniform=True),
     *_atomics("REDG", "m v"),
@@ -347,7 +353,7 @@ ROWS: Sequence[Row] = (
     # What has no effect on results here
     *(
         _row(name, "_? _? _?", "NOTHING", harmless=ORDERS)
-        for name in ("NOP", "ERRBAR", "CGAERRBAR", "CCTL", "LDGDEPBAR", "DEPBAR",
+        for name in ("NOP", "ERRBAR", "CGAERRBAR", "CCTL", "DEPBAR",
                      "WARPGROUP", "FENCE")
     ),
     # A launch begins when the one before it has ended, whether or not that said so earlier.

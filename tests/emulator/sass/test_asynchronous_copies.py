@@ -1,4 +1,7 @@
-"""Sectors of asynchronous copies: as an H200 counted them for tiles whose rows are padded."""
+"""Asynchronous copies: when they land, zeros behind them, and their sectors.
+
+Sectors are as an H200 counted them for tiles whose rows are padded.
+"""
 
 from __future__ import annotations
 
@@ -42,3 +45,55 @@ def test_a_sector_that_lands_in_two_is_fetched_for_both(
     assert np.array_equal(out, given[lanes // length * 1024 + lanes % length])
     copy = next(each for each in report.instructions if each.opcode.startswith("LDGSTS"))
     assert (copy.global_requests, copy.global_sectors) == (1, sectors)
+
+
+FILLED = """#include <cuda_pipeline.h>
+template <class T> __device__ void filled(const T* in, T* out, int bytes) {
+    __shared__ T s[32];
+    const int size = sizeof(T), left = bytes - size * (int)threadIdx.x, t = threadIdx.x;
+    __pipeline_memcpy_async(&s[t], &in[t], size, size - min(max(left, 0), size));
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
+    out[threadIdx.x] = s[threadIdx.x];
+}
+extern "C" __global__ void by_16(const float4* in, float4* out, int n) { filled(in, out, n); }
+extern "C" __global__ void by_8(const float2* in, float2* out, int n) { filled(in, out, n); }
+extern "C" __global__ void by_4(const float* in, float* out, int n) { filled(in, out, n); }
+"""
+
+
+@pytest.mark.parametrize("kernel", ["by_16", "by_8", "by_4"])
+def test_zeros_stand_behind_the_bytes_that_are_copied(read_source: ReadSource, kernel: str) -> None:
+    code, size = read_source(FILLED), 32 * int(kernel[3:])
+    for count in (0, 1, 6, 37, size - 3, size):
+        given = np.arange(1, count + 1, dtype=np.uint8)  # nothing is read behind its end
+        out = np.ones(size, np.uint8)
+        report = launch_machine_code(code, kernel, 1, 32, [given, out, count])
+        assert report.faults == ()
+        assert out[:count].tolist() == given.tolist()
+        assert not out[count:].any()
+
+
+GROUPS = """#include <cuda_pipeline.h>
+extern "C" __global__ void k(const int* in, int* out) {
+    __shared__ int s[3 * 32];
+    for (int n = 0; n < 3; n++) {
+        s[32 * n + threadIdx.x] = -1;
+        __pipeline_memcpy_async(&s[32 * n + threadIdx.x], &in[32 * n + threadIdx.x], 4);
+        __pipeline_commit();
+    }
+    __pipeline_wait_prior(LEFT);
+    volatile int* found = s + threadIdx.x;
+    for (int n = 0; n < 3; n++) out[32 * n + threadIdx.x] = found[32 * n];
+    __pipeline_wait_prior(0);
+}
+"""
+
+
+@pytest.mark.parametrize("left", [0, 1, 2])
+def test_what_is_not_waited_for_has_not_landed(read_source: ReadSource, left: int) -> None:
+    code = read_source(GROUPS.replace("LEFT", str(left)))
+    out = np.zeros(96, np.int32)
+    assert launch_machine_code(code, "k", 1, 32, [np.arange(96, dtype=np.int32), out]).faults == ()
+    landed = 32 * (3 - left)
+    assert out.tolist() == [*range(landed), *[-1] * (96 - landed)]

@@ -62,6 +62,8 @@ INSTRUCTIONS = {
     asm("cvt.pack.sat.u16.s32 %0, %1, %2;" : "=r"(out[i]) : "r"(a), "r"(b & 0x1FFFF));""",
     r"^I2IP\.S16\.S32\.SAT ": """
     asm("cvt.pack.sat.s16.s32 %0, %1, %2;" : "=r"(out[i]) : "r"(a), "r"(b & 0xFFFF));""",
+    r"^PLOP3\.LUT P\d,PT,R\d+[\w.]*\.SIGN,": """
+    asm("add.sat.s32 %0, %1, %2;" : "=r"(out[i]) : "r"(a), "r"(b));""",
     r"^(ACQBULK|PREEXIT)$": """
     asm volatile("griddepcontrol.wait;");
     out[i] = a + b;

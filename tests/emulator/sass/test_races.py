@@ -28,16 +28,11 @@ REFUSED = {
 }  # fmt: skip
 """Kernels with mbarriers, whose machine code is not executed."""
 
-UNDER_WAY = {
-    "async_copy_not_waited_for", "async_copy_read_by_its_thread", "async_copy_source_changed",
-}  # fmt: skip
-"""LDGSTS is judged where it is issued, so that nothing is under way afterwards."""
-
 RACES = sorted(
     path
     for path in FAULTY.glob("*.cu")
     if {"race", "divergent barrier"} & set().union(*faults(path).values())
-    and path.stem not in WITHIN_A_WARP | BY_THE_LOCK | REFUSED | UNDER_WAY
+    and path.stem not in WITHIN_A_WARP | BY_THE_LOCK | REFUSED
 )
 
 

@@ -92,6 +92,8 @@ class Decoder(
     def _op_mov(self, instruction: Instruction, modifiers: list[str], types: list[str]) -> list[Op]:
         if not modifiers and types == ["b128"]:
             return self.mov_b128(instruction)
+        if modifiers in (["v2"], ["v4"]):
+            return self._mov_vector(instruction, int(modifiers[0][1:]), types)
         if modifiers or len(types) != 1 or types[0] not in signatures.MOVE_TYPES:
             raise self.unknown()
         kind = unsigned(types[0])
@@ -124,6 +126,27 @@ class Decoder(
             Op("mov", (), (self.result(target),), (kind,), (self.source(source, kind),), (kind,),
                self.site)
         ]  # fmt: skip
+
+    def _mov_vector(self, instruction: Instruction, count: int, types: list[str]) -> list[Op]:
+        """Registers to as many others, all at once: they may be the same in another order."""
+        operands = self.given(instruction, 2)
+        if len(types) != 1 or types[0] not in signatures.MOVE_TYPES - {"pred"}:
+            raise self.unknown()
+        groups = [o.items for o in operands if isinstance(o, Group) and len(o.items) == count]
+        if len(groups) != 2:
+            raise self.unknown(f"vectors of {count} registers")
+        kind = (unsigned(types[0]),)
+        between = [self.declare(f"!part {n} of {kind[0]}", kind[0]) for n in range(count)]
+        return [
+            Op("mov", (), (to,), kind, (of,), kind, self.site)
+            for to, of in (
+                *(
+                    (part, self.source(of, kind[0]))
+                    for part, of in zip(between, groups[1], strict=True)
+                ),
+                *((self.result(to), part) for part, to in zip(between, groups[0], strict=True)),
+            )
+        ]
 
     def mov_b128(self, instruction: Instruction) -> list[Op]:
         """Decode a move in which at least one operand is a 128-bit register, as moves of the

@@ -75,6 +75,7 @@ typedef struct Launch {
     i32 global_grain, shared_grain;  // the narrowest words
     Print print;
     i32 heap;  // the buffer that malloc takes from
+    i32 has_copies;  // asynchronous ones
 } Launch;
 
 // By instruction.
@@ -85,6 +86,9 @@ typedef struct Counts {
     i64 *mixed;  // requests whose lanes go to several memories; nothing else is counted of them
     i64 *warps_again, *threads_again;  // what is issued again: scheduler/replays.h
 } Counts;
+
+enum OfLogic { SIGN_OF_FIRST = 1 };  // `flags`: a source is a register's sign; of the second, doubled
+enum OfCopy { FILLS = 1 };  // `flags`: the address says how many bytes behind those copied are zeros
 
 enum OfFence { FENCE_OF_BLOCK, FENCE_OF_ALL };  // `kinds` of a MEMBAR
 

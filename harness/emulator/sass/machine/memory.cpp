@@ -200,22 +200,39 @@ Access shared_target(const Context& c, const Instruction& n) {
     return access;
 }
 
-void judge_copy(Context& c, const Instruction& n, const Access& from, u32 copies,
-                const Places& source, const Access& to, const Places& target) {
-    u8 bytes[LANES * 16] = {};
-    if (copies) c.judge->access(c, from, GLOBAL, machine::READ, source);
-    each_lane(copies, [&](int i) { std::memcpy(bytes + 16 * i, source.at[i], n.width); });
-    c.judge->access(c, to, SHARED, machine::WRITE, target, bytes);
+// What the lanes of a copy read, those that read as many bytes together; of `filled` bytes by lane.
+void read_sources(Context& c, const Instruction& n, Access from, u32 copies, const int* filled,
+                  u8 (*data)[16]) {
+    for (u32 left = copies; left;) {
+        Access part = from;
+        part.width = filled[__builtin_ctz(left)];
+        part.active = left & lanes_where([&](int i) { return filled[i] == part.width; });
+        left &= ~part.active;
+        machine::survey(part);
+        Places source;
+        in_global(c, part, READ, source);
+        each_lane(part.active, [&](int i) { std::memcpy(data[i], source.at[i], part.width); });
+        if (!c.judge) continue;
+        part.width = (part.width + machine::WORD_BYTES - 1) / machine::WORD_BYTES * machine::WORD_BYTES;
+        c.judge->access(c, part, GLOBAL, machine::READ, source);
+    }
 }
 
-// An asynchronous copy is done at once: nobody may look before it is waited for. Where no lane
-// copies, and zeros are all that is stored, no request is made. A sector of memory that lands in
-// two of shared memory is fetched for both.
+// Bytes behind those that are copied are zeros: all of them where the predicate is false, and with ZFILL so
+// many as the lowest bits of the address say. They land when their thread waits for them. Where no lane
+// copies, no request is made. A sector of memory that lands in two of shared memory is fetched for both.
 void copy(Context& c, const Instruction& n) {
     if (!c.on) return;
     Access from = addressed(c, n), to = shared_target(c, n);
     const u32 copies = c.on & c.predicate(n, 0);
-    Places source, target;
+    int filled[LANES];
+    for (int i = 0; i < LANES; i++) {
+        const i64 zeros = n.flags & FILLS ? from.address[i] & (n.width - 1) : 0;
+        from.address[i] -= zeros;
+        filled[i] = copies >> i & 1 ? static_cast<int>(n.width - zeros) : 0;
+    }
+    u8 data[LANES][16] = {};
+    Places target;
     aligned(to, n.width);
     in_shared(c, to, target);
     if (copies) {
@@ -224,17 +241,36 @@ void copy(Context& c, const Instruction& n) {
         machine::survey(from);
         machine::survey(landing);
         aligned(from, n.width);
-        in_global(c, from, READ, source);
+        read_sources(c, n, from, copies, filled, data);
         count_global(c, std::max(machine::global_sectors(from), machine::global_sectors(landing)));
     }
     count_shared(c, wavefronts_of(to, false));
-    if (c.judge) judge_copy(c, n, from, copies, source, to, target);
+    if (c.judge) c.judge->access(c, to, SHARED, machine::WRITE, target, data[0]);
     each_lane(c.on, [&](int i) {
-        if (copies >> i & 1)
-            std::memcpy(target.at[i], source.at[i], n.width);
-        else
-            std::memset(target.at[i], 0, n.width);
+        UnderWay each{i, n.width, c.at, c.warp->committed[i], to.address[i], 0, {}};
+        std::memcpy(each.data, data[i], n.width);
+        if (c.judge) each.number = c.judge->take_off(c, each, from.address[i], filled[i]);
+        c.warp->copies.push_back(each);
     });
+}
+
+void commit_copies(Context& c, const Instruction&) {
+    each_lane(c.on, [&](int i) { c.warp->committed[i]++; });
+}
+
+// All but the newest groups of each lane land, so many as the immediate says.
+void wait_for_copies(Context& c, const Instruction& n) {
+    std::vector<UnderWay>& all = c.warp->copies;
+    size_t kept = 0;
+    for (const UnderWay& each : all) {
+        if (!(c.on >> each.lane & 1) || each.group >= c.warp->committed[each.lane] - n.immediate) {
+            all[kept++] = each;
+            continue;
+        }
+        std::memcpy(c.block->shared.data() + each.target, each.data, each.width);
+        if (c.judge) c.judge->land(c, each);
+    }
+    all.resize(kept);
 }
 
 void membar(Context& c, const Instruction&) {
@@ -277,6 +313,7 @@ void ldc(Context& c, const Instruction& n) {
 std::vector<Entry> memory_entries() {
     return {
         {"LOAD", load}, {"STORE", store}, {"LOAD.256", load_256}, {"STORE.256", store_256}, {"LDSM", ldsm}, {"LDGSTS", copy}, {"QSPC", qspc},
+        {"LDGDEPBAR", commit_copies}, {"DEPBAR.LE", wait_for_copies},
         {"LDC", ldc}, {"MEMBAR", membar},
     };
 }

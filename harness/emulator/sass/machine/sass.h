@@ -73,6 +73,16 @@ struct Again {
     i32 sent;             // the BSYNC to which it has sent more of them; 0 for none
 };
 
+// One lane's asynchronous copy to shared memory: its bytes land when the lane waits for its group.
+struct UnderWay {
+    int lane, width;
+    i32 at;      // the instruction
+    i64 group;   // how many the lane had committed before
+    i64 target;
+    u32 number;  // the judge's
+    u8 data[16];
+};
+
 struct Warp {
     u32* rows;
     u32 predicate[PREDICATES];
@@ -84,6 +94,8 @@ struct Warp {
     int number;
     int turn;  // the part that goes on next
     std::vector<Part> parts;
+    std::vector<UnderWay> copies;
+    i64 committed[LANES];  // groups of copies
 };
 
 struct Block {

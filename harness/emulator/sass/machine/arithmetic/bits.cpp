@@ -56,9 +56,14 @@ void lop3(Context& c, const Instruction& n) {
     write(c, c.result(n), [&](int i) { return out[i]; });
 }
 
-// The immediate has both tables; predicates are masks of lanes.
+// The immediate has both tables; predicates, and signs of registers, are masks of lanes.
 void plop3(Context& c, const Instruction& n) {
-    const u32 a = c.predicate(n, 0), b = c.predicate(n, 1), d = c.predicate(n, 2);
+    const auto given = [&](int which) {
+        if (!(n.flags & SIGN_OF_FIRST << which)) return c.predicate(n, which);
+        const u32* a = c.source(n.source[which]);
+        return lanes_where([&](int i) { return a[i] >> 31; }) ^ -static_cast<u32>(n.source_inverted[which]);
+    };
+    const u32 a = given(0), b = given(1), d = given(2);
     const u32 first = looked_up(n.immediate & 0xFF, a, b, d);
     const u32 second = looked_up(n.immediate >> 8 & 0xFF, a, b, d);
     c.set_predicate(n, 0, first);

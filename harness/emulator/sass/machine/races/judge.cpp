@@ -32,7 +32,7 @@ machine::Stamps& Judge::stamps(int memory, i64 block) {
     const i64 size = own ? launch_.shared_bytes : launch_.buffers[memory].size;
     const auto add = [&](auto& held, auto key) -> machine::Stamps& {
         return held.try_emplace(key, static_cast<size_t>(size / grain + 1), grain, own,
-                                false).first->second;  // copies are judged at issue here
+                                launch_.has_copies != 0).first->second;
     };
     return own ? add(shared_, block) : add(buffers_, memory);
 }
@@ -81,6 +81,32 @@ void Judge::access(const Context& c, const Access& access, i32 space, machine::V
                 unchanged[n] &= held.written[cells[n] + w] != 0;
         races_.access(request, held, cells, bytes.data(), unchanged);
     }
+}
+
+u32 Judge::take_off(const Context& c, const UnderWay& copy, i64 source, int bytes) {
+    const auto words = [](machine::Stamps& held, machine::Held<u32>& flights, i64 address, i64 count) {
+        const i64 first = address / held.grain, last = (address + count - 1) / held.grain;
+        return machine::Ranges{{flights.get(), first, last - first + 1}};
+    };
+    const u32 number = races_.flights.begin(copy.at, lane_of(c, copy.lane));
+    machine::Stamps& target = stamps(machine::SHARED_MEMORY, c.block->number);
+    OfCopy made{words(target, target.being_written, copy.target, copy.width), {}, nullptr};
+    races_.flights.put(made.to, number, false);
+    const Buffer* buffer = bytes ? buffer_at(c, source) : nullptr;
+    if (buffer && buffer->writable) {
+        made.source = &stamps(static_cast<int>(buffer - launch_.buffers), c.block->number);
+        made.from = words(*made.source, made.source->being_read, source - buffer->base, bytes);
+        races_.flights.put(made.from, number, true);
+    }
+    copies_[number] = std::move(made);
+    return number;
+}
+
+void Judge::land(const Context& c, const UnderWay& copy) {
+    const OfCopy& made = copies_.at(copy.number);
+    races_.land(copy.at, lane_of(c, copy.lane), copy.number, made.to,
+                &stamps(machine::SHARED_MEMORY, c.block->number), made.from, made.source);
+    copies_.erase(copy.number);
 }
 
 void Judge::fence(const Context& c) {

@@ -32,6 +32,11 @@ class Judge {
     void access(const Context& c, const Access& access, i32 space, machine::Verb verb,
                 const Places& places, const u8* values = nullptr);
     void fence(const Context& c);
+    // An asynchronous copy has been issued that reads so many bytes at an address; its number. From here
+    // until it lands nobody may touch the target, nor write the source.
+    u32 take_off(const Context& c, const UnderWay& copy, i64 source, int bytes);
+    // Its thread has waited for it.
+    void land(const Context& c, const UnderWay& copy);
     // Lanes of a warp that wait at a barrier.
     struct Waiting {
         int warp;
@@ -53,7 +58,15 @@ class Judge {
    private:
     static constexpr i64 MOST_LANES = 1 << 20;  // of a chunk: more than any device holds at once
 
+    struct OfCopy {  // the words that it reads, and in which memory
+        machine::Ranges to, from;
+        machine::Stamps* source;
+    };
+
     machine::Stamps& stamps(int memory, i64 block);
+    int lane_of(const Context& c, int i) const {
+        return geometry_.lane(static_cast<int>(in_chunk(c.block->number)) * geometry_.warps + c.warp->number, i);
+    }
     i64 in_chunk(i64 block) const { return block % chunk_; }
 
     const Launch& launch_;
@@ -65,6 +78,7 @@ class Judge {
     machine::Races races_;
     std::unordered_map<int, machine::Stamps> buffers_;
     std::unordered_map<i64, machine::Stamps> shared_;  // by block
+    std::unordered_map<u32, OfCopy> copies_;           // by number
 };
 
 }  // namespace sass

@@ -138,6 +138,8 @@ class Machine {
             std::memset(warp.barrier, 0, sizeof warp.barrier);
             std::memset(warp.barrier_result, 0, sizeof warp.barrier_result);
             warp.predicate[ALWAYS] = warp.predicate[PREDICATES - 1] = EVERYBODY;
+            warp.copies.clear();
+            std::memset(warp.committed, 0, sizeof warp.committed);
             warp.parts.clear();
             warp.parts.push_back(Part{warp.threads, 0, READY});
         }

@@ -1,0 +1,38 @@
+"""Suffixes of a source operand: which part of it is meant, or how it is shifted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from harness.emulator.sass import table
+from harness.emulator.sass.code import Instruction
+
+_HALVES = {"H0_H0": 1, "H1_H1": 2}
+_HALF_OF_FLOAT = {"H0": 0, "H1": 1}
+_BYTES = {"B0": 4, "B1": 5, "B2": 6, "B3": 7, "H0": 4, "H1": 6}
+"""Where in a word a conversion's number begins: 4 plus the offset in bytes."""
+_BYTES_OF_PREDICATES = {"B0": 0, "B1": 1, "B2": 2, "B3": 3}
+_SCALES = {"X4": 2, "X8": 3, "X16": 4}
+ALSO = {
+    "r": ("ROW",),
+    "k": ("COL",),
+    "a": ("64", "U32"),
+    "h": ("H1_H0",),
+    "F": ("F32x2", "HI_LO", "LO_HI", "F32"),
+}
+"""Suffixes that say what is so anyway, or that `_memory` reads."""
+
+
+def parts(instruction: Instruction, kind: str) -> Mapping[str, int]:
+    """Read from a source's suffix which part of it is meant, or how it is shifted."""
+    if kind == "a":
+        return _SCALES
+    if kind == "e":
+        return _HALF_OF_FLOAT
+    if instruction.opcode in ("I2F", "I2FP"):
+        return _BYTES
+    if instruction.opcode == "R2P":
+        return _BYTES_OF_PREDICATES
+    if instruction.opcode == "F2FP" and "UNPACK_B" in instruction.modifiers:
+        return _HALF_OF_FLOAT
+    return _HALVES if kind == "h" or instruction.opcode in table.CONVERSIONS else {}
