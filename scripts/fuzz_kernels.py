@@ -24,6 +24,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import fuzz
+import sanitized
 from mutations import mutated
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -36,7 +37,6 @@ from harness.emulator import launch, parse  # noqa: E402
 from harness.emulator.engine.library import load  # noqa: E402
 from harness.emulator.errors import EmulatorError  # noqa: E402
 
-SANITIZERS = "-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -O1 -g"
 _ARCH = "sm_90"
 _BUDGET = 2**19
 _NAME = b"// of "
@@ -181,21 +181,6 @@ def _in_this_process(seed: int, inputs: int, folder: Path) -> int:
     return failed
 
 
-def _environment(plain: bool) -> dict[str, str]:
-    if plain:
-        return dict(os.environ)
-    said = [
-        subprocess.run(["g++", f"-print-file-name={name}.so"], check=True, capture_output=True,
-                       text=True).stdout.strip()
-        for name in ("libasan", "libubsan")
-    ]  # fmt: skip
-    return {
-        **os.environ, "LD_PRELOAD": ":".join(said), "CXXFLAGS": SANITIZERS,
-        "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1:handle_segv=1",
-        "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
-    }  # fmt: skip
-
-
 def main() -> int:
     arguments = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -211,7 +196,7 @@ def main() -> int:
     if asked.child:
         return int(_in_this_process(asked.seed, asked.inputs, asked.out) > 0)
     _seeds()
-    environment = _environment(asked.plain)
+    environment = dict(os.environ) if asked.plain else sanitized.environment("address")
     build = [sys.executable, __file__, _CHILD, "--inputs", "0", "--out", str(asked.out)]
     subprocess.run(build, env=environment, check=True)
     done, failed, begun, batch = 0, 0, time.monotonic(), 0

@@ -1,0 +1,61 @@
+"""The engine's own tests with the engine built with sanitizers: what one finds ends the run.
+
+    python scripts/sanitized.py [--kind address|thread] [TEST...] [-- OPTIONS]
+
+Tests are files or folders, `tests/emulator` without any; OPTIONS are pytest's. Both machines, that
+of PTX and that of machine code, are built anew for this (some minutes), and kept beside the usual
+ones. `address` is address and undefined behaviour, `thread` looks for races between the engine's
+own threads. Exits with pytest's code.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+_BUILD = "-fno-omit-frame-pointer -O1 -g"
+FLAGS = {
+    "address": f"-fsanitize=address,undefined -fno-sanitize-recover=all {_BUILD}",
+    "thread": f"-fsanitize=thread {_BUILD}",
+}
+# The compilers that the tests start need no sanitizer.
+_PYTEST = (
+    "import os, sys, pytest; del os.environ['LD_PRELOAD']; sys.exit(pytest.main(sys.argv[1:]))"
+)
+_LIBRARIES = {"address": ("libasan", "libubsan"), "thread": ("libtsan",)}
+
+
+def environment(kind: str) -> dict[str, str]:
+    """For a process of Python that builds the engine so, and loads it."""
+    said = [
+        subprocess.run(["g++", f"-print-file-name={name}.so"], check=True, capture_output=True,
+                       text=True).stdout.strip()
+        for name in _LIBRARIES[kind]
+    ]  # fmt: skip
+    return {
+        **os.environ, "LD_PRELOAD": ":".join(said), "CXXFLAGS": FLAGS[kind],
+        "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1:handle_segv=1",
+        "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
+        "TSAN_OPTIONS": "halt_on_error=1:report_signal_unsafe=0",
+    }  # fmt: skip
+
+
+def main() -> int:
+    own = sys.argv[1:]
+    at = own.index("--") if "--" in own else len(own)
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser.add_argument("tests", nargs="*", default=["tests/emulator"])
+    parser.add_argument("--kind", choices=sorted(FLAGS), default="address")
+    asked = parser.parse_args(own[:at])
+    # A worker that a sanitizer ends would be started again by pytest-xdist, and its words lost.
+    command = [sys.executable, "-c", _PYTEST, "-q", "-x", "-n0", "-p", "no:faulthandler", "-s"]
+    command += [*asked.tests, *own[at + 1 :]]
+    return subprocess.run(command, env=environment(asked.kind), cwd=ROOT, check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
