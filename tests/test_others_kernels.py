@@ -46,7 +46,7 @@ ENTRY = {
 
 @pytest.fixture(scope="module")
 def scripts() -> Iterator[SimpleNamespace]:
-    names = ("launches", "on_gpu", "emulated", "readings", "table", "translated")
+    names = ("launches", "on_gpu", "emulated", "readings", "table", "translated", "zluda")
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(SCRIPTS / "pages"))
         patch.syspath_prepend(str(SCRIPTS / "others_kernels"))
@@ -239,7 +239,64 @@ def test_of_a_repositorys_kernels_those_are_counted_that_the_emulator_takes(
     page.write_text("before\n<!-- translated:begin -->\n<!-- translated:end -->\nafter\n")
     arguments = [str(tmp_path), "us/ours@abc=tried", "--page", str(page)]
     assert scripts.translated.main(arguments) == 0
-    assert "| [us/ours](https://github.com/us/ours/tree/abc) | 3 | 2 | 2 | 1 | 50.0 % |" in (
-        page.read_text()
+    assert (
+        "| [us/ours](https://github.com/us/ours/tree/abc) | 3 | 2 | 2 | 1 | 50.0 % | 1 | 50.0 % |"
+        in (page.read_text())
     )
-    assert "- does not know `tld4.r.2d.v4.f32.f32` (of textures" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "- does not know `tld4.r.2d.v4.f32.f32` (of textures" in told
+    assert "- does not know the machine instruction `TLD4.R` (no row in its table): 1" in told
+
+
+def test_arrays_are_read_as_rust_writes_them(scripts: SimpleNamespace) -> None:
+    for text, kind, wanted in (
+        ("[1u64, 0x10]", "u8", [1, 16]),
+        ("[i32::MIN, -1]", "i4", [-(2**31), -1]),
+        ("[u64::max_value()]", "u8", [2**64 - 1]),
+        ("[0b1_01u32]", "u4", [5]),
+        ("[0x01_00__01i64]", "i8", [0x10001]),
+        ("[0.5f32, f32::NEG_INFINITY, f32::from_bits(0x3F800000)]", "f4", [0.5, -np.inf, 1]),
+        ("[std::f32::consts::PI / 2f32]", "f4", [np.float32(np.pi / 2)]),
+        ("[half::f16::from_f64(1.5), half::f16::from_bits(0x3C00)]", "f2", [1.5, 1]),
+        ("[0u16, half::f16::NAN.to_bits()]", "u2", [0, 0x7E00]),
+        ("[7]", "i4", [7]),
+    ):
+        found = scripts.zluda.values(text)
+        assert found.dtype == np.dtype(kind), text
+        assert found.tolist() == wanted, text
+    with pytest.raises(ValueError, match="not an array of numbers"):
+        scripts.zluda.values("[exit(1)]")
+
+
+@pytest.mark.usefixtures("processes")
+def test_a_test_of_zluda_is_right_wrong_or_refused_in_both_forms(
+    scripts: SimpleNamespace, tmp_path: Path
+) -> None:
+    folder = tmp_path / scripts.zluda.TESTS
+    folder.mkdir(parents=True)
+    (folder / "mod.rs").write_text(
+        "// test_ptx!(gone, [1u32], [1u32]);\ntest_ptx!(twice, [3u32], [6u32]);\n"
+        "test_ptx!(\n    thrice,\n    [3u32],\n    [8u32]\n);\ntest_ptx_warp!(lanes, [\n"
+        + "".join(f"{n}u32," for n in range(64)) + "\n]);\ntest_ptx!(unknown);\n"
+    )  # fmt: skip
+    head = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry "
+    one = (
+        head
+        + """{name}(.param .u64 a, .param .u64 b) {{
+        .reg .u64 %l<3>; .reg .u32 %r;
+        ld.param.u64 %l1, [a]; ld.param.u64 %l2, [b];
+        ld.u32 %r, [%l1]; mul.lo.u32 %r, %r, {by}; st.u32 [%l2], %r; ret;
+    }}"""
+    )
+    (folder / "twice.ptx").write_text(one.format(name="twice", by=2))
+    (folder / "thrice.ptx").write_text(one.format(name="thrice", by=3))
+    (folder / "lanes.ptx").write_text(head + """lanes(.param .u64 a) {
+        .reg .u64 %l<3>; .reg .u32 %r;
+        ld.param.u64 %l1, [a]; mov.u32 %r, %tid.x; mul.wide.u32 %l2, %r, 4;
+        add.u64 %l1, %l1, %l2; st.u32 [%l1], %r; ret;
+    }""")  # fmt: skip
+    (folder / "unknown.ptx").write_text(head + "unknown() { frobnicate.b32; ret; }")
+    told = scripts.zluda.section(tmp_path, tmp_path / "compiled")
+    assert "| 4 | 2 of 4 | 2 of 3 |" in told  # ptxas knows no frobnicate either
+    assert "- `thrice`: from PTX: [0] is 9, wanted 8; from machine code: [0] is 9, want" in told
+    assert "- `unknown`: from PTX: the emulator does not know `frobnicate.b32`" in told

@@ -6,7 +6,8 @@ CHECKOUTS holds a folder for each repository, such as `NVIDIA+cuda-samples`; a N
 COMMIT what is there, and FOLDER what of it is tried. The table goes into docs/emulator.md. Every
 `.cu` file is compiled to PTX for sm_90; what does not compile by itself, for want of a library or
 of a definition that its build gives, is counted and left out. Of the rest every kernel is
-translated, which is when an instruction that is not known is refused.
+translated from its PTX, and from the machine code that this is assembled to, which is when an
+instruction that is not known is refused.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,12 +31,11 @@ import sections
 from sources import STAND_INS
 
 from harness.compiler import toolchain
-from harness.emulator import EmulatorError, parse
+from harness.emulator import EmulatorError, parse, sass
 from harness.emulator.engine.lowering.encode import encode
 from harness.emulator.engine.native import loaded
 from harness.emulator.program.translate import translate
 from harness.emulator.ptx.kernel_names import find_kernel
-from harness.emulator.ptx.syntax import Module
 
 ARCH = "sm_90"
 SECONDS = 120
@@ -43,12 +43,20 @@ SHARED_HEADERS = ("Common", "common/inc", "include", "common", "dev", "llmc", "c
 """Where repositories keep what their files include, from their own folder."""
 
 
+@dataclass(frozen=True)
+class Refused:
+    """Why the emulator refuses a kernel from its PTX and from its machine code, or nothing."""
+
+    ptx: str
+    code: str
+
+
 @dataclass
 class File:
-    """kernels: each with why it was refused, or nothing; None where the file does not compile."""
+    """None where the file does not compile."""
 
     path: Path
-    kernels: dict[str, str] | None
+    kernels: dict[str, Refused] | None
 
 
 @dataclass
@@ -62,17 +70,17 @@ class Repository:
         return [file for file in self.files if file.kernels is not None]
 
     @property
-    def reasons(self) -> list[str]:
-        """Of every kernel."""
-        return [reason for file in self.compiled for reason in (file.kernels or {}).values()]
+    def kernels(self) -> list[Refused]:
+        return [each for file in self.compiled for each in (file.kernels or {}).values()]
 
     def row(self) -> str:
-        taken = sum(not reason for reason in self.reasons)
-        share = f"{100 * taken / max(1, len(self.reasons)):.1f} %"
+        found = self.kernels
+        taken = [sum(not each.ptx for each in found), sum(not each.code for each in found)]
+        cells = [f"{count:,} | {100 * count / max(1, len(found)):.1f} %" for count in taken]
         link = f"https://github.com/{self.name}" + (f"/tree/{self.commit}" if self.commit else "")
         return (
             f"| [{self.name}]({link}) | {len(self.files):,} | {len(self.compiled):,} | "
-            f"{len(self.reasons):,} | {taken:,} | {share} |"
+            f"{len(found):,} | {' | '.join(cells)} |"
         )
 
 
@@ -92,19 +100,40 @@ def translated(path: Path, root: Path, nvcc: str) -> File:
             return File(path, None)
         if done.returncode:
             return File(path, None)
-        text = ptx.read_text(errors="replace")
-    names = re.findall(r"\.entry\s+([\w$]+)", text)
+        names = dict.fromkeys(re.findall(r"\.entry\s+([\w$]+)", ptx.read_text(errors="replace")))
+        from_ptx, from_code = of_ptx(ptx, names), of_code(ptx, names, nvcc)
+    return File(path, {name: Refused(from_ptx[name], from_code[name]) for name in names})
+
+
+def of_ptx(ptx: Path, names: Iterable[str]) -> dict[str, str]:
+    """Why each kernel is refused from its PTX; empty where it is not."""
     try:
-        module = parse(text)
+        module = parse(ptx.read_text(errors="replace"))
     except EmulatorError as error:
-        return File(path, dict.fromkeys(names, _first_line(error)))
-    return File(path, {name: refusal(module, name) for name in dict.fromkeys(names)})
+        return dict.fromkeys(names, _first_line(error))
+    return {
+        name: _refusal(lambda name=name: encode(translate(module, find_kernel(module, name)),
+                                                loaded()))
+        for name in names
+    }  # fmt: skip
 
 
-def refusal(module: Module, kernel: str) -> str:
-    """Why a kernel is refused; empty where it is not."""
+def of_code(ptx: Path, names: Iterable[str], nvcc: str) -> dict[str, str]:
+    """The same from its machine code."""
+    cubin = ptx.with_suffix(".cubin")
+    command = [nvcc, "-cubin", "-w", "-lineinfo", f"-arch={ARCH}", str(ptx), "-o", str(cubin)]
+    if subprocess.run(command, capture_output=True).returncode:
+        return dict.fromkeys(names, ": the emulator is given PTX that ptxas does not assemble")
     try:
-        encode(translate(module, find_kernel(module, kernel)), loaded())
+        code = sass.read(cubin)
+    except EmulatorError as error:
+        return dict.fromkeys(names, _first_line(error))
+    return {name: _refusal(lambda name=name: sass.prepare(code, name)) for name in names}
+
+
+def _refusal(prepare: Callable[[], object]) -> str:
+    try:
+        prepare()
     except EmulatorError as error:
         return _first_line(error)
     return ""
@@ -127,20 +156,30 @@ def repository(checkouts: Path, name: str) -> Repository:
 
 
 def section(found: Sequence[Repository]) -> Iterator[str]:
-    yield "| repository | files | compile by themselves | kernels | taken | |"
-    yield "|---|--:|--:|--:|--:|--:|"
+    yield "| repository | files | compile by themselves | kernels | from PTX | | machine code | |"
+    yield "|---|--:|--:|--:|--:|--:|--:|--:|"
     yield from (each.row() for each in found)
-    reasons = Counter(kind(r) for each in found for r in each.reasons if r)
-    if reasons:
-        yield ""
-        yield "Refused, because the emulator"
-        yield ""
-        yield from (f"- {reason}: {count}" for reason, count in reasons.most_common())
+    kernels = [kernel for each in found for kernel in each.kernels]
+    if len(found) > 1:
+        whole = Repository("", "", [file for each in found for file in each.files])
+        yield f"| all |{whole.row().split('|', 2)[2]}"
+    for form, reasons in (
+        ("from PTX", [each.ptx for each in kernels]),
+        ("from machine code", [each.code for each in kernels]),
+    ):
+        if counted := Counter(kind(reason) for reason in reasons if reason):
+            yield ""
+            yield f"Refused {form}, because the emulator"
+            yield ""
+            yield from (f"- {reason}: {count}" for reason, count in counted.most_common())
 
 
 def kind(reason: str) -> str:
-    """A reason without the place that it was found at."""
-    return reason.partition(": the emulator ")[2].partition("; PTX line")[0]
+    """A reason without the place that it was found at, and an instruction without its operands."""
+    found = reason.partition(": the emulator ")[2] or reason
+    found = re.sub(r"(machine instruction `)(@!?U?P\d )?([\w.]+)[^`]*`", r"\1\3`", found)
+    found = re.sub(r"^kernel `[^`]*`", "is given a kernel that", found)
+    return found.partition("; PTX line")[0].partition(" at 0x")[0]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
