@@ -132,6 +132,7 @@ class Races : public Handovers {
         const i64 event = log.add(request_->site);
         head_ = static_cast<u64>(event) << EVENT_SHIFT | static_cast<u64>(kind) << MARK_KIND_SHIFT;
         made_.resize(request_->touches.size());
+        handed_ = 0, handed_to_ = -1;
         if (kind == PLAIN) return;
         meet(*request_, event);
         if (judged_.traits[request_->site] & STEERS) steer();
@@ -212,7 +213,11 @@ class Races : public Handovers {
         }
         const int thread = geometry_.thread_of(earlier);
         i32 bare = -1;
-        if (handed_over(inside, earlier, block(before), when, later, &bare)) return;
+        if (before == handed_ && later == handed_to_) return;
+        if (handed_over(inside, earlier, block(before), when, later, &bare)) {
+            handed_ = before, handed_to_ = later;
+            return;
+        }
         const bool is_read = hazard == READ_AFTER_WRITE || hazard == WRITE_AFTER_READ;
         const VolatileWords::Sites sites = hazard == READ_AFTER_WRITE
                                                ? VolatileWords::Sites{site, request_->site}
@@ -295,6 +300,9 @@ class Races : public Handovers {
     const Request* request_ = nullptr;
     Stamps* stamps_ = nullptr;
     u64 head_ = 0;
+    // The last stamp of this access of which a flag has told a lane: that of the words beside it, as a rule.
+    u64 handed_ = 0;
+    int handed_to_ = -1;
     std::vector<u64> made_;
     std::unordered_map<i64, Ends> ends_;
 };

@@ -84,9 +84,9 @@ class ReleaseAcquire {
         const bool same_warp = earlier / LANES == later / LANES;
         for (const auto& [word, threads] : found->second) {
             i64 latest = -1;
-            for (const auto& [thread, at] : threads)
-                if (same_warp ? thread == later : thread / LANES == later / LANES)
-                    latest = std::max(latest, at);
+            const int first = same_warp ? later : later / LANES * LANES, end = same_warp ? later + 1 : first + LANES;
+            for (auto each = threads.lower_bound(first); each != threads.end() && each->first < end; ++each)
+                latest = std::max(latest, each->second);
             const auto& published = words_.at(word);
             const auto by = published.find(block);
             if (latest < 0 || by == published.end()) continue;
