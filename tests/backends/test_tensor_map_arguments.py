@@ -35,13 +35,13 @@ LAYOUT = TensorLayout(
 MAP = TensorMap("input", LAYOUT)
 
 
-def bound(kind: str, argument: Any, align: int = 0) -> list[Any]:
+def bound(kind: str, argument: Any) -> list[Any]:
     step = Step("k", (1, 1, 1), (1, 1, 1), 0, (argument,))
-    return list(scalar_or_buffer([Parameter("p", kind, align)], step, "v0.cu"))
+    return list(scalar_or_buffer([Parameter("p", kind)], step, "v0.cu"))
 
 
 def test_a_map_goes_where_the_kernel_takes_one() -> None:
-    assert bound("b8[128]", MAP, 64) == [MAP]
+    assert bound("b8[128]", MAP) == [MAP]
 
 
 @pytest.mark.parametrize("kind", ["u64", "b8[64]", "u32"])

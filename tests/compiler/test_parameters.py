@@ -43,5 +43,5 @@ def test_names_and_types_are_those_of_the_whole_parser(ptx: str) -> None:
 
 
 def test_a_structure_is_told_with_its_size(ptx: str) -> None:
-    assert kernel_parameters(ptx)["structure"][0] == Parameter("structure_param_0", "b8[16]", 8)
+    assert kernel_parameters(ptx)["structure"][0] == Parameter("structure_param_0", "b8[16]")
     assert kernel_parameters(ptx)["nothing"] == []
