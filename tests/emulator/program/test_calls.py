@@ -231,3 +231,39 @@ def test_a_function_defined_elsewhere_is_refused_by_name(compile_ptx: CompilePtx
     module = compile_ptx(source, flags="-rdc=true")
     with pytest.raises(UnknownInstruction, match="`elsewhere`, which this module does not define"):
         launch(module, "k", 1, 1, [np.zeros(1, np.int32)])
+
+
+NARROW = r"""
+__device__ __noinline__ signed char chosen(signed char a, bool b, unsigned short c) {
+    return b ? a - 1 : (signed char)c;
+}
+__device__ __noinline__ bool third_bit(int a) { return a & 4; }
+__device__ __noinline__ short sum(unsigned char a, short b, char depth) {
+    return depth == 0 ? a + b : sum(a + 1, b - 3, depth - 1) + depth;
+}
+extern "C" __global__ void k(const signed char* in, int* out, short* sums) {
+    int t = threadIdx.x;
+    out[t] = chosen(in[t], third_bit(t), in[t] * 3);
+    sums[t] = sum(in[t], in[t] * 100, t % 5);
+}
+"""
+
+
+def test_narrow_numbers_are_passed_as_words(compile_ptx: CompilePtx) -> None:
+    module = compile_ptx(NARROW)
+    assert any(
+        each.opcode.startswith(("ld.param.u8", "ld.param.s8"))
+        for function in module.functions.values()
+        for each in function.body or ()
+        if hasattr(each, "opcode")
+    )
+    given = np.arange(-128, 128).astype(np.int8)
+    out, sums, t = np.zeros(256, np.int32), np.zeros(256, np.int16), np.arange(256)
+    run(module, "k", 1, 256, [given, out, sums])
+    wide = given.astype(np.int32)
+    wanted = np.where(t & 4, (wide - 1).astype(np.int8), (3 * wide).astype(np.int8))
+    assert out.tolist() == wanted.tolist()
+    depth = t % 5
+    bytes_ = (wide + depth) & 255
+    found = bytes_ + (100 * wide - 3 * depth) + depth * (depth + 1) // 2
+    assert sums.tolist() == found.astype(np.int16).tolist()

@@ -43,9 +43,42 @@ class CallDecoder(OperandReader):
         size, plain = TYPE_SIZES[kind], unsigned(kind)
         out = []
         for i, result in enumerate(results):
-            source = self.param_register(where.base, where.offset + i * size, kind)
+            offset = where.offset + i * size
+            wider = self._wider_param(where.base, offset, size)
+            if wider is not None and result is not None:
+                out += self._bytes_of_param(result, *wider, kind)
+                continue
+            source = self.param_register(where.base, offset, kind)
             out.append(Op("mov", (), (result,), (plain,), (source,), (plain,), self.site))
         return out
+
+    def _wider_param(self, name: str, offset: int, size: int) -> tuple[Register, int] | None:
+        """The register of a parameter that has these bytes and more, and from which byte on."""
+        name = self.names.get(name, name)
+        for width in (2, 4, 8):
+            start = offset // width * width
+            known = self.registers.get(f"{name}+{start}")
+            if width > size and known is not None and TYPE_SIZES[known.type] == width:
+                self.inside(self.variables[name], offset, size)
+                return known, offset - start
+        return None
+
+    def _bytes_of_param(self, result: Register, of: Register, at: int, kind: str) -> list[Op]:
+        """Bytes of a register, as a number of their type: a `bool` is passed as a word."""
+        sign, size = "s" if kind[0] == "s" else "u", TYPE_SIZES[kind]
+        ops, bits = [], 64 if TYPE_SIZES[of.type] == 8 else 32
+        if TYPE_SIZES[of.type] == 2:
+            word = self.declare("!half as a word", "u32")
+            ops.append(Op("cvt", (), (word,), ("u32",), (of,), ("u16",), self.site))
+            of = word
+        whole, found = (f"{sign}{bits}",), self.declare(f"!part of {bits} bits", f"u{bits}")
+        place = (of, Constant(8 * at), Constant(8 * size))
+        ops.append(Op("bfe", (), (found,), whole, place, (*whole, "u32", "u32"), self.site))
+        to = f"{sign}{8 * TYPE_SIZES[result.type]}"
+        same = TYPE_SIZES[result.type] * 8 == bits
+        name, kinds = ("mov", (f"u{bits}",)) if same else ("cvt", whole)
+        made = (f"u{bits}",) if same else (to,)
+        return [*ops, Op(name, (), (result,), made, (found,), kinds, self.site)]
 
     def store_param(self, where: Memory, values: tuple[Operand, ...], kind: str) -> list[Op]:
         size, plain = TYPE_SIZES[kind], unsigned(kind)
