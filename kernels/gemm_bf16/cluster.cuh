@@ -11,6 +11,7 @@ __device__ __forceinline__ unsigned int rank_in_cluster() {
 // All threads of all blocks of the cluster meet. What each did before is seen by the others; and no
 // block leaves before the others are done with its shared memory.
 __device__ __forceinline__ void meet_in_cluster() {
+    __syncwarp();  // the lanes of a warp arrive as one, wherever they were
     asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }

@@ -43,6 +43,7 @@ struct Staged {
             store_tile(map, row, column + 64 * i, boxes[i]);
         }
         if (asks) end_stores();
+        __syncwarp();  // the next product is for all lanes
     }
 
 private:

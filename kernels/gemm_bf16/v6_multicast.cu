@@ -45,7 +45,6 @@ extern "C" __global__ void __launch_bounds__(THREADS)
             load_tile_to((1 << BLOCKS) - 1, tiles.b + part * 128, map_b, blockIdx.x * N + part,
                          step * K, present);
         }
-        __syncwarp();
         meet_in_cluster();
         return;
     }

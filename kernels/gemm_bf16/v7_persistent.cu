@@ -54,7 +54,6 @@ extern "C" __global__ void __launch_bounds__(THREADS)
                              step * K, present);
             }
         }
-        __syncwarp();
         meet_in_cluster();
         return;
     }
@@ -79,6 +78,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         }
         const uint2 at = place_of_tile(tile, across, down);
         store_sums(c, m, n, (BLOCKS * at.y + rank) * M + group * 64, at.x * N, sums);
+        __syncwarp();  // some lanes may have had nothing to write, and a product is for all of them
     }
     meet_in_cluster();
 }

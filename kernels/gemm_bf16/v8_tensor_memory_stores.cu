@@ -56,7 +56,6 @@ extern "C" __global__ void __launch_bounds__(THREADS)
                              step * K, present);
             }
         }
-        __syncwarp();
         meet_in_cluster();
         return;
     }
