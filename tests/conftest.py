@@ -111,7 +111,15 @@ def script_of() -> Iterator[Callable[[str], ModuleType]]:
     """
     scripts, before = REPOSITORY / "scripts", {*sys.modules}
     with pytest.MonkeyPatch.context() as patch:
-        for folder in ("", "pages", "divergence", "gate", "tensor_maps", "textures"):
+        for folder in (
+            "",
+            "architectures",
+            "pages",
+            "divergence",
+            "gate",
+            "tensor_maps",
+            "textures",
+        ):
             patch.syspath_prepend(str(scripts / folder))
         yield importlib.import_module
     for name in {*sys.modules} - before:

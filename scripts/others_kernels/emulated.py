@@ -33,14 +33,17 @@ class Results:
 class Launcher:
     """A launch with its compiled files."""
 
-    def __init__(self, launch: listed.Launch, folder: Path, entry: Mapping[str, Any]) -> None:
-        self.launch, self._symbol = launch, entry["symbol"]
-        self._cubin = folder / f"{entry['file']}.cubin"
-        self._ptx = folder / f"{entry['file']}.ptx"
+    def __init__(
+        self, launch: listed.Launch, folder: Path, entry: Mapping[str, Any],
+        arch: str = listed.ARCH,
+    ) -> None:  # fmt: skip
+        self.launch, self._symbol, self.arch = launch, entry["symbol"], arch
+        self.cubin = folder / f"{entry['file']}.cubin"
+        self.ptx = folder / f"{entry['file']}.ptx"
 
     @cached_property
     def _module(self) -> Any:
-        return parse(self._ptx.read_text(encoding="utf-8"))
+        return parse(self.ptx.read_text(encoding="utf-8"))
 
     def from_ptx(self) -> Results:
         given, module = self._arguments(), self._module
@@ -48,13 +51,14 @@ class Launcher:
             ptx_variable(module, each.name, each.dtype)[:] = each.contents(self.launch.name)
         report: LaunchReport = launch(
             module, self._symbol, self.launch.grid, self.launch.block, list(given.values()),
-            self.launch.shared_bytes, names=list(given), arch=listed.ARCH,
+            self.launch.shared_bytes, names=list(given), arch=self.arch,
             max_thread_instructions=MOST,
         )  # fmt: skip
         return Results(self._buffers(given), report)
 
-    def from_machine_code(self) -> Results:
-        given, code = self._arguments(), read_cubin(self._cubin)
+    def from_machine_code(self, cubin: Path | None = None) -> Results:
+        """cubin: another that the same PTX was assembled to."""
+        given, code = self._arguments(), read_cubin(cubin or self.cubin)
         for each in self.launch.variables:
             variable(code, each.name, each.dtype)[:] = each.contents(self.launch.name)
         report: MachineReport = launch_machine_code(
@@ -83,11 +87,11 @@ class Launcher:
         }
 
 
-def launchers(folder: Path) -> list[Launcher]:
-    """Every launch of the list that is compiled in the folder."""
+def launchers(folder: Path, arch: str = listed.ARCH) -> list[Launcher]:
+    """Every launch of the list that is compiled in the folder, for this architecture."""
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     return [
-        Launcher(each, folder, manifest[each.name])
+        Launcher(each, folder, manifest[each.name], arch)
         for each in listed.read()
         if each.name in manifest
     ]

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -32,6 +33,7 @@ from harness.errors import HarnessError
 
 STAND_INS = Path(__file__).with_name("stand_ins")
 MANIFEST = "manifest.json"
+_OF_CUB = re.compile(r"\d+(CUB_\d+_SM_)900")
 
 
 def fetched(source: listed.Source, checkouts: Path) -> Path:
@@ -46,7 +48,9 @@ def fetched(source: listed.Source, checkouts: Path) -> Path:
     return folder
 
 
-def unit(source: listed.Source, of: Sequence[listed.Launch], folder: Path) -> compiler.Unit:
+def unit(
+    source: listed.Source, of: Sequence[listed.Launch], folder: Path, arch: str = listed.ARCH
+) -> compiler.Unit:
     """How a file is compiled. Raises HarnessError where it is not the one that was listed."""
     path = folder / source.path
     if not path.exists():
@@ -56,11 +60,18 @@ def unit(source: listed.Source, of: Sequence[listed.Launch], folder: Path) -> co
         raise HarnessError(f"{path} is not that of commit {source.commit}: its hash is {found}")
     names = dict.fromkeys(each.kernel for each in of if "<" in each.kernel or "::" in each.kernel)
     include = (path.parent, *(folder / each for each in source.include), STAND_INS)
-    return compiler.Unit(path, include, (), listed.ARCH, source.flags, (), tuple(names))
+    flags = tuple(_named_for(arch, flag) for flag in source.flags)
+    return compiler.Unit(path, include, (), arch, flags, (), tuple(names))
+
+
+def _named_for(arch: str, flag: str) -> str:
+    """A symbol of CUB with the architecture that its namespace is named after."""
+    own = f"{arch[3:]}0"
+    return _OF_CUB.sub(lambda found: f"{len(found[1] + own)}{found[1]}{own}", flag)
 
 
 def compile_all(
-    launches: Sequence[listed.Launch], checkouts: Path, folder: Path
+    launches: Sequence[listed.Launch], checkouts: Path, folder: Path, arch: str = listed.ARCH
 ) -> tuple[dict[str, Any], list[str]]:
     """The manifest, and what could not be compiled; a file that fails costs no other."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -69,7 +80,7 @@ def compile_all(
     def one(source: listed.Source) -> tuple[dict[str, Any], list[str]]:
         of = [launch for launch in launches if launch.source == source]
         try:
-            return _compiled(source, of, fetched(source, checkouts), folder), []
+            return _compiled(source, of, fetched(source, checkouts), folder, arch), []
         except (HarnessError, subprocess.CalledProcessError) as error:
             return {}, [f"{source.repository} {source.path}: {error}"]
 
@@ -84,9 +95,9 @@ def compile_all(
 
 
 def _compiled(
-    source: listed.Source, of: Sequence[listed.Launch], checkout: Path, folder: Path
+    source: listed.Source, of: Sequence[listed.Launch], checkout: Path, folder: Path, arch: str
 ) -> dict[str, Any]:
-    built = compiler.build(unit(source, of, checkout))
+    built = compiler.build(unit(source, of, checkout, arch))
     for made, suffix in ((built.cubin, ".cubin"), (built.ptx, ".ptx")):
         shutil.copyfile(made, folder / f"{source.stem}{suffix}")
     code = read_cubin(built.cubin)

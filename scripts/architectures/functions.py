@@ -1,0 +1,204 @@
+"""Every device function of declared.py at one architecture after another, from both front ends.
+
+    python scripts/architectures/functions.py [sm_75 sm_90 …] [--again]
+
+Each is called with 2,048 operands at which roundings and limits go wrong, from PTX and from machine
+code. reports/emulated/device_functions.csv gets a row for each architecture: how many functions
+it has, how many of them are executed from machine code, for how many the results are those of PTX
+to the bit, for how many if products and sums are not fused, which differ and by how much of the
+value at most, and which are refused. `--again` tries only those that were refused or differed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import declared
+import numpy as np
+from declared import FIRST_LINE, Declared
+from numpy.typing import NDArray
+from others import ARCHES, FOLDER, keep, rows, why
+
+from harness.compiler import toolchain
+from harness.emulator import launch, parse
+from harness.emulator.errors import EmulatorError
+from harness.emulator.sass import MachineCode, launch_machine_code
+from harness.emulator.sass import read as read_cubin
+
+COLUMNS = (
+    "arch", "functions", "executed", "equal", "equal_unfused", "refused", "differ", "refusals",
+)  # fmt: skip
+BLOCK = 256
+MOST_COMPLAINTS = 20
+_COMPLAINT = re.compile(r"k\.cu\((\d+)\): error")
+Array = NDArray[np.unsignedinteger]
+
+
+def _include() -> Path:
+    """The folder of the headers that nvcc includes."""
+    command = [toolchain.find().nvcc, "-E", "-x", "cu", "-"]
+    said = subprocess.run(
+        command, input="#include <cuda_fp16.h>", capture_output=True, text=True, check=True
+    )
+    found = re.search(r'"(.+)/cuda_fp16\.h"', said.stdout)
+    assert found is not None
+    return Path(found[1])
+
+
+@dataclass
+class Compiled:
+    """The functions that compile for an architecture, as PTX and as machine code."""
+
+    functions: list[Declared]
+    module: Any
+    fused: MachineCode
+    unfused: MachineCode
+
+
+def compiled(listed: Sequence[Declared], arch: str, folder: Path) -> Compiled:
+    """What nvcc complains of is left out: functions that the architecture or C++ does not have."""
+    left, nvcc = list(listed), toolchain.find().nvcc
+    path, ptx = folder / "k.cu", folder / "k.ptx"
+    for _ in range(MOST_COMPLAINTS):
+        path.write_text(declared.source(left), encoding="utf-8")
+        command = [nvcc, f"-arch={arch}", "-w", "-std=c++17", "-ptx", "-o", str(ptx), str(path)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            break
+        wrong = {int(line) - FIRST_LINE for line in _COMPLAINT.findall(done.stderr)}
+        if not wrong:
+            sys.exit(f"{arch}: {done.stderr[-2000:]}")
+        left = [each for n, each in enumerate(left) if n not in wrong]
+    made = []
+    for fused in ("true", "false"):
+        cubin = folder / f"{fused}.cubin"
+        command = [nvcc, f"-arch={arch}", "-Xptxas", f"--fmad={fused}", "-cubin", "-o"]
+        subprocess.run([*command, str(cubin), str(ptx)], check=True, capture_output=True)
+        made.append(read_cubin(cubin))
+    return Compiled(left, parse(ptx.read_text(encoding="utf-8")), *made)
+
+
+def _results(function: Declared, launched: Any) -> Array | str:
+    """What one front end makes of it, or why it does not."""
+    operands = function.drawn()
+    width = np.dtype(f"u{instruction_bytes(function.types[0])}")
+    out = np.zeros(len(operands[0]), width)
+    try:
+        report = launched([out, *operands])
+    except EmulatorError as error:
+        return why(error)
+    return why(report.faults[0]) if report.faults else out
+
+
+def instruction_bytes(type_: str) -> int:
+    return declared.instructions.bits(type_) // 8
+
+
+def _reals(bits: Array, type_: str) -> NDArray[np.float64] | None:
+    """As numbers, of which any two that are none are the same; None for whole ones."""
+    if type_.endswith("x2"):
+        halves = bits.view(np.uint16)
+        return _reals(halves, type_[:-2])
+    if type_ == "bf16":
+        bits, type_ = bits.astype(np.uint32) << np.uint32(16), "f32"
+    if type_[0] != "f":
+        return None
+    with np.errstate(invalid="ignore"):
+        return bits.view(f"f{int(type_[1:]) // 8}").astype(np.float64)
+
+
+def _difference(one: Array, other: Array, type_: str) -> float:
+    """Relative to the value, at most; 0 where they are the same. Infinite between integers."""
+    a, b = _reals(one, type_), _reals(other, type_)
+    if a is None or b is None:
+        return 0.0 if np.array_equal(one, other) else float("inf")
+    same = (np.isnan(a) & np.isnan(b)) | ((a == b) & (np.signbit(a) == np.signbit(b)))
+    with np.errstate(all="ignore"):
+        least = np.finfo(np.float64).tiny  # of zeros with other signs, too
+        off = np.maximum(np.abs(a - b) / np.maximum(np.abs(b), least), least)
+    return float(np.max(np.where(same, 0.0, np.nan_to_num(off, nan=np.inf))))
+
+
+def row(arch: str, listed: Sequence[Declared]) -> dict[str, str]:
+    """What the functions come to at an architecture."""
+    with tempfile.TemporaryDirectory() as folder:
+        there = compiled(listed, arch, Path(folder))
+    equal = unfused = 0
+    differ, refused = list[str](), dict[str, list[str]]()
+    for number, function in enumerate(there.functions):
+        name, type_ = f"k{number}", function.types[0]
+
+        def from_code(code: MachineCode, arguments: list[Any], name: str = name) -> Any:
+            blocks = len(arguments[0]) // BLOCK
+            return launch_machine_code(code, name, blocks, BLOCK, arguments)
+
+        def from_ptx(arguments: list[Any], name: str = name) -> Any:
+            return launch(there.module, name, len(arguments[0]) // BLOCK, BLOCK, arguments)
+
+        ours = _results(function, lambda given, run=from_code: run(there.fused, given))
+        if isinstance(ours, str):
+            refused.setdefault(ours.partition(" at 0x")[0], []).append(function.text)
+            continue
+        theirs = _results(function, from_ptx)
+        if isinstance(theirs, str):
+            differ.append(f"{function.text} (from PTX: {theirs})")
+        elif off := _difference(ours, theirs, type_):
+            split = _results(function, lambda given, run=from_code: run(there.unfused, given))
+            is_equal = not isinstance(split, str) and not _difference(split, theirs, type_)
+            unfused += is_equal
+            if not is_equal:
+                differ.append(f"{function.text} {off:.1e}")
+        else:
+            equal += 1
+    count, lost = len(there.functions), sum(map(len, refused.values()))
+    reasons = "; ".join(f"{why}: {', '.join(names)}" for why, names in sorted(refused.items()))
+    return dict(zip(COLUMNS, (
+        arch, str(count), str(count - lost), str(equal), str(unfused), str(lost),
+        "; ".join(differ), reasons,
+    ), strict=True))  # fmt: skip
+
+
+def earlier(table: Path, arch: str) -> Mapping[str, str] | None:
+    return next((each for each in rows(table) if each["arch"] == arch), None)
+
+
+def again(arch: str, listed: Sequence[Declared], old: Mapping[str, str]) -> dict[str, str]:
+    """The row with what was refused or different tried once more."""
+    left = f"{old['differ']} {old['refusals']}"
+    apart = [each for each in listed if re.search(rf"(?<!\w){re.escape(each.text)}", left)]
+    found = row(arch, apart)
+    for column in ("equal", "equal_unfused"):
+        found[column] = str(int(old[column]) + int(found[column]))
+    found["functions"] = old["functions"]
+    found["executed"] = str(int(old["functions"]) - int(found["refused"]))
+    return found
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser.add_argument("arches", nargs="*", default=ARCHES, metavar="ARCH")
+    parser.add_argument("--again", action="store_true", help="what was refused or differed alone")
+    parser.add_argument("--out", type=Path, default=FOLDER)
+    options = parser.parse_args(arguments)
+    listed, table = declared.functions(_include()), options.out / "device_functions.csv"
+    for arch in options.arches:
+        old = earlier(table, arch) if options.again else None
+        found = again(arch, listed, old) if old else row(arch, listed)
+        keep(table, COLUMNS, 1, [found])
+        print(", ".join(f"{name} {value}" for name, value in found.items()), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,197 @@
+"""Others' kernels, compiled for one architecture after another and executed from machine code.
+
+    python scripts/architectures/others.py CHECKOUTS [sm_75 sm_90 …] [--only LAUNCH]...
+
+CHECKOUTS is as scripts/others_kernels/sources.py has it. reports/emulated/others.csv gets a row for
+each launch: whether its machine code was executed, how its results compare with PTX's, and their
+digest, by which architectures are compared. Where results differ from PTX's, the same PTX is
+assembled once more without fusing a product and a sum, which PTX leaves to ptxas.
+reports/emulated/others_kernels.csv has the kernels of every file, launched or not, and why some are
+refused. A row takes the place of the earlier one of its launch, or file, and architecture.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import hashlib
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "others_kernels"))
+
+import launches as listed
+import numpy as np
+import sources
+from emulated import Launcher, Results, launchers
+
+from harness.compiler import toolchain
+from harness.emulator.errors import EmulatorError
+from harness.emulator.sass import read as read_cubin
+from harness.emulator.sass.launch import prepare
+
+FOLDER = Path(__file__).resolve().parents[2] / "reports" / "emulated"
+ARCHES = ("sm_75", "sm_90", "sm_100", "sm_120")
+EQUAL, UNFUSED, DIFFERS, FAULT = "equal", "equal unfused", "differs", "fault"
+LAUNCHES = ("arch", "launch", "from_machine_code", "beside_ptx", "difference", "digest")
+KERNELS = ("arch", "file", "kernels", "executable", "refused")
+EXECUTED = "executed"
+Row = dict[str, str]
+
+
+def why(refusal: object) -> str:
+    """A refusal or a fault in short: of its place the file's name, and not what to do about it."""
+    said = str(refusal).splitlines()[0].partition(". Nothing was run")[0]
+    return re.sub(r"\S*/(?=[^/ ]+:\d+: )", "", said)
+
+
+def _digest(results: Results) -> str:
+    """Of every buffer; what is no number has bits that are not modelled."""
+    found = hashlib.sha256()
+    for name, array in sorted(results.buffers.items()):
+        found.update(name.encode())
+        found.update(_comparable(array).tobytes())
+    return found.hexdigest()[:16]
+
+
+def _comparable(array: listed.Array) -> listed.Array:
+    if array.dtype.kind != "f":
+        return array
+    return np.where(np.isnan(array), array.dtype.type(np.nan), array)
+
+
+def _difference(ours: Results, theirs: Results) -> float:
+    """The largest of any buffer, relative to the largest value in it."""
+    worst = 0.0
+    for name, own in ours.buffers.items():
+        with np.errstate(all="ignore"):
+            a, b = own.astype(np.float64), theirs.buffers[name].astype(np.float64)
+            off = np.where(a == b, 0, np.abs(a - b))
+            worst = max(worst, float(np.nanmax(off) / max(np.nanmax(np.abs(b)), 1e-30)))
+    return worst
+
+
+def launched(launcher: Launcher) -> Row:
+    """One launch from both front ends. Its digest is empty where machine code was not executed."""
+    row = {"launch": launcher.launch.name, "beside_ptx": "", "difference": "", "digest": ""}
+    try:
+        machine = launcher.from_machine_code()
+    except EmulatorError as error:
+        return row | {"from_machine_code": why(error)}
+    if machine.report.faults:
+        return row | {"from_machine_code": why(machine.report.faults[0])}
+    row |= {"from_machine_code": EXECUTED, "digest": _digest(machine)}
+    try:
+        ptx = launcher.from_ptx()
+    except EmulatorError as error:
+        return row | {"beside_ptx": why(error)}
+    if ptx.report.faults:
+        return row | {"beside_ptx": f"{FAULT} {ptx.report.faults[0].kind}"}
+    wanted = _digest(ptx)
+    if row["digest"] == wanted:
+        return row | {"beside_ptx": EQUAL}
+    apart = f"{_difference(machine, ptx):.1e}"
+    with tempfile.TemporaryDirectory() as folder:
+        cubin = unfused(launcher, Path(folder) / "k.cubin")
+        is_equal = _digest(launcher.from_machine_code(cubin)) == wanted
+    return row | {"beside_ptx": UNFUSED if is_equal else DIFFERS, "difference": apart}
+
+
+def unfused(launcher: Launcher, cubin: Path) -> Path:
+    """Assemble a launch's PTX with products and sums rounded one after the other."""
+    nvcc = toolchain.find().nvcc
+    arch, ptx = f"-arch={launcher.arch}", str(launcher.ptx)
+    command = [nvcc, arch, "-lineinfo", "-Xptxas", "--fmad=false", "-cubin", "-o", str(cubin), ptx]
+    subprocess.run(command, check=True, capture_output=True)
+    return cubin
+
+
+def kernels(cubin: Path) -> Row:
+    """How many of a file's kernels can be executed, and the instructions that the others need."""
+    try:
+        code = read_cubin(cubin)
+    except EmulatorError as error:
+        return {"kernels": "", "executable": "0", "refused": why(error)}
+    names = list(code.functions)
+    refused: dict[str, str] = {}
+    for name in names:
+        try:
+            prepare(code, name)
+        except EmulatorError as error:
+            refused[name] = why(error)
+    reasons = "; ".join(sorted(set(refused.values())))
+    taken = str(len(names) - len(refused))
+    return {"kernels": str(len(names)), "executable": taken, "refused": reasons}
+
+
+def of_architecture(
+    launches: Sequence[listed.Launch], checkouts: Path, arch: str
+) -> Iterator[tuple[str, Row]]:
+    """Rows, each with the columns' name of its table."""
+    with tempfile.TemporaryDirectory() as folder:
+        compiled = Path(folder)
+        manifest, failed = sources.compile_all(launches, checkouts, compiled, arch)
+        for reason in failed:
+            print(f"{arch}: {reason}", file=sys.stderr, flush=True)
+        for each in launches:
+            if each.name not in manifest:
+                refused = {"from_machine_code": "does not compile", "beside_ptx": ""}
+                row = {"launch": each.name, **refused, "difference": "", "digest": ""}
+                yield "launches", {"arch": arch} | row
+        for launcher in launchers(compiled, arch):
+            row = {"arch": arch} | launched(launcher)
+            if row["beside_ptx"] != EQUAL:
+                print(", ".join(row[column] for column in LAUNCHES), flush=True)
+            yield "launches", row
+        for cubin in sorted(compiled.glob("*.cubin")):
+            yield "kernels", {"arch": arch, "file": cubin.stem} | kernels(cubin)
+
+
+def rows(path: Path) -> list[Mapping[str, str]]:
+    """Of a table; none where there is no file."""
+    if not path.exists():
+        return []
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def keep(path: Path, columns: Sequence[str], keys: int, new: Sequence[Row]) -> None:
+    """Write rows, each in place of the earlier one that has the same in its first columns."""
+
+    def key(row: Mapping[str, str]) -> tuple[str, ...]:
+        return tuple(row[column] for column in columns[:keys])
+
+    fresh = {key(row) for row in new}
+    kept = [row for row in rows(path) if key(row) not in fresh]
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(sorted([*kept, *new], key=lambda row: int(row["arch"][3:])))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser.add_argument("checkouts", type=Path)
+    parser.add_argument("arches", nargs="*", default=ARCHES, metavar="ARCH")
+    parser.add_argument("--only", action="append", metavar="LAUNCH")
+    parser.add_argument("--out", type=Path, default=FOLDER)
+    options = parser.parse_args(arguments)
+    chosen = [each for each in listed.read() if each.name in (options.only or [each.name])]
+    for arch in options.arches:
+        found: dict[str, list[Row]] = {"launches": [], "kernels": []}
+        for table, row in of_architecture(chosen, options.checkouts, arch):
+            found[table].append(row)
+        keep(options.out / "others.csv", LAUNCHES, 2, found["launches"])
+        keep(options.out / "others_kernels.csv", KERNELS, 2, found["kernels"])
+        ran = sum(row["from_machine_code"] == EXECUTED for row in found["launches"])
+        print(f"{arch}: {ran} of {len(found['launches'])} launches executed", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
