@@ -20,7 +20,7 @@ from harness.emulator.sass.rows.row import Row
 Array = NDArray[Any]
 
 ALL_BITS = 0xFFFFFFFF
-_SIGN, _SIGNS_OF_HALVES = 0x80000000, 0x80008000
+_SIGN, _SIGNS_OF_HALVES, _SIGN_OF_LOWER = 0x80000000, 0x80008000, 0x8000
 _BANKS, _BARRIERS = 6, 16
 _WORDS, _WORDS_OF_SUMS = 4, 128  # of the widest value of registers, but for a warpgroup's sums
 _PT = PREDICATES_OF_EACH_KIND - 1
@@ -341,7 +341,7 @@ class _Encoder:
         signed = operand.negated or operand.inverted or operand.absolute
         if signed and kind in _AS_IT_STANDS:
             raise Unencodable(f"operand {operand.text}")
-        if kind in "he":
+        if kind in "he" or suffixes.is_half(instruction):
             sign = _SIGNS_OF_HALVES
         elif kind == "d" or instruction.opcode.removeprefix("U") in _FLOAT_OPCODES:
             sign = _SIGN
@@ -355,6 +355,8 @@ class _Encoder:
             out["keep"] = ALL_BITS ^ sign
         if operand.negated:
             out["flip"] = sign
+        if suffixes.SWAPPED_WITH_SIGN in operand.suffixes:
+            out["flip"] ^= _SIGN_OF_LOWER
 
     def _row(self, operand: Operand) -> int:
         if operand.kind == "uniform":

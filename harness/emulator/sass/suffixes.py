@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
-from harness.emulator.sass import table
 from harness.emulator.sass.code import Instruction
 
 _HALVES = {"H0_H0": 1, "H1_H1": 2}
+_HALF = {"H0": 1, "H1": 2}
 _HALF_OF_FLOAT = {"H0": 0, "H1": 1}
 _BYTES = {"B0": 4, "B1": 5, "B2": 6, "B3": 7, "H0": 4, "H1": 6}
 """Where in a word a conversion's number begins: 4 plus the offset in bytes."""
 _BYTES_OF_PREDICATES = {"B0": 0, "B1": 1, "B2": 2, "B3": 3}
+_OF_FLOATS = ("F16", "BF16", "F32", "F64")
+_FROM_FLOATS = ("F2I", "F2F", "FRND", "MUFU")
+SWAPPED_WITH_SIGN: Final = "H0_NH1"
+"""Halves that have changed places, of which what is the lower one now has its sign changed."""
 _SCALES = {"X4": 2, "X8": 3, "X16": 4}
 ALSO = {
     "r": ("ROW",),
@@ -35,4 +40,12 @@ def parts(instruction: Instruction, kind: str) -> Mapping[str, int]:
         return _BYTES_OF_PREDICATES
     if instruction.opcode == "F2FP" and "UNPACK_B" in instruction.modifiers:
         return _HALF_OF_FLOAT
-    return _HALVES if kind == "h" or instruction.opcode in table.CONVERSIONS else {}
+    if is_half(instruction):
+        return {**_HALVES, **_HALF}
+    return {**_HALVES, SWAPPED_WITH_SIGN: 3} if kind == "h" else {}
+
+
+def is_half(instruction: Instruction) -> bool:
+    """Whether a conversion, rounding or function of one number is of a half."""
+    types = [each for each in instruction.modifiers if each in _OF_FLOATS]
+    return instruction.opcode in _FROM_FLOATS and types[-1:] in (["F16"], ["BF16"])

@@ -210,6 +210,8 @@ ROWS: Sequence[Row] = (
     _row("MUFU", "R s", groups={
         "RCP": 0, "RSQ": 1, "EX2": 2, "LG2": 3, "SIN": 4, "COS": 5, "SQRT": 6, "TANH": 7,
         "RCP64H": 8, "RSQ64H": 9}),
+    _row("MUFU.TANH.F16", "R h"),
+    _row("MUFU.TANH.BF16", "R h"),
     _row("DADD", "R d d", groups=_ROUND),
     _row("DMUL", "R d d", groups=_ROUND),
     _row("DFMA", "R d d d", groups=_ROUND),

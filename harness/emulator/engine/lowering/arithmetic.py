@@ -49,6 +49,8 @@ class ComputingEncoder(Emitter):
         results = [self.widened(op, i) for i in range(len(op.results))]
         if type_ == "f64" and {"approx", "ftz"} <= set(op.variant):  # coarse: of its upper word
             words.add("approx")
+        if op.name == "div" and "approx" in op.variant:  # of large divisors nothing is left
+            words.add("approx")
         if "xorsign" in words:
             self._extreme_magnitude(op, words - {"abs", "xorsign"}, results[0], sources)
         elif type_ in HALVES:

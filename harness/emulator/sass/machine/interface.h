@@ -22,7 +22,7 @@ typedef struct Source {
     i32 row, high;
     i32 constant;
     u32 keep, flip, plus;
-    i32 half;  // which of two halves is meant: 0 both, 1 the low one, 2 the high one; of an
+    i32 half;  // which of two halves is meant: 0 both, 1 the low one, 2 the high one, 3 both swapped; of an
                // address, by how many bits it is shifted; of a whole number that is converted, 4
                // and the byte where it begins
 } Source;

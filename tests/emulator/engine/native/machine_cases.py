@@ -34,6 +34,9 @@ def _warps() -> Iterator[Group]:
     reductions = ("add.u32", "add.s32", "min.u32", "min.s32", "max.u32", "max.s32", "and.b32",
                   "or.b32", "xor.b32")  # fmt: skip
     yield Group(tuple(f"redux.sync.{name} $0, $1, -1" for name in reductions), "u32", ("u32",))
+    of_floats = [f"{name}{abs_}{nan}.f32" for name in ("min", "max") for abs_ in ("", ".abs")
+                 for nan in ("", ".NaN")]  # fmt: skip
+    yield Group(tuple(f"redux.sync.{name} $0, $1, -1" for name in of_floats), "f32", ("f32",))
 
 
 def _memory() -> Iterator[Group]:

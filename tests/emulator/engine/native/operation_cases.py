@@ -110,7 +110,8 @@ def _edges(type_: str) -> list[int]:
         return [int(e) for e in edges]
     if type_.endswith("x2"):
         half = _edges(type_.removesuffix("x2"))
-        return [low | high << 16 for low, high in zip(half, half[5:] + half[:5], strict=True)]
+        up = bits // 2
+        return [low | high << up for low, high in zip(half, half[5:] + half[:5], strict=True)]
     top = 1 << bits - 1
     return [0, 1, 2, 3, 7, 100, top - 1, top, top + 1, 2 * top - 1, 2 * top - 2, top >> 1,
             0x55555555 & (2 * top - 1), (1 << bits // 2) - 1, 1 << bits // 2]  # fmt: skip
@@ -369,6 +370,20 @@ def _floats() -> Iterator[Group]:
         yield Group(tuple(f"setp.{c}{f}.{t} $0, $1, $2" for c in (*ORDERED, *UNORDERED)
                           for f in (("", ".ftz") if t == "f32" else ("",))),
                     "pred", (t, t))  # fmt: skip
+    for name in ("add", "sub", "mul"):
+        yield Group(_each(name + "{}{}.f32x2 $0, $1, $2", "- rn rz rm rp", "- ftz"), "f32x2",
+                    ("f32x2", "f32x2"))  # fmt: skip
+    yield Group(_each("fma{}{}.f32x2 $0, $1, $2, $3", "rn rz rm rp", "- ftz"), "f32x2",
+                ("f32x2", "f32x2", "f32x2"))  # fmt: skip
+    for name in ("min", "max"):
+        yield Group(_each(name + "{}{}{}.f32 $0, $1, $2, $3", "- ftz", "- NaN", "- abs"), "f32",
+                    ("f32", "f32", "f32"))  # fmt: skip
+    for half in ("f16", "bf16"):
+        for name in ("add", "sub"):
+            yield Group(_each(name + "{}{}.f32." + half + " $0, $1, $2", "- rn rz rm rp", "- sat"),
+                        "f32", (half, "f32"))  # fmt: skip
+        yield Group(_each("fma{}{}.f32." + half + " $0, $1, $2, $3", "rn rz rm rp", "- sat"), "f32",
+                    (half, half, "f32"))  # fmt: skip
     texts = [f"{name}.approx{ftz}.f32 $0, $1" for name in ("ex2", "lg2", "sin", "cos")
              for ftz in ("", ".ftz")]  # fmt: skip
     yield Group((*texts, "tanh.approx.f32 $0, $1"), "f32", ("f32",))

@@ -84,7 +84,8 @@ def _expected(
 def _canonical(type_: str, raw: np.ndarray) -> np.ndarray:
     """All NaNs alike: NumPy's are the host's. What ours are is tested in test_not_a_number.py."""
     if type_.endswith("x2") and type_ != "u16x2":
-        return _canonical(type_.removesuffix("x2"), raw.view(np.uint16))
+        half = f"u{raw.dtype.itemsize // 2}"
+        return _canonical(type_.removesuffix("x2"), raw.view(half))
     if type_ not in _NOT_NUMBERS:
         return raw
     kind = raw.dtype.type

@@ -176,6 +176,11 @@ def _through_double(function: Callable[[Array], Array]) -> Callable[[Array], Arr
     return computed
 
 
+def approximate_quotient(a: Array, b: Array) -> Array:
+    """`div.approx`: the reciprocal of a divisor beyond 2^126 is zero."""
+    return np.where(np.abs(b) > 2.0**126, a * np.copysign(np.float32(0), b), a / b)
+
+
 FUNCTIONS: dict[str, Callable[..., Array]] = {
     "add": np.add,
     "sub": np.subtract,

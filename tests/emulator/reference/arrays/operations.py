@@ -9,6 +9,7 @@ the accuracy that the manual promises but not the hardware's bits.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -35,6 +36,7 @@ Function = Callable[..., Any]
 NUMPY_TYPES: dict[str, type[np.generic]] = {
     "pred": np.bool_, "b8": np.uint8, "u8": np.uint8, "s8": np.int8, "b16": np.uint16,
     "u16": np.uint16, "s16": np.int16, "f16": np.float16, "bf16": np.uint16, "f16x2": np.uint32,
+    "f32x2": np.uint64,
     "bf16x2": np.uint32, "e4m3x2": np.uint16, "e5m2x2": np.uint16,
     "u16x2": np.uint32, "s16x2": np.uint32, "tf32": np.uint32, "b32": np.uint32, "u32": np.uint32,
     "s32": np.int32, "f32": np.float32, "b64": np.uint64, "u64": np.uint64, "s64": np.int64,
@@ -68,7 +70,7 @@ def implementation(op: Op) -> Function:
         return half.implementation(op)
     if is_float(op.source_types[0]):
         return _float(op)
-    return _integer(op)
+    return _pairs_of_floats(op) if op.source_types[0] == "f32x2" else _integer(op)
 
 
 def _video(op: Op) -> Function:
@@ -89,6 +91,8 @@ def _float(op: Op) -> Function:
         function = floats.fma_f32 if op.source_types[0] == "f32" else floats.fma_f64
     elif op.name in ("min", "max"):
         function = floats.chosen(op.name, frozenset(op.variant))
+    elif op.name == "div" and "approx" in op.variant:
+        function = floats.approximate_quotient
     elif op.name == "testp":
         function = floats.TESTS[next(iter(op.variant))]
     else:
@@ -96,6 +100,17 @@ def _float(op: Op) -> Function:
     if "sat" in op.variant:
         function = partial(_saturated, function)
     return _flushing(function, op)
+
+
+def _pairs_of_floats(op: Op) -> Function:
+    single = replace(op, result_types=("f32",), source_types=("f32",) * len(op.sources))
+    function = _float(single)
+
+    def each(*operands: Array) -> Array:
+        floats_ = (np.ascontiguousarray(a).view(np.float32) for a in operands)
+        return np.ascontiguousarray(function(*floats_)).view(np.uint64)
+
+    return each
 
 
 def _flushing(function: Function, op: Op, sources: tuple[int, ...] | None = None) -> Function:

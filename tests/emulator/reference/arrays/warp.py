@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reference.arrays import floats
 from reference.arrays.lanes import WARP, Lanes
 
 Array = NDArray[Any]
@@ -121,6 +122,8 @@ def reduce(operation: str, lanes: Lanes, value: Array, mask: Array) -> Array:
     rows = _rows(value, mask)
     who = _participants(lanes, mask, rows)
     values = _laid_out(lanes, value, rows)
+    if values.dtype.kind == "f":
+        return _to_all(lanes, _extreme(operation, values, who), rows)
     limits = np.iinfo(values.dtype)
     identity, ufunc = {
         "add": (0, np.add), "min": (limits.max, np.minimum), "max": (limits.min, np.maximum),
@@ -129,6 +132,16 @@ def reduce(operation: str, lanes: Lanes, value: Array, mask: Array) -> Array:
     }[operation]  # fmt: skip
     filled = np.where(who, values, values.dtype.type(identity))
     return _to_all(lanes, ufunc.reduce(filled, axis=1, dtype=values.dtype), rows)
+
+
+def _extreme(operation: str, values: Array, who: Array) -> Array:
+    """The least or the largest float of each row, one lane after the other."""
+    name, _, modifier = operation.partition(".")
+    found = values[np.arange(len(values)), np.argmax(who, axis=1)]
+    for lane in range(values.shape[1]):
+        both = floats.minimum_maximum(name == "min", modifier == "NaN", found, values[:, lane])
+        found = np.where(who[:, lane], both, found)
+    return found
 
 
 def elect(lanes: Lanes, mask: Array) -> tuple[Array, Array]:

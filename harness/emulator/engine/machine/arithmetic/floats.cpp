@@ -11,6 +11,11 @@
 namespace machine {
 namespace {
 
+// PTX ISA, `div.approx`: of a divisor beyond 2^126 the reciprocal is flushed to zero.
+inline f32 approximate_quotient(f32 a, f32 b) {
+    return std::fabs(b) > 0x1p126f ? a * std::copysign(0.0f, b) : a / b;
+}
+
 // Approximate instructions: in double precision, rounded once.
 #define THROUGH_DOUBLE(FUNCTION) static_cast<f32>(FUNCTION(static_cast<f64>(a)))
 
@@ -83,6 +88,7 @@ std::vector<Entry> float_entries() {
     return {
         FLOATS2("add", a + b, a, b) FLOATS2("sub", a - b, a, b) FLOATS2("mul", a * b, a, b)
         FLOATS2("div", a / b, b, a)  // ptxas looks at the dividend first
+        FLOATS2_SINGLE("div.approx", approximate_quotient(a, b))
         SATURATING2("add", a + b) SATURATING2("sub", a - b) SATURATING2("mul", a * b)
         FUSED("fma") FUSED("mad")
         FLOATS2("min", least(a, b), a, b) FLOATS2("max", greatest(a, b), a, b)

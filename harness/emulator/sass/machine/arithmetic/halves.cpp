@@ -1,5 +1,7 @@
 // Pairs of halves, f16 or bf16. A source may mean one half of its register for both.
 
+#include <cmath>
+
 #include "comparisons.h"
 
 namespace sass {
@@ -16,7 +18,12 @@ struct Pairs {
     i32 half;
     u32 stored(int i) const {
         const u32 raw = row[i];
-        return half == 1 ? (raw & 0xFFFF) * 0x10001u : half == 2 ? (raw >> 16) * 0x10001u : raw;
+        switch (half) {
+            case 1: return (raw & 0xFFFF) * 0x10001u;
+            case 2: return (raw >> 16) * 0x10001u;
+            case 3: return raw >> 16 | raw << 16;
+            default: return raw;
+        }
     }
     u32 operator[](int i) const { return (stored(i) & keep) ^ flip; }
 };
@@ -152,10 +159,19 @@ template <class H> void hset2(Context& c, const Instruction& n) {
     });
 }
 
+// Of one half, which becomes the lower one of the result.
+template <class H> void mufu_tanh(Context& c, const Instruction& n) {
+    const Pairs a = pairs(c, n, 0);
+    write(c, c.result(n), [&](int i) {
+        return u32(H::narrow(std::tanh(static_cast<f64>(H::widen(machine::low(a[i]))))));
+    });
+}
+
 }  // namespace
 
 std::vector<Entry> half_entries() {
     return {
+        {"MUFU.TANH.F16", mufu_tanh<F16>}, {"MUFU.TANH.BF16", mufu_tanh<BF16>},
         {"HADD2", hadd2<F16>}, {"HADD2.BF16", hadd2<BF16>}, {"HMUL2", hmul2<F16>},
         {"HMUL2.BF16", hmul2<BF16>}, {"HFMA2", hfma2<F16>}, {"HFMA2.BF16", hfma2<BF16>},
         {"HMNMX2", hmnmx2<F16>}, {"HMNMX2.BF16", hmnmx2<BF16>},
