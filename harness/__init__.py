@@ -32,7 +32,7 @@ _JUDGING = ("candidate", "check", "compare", "time")
 
 
 def __getattr__(name: str) -> Any:
-    """What judges, of harness/judge/api.py, imported when it is asked for."""
+    """Look up judging functions of harness/judge/api.py, which is imported on first use."""
     if name not in _JUDGING:
         raise AttributeError(f"module 'harness' has no attribute {name!r}")
     from harness.judge import api

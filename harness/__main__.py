@@ -62,7 +62,7 @@ judging.add(app)
 
 
 def main() -> None:
-    """Run a command; a mistake of the user's is a message and exit code 2, never a traceback."""
+    """Run a command; report a user error as a message with exit code 2, never a traceback."""
     utf8.everywhere()
     stopping.listen()
     atexit.register(gc.freeze)  # nobody waits for garbage to be looked for at the very end
@@ -88,7 +88,7 @@ def _program() -> str:
 
 
 def _end(code: int, message: str = "") -> int:
-    """Leave no process behind, and say why it ended, if the output can still be read."""
+    """Stop all child processes, and say why the program ended if its output can still be read."""
     children.stop_all()
     with suppress(OSError):
         if message:

@@ -1,8 +1,8 @@
 """The expected costs of a variant: `expect:` in bench.yaml, as names with limits.
 
 A name is a quantity of harness/quantities/quantities.yaml with _ for -, the number of bank
-conflicts, or a counter of docs/counters.md. The names stand here, in a layer below everything that
-counts, so the matrix can refuse an unknown one.
+conflicts, or a counter of docs/counters.md. The names are defined here, below every layer that
+counts, so that the matrix can refuse an unknown one.
 """
 
 from __future__ import annotations
@@ -70,7 +70,8 @@ class Budget:
     may_be_unchecked: bool = False
 
     def holds(self, value: float) -> bool:
-        """Whether the figure is within it; NaN never is. A ratio may be off in its last digits."""
+        """Return whether the figure meets the requirement; NaN never does. A ratio may be off in
+        its last digits."""
         near = math.isclose(value, self.limit, rel_tol=1e-9)
         below, above = value < self.limit and not near, value > self.limit and not near
         return {"==": near, "<=": near or below, "<": below, ">=": near or above, ">": above}[

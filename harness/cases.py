@@ -100,15 +100,15 @@ class Device:
 
     @property
     def free_bytes(self) -> int:
-        """The bytes that a case's buffers may take: free memory, less what a worker takes
-        itself."""
+        """The bytes that a case's buffers may take: free memory minus the worker's own share."""
         if self.room is None:
             return self.memory_bytes
         return max(0, self.room.device_free - self.room.device_taken)
 
     @property
     def runs_machine_code(self) -> bool:
-        """Whether it executes what is compiled for `arch`; else the driver compiles the PTX."""
+        """Return whether the device runs code compiled for `arch`; otherwise the driver compiles
+        the PTX."""
         major, minor = compute_capability(self.arch)
         return major == self.compute_capability[0] and minor <= self.compute_capability[1]
 
@@ -119,8 +119,8 @@ class Device:
 
 @dataclass(frozen=True)
 class TensorMap:
-    """A kernel's `const __grid_constant__ CUtensorMap`: of a tensor that begins where a buffer
-    does."""
+    """A kernel parameter of type `const __grid_constant__ CUtensorMap`: the map of a tensor that
+    begins at the start of a buffer."""
 
     buffer: str
     layout: TensorLayout
@@ -199,7 +199,7 @@ class Case:
 
     @property
     def shape(self) -> Shape:
-        """The key of cases that are right or wrong together, whatever their size."""
+        """The key of cases that share a verification result regardless of size."""
         return self.problem, self.variant, self.dtype, str(self.launch)
 
     @property

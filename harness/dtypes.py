@@ -60,8 +60,8 @@ kernel."""
 def numpy_dtype(name: str) -> np.dtype[Any]:
     """NumPy's dtype of a name in BY_NAME, or of any other that NumPy knows (`uint64`).
 
-    The one place to ask: np.dtype("bfloat16") depends on what was imported before, and
-    np.dtype("float8_e4m3") is another format than CUDA's. Raises ProblemError for other names.
+    Use this instead of NumPy: np.dtype("bfloat16") depends on earlier imports, and
+    np.dtype("float8_e4m3") is not CUDA's format. Raises ProblemError for other names.
     """
     if isinstance(name, str) and name in BY_NAME:
         return BY_NAME[name].numpy
@@ -86,7 +86,7 @@ _IN_TENSOR_MAPS = {
 
 
 def tensor_map_element(name: str) -> str:
-    """The element type of a tensor map as PTX calls it; empty if it has none that would do."""
+    """The PTX name of a tensor map's element type; empty if none is suitable."""
     return _IN_TENSOR_MAPS.get(name, "")
 
 
@@ -96,7 +96,7 @@ def torch_name(name: str) -> str:
 
 
 def is_float(name: str) -> bool:
-    """Whether the type has fractions, NaN and rounding."""
+    """Return whether the type has fractions, NaN and rounding."""
     return numpy_dtype(name).name.startswith(("float", "bfloat"))
 
 

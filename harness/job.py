@@ -73,13 +73,13 @@ class Telling(Protocol):
     """The sink for a worker's progress and results."""
 
     def now(self, what: str, seconds: float | None = None) -> None:
-        """Report what is done from here on, and how long it may take, if that is known."""
+        """Report the next step, and how long it may take, if known."""
 
     def record(self, record: Record) -> None: ...
 
     def right(self, case: str, right: Right) -> None: ...
 
     def launched(self, case: str, seen: Sequence[Seen]) -> None:
-        """Report what each launch of a batch gave, so that another process can judge it."""
+        """Report the result of each launch of a batch, so that another process can check it."""
 
     def drawn(self, draw: int, files: Mapping[str, str]) -> None: ...

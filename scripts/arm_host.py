@@ -1,7 +1,7 @@
-"""Emulate on an Arm machine, and hold what it computes and counts to what this machine does.
+"""Emulate on an Arm machine, and compare its results and counts with this machine's.
 
-The Arm machine is a Debian 12 of arm64 in a root folder, whose programs QEMU executes (qemu-user),
-so none is needed. What runs in it:
+The Arm machine is an arm64 Debian 12 in a root folder, whose programs QEMU executes (qemu-user), so
+no hardware is needed. What runs in it:
 
 - Python, and every dependency from PyPI's own aarch64 wheels, which are unpacked from outside
 - the emulator's engines, compiled for aarch64 by g++-aarch64-linux-gnu, which is mounted from
@@ -92,7 +92,7 @@ def check(place: Path) -> None:
 
 
 def register() -> bool:
-    """Have the kernel hand arm64's programs to QEMU; whether it did not before."""
+    """Make the kernel run arm64 programs through QEMU; return whether it did not before."""
     if (FORMATS / "qemu-aarch64").exists():
         return False
     (FORMATS / "register").write_text(FORMAT.read_text().strip())
@@ -139,7 +139,7 @@ def compared(work: Path, debian: str, given: argparse.Namespace) -> int:
 
 
 def unpacked(base: Path, debian: str) -> None:
-    """Debian's packages of arm64, laid out and not configured: that would take QEMU long."""
+    """Debian's arm64 packages, unpacked but not configured, which would take QEMU long."""
     part = base.with_suffix(".part")
     shutil.rmtree(part, ignore_errors=True)
     run("debootstrap", "--foreign", "--arch=arm64", "--variant=minbase",
@@ -152,7 +152,7 @@ def unpacked(base: Path, debian: str) -> None:
 
 
 def wheels(into: Path) -> None:
-    """Every dependency, and NVIDIA's compiler and disassembler, as PyPI has them for aarch64."""
+    """Every dependency, and NVIDIA's compiler and disassembler, from PyPI's aarch64 wheels."""
     import tomllib  # Python 3.11 and newer
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -170,7 +170,7 @@ def wheels(into: Path) -> None:
 
 
 def laid_out(base: Path, work: Path) -> Path:
-    """The root, with this repository, the wheels and the cross compiler where they are here."""
+    """The root, with this repository, the wheels and the cross compiler mounted if present."""
     root = machines.overlaid(base, work / "arm")
     (work / "arm-engines").mkdir(exist_ok=True)
     bound = {folder: Path(folder).resolve() for folder in (*CROSS, str(work))}
@@ -186,7 +186,7 @@ def laid_out(base: Path, work: Path) -> Path:
 
 
 def inside(root: Path, work: Path, command: str, given: argparse.Namespace) -> str:
-    """What a command says on the Arm machine; ends the program where it fails."""
+    """The output of a command on the Arm machine; exits if the command fails."""
     site = work / "arm-wheels"
     there = {
         "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME": "/root", "LANG": "C.UTF-8",
@@ -221,7 +221,7 @@ Rows = dict[tuple[str, str, int], dict[str, str]]
 
 
 def read(path: Path) -> Rows:
-    """The rows by what they are of, and how many of the same came before."""
+    """The rows by their subject and a running number."""
     found: Rows = {}
     seen: Counter[tuple[str, str]] = Counter()
     with path.open(newline="") as file:
@@ -233,7 +233,7 @@ def read(path: Path) -> Rows:
 
 
 def beside(x86: Rows, arm: Rows) -> tuple[list[dict[str, object]], list[str]]:
-    """Per problem how many rows are the same on both, and each that is not."""
+    """For each problem, the number of rows that are equal on both, and each that is not."""
     found: dict[str, dict[str, object]] = defaultdict(lambda: dict.fromkeys(COLUMNS, 0))
     unlike = [f"{' '.join(key[:2])}: only one machine has it" for key in x86.keys() ^ arm.keys()]
     for key in [key for key in x86 if key in arm]:
@@ -255,7 +255,7 @@ def table(rows: Sequence[dict[str, object]]) -> str:
 
 
 def write(path: Path, rows: Sequence[dict[str, object]]) -> None:
-    """The table, rows of what was not compared now kept as they were."""
+    """The table; rows that were not compared this time are kept."""
     known: dict[object, dict[str, object]] = {row["what"]: row for row in machines.rows_of(path)}
     rows = list((known | {row["what"]: row for row in rows}).values())
     with path.open("w", newline="") as file:

@@ -1,4 +1,4 @@
-"""Emulates the matrix for one architecture after another, whole or small.
+"""Emulate the matrix for one architecture after another, whole or small.
 
     python scripts/benchmark_architectures.py [sm_75 sm_80 …] [--measure whole] [--every N]
 
@@ -94,7 +94,7 @@ def _write(out: Path, rows: Sequence[Row]) -> None:
 
 
 def whole(arch: str) -> dict[str, Any]:
-    """What a run of the matrix with --quick comes to."""
+    """The result of a run of the matrix with --quick."""
     with tempfile.TemporaryDirectory() as folder:
         matrix = yaml.safe_load((ROOT / "bench.yaml").read_text())
         matrix["limits"]["qualify_s"] = DEADLINE_S
@@ -126,7 +126,7 @@ def _row(
 
 
 def small(arch: str, every: int) -> dict[str, Any]:
-    """What one small launch of each variant and type comes to, from PTX and machine code."""
+    """The result of one small launch of each variant and type, from PTX and machine code."""
     bench = model.load(ROOT / "bench.yaml")
     kinds: dict[tuple[str, str, str], list[Case]] = {}
     for test in plan.resolve(bench, emulated_device(arch), "emulator").tests:
@@ -149,7 +149,7 @@ def small(arch: str, every: int) -> dict[str, Any]:
 
 
 def _chosen(tests: Sequence[Case]) -> Case:
-    """The largest test that is small, of those that are not skipped."""
+    """The largest small test that is not skipped."""
     able = [test for test in tests if not test.skip] or list(tests)
     able.sort(key=_elements)
     return next((test for test in reversed(able) if _elements(test) <= MOST_ELEMENTS), able[0])
@@ -175,7 +175,7 @@ def _built(
 def _launched(
     bench: model.Bench, case: Case, built: Built | str, arch: str
 ) -> tuple[set[str], str]:
-    """What it is (ok, counted, equal), and why it is not all of them."""
+    """Its status (ok, counted, equal), and why any part is missing."""
     if isinstance(built, str):
         return set(), built
     problem = loading.load(bench.kernels / case.problem)

@@ -1,9 +1,10 @@
-"""How fast the emulator is and what memory it takes, on kernels of several kinds.
+"""Measure the emulator's speed and memory use on kernels of several kinds.
 
     python scripts/benchmark_emulator.py [--runs 5]
 
 Prints the table of docs/speed.md. A thread instruction is one instruction executed by one thread
-with its predicate on: of PTX, and in the column of machine code of that. Every result is compared
+with its predicate on: a PTX instruction or, in the machine-code column, a machine instruction.
+Every result is compared
 with NumPy's before a rate is printed. Each row and setting of the checks is measured in a process
 of its own; its memory is the most that was resident during its first launch, less what was
 resident before it: the interpreter, the compiled PTX and the kernel's buffers, all of which had
@@ -44,7 +45,7 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Workload:
-    """A launch, and whether what it left behind is right."""
+    """A launch, and whether its results are right."""
 
     title: str
     source: Path
@@ -193,7 +194,7 @@ LARGE = [lambda: addition(26), lambda: addition(28), lambda: doubling(28)]
 
 
 class Peak:
-    """The most memory that is resident within a `with`, above what was there before, in bytes."""
+    """The peak resident memory within a `with`, above the initial amount, in bytes."""
 
     def __enter__(self) -> Peak:
         self.before, self.above = self._resident("VmRSS"), 0
@@ -218,7 +219,7 @@ class Peak:
 
 @dataclass(frozen=True)
 class Measured:
-    """Of a workload: thread instructions per launch, seconds of each run, bytes."""
+    """A workload's thread instructions per launch, seconds of each run, and bytes."""
 
     title: str
     executed: int
@@ -236,7 +237,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Way:
-    """How a workload is launched."""
+    """The launch parameters of a workload."""
 
     checks: bool = True
     engine: str = "auto"
@@ -273,7 +274,7 @@ def measure(work: Workload, runs: int, way: Way) -> Measured:
 
 
 def apart(number: int, runs: int, way: Way) -> Measured:
-    """The same in a process of its own, of a workload by its number; large ones come last."""
+    """The same in a process of its own, for a workload given by number; large ones come last."""
     command = [sys.executable, __file__, "--runs", str(runs), "--one", str(number)]
     done = subprocess.run(
         [*command, "--way", json.dumps(vars(way))], stdout=subprocess.PIPE, text=True, check=False

@@ -1,12 +1,13 @@
-"""Measure how many verdicts the judge gives in a second on one core, for every kernel here.
+"""Measure the judge's verdicts per second on one core, for every kernel here.
 
     python scripts/benchmark_judge.py [--jobs N] [--out reports/benchmarks/judge.csv] [PROBLEM …]
 
-Each kernel of kernels/ is submitted twice, as a program would that knows its text alone. The second
-time it is compiled and disassembled already, and what that takes is told: a whole verdict, which is
+Each kernel of kernels/ is submitted twice, as by a program that knows only its text. The second
+submission finds compiled and disassembled files, and its cost is reported: a whole verdict, which
+is
 every test size verified on two draws of inputs, the search for shortcuts, and exact counters at the
-largest test size. A second is one of processor time, of all processes of the judge together, so
-that the figure does not depend on what else the machine does.
+largest test size. Seconds are processor time of all the judge's processes, so the figure does not
+depend on the machine's other load.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ children that have ended took."""
 
 def submissions(problems: list[str]) -> Iterator[Submission]:
     """Every kernel here, as a text in its problem's folder, counted at the largest test size that
-    it is meant for."""
+    it supports."""
     bench = model.load(ROOT / "bench.yaml")
     device = devices.emulated(None)
     for name in problems or sorted(bench.problems):
@@ -63,7 +64,7 @@ def _row(sizes: Mapping[str, int]) -> dict[str, list[list[int]]]:
 
 
 def processor_seconds(pid: int) -> float:
-    """What a process and all below it took so far, those that have ended included."""
+    """The processor time of a process and its descendants, including finished ones."""
     parents: dict[int, list[int]] = {}
     took: dict[int, float] = {}
     for path in Path("/proc").glob("[0-9]*"):
@@ -82,7 +83,7 @@ def processor_seconds(pid: int) -> float:
 
 
 def measured(judge: Judge, submission: Submission) -> list[object]:
-    """One row of the table. The judge is this row's alone, so its processes are, too."""
+    """One row of the table. The judge, and so its processes, serve only this row."""
     [kernel] = submission.kernels
     assert isinstance(submission.problem, ProblemFolder)
     problem = Path(submission.problem.folder).name

@@ -1,12 +1,12 @@
-"""Judge public problems as they are: whether each is read, and what becomes of kernels for it.
+"""Judge public problems unmodified: whether each is read, and the verdicts on kernels for it.
 
     python scripts/benchmark_public_problems.py KERNELBENCH/level1 DEFINITIONS --csv FILE
 
 The folders hold other people's problems (.py of KernelBench, .json of FlashInfer-Bench or
-SOL-ExecBench), which are fetched by whoever runs this; it needs torch, and no GPU. Their sizes are
-made small enough to be emulated. For every problem there is a kernel that does nothing, and must
-not pass; for those whose operation is in KERNELS, a right one, and one that leaves out the last
-element. Solutions are ours: public ones launch from host code.
+SOL-ExecBench), which users fetch themselves; it needs torch, and no GPU. Their sizes are
+made small enough to be emulated. Every problem gets a kernel that does nothing, and must not pass;
+those whose operation is in KERNELS also get a correct one, and one that omits the last element.
+Solutions are our own, because public ones launch from host code.
 """
 
 from __future__ import annotations

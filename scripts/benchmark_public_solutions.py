@@ -3,8 +3,8 @@
     python scripts/benchmark_public_solutions.py PAIRS --csv FILE
 
 PAIRS has a line for each: the problem's file, a space, the solution's file, and for a cheat a third
-word. Their files are fetched by whoever runs this; it needs torch. Sizes are made small enough to
-be emulated. Results are held to KernelBench's own tolerance of float32, 1e-4 relative and absolute.
+word. Users fetch these files themselves; torch is required. Sizes are made small enough to
+be emulated. Results must meet KernelBench's own float32 tolerance, 1e-4 relative and absolute.
 """
 
 from __future__ import annotations

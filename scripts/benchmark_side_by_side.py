@@ -1,12 +1,12 @@
-"""The emulator of this checkout beside that of another one, kernel by kernel, in rounds.
+"""Compare the emulator of this checkout with that of another one, kernel by kernel, in rounds.
 
     python scripts/benchmark_side_by_side.py OTHER [--rounds 5] [--engine auto --engine numpy]
 
-OTHER is a folder with another commit (`git worktree add OTHER COMMIT`). What a shared machine gives
-differs by a factor of two from hour to hour, so each round measures both, and times are processor
-time. A cell has one number for each round: of the kernels of `make benchmark-emulator` the median
-of five launches in a process of its own, in million thread instructions per second; of small
-launches the least of 500, in µs. Of several engines of OTHER the one that is fastest is taken.
+OTHER is a folder with another commit (`git worktree add OTHER COMMIT`). The speed of a shared
+machine varies by a factor of two from hour to hour, so each round measures both, in processor time.
+A cell has one number for each round: for the kernels of `make benchmark-emulator`, the median of
+five launches in a process of its own, in million thread instructions per second; for small
+launches, the minimum of 500, in µs. If OTHER has several engines, the fastest is used.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def row(work: Workload, other: Path, rounds: int, engines: list[str]) -> str:
     is_small = executed <= SMALL
 
     def measured(root: Path, engine: str) -> float:
-        """Microseconds of a small launch, or million thread instructions a second."""
+        """Microseconds per small launch, or million thread instructions per second."""
         job = (ptx, work.kernel, work.grid, work.block, args, work.shared_bytes, engine,
                500 if is_small else 5)  # fmt: skip
         with tempfile.NamedTemporaryFile() as file:

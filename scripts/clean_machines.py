@@ -1,7 +1,7 @@
 """Run `make setup` in clean machines that differ in driver and CUDA toolkit; none needs a GPU.
 
 Each machine is a Debian 12 with Python, make, g++ and git. It has a root folder of its own, an
-overlay over one that debootstrap made, which is deleted once it was tried. Stand-ins take the place
+overlay over one made by debootstrap, which is deleted after the trial. Stand-ins take the place
 of what is not there:
 
 - the driver: a libcuda.so.1 that has every name in cuda.h, tells the CUDA release of its world and
@@ -13,8 +13,8 @@ of what is not there:
 - with --stand-in-torch: an empty wheel, so that its 3 GB are not downloaded. Without it torch is
   installed and imported, which takes a row and a log of its own
 
-Needs root, debootstrap, mounts, and Debian's mirror and PyPI as apt and pip are set up here. Where
-it may not mount or has no debootstrap, it says so and ends with 3: nothing was tried.
+Needs root, debootstrap, mounts, and Debian's mirror and PyPI as apt and pip are set up here. If
+it may not mount or has no debootstrap, it says so and exits with 3: nothing was tried.
 
 A row of the table names the files that decide what `make setup` does, by a hash: while it is that
 of today's files, --unless-known tries the machine no second time.
@@ -70,7 +70,7 @@ DOCTOR = "COLUMNS=100 .venv/bin/python -m harness doctor"
 
 @dataclass(frozen=True)
 class World:
-    """A machine. toolkit: of which CUDA release it has one of its own; wrapped: PATH has nvcc."""
+    """A machine. toolkit: the CUDA release of its own toolkit, if any; wrapped: PATH has nvcc."""
 
     name: str
     driver: str = ""
@@ -98,7 +98,7 @@ COLUMNS = ("machine", "driver", "toolkit", "torch", "seconds", "processor_s", "e
 
 
 class CannotTry(Exception):
-    """Why this machine can hold no other."""
+    """Why this machine cannot host another."""
 
 
 def main() -> int:
@@ -136,14 +136,15 @@ def main() -> int:
 
 
 def in_own_mounts() -> None:
-    """Go on where no other process sees what is mounted, and all of it ends with this one."""
+    """Continue in a private mount namespace that ends with this process."""
     if "IN_OWN_MOUNTS" not in os.environ:
         os.environ["IN_OWN_MOUNTS"] = "1"
         os.execvp("unshare", ["unshare", "--mount", sys.executable, *sys.argv])
 
 
 def is_known(world: World) -> bool:
-    """Whether the machine did as expected with the very files that decide it today; says so."""
+    """Return whether the machine met expectations with today's versions of the deciding files;
+    prints it."""
     tried = [row for row in rows_of(TABLE) if row["machine"] == world.name]
     if ("yes", digest_of_files()) not in [(row["as_expected"], row["files"]) for row in tried]:
         return False
@@ -156,7 +157,7 @@ def digest_of_files() -> str:
 
 
 def check(place: Path) -> None:
-    """Whether roots can be made in a folder there. Raises CannotTry."""
+    """Return whether roots can be made in a folder there. Raises CannotTry."""
     if os.geteuid() != 0:
         raise CannotTry("only root can make the root folder of another machine")
     if not shutil.which("debootstrap"):
@@ -175,7 +176,7 @@ def check(place: Path) -> None:
 def tried(
     worlds: Sequence[World], work: Path, debian: str, given: argparse.Namespace
 ) -> Iterator[dict[str, str]]:
-    """A row of the table for each world, once all was tried there."""
+    """One row of the table for each world, after everything was tried there."""
     base = work / "base"
     if not (base / "usr/bin/g++").exists():
         said("a clean Debian …")
@@ -214,7 +215,7 @@ def mirror() -> str:
 
 
 def laid_out(world: World, work: Path) -> Path:
-    """The root folder of a world, all that it needs mounted."""
+    """The root folder of a world, with everything mounted."""
     root = overlaid(work / "base", work / world.name)
     for inside, outside in SHARED.items():
         for folder in (root / inside, work / outside):
@@ -232,7 +233,7 @@ def laid_out(world: World, work: Path) -> Path:
 
 
 def overlaid(base: Path, own: Path) -> Path:
-    """A root folder over a base that stays as it is, with /proc and /dev."""
+    """A root folder over an unchanged base, with /proc and /dev."""
     root = own / "root"
     for folder in (root, own / "upper", own / "work"):
         folder.mkdir(parents=True, exist_ok=True)
@@ -268,7 +269,7 @@ def stub_driver(world: World, root: Path, wheels: Path) -> None:
 
 
 def lay_toolkit(world: World, root: Path, wheels: Path) -> None:
-    """The world's toolkit in /usr/local/cuda; nvcc on PATH as a wrapper where it is wrapped."""
+    """The world's toolkit in /usr/local/cuda; nvcc on PATH as a wrapper if it is wrapped."""
     folder = root / drivers.USUAL_ROOT.lstrip("/")
     is_13 = world.toolkit.startswith("13")
     for wheel in wheels.glob("*.whl"):
@@ -284,7 +285,7 @@ def lay_toolkit(world: World, root: Path, wheels: Path) -> None:
 
 
 def unpack(wheel: Path, folder: Path) -> None:
-    """The files of nvidia/<component>/ as NVIDIA's installer lays them."""
+    """The files of nvidia/<component>/ in the layout of NVIDIA's installer."""
     with zipfile.ZipFile(wheel) as packed:
         for name in packed.namelist():
             parts = Path(name).parts
@@ -313,7 +314,7 @@ def stand_in_torch(folder: Path) -> None:
 def set_up(
     world: World, root: Path, stands_in: bool, setup_only: bool
 ) -> tuple[dict[str, str], str]:
-    """Run what a user would type first; the row of the table, and all that was said."""
+    """Run a user's first commands; return the row of the table, and the output."""
     begun, spent = time.monotonic(), processor_seconds()
     code, log = inside(root, "make setup", stands_in)
     seconds, spent = time.monotonic() - begun, processor_seconds() - spent
@@ -344,7 +345,7 @@ def set_up(
 
 
 def inside(root: Path, command: str, stands_in: bool) -> tuple[int, str]:
-    """The exit code of a command in the repository there, and what it said."""
+    """The exit code of a command in the repository there, and its output."""
     pip = {k: v for k, v in os.environ.items() if k in ("PIP_DEFAULT_TIMEOUT", "PIP_INDEX_URL")}
     there = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME": "/root", **pip,
              "PIP_CERT": str(CERTIFICATES), "LANG": "C.UTF-8"}  # fmt: skip
@@ -359,7 +360,7 @@ def inside(root: Path, command: str, stands_in: bool) -> tuple[int, str]:
 
 
 def run(*command: object) -> str:
-    """What a command says; ends the program with it where that fails."""
+    """The output of a command; exits with it if the command fails."""
     ended = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False)
     if ended.returncode:
         shown = " ".join(map(str, command))
@@ -374,7 +375,7 @@ def script(path: Path, text: str) -> None:
 
 
 def write(path: Path, rows: Sequence[dict[str, str]]) -> None:
-    """The table, rows of machines that were not tried now kept as they were."""
+    """The table; rows of machines that were not tried this time are kept."""
     path.parent.mkdir(parents=True, exist_ok=True)
     table = {(row["machine"], row["torch"] == "stand-in"): row for row in [*rows_of(path), *rows]}
     kept = [(world.name, stands_in) for world in WORLDS for stands_in in (True, False)]
@@ -397,7 +398,7 @@ def write_log(path: Path, text: str) -> None:
 
 
 def processor_seconds() -> float:
-    """Of all that was run here and has ended."""
+    """Resources used by all finished child processes."""
     spent = resource.getrusage(resource.RUSAGE_CHILDREN)
     return spent.ru_utime + spent.ru_stime
 

@@ -1,8 +1,8 @@
-"""What the emulator computes and counts here, as hashes, to hold two hosts to each other.
+"""Hashes of the emulator's results and counts on this machine, to compare two hosts.
 
-A row per operation of the warp machine (on the operands of its tests) and per case, at its test
-sizes and, with --bench, at that of a quick run: of its inputs, of what PTX and machine code leave
-in its outputs, bit for bit, and of all that both count.
+One row per operation of the warp machine (on the operands of its tests) and per case, at its test
+sizes and, with --bench, at that of a quick run: hashes of its inputs, of the outputs of PTX and
+machine code, bit for bit, and of all counts of both.
 
     python scripts/emulated_digests.py FILE [--only PROBLEM]... [--bench] [--no-operations]
 """
@@ -54,7 +54,7 @@ def main(
 
 
 def of_operations() -> Iterator[Row]:
-    """Each group of instructions of the tests' that compare the engine with NumPy."""
+    """Each group of instructions in the tests that compare the engine with NumPy."""
     sys.path[:0] = [str(ROOT / "tests/emulator"), str(ROOT / "tests/emulator/engine/native")]
     from machine_cases import GROUPS
     from operation_cases import BLOCKS, kernel, operands, size_of

@@ -4,9 +4,8 @@
     python scripts/fuzz.py --inputs 1000 yaml journal
 
 Good inputs are cut, spliced, and have bytes, tokens, numbers and whole lines changed, from a seed.
-What is not a refusal that the harness itself words (a traceback of any other kind), what takes
-longer than the deadline, and what ends the process is a failure: its input is kept in --out, and
-the exit code is 1.
+A failure is anything but a refusal worded by the harness (such as another kind of traceback), a run
+past the deadline, or the end of the process: its input is kept in --out, and the exit code is 1.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ Try = Callable[[bytes, Path], None]
 
 @dataclass(frozen=True)
 class Target:
-    """One reader. seeds: good inputs. attempt: read one; whatever it raises is a failure."""
+    """One reader. seeds: good inputs. attempt: read one; any exception is a failure."""
 
     seeds: Callable[[], list[bytes]]
     attempt: Try
@@ -132,7 +131,7 @@ def _run_json(content: bytes, folder: Path) -> None:
 
 
 def _compared(run: tables.Run) -> None:
-    """What a comparison says, with the run on either side."""
+    """The output of a comparison, with the run on either side."""
     plain = tables.Run(run.folder, json.loads(_RUN_JSON), run.records)
     for sides in ((plain, run), (run, plain)):
         judgement = judge(*sides)
@@ -165,7 +164,7 @@ def _small() -> list[Path]:
 
 
 def _matrices() -> list[bytes]:
-    """Whole matrices of one file, of the problems' own."""
+    """Whole single-file matrices, made from the problems' own."""
     whole = []
     for path in _small():
         body = "".join(f"    {line}" for line in path.read_text().splitlines(keepends=True))
@@ -174,7 +173,7 @@ def _matrices() -> list[bytes]:
 
 
 def _expressions() -> list[bytes]:
-    """Every value of the matrices that is one, and some that use all there is."""
+    """Every value of one kind in the matrices, and some that use all features."""
     found = {b"ceil_div(n, 2 * block) % 7 // 3 - -n", b"not (n >= 64 and block <= 512) or n ** 2",
              b"min(n, block, 3) + max(1, next_power_of_2(n))", b"1.0 / n + 0.5e-3"}  # fmt: skip
     for text in _files("kernels/*/bench.yaml"):
@@ -229,7 +228,7 @@ $L_end:
 
 
 def _records() -> list[bytes]:
-    """A journal with a record or more of each kind, from a run that was measured."""
+    """A journal with at least one record of each kind, from a measured run."""
     kept: dict[str, list[bytes]] = {}
     for journal in sorted(ROOT.glob("reports/h200/*/journal.jsonl.gz")):
         for line in gzip.decompress(journal.read_bytes()).splitlines(keepends=True):
@@ -240,7 +239,7 @@ def _records() -> list[bytes]:
 
 
 def _reports() -> list[bytes]:
-    """The framing of a report, its payloads cut short: what is read of one here."""
+    """The framing of a report with shortened payloads, the only part that is read here."""
     found = _files("tests/data/**/*.ncu-rep")
     small = b"NVR\0" + (2).to_bytes(4, "little") + b"\x08\x01"
     for payload in (0, 3, 40):
@@ -250,7 +249,7 @@ def _reports() -> list[bytes]:
 
 
 def _in_a_record(random: random.Random, seeds: list[bytes]) -> bytes:
-    """A journal with a change in some of its records, mostly with checksums that hold."""
+    """A journal with some changed records, mostly with valid checksums."""
     lines = random.choice(seeds).splitlines()
     lines = random.sample(lines, random.randint(1, min(len(lines), 25)))
     for _ in range(random.randint(1, 3)):
@@ -288,7 +287,7 @@ TARGETS = {
 
 
 class LateError(BaseException):
-    """Past the deadline; no reader may catch it."""
+    """The deadline has passed; no reader may catch it."""
 
 
 def raise_late(number: int, frame: FrameType | None) -> None:
@@ -298,7 +297,7 @@ def raise_late(number: int, frame: FrameType | None) -> None:
 def failure(target: Target, content: bytes, folder: Path, deadline_s: float) -> str | None:
     """What went wrong with one input, if anything. SIGALRM must be `raise_late`'s.
 
-    The deadline is the attempt's alone: to word its failure may take longer.
+    The deadline applies to the attempt alone; describing its failure may take longer.
     """
     try:
         try:
@@ -318,7 +317,7 @@ def failure(target: Target, content: bytes, folder: Path, deadline_s: float) -> 
 
 
 def _batch(asked: tuple[str, int, int, float]) -> list[tuple[str, bytes]]:
-    """What went wrong among some inputs: (what, input)."""
+    """The failures among some inputs: (what, input)."""
     name, seed, count, deadline_s = asked
     target = TARGETS[name]
     if name not in _seeds:
@@ -345,9 +344,10 @@ _seeds: dict[str, list[bytes]] = {}
 def run(
     name: str, inputs: int, seed: int = 1, jobs: int = 1, deadline_s: float = DEADLINE_S
 ) -> Iterator[tuple[str, bytes]]:
-    """The failures of one target, as they are found. jobs: processes to share the inputs.
+    """The failures of one target, as they occur. jobs: the number of processes that share the
+    inputs.
 
-    A process that ends halfway is a failure of its batch: its inputs can be drawn again.
+    A process that ends early is a failure of its batch: its inputs can be drawn again.
     """
     batches = [(name, seed * 1_000_003 + i, min(BATCH, inputs - i * BATCH), deadline_s)
                for i in range(-(-inputs // BATCH))]  # fmt: skip

@@ -1,10 +1,10 @@
-"""Random kernels through the emulator and through a scalar interpreter, for as long as one likes.
+"""Run random kernels in the emulator and in a scalar interpreter.
 
     python scripts/fuzz_emulator.py --kernels 2000 --seed 1 [--out build/fuzz]
 
-What `tests/emulator/engine/test_properties.py` does for a few kernels, for thousands. Each kernel
-that differs is written below `--out` with its launch, its inputs and what differs. The same seed
-gives the same kernels. The exit status is 1 if any kernel differed.
+This does for thousands of kernels what `tests/emulator/engine/test_properties.py` does for a few.
+Each differing kernel is written below `--out` with its launch, its inputs and the differences. The
+same seed gives the same kernels. The exit status is 1 if any kernel differed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ BATCH = 100  # kernels to one Hypothesis run, whose own bookkeeping grows with i
 
 @dataclass
 class Totals:
-    """What was run, and what came of it."""
+    """The kernels that were run, and the results."""
 
     kernels: int = 0
     differing: int = 0
@@ -63,7 +63,7 @@ class Totals:
 
 
 def write_reproducer(folder: Path, case: Case, found: Comparison) -> None:
-    """The kernel, its launch and its inputs, with what differs."""
+    """The kernel, its launch and its inputs, with the differences."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "kernel.ptx").write_text(case.kernel.ptx())
     (folder / "differences.txt").write_text("\n".join(found.differences) + "\n")

@@ -3,9 +3,9 @@
     python scripts/fuzz_kernels.py --inputs 100000 [--seconds 600] [--seed 1] [--plain]
 
 The PTX of the tests' correct kernels has instructions changed, dropped, moved and given each
-other's operands, so that most of it still runs; each is launched as its file says. What is not a
-report or a refusal that the emulator words, what takes longer than the deadline, and what a
-sanitizer stops is a failure: its input is kept in --out, and the exit code is 1.
+other's operands, so that most of it still runs; each is launched as its file says. A failure is
+anything but a report or a refusal worded by the emulator, a run past the deadline, or a sanitizer's
+error: its input is kept in --out, and the exit code is 1.
 `--plain`: without sanitizers.
 """
 
@@ -113,7 +113,7 @@ def _in_kernel(draw: random.Random, seeds: list[bytes]) -> bytes:
 
 
 def _operand(draw: random.Random, line: bytes, other: bytes) -> bytes:
-    """A register, address or number for another, of this instruction or of a second one."""
+    """Replace a register, address or number by another, from this instruction or a second one."""
     own, theirs = list(_WORD.finditer(line)), _WORD.findall(other)
     if len(own) < 2 or len(theirs) < 2:
         return line
@@ -138,7 +138,7 @@ def _opcode(draw: random.Random, line: bytes, other: bytes) -> bytes:
 
 
 def _type(draw: random.Random, line: bytes, _: bytes) -> bytes:
-    """A word of the opcode for another."""
+    """Replace a part of the opcode."""
     found = list(re.finditer(rb"(?<=\.)[a-z]\w*", line))
     if not found:
         return line
@@ -163,7 +163,7 @@ fuzz.TARGETS["kernels"] = fuzz.Target(_seeds, _attempt, _in_kernel)
 
 
 def _in_this_process(seed: int, inputs: int, folder: Path) -> int:
-    """A batch; the input that is being tried lies in the folder."""
+    """Run a batch; the current input is stored in the folder."""
     assert not isinstance(load(), str), load()
     seeds, draw, failed = _seeds(), random.Random(f"kernels/{seed}"), 0
     target = fuzz.TARGETS["kernels"]

@@ -5,8 +5,8 @@
 
 As scripts/fuzz.py, which does the work. A `cubin` is broken as bytes and read without nvdisasm,
 whose listing of the good one stands for its own. A `listing` has instructions changed; what can
-still be read is executed, on arrays of known size and with little time. Both are of code for sm_90,
-and those named after an architecture of code for that one.
+still be read is executed, on arrays of known size and with little time. Both contain code for
+sm_90, or for the architecture in their name.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ extern "C" __global__ void k(const float* in, float* out, unsigned int n) {
 
 @functools.cache
 def _good(arch: str) -> tuple[bytes, str]:
-    """A cubin, and what nvdisasm says of it."""
+    """A cubin, and its nvdisasm listing."""
     load()  # built once, before any input has its deadline
     with tempfile.TemporaryDirectory() as folder:
         source, cubin = Path(folder) / "k.cu", Path(folder) / "k.cubin"
@@ -102,7 +102,7 @@ def _launch(code: MachineCode) -> None:
 
 
 def _in_listing(random: random.Random, seeds: list[bytes]) -> bytes:
-    """The JSON with a few instructions that are others', or have other words in them."""
+    """The JSON with a few instructions replaced by others, or with parts of others."""
     if random.random() < 0.2:
         return mutated(random, seeds)
     parts = json.loads(seeds[0])

@@ -1,4 +1,4 @@
-"""How a good input becomes a broken one: some of its bytes, words, lines or values are changed."""
+"""Turn a good input into a broken one by changing some of its bytes, words, lines or values."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _repeated(random: random.Random, content: bytes, seeds: list[bytes]) -> byte
 
 
 def word_elsewhere(random: random.Random, content: bytes, seeds: list[bytes]) -> bytes:
-    """A word or number in another's place."""
+    """Replace a word or number by another one from the text."""
     words = list(re.finditer(rb"[\w.%$]+", content))
     if not words:
         return content
@@ -71,7 +71,7 @@ def word_elsewhere(random: random.Random, content: bytes, seeds: list[bytes]) ->
 
 
 def _lines(random: random.Random, content: bytes, seeds: list[bytes]) -> bytes:
-    """A line elsewhere, twice, or further in."""
+    """Move, duplicate or indent a line."""
     lines = content.split(b"\n")
     at, to = random.randrange(len(lines)), random.randrange(len(lines))
     line = lines[at] if random.random() < 0.5 else lines.pop(at)
@@ -100,7 +100,7 @@ _VALUES = (
 
 
 def in_json(random: random.Random, body: bytes) -> bytes:
-    """A record of JSON with one of its values changed or left out; what is none stays as it is."""
+    """Change or remove a value of a JSON record; a line without one is returned unchanged."""
     try:
         record = json.loads(body)
     except ValueError:

@@ -1,13 +1,15 @@
-"""Install the wheel for every Python that it names, in an empty environment, and use it there.
+"""Install the wheel for every Python version that it lists, in an empty environment, and use it
+there.
 
-The wheel is built from this checkout. For each Python there is a folder with nothing in it but a
-virtual environment, into which `kernel-harness[compiler]` goes with what it needs; then a user's
-first day is typed there, without a clone: `--version`, `new`, `run`, `beside` and `compare`, all
-emulated. The compiler is the extra's, also where the machine has one of its own.
+The wheel is built from this checkout. For each Python there is a folder with only a virtual
+environment, into which `kernel-harness[compiler]` is installed with its dependencies; then typical
+first commands are run there, without a clone: `--version`, `new`, `run`, `beside` and `compare`,
+all emulated. The compiler is the extra's, even if the machine has one of its own.
 
-A Python is looked for on PATH and where pyenv and uv keep theirs. One that is on none of these is
-that of Debian's forky, in a root folder that debootstrap makes; this needs root and mounts. What
-cannot be tried is said, has no row, and ends the script with 3.
+A Python is searched for on PATH and in the folders of pyenv and uv. If neither has it, Debian
+forky's is used, in a root folder made by debootstrap; this needs root and mounts. Anything that
+cannot be
+tried is reported, has no row, and makes the script exit with 3.
 
     python3 scripts/pythons.py [--only 3.14]... [--out reports/setup]
 """
@@ -73,7 +75,7 @@ PAGE = ROOT / "docs" / "commands.md"
 
 @dataclass(frozen=True)
 class Place:
-    """A Python, and where it runs. root: of another system, else empty."""
+    """A Python, and where it runs. root: of another system, or empty."""
 
     python: str
     version: str
@@ -85,12 +87,12 @@ class Place:
 
     @property
     def told(self) -> str:
-        """Where it runs, and what is set there that a user has to set as well."""
+        """Its environment, including the variables that a user also has to set."""
         flags = " ".join(f"{name}={value}" for name, value in NEW_HEADERS.items())
         return f"{self.origin}, {flags}" if self.root else self.origin
 
     def typed(self, folder: Path, line: str) -> tuple[int, str]:
-        """The exit code of a line typed in a folder there, and what it said."""
+        """The exit code of a command line in a folder there, and its output."""
         here = f"/{folder.relative_to(self.root or '/')}"
         into = ["chroot", self.root] if self.root else []
         ended = subprocess.run(
@@ -201,7 +203,7 @@ def in_debian(version: str, work: Path) -> Place:
 
 
 def built(work: Path) -> Path:
-    """The wheel of this checkout, made from what git knows of it."""
+    """The wheel of this checkout, made from the files that git tracks."""
     source = work / "source"
     shutil.rmtree(source, ignore_errors=True)
     listed = run("git", "-C", ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard",
@@ -216,7 +218,7 @@ def built(work: Path) -> Path:
 
 
 def tried(place: Place, work: Path, wheel: Path) -> tuple[dict[str, str], str]:
-    """The row of a Python, and all that was said."""
+    """The row of a Python, and the complete output."""
     folder = Path(place.root or "/") / str(work).lstrip("/") / f"python-{place.version}"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -261,7 +263,7 @@ def section(out: Path) -> str:
 
 
 def write(out: Path, row: dict[str, str], log: str) -> None:
-    """Put a Python's row and log among those of the others, in place of its own from before."""
+    """Add a Python's row and log to those of the others, replacing its own earlier ones."""
     out.mkdir(parents=True, exist_ok=True)
     table = {minor(row["python"]): row for row in [*rows_of(out / TABLE), row]}
     with (out / TABLE).open("w", newline="") as file:

@@ -1,7 +1,7 @@
-"""How kernels fare on several architectures: one run of each, a variant's figures side by side.
+"""Compare kernels across architectures: one run per architecture, figures side by side.
 
-A variant is shown at its largest case that was counted anywhere. Where a run has no case of that
-name, or could not count it, the figure is missing, with the reason.
+A variant is shown at its largest case that was counted anywhere. If a run has no case of that name,
+or could not count it, the figure is missing, with the reason.
 """
 
 from __future__ import annotations

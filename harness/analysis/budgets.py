@@ -1,8 +1,7 @@
 """Check each case against the budgets that bench.yaml declares for its variant.
 
 A budget is judged by compiler output, by Nsight Compute's readings and by exact emulator counters.
-A figure that was counted in PTX or modelled judges nothing: such a budget is reported as not
-checked.
+A figure counted in PTX or modelled is not used: such a budget is reported as not checked.
 """
 
 from __future__ import annotations
@@ -77,7 +76,7 @@ def checks(run: Run, readings: Readings | None = None) -> list[Check]:
 
 
 def broken(checks: Sequence[Check]) -> list[tuple[list[str], str]]:
-    """Each broken budget of a variant once: the cases that broke it, and the first one's text."""
+    """List each broken budget of a variant once: its broken cases, and the first one's message."""
     found: dict[tuple[str, ...], list[Check]] = {}
     for check in checks:
         if check.status == "broken":
@@ -149,7 +148,7 @@ class _Checker:
         return replace(spent, value=spent.value - ideal.value, provenance=weakest([spent, ideal]))
 
     def _line(self, p: Planned, name: str, budget: Budget) -> str:
-        """The line that exceeds its limit the most, if lines were counted."""
+        """The line that exceeds its limit the most, if per-line counts exist."""
         parts = _LINES.get(name)
         if parts is None:
             return ""
@@ -165,8 +164,7 @@ class _Checker:
         return self._of_this_run(f"{worst.file}:{worst.line}")
 
     def _of_this_run(self, place: str) -> str:
-        """Map a place in a two-sided run's copy of the sources to the user's own file, to be
-        corrected there."""
+        """Map a location in a two-sided run's copy of the sources to the user's own file."""
         _, copied, own = place.rpartition(f"{self._run.folder.name}/kernels/")
         return f"kernels/{own}" if copied and self._run.info.get("beside") else place
 

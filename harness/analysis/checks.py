@@ -31,7 +31,7 @@ class Check:
 
 
 def checks(run: Run, problem: str, dtype: str) -> list[Check]:
-    """Every variant of a problem and type in the matrix's order, without the libraries."""
+    """Every variant of a problem and type in the matrix's order, excluding libraries."""
     told = {outcome.case for outcome in run.of(Outcome)}
     verified = [v for v in run.of(Verified) if (v.problem, v.dtype) == (problem, dtype)]
     cases = [p for p in run.planned.values()

@@ -1,8 +1,8 @@
-"""Claims that others have made about these kernels, each with the tests that this run can apply.
+"""Published claims about these kernels, each with the tests that this run can apply.
 
 claims.yaml, beside this file, lists them. A claim holds if each of its tests holds with its whole
-confidence interval. It fails if one test fails with its whole interval. If an interval extends to
-both sides, or the run lacks something that a test needs, the claim cannot be tested here.
+confidence interval. It fails if one test fails with its whole interval. If an interval spans the
+limit, or the run lacks data that a test needs, the claim cannot be tested here.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Test(_Strict):
 
 
 class Claim(_Strict):
-    """A claim, its source and its GPU; `tests`, or what they still need."""
+    """A claim, its source and its GPU; `tests`, or a description of what is missing for them."""
 
     id: str
     text: str
@@ -147,7 +147,8 @@ class Checked:
 
 @cache
 def read(path: Path = PATH) -> tuple[Claim, ...]:
-    """The claims of a file, none without one. Raises ConfigError with file, line and key."""
+    """Load the claims of a file; empty if there is no file. Raises ConfigError with file, line and
+    key."""
     if not path.exists():
         return ()
     document = strict_yaml.read(path)
@@ -161,7 +162,7 @@ def read(path: Path = PATH) -> tuple[Claim, ...]:
 
 
 def check(readings: Readings, claims: Sequence[Claim]) -> list[Checked]:
-    """Each claim with its result in this run."""
+    """Each claim with its result for this run."""
     return [_check(readings, claim) for claim in claims]
 
 
@@ -289,7 +290,7 @@ def _value(readings: Readings, test: Test, cases: Sequence[Planned]) -> Interval
 
 
 def _over(one: tuple[int, Interval], other: tuple[int, Interval]) -> Interval:
-    """The quotient of two cases' rates, whose errors are independent."""
+    """The quotient of two cases' rates with independent errors."""
     (work, ns), (less, other_ns) = one, other
     return Interval(*(
         (work / mine) / (less / theirs)
@@ -299,7 +300,7 @@ def _over(one: tuple[int, Interval], other: tuple[int, Interval]) -> Interval:
 
 
 def decide(test: Test, value: Interval) -> bool | None:
-    """True or False if the whole interval says so; None if it extends to both sides."""
+    """True or False if the whole interval is on one side; None if it spans the limit."""
     low, high = -math.inf, math.inf
     if test.relation == "about":
         low, high = test.value * (1 - test.tolerance), test.value * (1 + test.tolerance)

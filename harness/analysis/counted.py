@@ -1,4 +1,4 @@
-"""The ladder of a run without times: each variant's counters and the losses they add up to.
+"""The ladder of a run without times: each variant's counters and total losses.
 
 Like a timed ladder, it holds every variant of a problem, type and size at the launch shape at which
 it is shown, with its losses and the step from the variant it builds on.
@@ -70,18 +70,18 @@ class Counts(OneGroup):
 
     @property
     def losing(self) -> list[Rung]:
-        """The variants that leave something on the table, those that lose most first."""
+        """The variants with avoidable losses, largest losses first."""
         found = [rung for rung in self.rungs if rung.losses]
         return sorted(found, key=lambda rung: -rung.losses[0].share)
 
     @property
     def largest_change(self) -> Rung | None:
-        """The variant whose step from what it builds on moved something most."""
+        """The variant whose step from its base changed a quantity most."""
         found = [(rung.changed.moved, rung) for rung in self.rungs if rung.changed]
         return max(found, key=lambda each: each[0])[1] if found else None
 
     def is_exact(self, rung: Rung) -> bool:
-        """Whether its instructions were counted in a way that can be relied on."""
+        """Return whether its instructions were counted reliably."""
         answer = self.answers["instructions-per-kib", rung.planned.case]
         return isinstance(answer, Reading) and answer.judges
 
@@ -127,9 +127,9 @@ def _counts(explainer: Explainer, key: Group, cases: Sequence[Planned]) -> Count
 
 
 def _with_empty_slots(rung: Rung, rungs: Sequence[Rung], readings: Readings) -> Rung:
-    """Add a loss if its last wave leaves many slots empty, and another variant's does not.
+    """Add a loss if its last wave leaves many slots empty and another variant's does not.
 
-    If all variants have it, it is due to the size, which was chosen to be counted quickly.
+    If all variants have this loss, the cause is the size, which was chosen for quick counting.
     """
     fills = {each.planned.case: _fill(readings, each.planned) for each in rungs}
     own = fills[rung.planned.case]
@@ -147,7 +147,7 @@ def _fill(readings: Readings, p: Planned) -> float:
 
 
 def _tells(name: str, rungs: Sequence[Rung], answers: dict[tuple[str, str], Answer]) -> bool:
-    """Whether variants differ in it, or one loses by it."""
+    """Return whether variants differ in it, or one has a loss because of it."""
     if any(loss.quantity == name for rung in rungs for loss in rung.losses):
         return True
     found = [answers[name, rung.planned.case] for rung in rungs]

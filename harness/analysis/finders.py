@@ -2,7 +2,7 @@
 
 Each is built from its definition: the sum of counters over a case's launches, the quotient of two
 such sums, or a counter of the main launch. FINDERS has one for every quantity of
-harness/quantities/quantities.yaml, which says what it stands for.
+harness/quantities/quantities.yaml, which describes it.
 """
 
 from __future__ import annotations
@@ -62,10 +62,10 @@ def total(*metrics: str, scale: float = 1) -> Find:
 
 
 def matrix_products(readings: Readings, p: Planned) -> Answer:
-    """Warp instructions of the tensor pipe, less those that add and multiply pairs of halves.
+    """Warp instructions of the tensor pipe, excluding those that add and multiply pairs of halves.
 
     On compute capability 9.0 those use the tensor pipe too. They are counted, or derived from their
-    threads.
+    thread counts.
     """
     every = readings.total(p.case, TENSOR_PIPE)
     if isinstance(every, Missing):
@@ -158,7 +158,8 @@ def waves(readings: Readings, p: Planned) -> Answer:
 
 
 def last_wave(readings: Readings, p: Planned) -> Answer:
-    """How full the waves are on average: 2.1 waves take the time of 3. One begun wave is full."""
+    """How full the waves are on average: 2.1 waves take the time of 3. A partial wave counts as a
+    full one."""
     rounds = waves(readings, p)
     if isinstance(rounds, Missing):
         return rounds
@@ -212,7 +213,7 @@ def wait_cycles(*reasons: str) -> Find:
 def wait_cycles_per(metric: str, *reasons: str, scale: float = 1) -> Find:
     """Stall cycles per event that was waited for, in the main launch.
 
-    A launch of few warps would not show in a sum with one of many, however long it takes.
+    A launch of few warps would be lost in a sum with one of many, however long it takes.
     """
 
     def find(readings: Readings, p: Planned) -> Answer:
@@ -243,7 +244,7 @@ def over(above: Find, below: Find) -> Find:
 
 
 def either(*finds: Find) -> Find:
-    """The first that is known: ncu and the emulator have counters of their own for some things."""
+    """The first known value: ncu and the emulator name some counters differently."""
 
     def find(readings: Readings, p: Planned) -> Answer:
         answers = [each(readings, p) for each in finds]
@@ -330,5 +331,5 @@ FINDERS: Mapping[str, Find] = {
 
 
 def evaluate(quantity: str, readings: Readings, p: Planned) -> Answer:
-    """The value that a case has of a quantity, or the reason why it has none."""
+    """A case's value of a quantity, or the reason why it has none."""
     return FINDERS[quantity](readings, p)

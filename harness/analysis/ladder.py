@@ -2,7 +2,7 @@
 
 A ladder holds every variant at the launch shape at which it is shown, compared round by round with
 the baseline, with the variant it builds on, and with the fastest. Only verified results below the
-machine's ceiling are ranked; the rest are listed with the reason.
+machine's ceiling are ranked; the rest are listed with a reason.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Rung:
 
 @dataclass(frozen=True)
 class Unranked:
-    """A variant with no place on the ladder, and why."""
+    """A variant excluded from the ladder, and why."""
 
     variant: str
     short: str
@@ -155,7 +155,7 @@ class Ladder(OneGroup):
         return next((r for r in self.everyone if r.planned.variant == variant), None)
 
     def lineage(self, variant: str) -> list[Rung]:
-        """The variant and what it builds on, up to the root; the variant first."""
+        """The variant and its ancestors up to the root; the variant first."""
         found: list[Rung] = []
         rung = self.rung(variant)
         while rung and rung not in found:
@@ -200,10 +200,10 @@ def measure_of(run: Run, cases: Sequence[Planned], largest: Planned) -> Measure:
 
 
 def ladders(run: Run) -> list[Ladder]:
-    """The ladders of every problem and type; none without times.
+    """The ladders of every problem and type; empty for a run without times.
 
-    The sizes that ran come first, the largest first; then those that were skipped for every
-    variant, for example because the card does not have enough memory.
+    Sizes that ran come first, largest first, followed by those that were skipped for every variant,
+    for example because the card does not have enough memory.
     """
     found: list[Ladder] = []
     groups = run.groups() if run.is_timed else {}
@@ -225,7 +225,7 @@ def _skipped(run: Run, cases: list[Planned]) -> bool:
 
 
 def above_ceiling(run: Run) -> set[str]:
-    """Cases that beat a ceiling measured in the same run: errors of measurement."""
+    """Cases that exceed a ceiling measured in the same run, which are measurement errors."""
     results = run.results
     return set(results.case[results.above_ceiling.eq(True)])
 

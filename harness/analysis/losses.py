@@ -1,9 +1,10 @@
-"""The avoidable work of a variant, by its counters alone: the main answer of a run without times.
+"""The avoidable work of a variant, judged by counters alone: the main answer of a run without
+times.
 
-A loss is work that a kernel did but need not have done: shared-memory passes beyond the ideal,
-sectors beyond those that the accessed bytes need, idle lanes. Each is priced in cycles of one
-multiprocessor, at the rates of peaks.py. The price only ranks a variant's losses and decides
-whether they are worth reporting; no time follows from it.
+A loss is avoidable work: shared-memory passes beyond the ideal, sectors beyond those that the
+accessed bytes need, idle lanes. Each is estimated in cycles of one multiprocessor, at the rates of
+peaks.py. The estimate only ranks a variant's losses and decides whether they are worth reporting;
+no time follows from it.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class Loss:
     """text: as in "<variant>: <text>".
     value: of the worst line, or of the case if lines are not known.
     place: file:line, or empty.
-    share: of the cycles estimated for the case.
+    share: fraction of the cycles estimated for the case.
     """
 
     quantity: str
@@ -43,7 +44,7 @@ class Loss:
 
     @property
     def ideal(self) -> float:
-        """1 for an amount, whose value is given over what is needed of it."""
+        """Return 1 for an amount, whose value is given relative to the ideal."""
         ideal = QUANTITIES[self.quantity].ideal
         return 1.0 if ideal is None else ideal
 
@@ -93,8 +94,7 @@ class _Case:
                    self._share(spent - ideal, "wavefronts"), place)  # fmt: skip
 
     def _scattered(self) -> Iterator[tuple[Loss, float]]:
-        """Sectors beyond those that an access needs for its bytes, on the line with most of
-        them."""
+        """Sectors beyond those that an access needs, on the line with most of them."""
         if self.exactly("sectors") is None:
             return
         by_line: dict[tuple[str, int, str], list[float]] = defaultdict(lambda: [0.0, 0.0])
@@ -120,7 +120,7 @@ class _Case:
         yield loss, extra
 
     def _again(self, scattered: float) -> Iterator[Loss]:
-        """Sectors that no access wastes, but that exceed what the problem must move."""
+        """Sectors that are fully used but exceed the problem's minimum traffic."""
         touched = self.exactly("sectors")
         must = self.p.bytes / SECTOR_BYTES
         if not touched or not must or touched <= must:
@@ -171,7 +171,7 @@ def _kind(each: MachineInstruction) -> str:
 
 
 def _needed(each: MachineInstruction) -> float:
-    """The sectors that its lanes' bytes would fill if they were adjacent and aligned."""
+    """The sectors that the lanes' bytes would fill if they were adjacent and aligned."""
     found = _OPCODE.match(each.text)
     opcode = found[1] if found else ""
     width = next((width for mark, width in _WIDTHS if mark in opcode), 4)

@@ -1,16 +1,16 @@
-"""The machine's peak rates, which give the least time that an amount of work can take.
+"""The machine's peak rates, which give the minimum time for an amount of work.
 
-A counter that fell explains a saving only if the work it counts accounts for a fair share of the
-time saved. Bytes are compared with the bandwidths measured in the same run. The other rates hold
-for every NVIDIA GPU since Volta, per multiprocessor and cycle: four warp instructions, one per
-scheduler ("SM Architecture" in the CUDA C++ Programming Guide); one warp's request to the
-load/store units, 32 lanes; four sectors through the L1 cache and one wavefront of shared memory,
-128 bytes each ("Memory Tables" in the Nsight Compute Kernel Profiling Guide); 16 lanes of special
-functions ("Arithmetic Instructions" in the CUDA C++ Programming Guide).
+A counter that fell explains a saving only if its work accounts for a fair share of the time saved.
+Bytes are compared with the bandwidths measured in the same run. The other rates hold for every
+NVIDIA GPU since Volta, per multiprocessor and cycle: four warp instructions, one per scheduler ("SM
+Architecture" in the CUDA C++ Programming Guide); one warp's request to the load/store units, 32
+lanes; four sectors through the L1 cache and one wavefront of shared memory, 128 bytes each ("Memory
+Tables" in the Nsight Compute Kernel Profiling Guide); 16 lanes of special functions ("Arithmetic
+Instructions" in the CUDA C++ Programming Guide).
 
 Atomics on one address are serialised by the slice of the L2 cache that holds it: one lane per cycle
-at worst. How many lanes meet is seldom counted, so this rate gives the highest cost, while all the
-others give the lowest.
+at worst. The number of colliding lanes is seldom counted, so this rate gives an upper bound on the
+cost, while all the others give a lower bound.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PER_CYCLE = {q.key: q.roof.per_cycle for q in QUANTITIES.values() if q.roof.per_
 
 
 def peaks_of(run: Run) -> Mapping[str, float]:
-    """Quantity → how many of it the machine can do per nanosecond, without unknown ones."""
+    """Map each quantity with a known peak to its rate per nanosecond."""
     found: dict[str, float] = {}
     clock, sms = _clock(run), (run.info.get("device") or {}).get("sm_count")
     if clock:

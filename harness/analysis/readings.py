@@ -56,15 +56,13 @@ class Reading:
 
     @property
     def judges(self) -> bool:
-        """Whether a cause or a claim may rest on it."""
+        """Return whether a cause or a claim may rely on it."""
         return self.provenance in JUDGES
 
 
 @dataclass(frozen=True)
 class Missing:
-    """The reason why there is no value; the words before the colon are one of three kinds of
-    absence.
-    """
+    """Why a value is missing; the words before the colon are one of three kinds of absence."""
 
     reason: str
 
@@ -97,7 +95,7 @@ class Readings:
         return known | {case for case, e in self.run.emulated.items() if e.counted}
 
     def counted_at(self, case: str) -> str:
-        """The smaller size at which a case was counted; empty if it was its own."""
+        """The smaller size at which a case was counted; empty if it was counted at its own."""
         found = self.run.emulated.get(case)
         if found is None or found.counted in ("", case):
             return ""
@@ -118,7 +116,7 @@ class Readings:
         return {case: sorted(steps) for case, steps in found.items()}
 
     def steps(self, case: str) -> list[int]:
-        """The launches that anything is known of."""
+        """The launches with any recorded data."""
         return (
             self._steps.get(self.run.counted_as(case))
             or self._steps.get(case)
@@ -126,7 +124,7 @@ class Readings:
         )
 
     def kernel(self, case: str, step: int) -> str:
-        """The name of a launch's kernel; empty if it is not known."""
+        """The name of a launch's kernel; empty if unknown."""
         names = self._names.get((self.run.counted_as(case), step))
         if names:
             return names
@@ -134,8 +132,7 @@ class Readings:
         return next((c.kernel for c in made if c.step == step), "")
 
     def metrics(self, cases: Sequence[str]) -> dict[str, tuple[str, str]]:
-        """Every counter for which these cases have a value or lack one: its name → unit,
-        provenance."""
+        """Map every counter that these cases have or lack to its unit and provenance."""
         wanted = {*cases, *map(self.run.counted_as, cases)}
         found: dict[str, tuple[str, str]] = {
             r.metric: (r.unit, r.provenance)
@@ -174,7 +171,7 @@ class Readings:
         return self.at(case, self.main_step(case), metric)
 
     def main_step(self, case: str) -> int:
-        """The launch that represents the case if a sum would mean nothing."""
+        """The launch that represents the case where a sum would be meaningless."""
         return self.run.main_step(case)
 
     def compiled(self, case: str) -> Compiled | None:
@@ -190,7 +187,7 @@ def weakest(readings: Sequence[Reading]) -> Provenance:
 
 
 def ratio(over: Answer, under: Answer) -> Answer:
-    """One sum over another; with nothing to divide by, it does not apply."""
+    """One sum over another; not applicable if the divisor is zero."""
     for answer in (over, under):
         if isinstance(answer, Missing):
             return answer

@@ -1,9 +1,9 @@
 """Each kernel's position under the machine's roofs. Pure data; drawn elsewhere.
 
 A kernel's rate is its flops over its time. Its intensity at a memory level is its flops over the
-bytes that crossed that level. Both use the same flops, so a kernel's points are at the same height,
-and the distance from the compulsory intensity (what the problem needs) to the measured one (what
-the kernel moved) is its excess traffic.
+bytes that crossed that level. Both use the same flops, so a kernel's points are at the same height.
+The distance from the compulsory intensity (what the problem needs) to the measured one (what the
+kernel moved) is its excess traffic.
 
 Method: Williams, Waterman and Patterson, "Roofline: an insightful visual performance model for
 multicore architectures", CACM 52 (2009); by level: Yang, Kurth and Williams, "Hierarchical Roofline
@@ -128,7 +128,7 @@ def roofline(
 ) -> Roofline:
     """The chart of the cases given, each a variant at the launch shape to show.
 
-    shorts: case → the name that stands beside its point.
+    shorts: the label of each case's point.
     """
     above = roofs(readings.run, cases)
     kernels, absent = [], {}
@@ -142,7 +142,8 @@ def roofline(
 
 
 def counted_flops(readings: Readings, p: Planned) -> Answer:
-    """Flops of all types by the counters; None if tensor cores worked, which ncu does not count."""
+    """Flops of all types by the counters; None if tensor cores were used, which ncu does not
+    count."""
     tensor = matrix_products(readings, p)
     if isinstance(tensor, Reading) and tensor.value:
         return Missing("not applicable: tensor cores worked, whose flops are not counted")
@@ -155,7 +156,7 @@ def counted_flops(readings: Readings, p: Planned) -> Answer:
 
 
 def level_bytes(readings: Readings, p: Planned, level: Level) -> tuple[Answer, str]:
-    """The bytes that crossed a level, and how they are known."""
+    """The bytes that crossed a level, and their provenance."""
     if level == "DRAM":
         return (
             readings.total(p.case, "dram__bytes_read", "dram__bytes_write"),

@@ -1,6 +1,6 @@
 """The small protocol that both backends implement, and the code that they share.
 
-Everything above this module is the same code on a GPU and without one.
+Code above this module is the same with and without a GPU.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _OF_THE_CARD = ("ECC error", "NVLink error", "busy or unavailable", "no CUDA-cap
 
 
 def fault(case: str, words: str) -> HarnessError:
-    """Turn the driver's error in a launch into a fault of the case, or of the GPU itself."""
+    """Turn a driver error during a launch into a fault of the case, or of the GPU itself."""
     if any(each in words for each in _OF_THE_CARD):
         return DeviceLost(f"{words} (at {case})")
     return DeviceFault(f"{case}: {words}")
@@ -79,7 +79,7 @@ def poison(number: int) -> int:
     """The four bytes with which outputs and scratch are filled before launch `number`.
 
     Each pattern is a NaN in every floating-point type. The patterns differ, so no correct answer
-    equals the poison of every launch.
+    equals the poison of all launches.
     """
     return _PATTERNS[number % len(_PATTERNS)]
 
@@ -131,7 +131,8 @@ class Right:
 
 
 class Seen(NamedTuple):
-    """One launch's observations: whether its inputs were in the other state, and its hashes."""
+    """One launch's observations: whether its inputs were in the other state, and its result
+    hashes."""
 
     is_other: bool
     hashes: tuple[int, ...]
@@ -264,13 +265,14 @@ class TimingBackend(Backend, Protocol):
     ) -> TimedWorkspace: ...
 
     def event_costs(self, cache: Cache, launches: int) -> tuple[float, ...]:
-        """For a kernel that times itself: how much more two events around it show, in nanoseconds.
+        """For a kernel that times itself: how much longer the interval between two events around it
+        is, in nanoseconds.
 
         Raises OutOfMemory.
         """
 
     def rest(self) -> None:
-        """Release what only the cases so far needed, because other cases come next."""
+        """Release resources that only the cases so far needed."""
 
 
 class Parameter(Protocol):
@@ -280,7 +282,8 @@ class Parameter(Protocol):
     def name(self) -> str: ...
     @property
     def type(self) -> str:
-        """The PTX type: u64, s32, f32 …; of a structure b8 with its bytes, such as b8[24]."""
+        """The PTX type: u64, s32, f32 …; for a structure b8 with its size in bytes, such as
+        b8[24]."""
 
 
 _NUMPY = {

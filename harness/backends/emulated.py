@@ -1,4 +1,4 @@
-"""The backend without a GPU: executes a case's PTX on the CPU and counts, but reports no times."""
+"""The backend without a GPU: executes a case's PTX on the CPU and counts, without times."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class EmulatorBackend:
         return EmulatedWorkspace(self.device.arch, buffers, inputs, self._jobs)
 
     def close(self) -> None:
-        """There is nothing to release."""
+        """Do nothing: there is nothing to release."""
 
 
 class EmulatedWorkspace(HostWorkspace):
@@ -85,8 +85,9 @@ def launches(
 ) -> Iterator[emulator.LaunchReport]:
     """Execute a case's steps on the arrays, which change in place: one report per step.
 
-    `written`: for arrays that hold nothing at first, which of their bytes have been written.
-    The one with a fault is the last. Raises LaunchError and EmulatorError for what cannot be run.
+    `written`: for initially empty arrays, which of their bytes have been written.
+    If a step faults, its report is the last. Raises LaunchError and EmulatorError for anything that
+    cannot run.
     """
     known = written or {}
     for each in bound_launches(module, case, built):

@@ -63,7 +63,7 @@ class HostWorkspace(ABC):
     def _launched(
         self, case: Case, built: Built, arrays: Mapping[str, Array]
     ) -> Iterator[Emulated]:
-        """The case's steps executed on the arrays, up to the first with a fault."""
+        """Execute the case's steps on the arrays, up to the first with a fault."""
 
     def run(self, case: Case, built: Built | None, draw: int = 0) -> Execution:
         if built is None:
@@ -117,7 +117,7 @@ class Launch:
 
     @property
     def names(self) -> list[str]:
-        """What messages call the arguments, and what is observed of them: buffers by name."""
+        """The names of arguments in messages, and the observed buffers."""
         return [self.buffers.get(n, str(each)) for n, each in enumerate(self.step.args)]
 
     def arguments(self, arrays: Mapping[str, Array]) -> list[Any]:
@@ -125,7 +125,7 @@ class Launch:
 
     @property
     def buffers(self) -> dict[int, str]:
-        """The arguments by which the kernel reaches a buffer, and its name."""
+        """The kernel's arguments that refer to a buffer, and the buffer's name."""
         found = {}
         for number, each in enumerate(self.bound):
             if isinstance(each, str | TensorMap):
@@ -146,7 +146,7 @@ def _argument(bound: Any, arrays: Mapping[str, Array]) -> Any:
 
 
 def bound_launches(module: emulator.Module, case: Case, built: Built) -> list[Launch]:
-    """A case's steps. Raises LaunchError for what does not fit its kernel."""
+    """A case's steps. Raises LaunchError for arguments that do not match its kernel."""
     found = []
     for step in case.steps:
         symbol = kernel_name(step.kernel, built, case.source)
@@ -167,7 +167,7 @@ def module_of(ptx: Path, digest: str) -> emulator.Module:
 
 
 def normalised(counter: emulator.Counter) -> tuple[float, str]:
-    """Normalise value and unit as for a reading of ncu's: a percentage becomes a ratio."""
+    """Normalise a value and its unit like an ncu reading: a percentage becomes a ratio."""
     if counter.unit == "%":
         return counter.value / 100, "ratio"
     return float(counter.value), counter.unit

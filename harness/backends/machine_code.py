@@ -1,6 +1,6 @@
 """The machine code of a case's kernels, executed and counted on the CPU beside their PTX.
 
-It is the code that a GPU runs, so its counts are the GPU's. PTX serves the checks that need names
+It is the code that a GPU runs, so its counts match the GPU's. PTX serves the checks that need names
 and types. If both were executed, a counter is taken from the machine code when it has one.
 """
 
@@ -95,7 +95,7 @@ def code_of(cubin: Path, digest: str) -> sass.MachineCode:
 def both(ptx: Execution, machine: Execution) -> Execution:
     """Merge the counts of PTX and machine code, preferring those of machine code.
 
-    Only PTX knows how the lanes of a line's atomics collide.
+    Only PTX shows how the lanes of a line's atomics collide.
     """
     counts: dict[tuple[int, str], Counted | Uncounted] = {(c.step, c.metric): c for c in ptx.counts}
     counts |= {(c.step, c.metric): c for c in machine.counts}
@@ -116,9 +116,9 @@ def both(ptx: Execution, machine: Execution) -> Execution:
 
 
 def in_ptx_alone(ptx: Execution) -> Execution:
-    """The same where the machine code was not executed.
+    """Merge counts where the machine code was not executed.
 
-    ptxas may have merged accesses or made others of them, so no counter is known to be exact.
+    ptxas may have merged accesses or replaced them, so no counter is known to be exact.
     """
     return replace(
         ptx,
@@ -132,7 +132,7 @@ def in_ptx_alone(ptx: Execution) -> Execution:
 
 
 def listed(case: str, step: int, instructions: Sequence[sass.MachineCount]) -> MachineCode:
-    """Every instruction that was executed, with what it cost."""
+    """Every executed instruction with its cost."""
     executed = [each for each in instructions if each.warps]
     place = {file: n for n, file in enumerate(dict.fromkeys(each.file for each in executed))}
     rows = tuple(

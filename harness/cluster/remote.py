@@ -1,8 +1,8 @@
 """The code that runs in a Dask worker: describes it, runs tasks, and passes on their records.
 
-A kernel never runs in this process but, as everywhere in the harness, in a child process. Records
-first go to a journal on the local disk, from which the client reads on at its last offset. A client
-that stops asking is taken for dead, and its work is stopped.
+A kernel never runs in this process; as everywhere in the harness, it runs in a child process.
+Records first go to a journal on the local disk, from which the client reads on at its last offset.
+A client that stops asking is taken for dead, and its work is stopped.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _POLL_S = 0.5
 
 
 class StoppedError(HarnessError):
-    """The task is no longer wanted: nothing it does from here on is a result."""
+    """The task is no longer wanted: nothing it does from now on is a result."""
 
 
 class GivenTwiceError(HarnessError):

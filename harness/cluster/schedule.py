@@ -18,7 +18,7 @@ MOST_STEPS = 5_000
 
 
 def planned(loads: Sequence[float], works: Sequence[float]) -> list[int]:
-    """Return the worker of each item, as an index in loads, so that the largest sum is least.
+    """Return the worker of each item, as an index in loads, such that the largest sum is minimal.
 
     loads: the remaining work of each worker, 0 or more. works: in the same unit, the largest first;
     if there are many, only the first are planned.

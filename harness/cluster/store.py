@@ -20,7 +20,8 @@ _ATTEMPT = re.compile(r"[0-9a-f]{16}")
 
 
 def home() -> Path:
-    """Return a folder that only this user can write to. Raises UsageError if it is another's."""
+    """Return a folder that only this user can write to. Raises UsageError if it belongs to another
+    user."""
     path = Path(tempfile.gettempdir()) / f"kernel-harness-{os.getuid()}"
     path.mkdir(mode=0o700, exist_ok=True)
     if path.stat().st_uid != os.getuid() or path.is_symlink():
@@ -29,7 +30,7 @@ def home() -> Path:
 
 
 def _of(attempt: str) -> Path:
-    """Return an attempt's folder. Raises ValueError for a name that could denote another path."""
+    """Return an attempt's folder. Raises ValueError for a name that could escape the folder."""
     if not _ATTEMPT.fullmatch(attempt):
         raise ValueError(f"{attempt!r} names no attempt")
     return home() / attempt
@@ -42,7 +43,7 @@ def journal(attempt: str, key: str) -> Path:
 
 
 def journals(attempt: str) -> list[Path]:
-    """The journals of all tasks that this host's workers have had in that attempt, oldest first."""
+    """The journals of all tasks that this host's workers had in that attempt, oldest first."""
     found = (_of(attempt) / "journals").glob("*.jsonl")
     return sorted(found, key=lambda path: path.stat().st_mtime_ns)
 
@@ -81,5 +82,5 @@ def path_of(attempt: str, name: str) -> Path:
 
 
 def forget(attempt: str) -> None:
-    """Delete the files kept for an attempt; what is in the run's own journal needs no copy."""
+    """Delete an attempt's files; records in the run's own journal need no copy."""
     shutil.rmtree(_of(attempt), ignore_errors=True)

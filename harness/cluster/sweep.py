@@ -45,7 +45,7 @@ class TaskMaker(Protocol):
 
 @dataclass(eq=False)
 class _Pending:
-    """A work item still to be done. deaths: why workers died of it, or while running it.
+    """A work item still to be done. deaths: why workers died while running it.
 
     avoided: the GPUs on which its control failed.
     """
@@ -167,7 +167,8 @@ class Sweep:
                 self._give(pending, member)
 
     def _plan(self) -> dict[_Pending, Member]:
-        """Plan who times what, so that all end as early as possible, while a worker is free."""
+        """Plan which member times what, so that all end as early as possible, while a worker is
+        free."""
         members = self._pool.of(self._kind)
         timed = sorted(
             (pending for pending in self._waiting if not _is_shared(pending)),

@@ -1,4 +1,4 @@
-"""A person's view of a sweep: its progress, and what each worker is doing."""
+"""The user's view of a sweep: its progress, and what each worker is doing."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class _Lines:
         self.done = advance
 
     def doing(self, member: str, what: str) -> None:
-        """Print no line yet: one is printed when the item is done, and says where."""
+        """Print nothing yet: a line follows when the item is done, with the worker's name."""
 
 
 class _Bars:

@@ -72,7 +72,7 @@ class WorkerPool:
     # Who is there
 
     def assemble(self, starting_s: float, describe_s: float) -> None:
-        """Wait for the first workers, and judge all that are there. Raises UsageError."""
+        """Wait for the first workers, and check all that are present. Raises UsageError."""
         until, told = time.monotonic() + starting_s, False
         while not (there := self._there()):
             if time.monotonic() > until:
@@ -102,7 +102,8 @@ class WorkerPool:
             )
 
     def refresh(self) -> list[Member]:
-        """Check who has come and gone; return the latter. Raises ClusterLost or a stop request."""
+        """Check which workers joined and left; return the latter. Raises ClusterLost or a stop
+        request."""
         if self.told:
             raise self.told
         with self._lock:
@@ -205,7 +206,7 @@ class WorkerPool:
         )  # fmt: skip
 
     def result(self, future: Any) -> Any:
-        """Fetch what a finished call returned. Raises ClusterLost."""
+        """Fetch the result of a finished call. Raises ClusterLost."""
         return self._or_lost(future.result)
 
     def _reach(self, call: Callable[[], Any]) -> Any:

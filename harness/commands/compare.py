@@ -32,7 +32,7 @@ def compare(
     base: str, new: Path | None, wanted: CompareOptions, *, across_machines: bool,
     min_effect: float, quiet: bool,
 ) -> int:  # fmt: skip
-    """Return the gate's exit code for two runs' folders, or for one run that has both sides."""
+    """Return the gate's exit code for two runs' folders, or for one run with both sides."""
     wanted.check()
     return carry_out(
         *_runs(base, new), wanted, across_machines=across_machines, min_effect=min_effect,
@@ -86,7 +86,7 @@ class CompareOptions:
         return home
 
     def write_nothing(self, base: str, untold: Sequence[str], kernels: Path) -> None:
-        """Write the requested comment, JUnit and SARIF of a comparison that nothing is left of."""
+        """Write the requested comment, JUnit and SARIF for an empty comparison."""
         for option, path, text in [
             ("--markdown", self.markdown, files.markdown_of_nothing(base, untold)),
             ("--junit", self.junit, files.junit_of_nothing()),
@@ -178,7 +178,7 @@ def _tell(judgement: Judgement) -> None:
 
 
 def _annotate(judgement: Judgement, kernels: Path) -> None:
-    """In a job of GitHub's, show at its line what closes the gate."""
+    """In a GitHub job, annotate each line that closes the gate."""
     for reason in words.reasons(judgement):
         title = f"{reason.kind.upper()} {words.and_more(reason.cases)}"
         pull_request.error(title, reason.text, kernels)

@@ -32,7 +32,7 @@ _INSTALLS = {
 
 @dataclass(frozen=True)
 class Finding:
-    """One checked item. remedy is empty if nothing needs doing."""
+    """One checked item. remedy is empty if no action is needed."""
 
     what: str
     ok: bool

@@ -46,7 +46,7 @@ def count(cases: Sequence[Case]) -> str:
 
 
 def notes(found: plan.Plan) -> Iterator[str]:
-    """Notes on what a run would not verify because the matrix says so, or could not verify."""
+    """Notes on what a run will not verify, by the matrix's choice, or could not verify."""
     yield from (f"note: {sentence}" for sentence in found.left_out())
     refused = found.refused_tests()
     for case in found.cases:

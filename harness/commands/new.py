@@ -64,15 +64,14 @@ def write(folder: Path) -> list[Path]:
 
 
 def _schema(folder: Path) -> str:
-    """The path of the schema that tells an editor what a bench.yaml may contain; relative if
-    near."""
+    """The path of the bench.yaml schema for an editor; relative if nearby."""
     found, home = SCHEMAS / "problem.schema.json", folder.resolve()
     near = found.is_relative_to(Path.cwd()) and home.is_relative_to(Path.cwd())
     return os.path.relpath(found, home) if near else str(found)
 
 
 def _test(bench: model.Bench, problem: str) -> None:
-    """Verify every variant on the emulator. Exits with 1 if one fails, which none should."""
+    """Verify every variant on the emulator. Exits with 1 if one fails, which should not happen."""
     device = devices.emulated(None)
     with tempfile.TemporaryDirectory() as scratch:
         executor = LocalExecutor(environment.cores())

@@ -42,7 +42,7 @@ def redraw(
 
 
 def _take_in(folder: Path, path: Path) -> None:
-    """The figures of a report collected elsewhere, of the cases of this run, into its journal."""
+    """Import the figures of a report collected elsewhere into the run's journal, for its cases."""
     run = tables.load(folder)
     found = stage.from_file(path, run.of(Uncounted))
     if isinstance(found, Failure):

@@ -19,8 +19,8 @@ def serve(
 ) -> None:  # fmt: skip
     """Answer until standard input ends, or until told to stop.
 
-    sandbox: None for one where it can be made. memory: MiB that each process may take. path: a Unix
-    socket to listen at. port: a port to listen at for HTTP. mcp: speak the Model Context Protocol.
+    sandbox: None uses one if available. memory: MiB per process. path: a Unix
+    socket to listen on. port: an HTTP port to listen on. mcp: speak the Model Context Protocol.
     Raises UsageError if more than one of these three is given.
     """
     if (path is not None) + (port is not None) + mcp > 1:

@@ -28,7 +28,7 @@ def check(name: str) -> None:
 
 
 def save(folder: Path, name: str) -> Path:
-    """Keep the run in a folder as a baseline; its own folder. Raises UsageError."""
+    """Save the run in a folder as a baseline; return its new folder. Raises UsageError."""
     check(name)
     home, new = BASELINES / name, BASELINES / f".{name}.new"
     try:
@@ -44,9 +44,9 @@ def save(folder: Path, name: str) -> Path:
 
 
 def resolve(name_or_path: str | Path) -> Path:
-    """A run's folder, or that of the baseline of that name. Raises UsageError for neither.
+    """A run's folder, or that of the baseline with this name. Raises UsageError for neither.
 
-    A folder that is there comes first, so that a baseline can never hide a run.
+    An existing folder takes precedence, so a baseline can never hide a run.
     """
     path = Path(name_or_path)
     if (path / "run.json").exists():

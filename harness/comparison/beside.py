@@ -1,4 +1,4 @@
-"""One matrix that has a commit's kernels beside today's, so that one run measures both.
+"""A matrix with a commit's kernels beside today's, so that one run measures both.
 
 Each problem has today's variants and, with a suffix, those of the commit, compiled from the
 commit's own sources and headers. problem.py, sizes, timing and limits are today's. The two sides
@@ -40,7 +40,8 @@ class Base:
 
 @dataclass(frozen=True)
 class Sides:
-    """What to run. bench: both sides. only: the matching --only. notes: what they do not share."""
+    """What to run. bench: both sides. only: the matching --only. notes: what the two sides do not
+    share."""
 
     bench: Bench
     only: tuple[str, ...]
@@ -52,7 +53,7 @@ class Sides:
     sides."""
 
     def without(self, unchanged: Sequence[tuple[str, str]]) -> Sides:
-        """The sides without these pairs; a baseline of today stays, which the others need."""
+        """Remove these pairs; a baseline of today stays if the others need it."""
         problems = {}
         chosen = selection.matching(self.bench, self.only)
         for name, problem in self.bench.problems.items():
@@ -81,7 +82,8 @@ def about(commit: Commit, not_compared: Sequence[str] = ()) -> dict[str, Any]:
 
 
 def below(root: Path, path: Path) -> str:
-    """A path from the top of the repository. Raises UsageError if it lies elsewhere."""
+    """A path relative to the repository's root. Raises UsageError if it is outside the
+    repository."""
     full = path.resolve()
     if not full.is_relative_to(root.resolve()):
         raise UsageError(f"{path} is not in the repository {root}")
@@ -111,7 +113,7 @@ def base_of(commit: Commit, config: Path, kernels: Path, into: Path) -> Base:
 
 
 def write_kernels(root: Path, today: Path, base: Path, folder: Path) -> None:
-    """A folder of problems with today's files, and below SUFFIX those of the commit."""
+    """Create a folder of problems with today's files, and below SUFFIX those of the commit."""
     new = folder.with_name(f"{folder.name}.new")
     shutil.rmtree(new, ignore_errors=True)
     for name in tracked(root, below(root, today)):
@@ -159,7 +161,7 @@ def sides(today: Bench, base: Base, patterns: Sequence[str], folder: Path) -> Si
 
 
 def matching_both(bench: Bench, patterns: Sequence[str]) -> tuple[str, ...]:
-    """The patterns, each for the variants of both sides."""
+    """The patterns, each applied to the variants of both sides."""
     found: list[str] = []
     for pattern in patterns:
         problem, *rest = pattern.split("/")
@@ -217,7 +219,7 @@ def _moved(variant: Variant, problem: str, base: Base) -> Variant:
 
 
 def _placed(variant: Variant, base: Base) -> Mapping[Any, Any]:
-    """Its places in the commit's files, rather than in the copies."""
+    """Report its locations in the commit's files, rather than in the copies."""
 
     def of(document: Document) -> Document:
         path = document.path.relative_to(base.home)
@@ -235,7 +237,7 @@ def _other_problem(today: Bench, base: Base, name: str) -> list[str]:
 
 
 def _same_program(one: Path, other: Path) -> bool:
-    """Whether two Python files are the same program, apart from comments and layout."""
+    """Return whether two Python files are the same program, apart from comments and layout."""
     was, now = one.read_bytes(), other.read_bytes()
     try:
         return was == now or ast.dump(ast.parse(was)) == ast.dump(ast.parse(now))

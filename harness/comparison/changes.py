@@ -63,7 +63,7 @@ class Change:
     facts: Sequence[Fact] = ()
     moved: Sequence[Moved] = ()
     source: bool | None = None
-    """Whether the variant's own file differs; None if the journal does not say."""
+    """Return whether the variant's own file differs; None if the journal does not say."""
     made_from: Sequence[tuple[str, str, str]] = ()
     """Files, `nvcc` or `bench.yaml` that differ: name, hash or version before and after."""
     faults: tuple[str, str] = ("", "")
@@ -91,7 +91,7 @@ class Change:
 
     @property
     def worst(self) -> TimeChange | None:
-        """The cache state that decides: of those that were compared, the most slowed one."""
+        """The cache state that decides: the most slowed one of those compared."""
         found = [t for t in self.times if t.ratio]
         told = [t for t in found if t.verdict == self.kind] or found
         return max(told, key=lambda t: abs(t.ratio.value - 1) if t.ratio else 0.0, default=None)
@@ -107,7 +107,7 @@ class Change:
 
 
 def one_sided(pair: Pair) -> Change:
-    """A case that only one of the two has; one that is new and fails is newly faulty."""
+    """A case present on only one side; a new one that fails is newly faulty."""
     if pair.new is None:
         return Change(pair, "gone")
     outcome = _outcome(pair.new)

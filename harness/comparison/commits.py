@@ -1,6 +1,5 @@
-"""The kernels of a commit, extracted from git: the meaning of `git:REF`.
-
-git runs as a subprocess. Its output is written file by file: no link is followed or created, and
+"""Extract a commit's kernels, named `git:REF`, from git, which runs as a subprocess. Its output is
+written file by file: no link is followed or created, and
 nothing is written outside the folder.
 """
 
@@ -33,11 +32,11 @@ class Commit:
     root: Path
 
     def files(self, below: str) -> bool:
-        """Whether the commit has this folder, a path from the root."""
+        """Return whether the commit has this folder, a path from the root."""
         return _asked(self.root, "cat-file", "-t", f"{self.sha}:{_inside(below)}") == "tree"
 
     def has(self, path: str) -> bool:
-        """Whether the commit has this file."""
+        """Return whether the commit has this file."""
         return _asked(self.root, "cat-file", "-t", f"{self.sha}:{path}") == "blob"
 
     def extract(self, paths: Sequence[str], into: Path) -> None:
@@ -108,7 +107,7 @@ def tracked(root: Path, below: str) -> list[str]:
 
 
 def uncommitted(root: Path, paths: Sequence[str]) -> list[str]:
-    """The files among these that differ from what is checked out, new ones too."""
+    """The files among these that differ from the checkout, including new ones."""
     shown = _git(root, "status", "--porcelain", "-z", "--untracked-files=all", "--no-renames", "--",
                  *map(_spec, paths))  # fmt: skip
     if shown.returncode:
@@ -127,7 +126,7 @@ def _inside(below: str) -> str:
 
 
 def _spec(path: str) -> str:
-    """Write a path so that git takes it literally, from the root."""
+    """Write a path so that git takes it literally, relative to the root."""
     return f":(top,literal){_inside(path)}"
 
 

@@ -61,7 +61,7 @@ class Series:
         return group_of(self.case)
 
     def step(self, at: int) -> tuple[float, float]:
-        """The level before a point at which one begins, and the new one: medians."""
+        """The medians of the level before a change point and of the new one."""
         starts = [0, *self.levels, len(self.points)]
         i = starts.index(at)
         parts = self.points[starts[i - 1] : at], self.points[at : starts[i + 1]]
@@ -113,11 +113,11 @@ def levels_of_times(points: Sequence[Point]) -> tuple[int, ...]:
 
 
 def _partition(values: FloatArray, penalty: float) -> tuple[int, ...]:
-    """Where parts begin after the first, so that their squared deviations from their own means,
-    and a penalty for each part, are least in all.
+    """The starts of the segments after the first, chosen to minimise the squared deviations from
+    segment means plus a penalty per segment.
 
-    The best partition of the first `end` values has a last part, and before it the best one of
-    what remains; so each is found from those of fewer values.
+    The best partition of the first `end` values consists of a last segment and the best partition
+    of the values before it, so each is found from shorter ones.
     """
     centred = values - values.mean()  # squares of large numbers would lose the small differences
     sums, squares = (np.concatenate([[0.0], np.cumsum(x)]) for x in (centred, centred**2))

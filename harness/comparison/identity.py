@@ -1,9 +1,10 @@
-"""Decide whether two sides are the same: to the GPU that runs them, or in what they are made from.
+"""Decide whether two sides are identical to the GPU that runs them, or are made from the same
+files.
 
 Two sides are the same to a GPU if it loads the same (code, constants, initialised variables) and is
 launched in the same way on the same data: grid, block, cluster, shared memory, arguments, sizes,
-type and inputs. For an old journal that lacks these, file hashes are used. What neither shows is
-unknown, and never counts as identical.
+type and inputs. For an old journal that lacks these, file hashes are used. If neither is available,
+the answer is unknown, and never counts as identical.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _NO_SOURCE = frozenset({"bench.yaml", "driver", "harness"})
 
 
 def same_code(base: Side, new: Side) -> Code:
-    """Whether both execute the same code and data in the same way, on the same inputs."""
+    """Return whether both execute the same code and data in the same way, on the same inputs."""
     was, now = (side.run.compiled.get(side.case, []) for side in (base, new))
     if not was or not now or not all(made.sass_sha256 for made in (*was, *now)):
         return "unknown"
@@ -33,7 +34,7 @@ def same_code(base: Side, new: Side) -> Code:
 
 
 def is_changed(base: Side, new: Side, code: Code) -> bool:
-    """Whether anything differs that may cost something; nothing does if all texts and launches
+    """Return whether anything differs that may affect cost; nothing does if all texts and launches
     agree."""
     if code == "identical":
         return False
@@ -46,7 +47,7 @@ def _executed(made: Compiled) -> tuple[object, ...]:
 
 
 def _same_data(base: Side, new: Side) -> bool | None:
-    """Whether everything else that is loaded is the same; None if it is not known."""
+    """Return whether everything else that is loaded is the same; None if unknown."""
     was, now = (side.run.compiled[side.case] for side in (base, new))
     if all(made.loaded_sha256 for made in (*was, *now)):
         return [made.loaded_sha256 for made in was] == [made.loaded_sha256 for made in now]
@@ -66,14 +67,16 @@ def _same_launches(base: Side, new: Side) -> bool | None:
 
 
 def _same_inputs(base: Side, new: Side) -> bool:
-    """Whether both sides have the same inputs. Within one run, both use today's problem.py."""
+    """Return whether both sides have the same inputs. Within one run, both use today's
+    problem.py."""
     name = f"{new.planned.problem}/problem.py"
     was, now = (side.planned.made_from.get(name) for side in (base, new))
     return base.run is new.run or was == now
 
 
 def _same_sources(base: Side, new: Side) -> bool:
-    """Whether the same sources were compiled by the same compiler, as far as both sides say."""
+    """Return whether the same sources were compiled by the same compiler, as far as both sides
+    say."""
     was, now = _sources(base), _sources(new)
     return bool(was) and was == now
 

@@ -1,6 +1,6 @@
 """The verdict on two runs: every change, what was checked, and whether a gate opens.
 
-Exit code 0: nothing is slower, newly faulty or worse. 1: something is. 3: nobody can tell. The
+Exit code 0: nothing is slower, newly faulty or worse. 1: something is. 3: cannot tell. The
 reasons for 3: the runs are from different machines or have too little in common, a case was not run
 again, something changed and was not compared exactly, or a slowdown of the size to be detected is
 not excluded.
@@ -64,12 +64,12 @@ class Judgement:
 
     @property
     def counts(self) -> Counter[str]:
-        """How many cases of each kind."""
+        """The number of cases of each kind."""
         return Counter(change.kind for change in self.changes)
 
     @property
     def compared(self) -> list[Change]:
-        """The changes that both sides ran and that could be compared."""
+        """The cases that both sides ran and that could be compared."""
         return [change for change in self.changes if change.kind not in changes.APART]
 
 
@@ -119,7 +119,7 @@ def judge(
 
 
 def _withheld(around: Setting, across_machines: bool) -> str:
-    """Why no time of one run may be compared with one of the other."""
+    """Why the times of the two runs may not be compared."""
     if around.method:
         return "; ".join(f"{d.what}: {d.base} then, {d.new} now" for d in around.method)
     if around.machine and not across_machines:
@@ -166,7 +166,7 @@ def _not_compared(
 
 
 def _moved_as_a_whole(looked: Looked, min_effect: float) -> Iterator[str]:
-    """Report sizes at which most kernels moved alike, and no unchanged code shows the cause."""
+    """Report sizes at which most kernels changed alike and no unchanged code reveals the cause."""
     for (group, cache), level in looked.levels.items():
         if not level.witnesses and abs(math.expm1(level.moved)) > min_effect:
             longer = "longer" if level.moved > 0 else "less"
@@ -178,7 +178,7 @@ def _moved_as_a_whole(looked: Looked, min_effect: float) -> Iterator[str]:
 
 
 def _not_excluded(told: Sequence[Change], min_effect: float) -> Iterator[str]:
-    """Cases that may have become slower by the amount to be found, although it is not certain."""
+    """Cases that may have become slower by the amount to be found, without certainty."""
     hiding = [change for change in told if change.hides > min_effect]
     if hiding:
         worst = max(hiding, key=lambda change: change.hides)

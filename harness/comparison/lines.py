@@ -24,7 +24,7 @@ Quotient = tuple[Amount, Amount]
 class LineOfCode:
     """A line of the new source. figures: the line's own values before and after, if it has them.
 
-    The value before is None if the line is new, or if nothing of it could be counted.
+    The value before is None if the line is new or was not counted.
     """
 
     file: str
@@ -38,8 +38,7 @@ class LineOfCode:
 def where(
     base: Side, new: Side, amount: Amount, shown: Quotient | None = None
 ) -> LineOfCode | None:
-    """The line on which an amount grew most; None if it grew on no line, or lines were not
-    counted."""
+    """The line with the largest increase; None if no line increased or lines were not counted."""
     before, after = _of(base), _of(new)
     if not before or not after:
         return None
@@ -70,7 +69,7 @@ def _of(side: Side) -> list[SourceLine]:
 
 
 def _unmatched(before: list[SourceLine], after: list[SourceLine]) -> list[SourceLine]:
-    """The lines of the second that cost something else than those of the first."""
+    """The lines of the second whose cost differs from those of the first."""
     one, other = ([_cost(x) for x in lines] for lines in (before, after))
     blocks = SequenceMatcher(None, one, other, autojunk=False).get_matching_blocks()
     same = {i for block in blocks for i in range(block.b, block.b + block.size)}
@@ -89,9 +88,9 @@ def _figure(line: SourceLine | None, shown: Quotient | None) -> float | None:
 
 
 def shortened(run: Run, file: str) -> str:
-    """The file's path from the folder of problems on, as in run.json; else its last two parts.
+    """The file's path below the folder of problems, as in run.json; otherwise its last two parts.
 
-    It is the shortest name, which is the same for both sides of one run.
+    The shortest name is used, which is the same for both sides of one run.
     """
     known = [name for name in run.info.get("sources") or {} if f"/{file}".endswith(f"/{name}")]
     return min(known, key=len, default="/".join(PurePath(file).parts[-2:]))

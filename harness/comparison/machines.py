@@ -31,8 +31,8 @@ class Difference:
 class Setting:
     """The environment of the two runs.
 
-    machine: what makes them runs of different machines. method: what makes their times mean
-    different things. context: other differences, which may be the subject of the comparison.
+    machine: differences that make the machines different. method: differences that change the
+    meaning of times. context: other differences, which may be the subject of the comparison.
     """
 
     machine: tuple[Difference, ...] = ()
@@ -41,7 +41,8 @@ class Setting:
 
 
 def setting(base: Run, new: Run) -> Setting:
-    """How two runs' settings differ. Their processors matter if a GPU's driver works on them."""
+    """The differences between two runs' settings. The host processors matter if they run a GPU's
+    driver."""
     one, other = base.info, new.info
     machine = _device(one, other)
     context: list[Difference] = []
@@ -84,7 +85,7 @@ def _usual_clock(run: Run, group: Group) -> float | None:
 
 
 def _device(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[Difference]:
-    """Report the device's name if it differs, else its other properties."""
+    """Report the device's name if it differs, otherwise its other properties."""
     was, now = (info.get("device") or {} for info in (one, other))
     if was.get("name") != now.get("name"):
         return _compared("device", was.get("name"), now.get("name"))

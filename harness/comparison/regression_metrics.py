@@ -1,7 +1,7 @@
 """Counters that indicate a cost, before and after: what moved, by how much, and at which line.
 
-Which counters these are, from what size on a change counts, and why: `gauge` of a quantity in
-harness/quantities/quantities.yaml.
+A quantity's `gauge` in harness/quantities/quantities.yaml defines which counters these are, the
+smallest relevant change, and why.
 
 A regression metric decides (it can close a gate) if its value is exact on both sides: made by the
 compiler, or counted by a rule that reproduces the hardware's counter. A value counted in PTX or
@@ -40,9 +40,9 @@ _EMULATED = frozenset({"emulator-exact", "emulator-model"})
 
 
 def _warp_slots(readings: Readings, p: Planned) -> Answer:
-    """The share of the machine's warp slots that the grid fills at a time.
+    """The fraction of the machine's warp slots that the grid fills at a time.
 
-    A share of only the blocks that fit would fall whenever more of them fit.
+    Dividing by the blocks that fit would lower the fraction whenever more of them fit.
     """
     keys = "machine-fill", "theoretical-occupancy"
     fill, occupancy = (evaluate(key, readings, p) for key in keys)
@@ -94,7 +94,7 @@ _LINES: Mapping[str, Quotient] = {
 
 @dataclass(frozen=True)
 class Moved:
-    """A regression metric before and after; None on a side whose kernel does none of it.
+    """A regression metric before and after; None on a side where it does not occur.
 
     decides: whether it closes a gate if it is worse.
     """
@@ -109,7 +109,7 @@ class Moved:
 
     @property
     def size(self) -> float:
-        """The factor by which it moved; infinite from or to 0."""
+        """The factor of the change; infinite from or to 0."""
         few, many = sorted(abs(value) for value in _numbers(self.gauge, (self.base, self.new)))
         return many / few if few else float("inf")
 
@@ -155,7 +155,7 @@ def moved(base: Side, new: Side, readings: tuple[Readings, Readings], timed: boo
 
 
 def unsure(base: Side, new: Side, readings: tuple[Readings, Readings]) -> list[Gauge]:
-    """The metrics that decide and seem to have got worse, by values that are not exact."""
+    """The deciding metrics that seem to have become worse, by values that are not exact."""
     values = _values(base, new, readings)
     return [
         gauge for gauge in GAUGES
@@ -177,7 +177,7 @@ def _values(base: Side, new: Side, readings: tuple[Readings, Readings]) -> Value
 
 
 def _value(gauge: Gauge, readings: Readings, side: Side) -> Reading | Missing | None:
-    """None if the kernel does none of it, and that counts as something."""
+    """None if the kernel does none of it, which counts as a value."""
     answer = _FINDERS[gauge.key](readings, side.planned)
     return None if answer == NOTHING and gauge.of_none is not None else answer
 

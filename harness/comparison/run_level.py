@@ -1,13 +1,13 @@
 """The effect of a run itself: on all cases together, and on each by chance.
 
 Two runs of the same kernels differ. A card that is warmer, or that holds its buffers elsewhere,
-makes everything longer by the same factor: the run's **level**. Each kernel also has its own luck
-in a run, which all its placements share, so its interval does not show it.
+makes everything longer by the same factor: the run's **level**. Each kernel also has a run-specific
+offset, which all its placements share, so its interval does not show it.
 
 Both can be seen within one comparison as long as most kernels did not change. A case is compared
 with the others of its round, so anything that moves them all cancels out, including drift and
-jumping clocks. The remaining changes scatter more than their intervals say, by as much as the luck
-of a run. That excess is estimated, and every interval allows for it.
+jumping clocks. The remaining changes scatter more than their intervals suggest, by the size of the
+run-specific offsets. That excess is estimated, and every interval allows for it.
 """
 
 from __future__ import annotations
@@ -43,10 +43,11 @@ degrees of freedom are multiplied by this."""
 class Level:
     """The relation of one whole run to another, at one size and cache state.
 
-    moved: the logarithm of new time over base time in the median case.
-    witnesses: the number of cases of unchanged code it was read from; 0 if there were too few, so
-    that all cases were used.
-    luck: the standard deviation of what a run adds to each case; None if too few cases tell.
+    moved: the median logarithm of new time over base time.
+    witnesses: the number of cases of unchanged code used; 0 if there were too few, in which case
+    all were used.
+    luck: the standard deviation of the run-specific offset of a case; None if there are too few
+    cases.
     """
 
     moved: float
@@ -60,10 +61,10 @@ def taken_off(
     raw: Mapping[int, Estimate],
     unchanged: Collection[int],
 ) -> tuple[dict[int, Estimate], Level]:
-    """Changes at one size and cache state, without the run's level and with its luck allowed for.
+    """Changes at one size and cache state, corrected for the run's level and its random offsets.
 
-    pairs: number → base and new side. raw: the logarithm of new over base of each, as it is.
-    unchanged: the numbers of those whose code is the same. With few variants `raw` comes back.
+    pairs: number → base and new side. raw: the uncorrected logarithm of new over base of each.
+    unchanged: the numbers of those whose code is the same. With few variants `raw` is returned.
     """
     told_by = [number for number in raw if number in unchanged]
     if len(told_by) < FEWEST_WITNESSES:
@@ -104,7 +105,8 @@ def taken_off(
 def _with(
     change: Estimate, centre: float, luck: float, of_centre: float, freedom: float
 ) -> Estimate:
-    """A change less the run's level, its error with the luck of the run (Welch–Satterthwaite)."""
+    """A change minus the run's level, with an error that includes the run's random offset
+    (Welch–Satterthwaite)."""
     own = change.error**2
     apart = (own**2 / change.freedom if own else 0.0) + luck**2 / freedom
     degrees = (own + luck) ** 2 / apart if apart else change.freedom
@@ -115,8 +117,7 @@ def _with(
 
 
 def trimmed(logs: Times) -> Estimate | None:
-    """The mean over placements without the outer ones, so that disturbed placements have no
-    influence.
+    """The trimmed mean over placements, which disturbed placements do not affect.
 
     Yuen, "The two-sample trimmed t for unequal population variances", 1974.
     """
@@ -133,11 +134,12 @@ def trimmed(logs: Times) -> Estimate | None:
 
 
 def beside_others(times: Mapping[str, Times]) -> dict[str, dict[Key, float]]:
-    """Case → round → the logarithm of its time over what the other cases of the round take.
+    """Map each case and round to the logarithm of its time relative to the other cases of the
+    round.
 
-    The others' level in a round is the median of what each of them is off its own usual time. It
-    is known up to a constant of the run, which falls out of differences between cases. A round in
-    which fewer than two others were timed is left out.
+    The others' level in a round is the median of their deviations from their own usual times. It is
+    known up to a constant of the run, which cancels in differences between cases. A round in which
+    fewer than two others were timed is left out.
     """
     keys = sorted({key for of_case in times.values() for key in of_case})
     column = {key: number for number, key in enumerate(keys)}

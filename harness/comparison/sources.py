@@ -21,8 +21,7 @@ SECONDS = 20.0
 
 
 def made_from(base: Side, new: Side) -> list[tuple[str, str, str]]:
-    """What decides a case's result and differs: a file, `nvcc` or `bench.yaml`, before and
-    after."""
+    """The differing inputs to a case's result: a file, `nvcc` or `bench.yaml`, before and after."""
     was, now = base.planned.made_from, new.planned.made_from
     if base.run is new.run or not was or not now:
         return []
@@ -31,7 +30,7 @@ def made_from(base: Side, new: Side) -> list[tuple[str, str, str]]:
 
 
 def source_changed(base: Side, new: Side) -> bool | None:
-    """Whether the variant's own file differs; None if the journal does not say."""
+    """Return whether the variant's own file differs; None if the journal does not say."""
     hashes = [_hashes(side) for side in (base, new)]
     return hashes[0] != hashes[1] if all(hashes) else None
 
@@ -57,7 +56,7 @@ def _hashes(side: Side) -> list[str]:
 
 
 def _name(side: Side) -> str:
-    """Which of its run's sources the case was compiled from, by its hash."""
+    """Find the source in its run that the case was compiled from, by its hash."""
     hashes = _hashes(side)
     sources = side.run.info.get("sources") or {}
     found = [name for name, sha in sources.items() if hashes and sha == hashes[0]]

@@ -153,7 +153,7 @@ def changes(
 
 
 def _same_library(base: Side, new: Side) -> bool:
-    """Whether both sides call a library, with the same versions of all packages."""
+    """Return whether both sides call a library, with the same versions of all packages."""
     versions = [side.run.info.get("versions") or {} for side in (base, new)]
     return base.planned.is_library and new.planned.is_library and versions[0] == versions[1]
 
@@ -178,7 +178,7 @@ def _without_the_runs_own(
 
 
 def _assumed(level: Level, min_effect: float) -> float:
-    """What a change must exceed if there are too few variants to estimate the run's effect."""
+    """The minimum change to report if there are too few variants to estimate the run's effect."""
     if level.luck is not None:
         return 0.0
     moved = 0.0 if level.witnesses else math.expm1(abs(level.moved))
@@ -262,7 +262,7 @@ def _floors(
     identical: frozenset[int],
     error: float,
 ) -> dict[At, float]:
-    """How far equal kernels were seen to differ: within either run, and from run to run."""
+    """The observed difference between identical kernels: within either run, and between runs."""
     floors: dict[At, float] = {}
 
     def raise_to(at: At, value: float) -> None:

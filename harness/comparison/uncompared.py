@@ -1,4 +1,4 @@
-"""What nobody can tell about two runs: changes that were not compared exactly.
+"""Changes between two runs that were not compared exactly and so cannot be judged.
 
 An open gate says that nothing got worse. This cannot be said of a kernel that changed and was not
 counted, was counted only in PTX, or was not timed; nor of a budget that nothing checked.
@@ -61,9 +61,9 @@ def traded(told: Iterable[Change]) -> Iterator[str]:
 
 
 def gone(told: Sequence[Change], base: str) -> Iterator[str]:
-    """What only the base has, if both sides were to be compared in one run.
+    """Variants or cases that only the base has, if both sides were to be compared in one run.
 
-    These are variants, or cases of variants that still exist.
+    A case counts only if its variant still exists.
     """
     there = {_variant(change) for change in told if change.pair.new}
     lost = [change for change in told if change.kind == "gone"]
@@ -93,7 +93,7 @@ def budgets_of(run: Run, readings: Readings) -> Iterator[str]:
 
 
 def _asks(run: Run, check: budgets.Check) -> bool:
-    """Whether a budget was not checked and had to be."""
+    """Return whether a budget was not checked and had to be."""
     if check.status != "not checked" or check.budget.may_be_unchecked:
         return False
     if run.outcomes[check.case].status == "failed":

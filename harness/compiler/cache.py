@@ -41,7 +41,7 @@ def _folder(key: str) -> Path:
 
 
 def has(key: str) -> bool:
-    """Whether the cache has an entry for the key, even an outdated one."""
+    """Return whether the cache has an entry for the key, even an outdated one."""
     return _folder(key).is_dir()
 
 

@@ -109,7 +109,7 @@ def in_parallel(
 
 
 def _at_a_time() -> int:
-    """How many compilers to run at once: one per core, as far as the machine's memory allows."""
+    """The number of compilers to run at once: one per core, as far as memory allows."""
     cores, available = os.cpu_count() or 1, host_memory.available()
     return cores if available is None else max(1, min(cores, available // COMPILING))
 
@@ -118,7 +118,8 @@ _KEPT = "kernels, what is loaded, variables, local memory"
 
 
 def is_kept(one: Unit) -> bool:
-    """Whether the unit was compiled before with the same sources; headers may have changed."""
+    """Return whether the unit was compiled before with the same sources; headers may have
+    changed."""
     return cache.has(one.key(toolchain.find(), _KEPT))
 
 
@@ -202,7 +203,8 @@ def resources(said: str) -> dict[str, Resources]:
 
 
 def occupancy(found: Resources, step: Step, limits: Limits) -> Occupancy:
-    """How many blocks of a launch fit on a multiprocessor, with all shared memory counted."""
+    """The number of blocks of a launch that fit on a multiprocessor, with all shared memory
+    counted."""
     shared = found.shared_bytes + step.shared_bytes
     return theoretical_occupancy(limits, step.threads_per_block, found.registers, shared)
 

@@ -1,4 +1,4 @@
-"""What makes two compiled kernels identical to a GPU: everything that is loaded to run them.
+"""The definition of identical compiled kernels: everything that is loaded to run them matches.
 
 Comparing a kernel's instructions is not enough. The same instructions with another table in
 constant memory, or another initial value of a variable, compute something else, and may take 64
@@ -72,7 +72,7 @@ def _owner(section: str, kernels: Collection[str]) -> str:
 
 
 def _content(section: Any, sections: list[Any], owner: str) -> Iterator[bytes]:
-    """Yield the parts of a section that make a difference; nothing if it is not loaded."""
+    """Yield the parts of a section that matter; nothing if it is not loaded."""
     kind = section.name.removesuffix(owner) if owner else ".".join(section.name.split(".")[:3])
     if section["sh_flags"] & _LOADED:
         yield kind.encode()

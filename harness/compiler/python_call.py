@@ -6,8 +6,8 @@
 the handle of the CUDA stream on which everything is to be enqueued. Any other parameter is a size,
 a launch key or a `let` of the matrix. torch is whatever the caller passes: nothing here imports it.
 
-A library's function may return its results in memory of its own, as its users get them: a tensor
-for the only output, or a tensor for each output by name. They are copied into the buffers after the
+A library's function may return its results in memory of its own, as users get them: a tensor for
+the only output, or a tensor for each output by name. They are copied into the buffers after the
 time is taken.
 """
 
@@ -156,7 +156,8 @@ def results(
 
 
 def _alike(result: Any, buffer: Any) -> bool:
-    """Whether the types are the same or both integers, as a library may count in wider ones."""
+    """Return whether the types are the same, or both are integers, as a library may count in wider
+    ones."""
     floating = result.is_floating_point(), buffer.is_floating_point()
     return bool(result.dtype == buffer.dtype or not any(floating))
 

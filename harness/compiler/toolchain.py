@@ -32,7 +32,7 @@ class Toolchain:
 
 
 def candidates() -> list[tuple[str, str]]:
-    """List (path or command, where it was named) in the order in which they are tried."""
+    """List (path or command, where it was configured) in search order."""
     named = []
     if nvcc := os.environ.get("NVCC"):
         named.append((nvcc, "NVCC"))

@@ -65,7 +65,7 @@ def work_out_keys() -> None:
 
 
 def lacking() -> str:
-    """What torch.compile needs and is missing; empty if nothing is."""
+    """The missing requirements of torch.compile; empty if there are none."""
     if importlib.util.find_spec("triton") is None:
         return "torch.compile needs Triton, which is not installed"
     if not (os.environ.get("CC") or shutil.which("gcc") or shutil.which("clang")):
@@ -77,7 +77,7 @@ def lacking() -> str:
 def compiled(function: Callable[..., Any], torch: Any) -> Callable[..., Any]:
     """Wrap the function in torch.compile: one graph, for the sizes with which it is called.
 
-    It is compiled at its first call. torch: the package. Raises NotInstalled with what is missing.
+    It is compiled on the first call. torch: the package. Raises NotInstalled with what is missing.
     """
     if missing := lacking():
         raise NotInstalled(missing)

@@ -35,7 +35,7 @@ class Unit:
     """Kernels launched in thread block clusters, each with a cluster shape that a launch uses."""
 
     def options(self) -> list[str]:
-        """The options for both steps of the compiler, except for what to produce."""
+        """The options for both compiler steps, except those that choose the output."""
         given = tuple(flag.lstrip("-") for flag in self.flags)
         ours = [flag for flag in FLAGS if not _replaced(flag, given)]
         return [
@@ -113,7 +113,7 @@ def unit(case: Case, kernels: Path, arch: str) -> Unit:
 
 
 def _plain(path: Path) -> Path:
-    """Remove `..` from a path, as in that of a source beside the problem's folder."""
+    """Remove `..` from a path, as for a source beside the problem's folder."""
     return Path(os.path.normpath(path))
 
 
@@ -129,7 +129,7 @@ def explained(one: Unit, error: CompileError) -> CompileError:
 
 
 def _replaced(flag: str, given: tuple[str, ...]) -> bool:
-    """Whether the user's flags set the C++ standard or the optimisation level themselves."""
+    """Return whether the user's flags set the C++ standard or the optimisation level themselves."""
     return any(
         flag.lstrip("-").startswith(word) and any(each.startswith(word) for each in given)
         for word in ("std=", "O")

@@ -1,1 +1,1 @@
-"""What a person sees: progress, suggestions of known names, and text that is safe to show."""
+"""Terminal output: progress, suggestions of known names, and text that is safe to show."""

@@ -1,7 +1,7 @@
 """Escape untrusted text for wherever it is shown.
 
-Names, reasons and remarks come from a run's folder, which anybody may have made, and from compilers
-and kernels. Characters that could act where they are shown, or disguise the text, are replaced by
+Names, reasons and remarks come from a run's folder, which may be untrusted, and from compilers and
+kernels. Characters that could act where they are shown, or disguise the text, are replaced by
 their escapes: terminal control sequences, carriage returns, bidirectional marks, invisible
 characters. Markup is escaped as each kind of file requires.
 """
@@ -45,7 +45,8 @@ def line(said: str) -> str:
 
 
 def is_plain(said: str) -> bool:
-    """Whether nothing in it acts or is hidden, found quickly: a journal has millions of texts."""
+    """Return whether the text contains nothing active or hidden; fast, because a journal has
+    millions of texts."""
     return said.isascii() and said.isprintable()
 
 

@@ -1,7 +1,7 @@
 """Suggestions in messages: the nearest known name, and a command that works here.
 
-Without a clone there is no Makefile, constraints.txt or docs/: advice from an installed package has
-to work in an empty folder.
+An installed package has no Makefile, constraints.txt or docs/, so advice must also work in an empty
+folder.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def is_clone() -> bool:
 
 
 def program() -> str:
-    """How to start this program here, for a command to type."""
+    """The command that starts this program here."""
     typed = Path(sys.argv[0]).name
     return "python -m harness" if is_clone() and typed != NAME else NAME
 
@@ -34,7 +34,7 @@ def command(words: str, target: str = "") -> str:
 
 
 def install(package: str, extra: str = "") -> str:
-    """How to install a missing package, or an extra of this one, for this Python."""
+    """The command that installs a missing package, or an extra of this one, for this Python."""
     pip = f"{sys.executable} -m pip install"
     if not is_clone():
         return f"{pip} '{NAME}[{extra}]'" if extra else f"{pip} {package}"
@@ -43,7 +43,7 @@ def install(package: str, extra: str = "") -> str:
 
 
 def nearest(name: str, known: Iterable[str], most: int = 1) -> list[str]:
-    """The nearest known names: those that it begins or ends, then those spelt alike."""
+    """The nearest known names: those with the name as prefix or suffix, then those spelt alike."""
     known = list(known)
     folded = {each.lower(): each for each in known}
     begun = [each for each in known if len(name) > 1 and each.lower().startswith(name.lower())]

@@ -1,4 +1,4 @@
-"""Launch a kernel: check everything, then run it fast, and by the judge if need be."""
+"""Launch a kernel: check everything, run it fast, and fall back to the judge if needed."""
 
 from __future__ import annotations
 
@@ -53,20 +53,21 @@ def launch(
 ) -> LaunchReport:
     """Execute a kernel on the CPU; arrays among the arguments are changed in place.
 
-    `args` has one entry for each parameter: a NumPy array for a pointer, a number for a scalar,
-    for a struct its `bytes` or a tuple of its members; `names` are what messages call them.
+    `args` has one entry for each parameter: a NumPy array for a pointer, a number for a scalar, and
+    for a struct its `bytes` or a tuple of its members; `names` are their names in messages.
     `shared_bytes` is dynamic shared memory. `chunk_threads`: how many threads the judge executes
-    together; by default 2^16, or where blocks may wait for each other as many as a device holds. A
+    together; by default 2^16 or, if blocks may wait for each other, as many as a device holds. A
     launch that runs longer than `max_thread_instructions` (by default 2^32, or 2^16 per thread if
     that is more) ends with a fault;
     a warp of which some lanes execute counts as a whole one. With `engine="judge"` the judge runs
-    it from the beginning. `jobs`: blocks that may run at the same time where that changes nothing.
-    `observe`: take note of every byte that is read and written, which the judge alone does.
-    `written`: for arguments that hold nothing yet, by position: for each byte whether anything has
-    written it. To use what a byte holds that nothing wrote is then a fault; the arrays are brought
-    up to date, so that they can be given to the next launch. `schedule`: the order of warps,
-    by number, that the judge alone takes; by default the usual one, 0, and where the judge runs a
-    small launch of a kernel with flags, tickets or locks some others besides, for their faults.
+    it from the beginning. `jobs`: the number of blocks that may run at the same time, where that
+    does not affect results.
+    `observe`: record every byte that is read and written, which only the judge does.
+    `written`: for arguments that are not initialised, by position: for each byte whether it has
+    been written. Using an unwritten byte is then a fault; the arrays are updated, so they can be
+    passed to the next launch. `schedule`: the order of warps, by number, which only the judge uses;
+    by default the usual one, 0. For a small launch of a kernel with flags, tickets or locks, the
+    judge also tries several others to find faults.
     `cluster`: extents of a thread block cluster in blocks, if the kernel is not compiled for one.
     Raises UnknownInstruction and LaunchError before anything has run.
     """
@@ -112,9 +113,9 @@ def launch(
 
 
 def variables(module: Module) -> dict[str, Array]:
-    """The bytes of the module's `__device__` variables by name, as the next launch will find them.
+    """The bytes of the module's `__device__` variables by name, as the next launch will see them.
 
-    They are the contents themselves: what is written to them is there for the next launch.
+    They are the actual contents: changes to them are visible to the next launch.
     """
     contents = _contents(module)
     return {name: contents[name] for name in module_variables.writable(module)}

@@ -1,7 +1,8 @@
-"""What a repository calls the source line that a message names.
+"""The repository path of a source line that a message names.
 
-A run names a file from its folder of problems on (`transpose/v0.cu`), or by the copy in its own
-folder. A pull request shows a message at a line only under the path from the repository's top.
+A run names a file relative to its folder of problems (`transpose/v0.cu`), or by the copy in its own
+folder. A pull request shows a message at a line only under the path relative to the repository's
+root.
 """
 
 from __future__ import annotations
@@ -19,24 +20,24 @@ _NAMED = re.compile(r"(?P<file>[\w./+-]+\.cuh?):(?P<line>\d+)")
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a file, whose path is from the repository's top."""
+    """A line of a file, whose path is relative to the repository's root."""
 
     file: str
     line: int
 
 
 def line_named(text: str, kernels: Path = PROBLEMS) -> Line | None:
-    """The first source line that a text names; None where it names no file of the repository."""
+    """The first source line that a text names; None if it names no file of the repository."""
     found = _NAMED.search(text)
     file = path(found["file"], kernels) if found else None
     return Line(file, int(found["line"])) if found and file else None
 
 
 def path(name: str, kernels: Path = PROBLEMS) -> str | None:
-    """A file's path from the repository's top; None where the repository has no such file.
+    """A file's path relative to the repository's root; None if the repository has no such file.
 
-    The longest end of the name that is a file below `kernels` is taken, before the name as it
-    stands: the copy in a run's folder may lie within the repository, too.
+    The longest suffix that is a file below `kernels` is tried before the name itself, because the
+    copy in a run's folder may also be in the repository.
     """
     top = _top(kernels)
     for candidate in _candidates(name, kernels):
@@ -53,7 +54,7 @@ def _candidates(name: str, kernels: Path) -> Iterator[Path]:
 
 
 def _top(kernels: Path) -> Path:
-    """The nearest folder around the kernels that git calls a work tree's top, else the working
+    """The nearest folder around the kernels that is the root of a git work tree, else the working
     directory."""
     start = kernels.resolve()
     around = (folder for folder in (start, *start.parents) if (folder / ".git").exists())

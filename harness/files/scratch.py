@@ -1,4 +1,5 @@
-"""Scratch folders. A folder whose process was killed is removed by the next process to make one.
+"""Scratch folders. Create scratch folders; one whose process was killed is removed by the next
+process to make one.
 
 Each is locked by the process that made it, and the kernel releases that lock however the process
 ends.

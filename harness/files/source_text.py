@@ -1,7 +1,7 @@
-"""The part of a kernel file that counts as its source: all but the line with its measurement.
+"""The part of a kernel file that counts as its source: everything but the measurement line.
 
 That line is written from a committed run, which was made from this source. If it counted as source,
-writing it would at once make the run one of another source.
+writing it would invalidate the run that it comes from.
 """
 
 from __future__ import annotations

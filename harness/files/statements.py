@@ -1,7 +1,7 @@
-"""The part of a source file that decides what it does: its statements, without the words on them.
+"""The part of a source file that determines its behaviour: its statements, without comments.
 
-Words may be improved, and modules moved, without anything being measured differently. What is left
-is text, not a syntax tree, so that every Python version gives the same.
+Comments may be improved, and modules moved, without changing what was measured. The result is text,
+not a syntax tree, so that every Python version gives the same.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _OWN_IMPORT = re.compile(
 def statements(text: str, suffix: str) -> str:
     """The statements of a Python, C, C++ or CUDA file, by its suffix.
 
-    Comments, docstrings, blank lines and imports from the harness itself are left out: where a
-    module stands does not matter, and what is imported is a file of its own. Text that Python
-    cannot read is given as it is.
+    Comments, docstrings, blank lines and imports from the harness itself are left out: a module's
+    location does not matter, and imported files are hashed separately. Text that Python cannot
+    parse is returned unchanged.
     """
     if suffix != ".py":
         return _without_blank_lines(_C_COMMENT_OR_STRING.sub(lambda m: m[1] or " ", text))
@@ -45,12 +45,12 @@ def _without_blank_lines(text: str) -> str:
 
 
 def _docstrings(text: str) -> Iterator[tuple[int, int]]:
-    """Begin and end of every statement that is nothing but a string."""
+    """Start and end of every statement that is only a string."""
     lines = text.splitlines(keepends=True)
     starts = [0, *accumulate(map(len, lines))]
 
     def offset(line: int, column: int) -> int:
-        """column: in bytes of UTF-8, as syntax trees have it."""
+        """column: in bytes of UTF-8, as in syntax trees."""
         return starts[line - 1] + len(lines[line - 1].encode()[:column].decode())
 
     for node in _every_statement(ast.parse(text)):
@@ -64,7 +64,7 @@ def _docstrings(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _every_statement(node: ast.AST) -> Iterator[ast.AST]:
-    """Statements at every depth. Expressions hold none, and are most of a tree."""
+    """Statements at every depth. Expressions contain none, and make up most of a tree."""
     for block in ("body", "orelse", "finalbody", "handlers", "cases"):
         for inner in getattr(node, block, ()):
             yield inner

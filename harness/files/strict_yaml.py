@@ -5,8 +5,8 @@ duplicate key, an alias, a tag or a merge key is refused, as is a number that is
 more than 64 bits. What remains is plain dicts, lists, strings, integers, floats and booleans, and a
 map from each value's path to its line.
 
-A file may come from a stranger, so its size, its depth and the number of its values are bounded:
-whatever it holds, it is read or refused in about a second.
+A file may be untrusted, so its size, its depth and the number of its values are bounded: it is read
+or refused in about a second.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class YamlLocation:
 
 
 def read(path: Path) -> Document:
-    """Read the document in a file. Raises ConfigError with the line of whatever is refused."""
+    """Read the document in a file. Raises ConfigError with the line of the first refused value."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             raise ConfigError(f"cannot read {path}: it is not a file")
@@ -122,10 +122,10 @@ def read(path: Path) -> Document:
 
 
 def _composed(path: Path, text: str) -> yaml.Node | None:
-    """The tree of a text whose events are all allowed.
+    """Build the tree of a text whose events are all allowed.
 
-    libyaml reads ten times as fast. What it rejects is read again by PyYAML, whose words for a
-    mistake are the better ones, and which decides.
+    libyaml parses ten times as fast. Text that it rejects is parsed again by PyYAML, which has
+    better error messages, and whose answer counts.
     """
     if yaml.__with_libyaml__:
         try:
@@ -138,7 +138,7 @@ def _composed(path: Path, text: str) -> yaml.Node | None:
 
 
 def _not_yaml(path: Path, text: str, error: yaml.MarkedYAMLError) -> ConfigError:
-    """PyYAML's complaint with its line and, for a problem of spaces, what was expected."""
+    """PyYAML's error with its line and, for an indentation error, the expected indentation."""
     mark = error.problem_mark or error.context_mark
     if mark is None:
         return ConfigError(f"not YAML: {error.problem or error.context}", str(path))
@@ -188,7 +188,7 @@ def _open_blocks(lines: Sequence[str]) -> list[int]:
 
 
 def _refuse_events(path: Path, events: Iterable[yaml.Event]) -> None:
-    """Refuse what must not stand in a document before any value of it is built."""
+    """Refuse forbidden constructs before any value of the document is built."""
     depth = 0
     for number, event in enumerate(events, 1):
         _refuse_event(path, event)

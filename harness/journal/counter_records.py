@@ -143,13 +143,7 @@ class Profiled:
 
 @dataclass(frozen=True)
 class Emulated:
-    """The source of a timed case's counters if Nsight Compute may not read any: the emulator.
-
-    counted: the case whose counters stand for it, from the machine code that was timed: itself, or
-    one of a smaller size; empty if nothing was counted.
-    sizes, bytes, flops: of that case.
-    reason: why not at its own size, or not at all.
-    """
+    """A later Counted of the same case, step and metric replaces it."""
 
     case: str
     problem: str

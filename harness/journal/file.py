@@ -119,7 +119,7 @@ def parsed(line: bytes) -> Record:
 
 
 def _head(body: bytes) -> bytes:
-    """What stands in a line before the record: its checksum."""
+    """The prefix of a line before the record: its checksum."""
     return b'{"crc32":"%08x","record":' % zlib.crc32(body)
 
 

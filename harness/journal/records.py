@@ -150,9 +150,9 @@ class Round:
 
 @dataclass(frozen=True)
 class EventCost:
-    """Launches of a kernel that times itself: the interval of their events less its own time.
+    """Launches of a kernel that times itself: the interval of their events minus its own time.
 
-    group: the cases that were timed in the same process. The cost of two events is this less the
+    group: the cases that were timed in the same process. The cost of two events is this minus the
     time that a kernel takes to begin and to end (harness/statistics/event_cost.py).
     """
 
@@ -188,7 +188,7 @@ IN_PTX_ALONE = "is counted in PTX alone"
 
 @dataclass(frozen=True)
 class Remark:
-    """A clause about a correct variant that a reader must know.
+    """A remark about a correct variant that readers need to know.
 
     "varies in its last bits from launch to launch", "computes in half precision", "reads a clock".
     """
@@ -258,7 +258,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Located:
-    """The host and GPU that work on a case from here on, in a run spread over several machines.
+    """The host and GPU that run a case from now on, in a run across several machines.
 
     gpu: its UUID; empty if there is none.
     """
@@ -299,7 +299,7 @@ class Renewed:
 
 
 class HasWork(Protocol):
-    """A work model: the least that any implementation must move and compute."""
+    """A work model: the minimum that any implementation must move and compute."""
 
     @property
     def bytes(self) -> int: ...

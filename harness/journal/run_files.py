@@ -1,6 +1,6 @@
 """The only access to a run's folder: every file in it is read, written and removed here.
 
-Anybody may have made that folder. The folder itself may be reached through a link, as
+The folder may come from an untrusted source. The folder itself may be reached through a link, as
 reports/latest is. Below it no link is followed, in any component of a name: each is opened from the
 folder above it. Only regular files within size bounds are read, never a pipe or a device. Writing
 makes a new file that then takes the old one's name, so an existing link is replaced and its target
@@ -61,7 +61,7 @@ def opened(folder: Path, name: str, most: int = LARGEST) -> Iterator[BinaryIO]:
 
 
 def read_named(path: Path, most: int = LARGEST) -> bytes:
-    """Read a file that a person named, even through a link. Raises OSError as `read` does."""
+    """Read a file named by the user, even through a link. Raises OSError as `read` does."""
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(handle, "rb") as file:
         _check(handle, path, most)
@@ -79,7 +79,7 @@ def read_within(folder: Path, name: str, most: int = LARGEST) -> bytes | None:
 
 
 def is_file(folder: Path, name: str) -> bool:
-    """Return whether there is a regular file, reached through no link."""
+    """Return whether there is a regular file whose path contains no link."""
     try:
         with _above(folder, name) as (above, last):
             return stat.S_ISREG(os.stat(last, dir_fd=above, follow_symlinks=False).st_mode)

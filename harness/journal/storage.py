@@ -1,7 +1,7 @@
-"""Write files so that nothing already written is lost, whatever goes wrong.
+"""Write files so that written data is never lost.
 
-A line is appended whole or not at all, and a file is replaced whole or not at all. A disk error
-becomes one sentence.
+A line is appended completely or not at all, and a file is replaced completely or not at all. A disk
+error becomes one sentence.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class Appended:
 
     is_whole: tells whether a last line that lacks only its newline is complete; any other is cut
     off. Raises JournalError if another process is writing, and for any disk error. After that it
-    takes no more lines, so a torn one never ends up in the middle. If another process writes all
-    the same, as measured code could, that is noticed at the next line or at the end.
+    accepts no more lines, so a torn one never ends up in the middle. If another process writes
+    anyway, as measured code could, that is noticed at the next line or at the end.
     """
 
     def __init__(self, path: Path, is_whole: IsWhole) -> None:

@@ -44,7 +44,7 @@ def current(records: Iterable[Record]) -> list[Record]:
 
 
 def _ended_by(r: Renewed) -> list[Any]:
-    """The keys that end when a case is superseded."""
+    """The keys invalidated when a case is superseded."""
     ended: list[Any] = [("times", r.case)]
     if r.what != "gone":
         ended.append(("group", _group(r)))
@@ -58,7 +58,7 @@ def _ended_by(r: Renewed) -> list[Any]:
 
 
 def _needs(record: Record) -> list[Any]:
-    """The keys that must not have been ended after a record for it to count."""
+    """The keys that must still be valid after a record for it to count."""
     if isinstance(record, Planned):
         return [("planned", record.case), ("case", record.case)]
     if isinstance(record, Compiled | Counted | Uncounted | SourceLine | MachineCode):

@@ -2,8 +2,8 @@
 
     from harness.judge import Kernel, Problem
 
-A submission is the folder of a matrix (folders.py), which is run as `python -m harness run` runs
-any, in a process of its own (slots/). The verdict is read off the run's records alone (judging.py).
+A submission is the folder of a matrix (folders.py), run like any other by `python -m harness run`,
+in a process of its own (slots/). The verdict is derived from the run's records alone (judging.py).
 """
 
 from harness.judge.references import Imported, Written

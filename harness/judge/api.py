@@ -1,4 +1,4 @@
-"""`harness.check`, `candidate`, `compare` and `time`: kernels judged from Python.
+"""`harness.check`, `candidate`, `compare` and `time`: judge kernels from Python.
 
 They share one judge, which starts with the first call and ends with the process.
 """
@@ -36,7 +36,7 @@ def check(
 
     kernel: a Kernel, or its source or path with entry, grid, block and args beside it.
     problem: a Problem, or the folder of one. arch: to compile for and to emulate, such as sm_80.
-    Raises HarnessError where nothing can be judged, such as for a reference that cannot be run.
+    Raises HarnessError if nothing can be judged, for example if the reference cannot run.
     """
     submission = _submission([_kernel(kernel, launch)], problem, "check", arch, seconds)
     return _report(submission)
@@ -51,7 +51,7 @@ def candidate(
     solution: a Python file with ModelNew, or its text, as KernelBench has them; its kernels are
     those of `load_inline`. problem: the file with Model, get_inputs and get_init_inputs. sizes: in
     place of that file's. more: fields of a Problem, such as `tolerance` and `partly_read`.
-    Raises UsageError, with what it is, where its launches cannot be known from its host code.
+    Raises UsageError, with the reason, if its launches cannot be determined from its host code.
     """
     return _report(candidates.submission(solution, problem, sizes, arch, seconds, **more))
 
@@ -62,7 +62,7 @@ def time(
 ) -> Report:  # fmt: skip
     """Verify one kernel and time it on the GPU, beside another one if `against` names it.
 
-    Raises BackendUnavailable where there is no GPU: nothing emulated is ever shown as a time.
+    Raises BackendUnavailable if there is no GPU: nothing emulated is ever shown as a time.
     """
     kernels = [_kernel(kernel, launch)]
     if against is not None:
@@ -76,7 +76,7 @@ def compare(
     kernels: Sequence[AnyKernel], problem: AnyProblem, *, arch: str | None = None,
     seconds: float | None = None,
 ) -> Comparison:  # fmt: skip
-    """Judge several kernels in one run, the first as the baseline; timed where there is a GPU."""
+    """Judge several kernels in one run, the first as the baseline; timed if there is a GPU."""
     own = [_kernel(each, {}) for each in kernels]
     limit = seconds or max(TIMED_SECONDS, SECONDS * len(own))
     submission = _submission(own, problem, "compare", arch, limit)

@@ -1,6 +1,6 @@
-"""A submission as the folder of a matrix: bench.yaml, and kernels/<problem>/ with its files.
+"""Write a submission as the folder of a matrix: bench.yaml, and kernels/<problem>/ with its files.
 
-It is what is judged, and `python -m harness run` in it says the same.
+This folder is what is judged; `python -m harness run` in it gives the same result.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _SHAPED = ("Array", "ShapedProblem", "ceil_div", "function_in", "next_power_of_2
 
 
 def to_folder(submission: Submission, path: Path, seed: int | None = None) -> Path:
-    """Write the matrix of a submission into a folder that is empty or not there; return it.
+    """Write the matrix of a submission into an empty or new folder; return it.
 
-    seed: of the inputs, if not that of every matrix.
-    Raises UsageError where something stands there already, or a file is missing.
+    seed: of the inputs, if different from the default.
+    Raises UsageError if the folder is not empty, or a file is missing.
     """
     if path.exists() and any(path.iterdir()):
         raise UsageError(f"{path} holds something already\n  name an empty folder, or a new one")
@@ -55,7 +55,7 @@ def to_folder(submission: Submission, path: Path, seed: int | None = None) -> Pa
 
 
 def problem_name(submission: Submission) -> str:
-    """The problem's name, which is its folder's."""
+    """The problem's name, which is also its folder's name."""
     problem = submission.problem
     if isinstance(problem, Problem):
         return problem.name
@@ -77,7 +77,7 @@ def _check_names(submission: Submission) -> None:
 
 
 def _top(submission: Submission, seed: int | None) -> dict[str, Any]:
-    """The settings of all problems. A kernel that hangs is ended before the deadline is over."""
+    """The settings that all problems share. A hanging kernel is stopped before the deadline."""
     found: dict[str, Any] = {} if seed is None else {"timing": {"seed": seed}}
     return {**found, "limits": {"qualify_s": max(1, math.ceil(0.75 * submission.seconds))}}
 
@@ -120,7 +120,7 @@ def _variant(kernel: Kernel, scalars: Mapping[str, float]) -> dict[str, Any]:
 
 
 def _used(kernel: Kernel) -> set[str]:
-    """Every name in what a kernel says of its launch: a matrix refuses one that nothing uses."""
+    """Every name in a kernel's launch: a matrix refuses unused ones."""
     said = [kernel.let, kernel.defines, kernel.when, kernel.all_launches]
     return set(re.findall(r"[A-Za-z_]\w*", repr(said)))
 
@@ -140,7 +140,8 @@ def _step(launch: Launch) -> dict[str, Any]:
 
 
 def _largest(sizes: Mapping[str, Any]) -> dict[str, Any]:
-    """Of each key its largest row, where that is one size; a grid of sizes has it at its corner."""
+    """The largest row of each key if that is one of the sizes; in a grid of sizes it is the
+    corner."""
     return {key: [max(rows, key=_amount)] if isinstance(rows, list | tuple) else rows
             for key, rows in sizes.items()}  # fmt: skip
 
@@ -151,7 +152,7 @@ def _amount(row: Any) -> float:
 
 
 def _plain(value: Any) -> Any:
-    """The same with lists for tuples, as YAML has them."""
+    """Convert tuples to lists, as in YAML."""
     if isinstance(value, Mapping):
         return {key: _plain(each) for key, each in value.items()}
     return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
@@ -218,14 +219,14 @@ def _array(problem: Problem, name: str, role: str, shape: tuple[str, ...]) -> st
 
 
 def _function(texts: tuple[str, ...], as_tuple: bool = False) -> str:
-    """Expressions as a lambda over the sizes that they name; they are Python's own syntax."""
+    """Turn expressions into a lambda over the sizes that they name; their syntax is Python's."""
     names = sorted({name for text in texts for name in _sizes_in(text)})
     body = f"({', '.join(texts)}{',' if len(texts) == 1 else ''})" if as_tuple else texts[0]
     return f"lambda {', '.join(names)}: {body}" if names else f"lambda: {body}"
 
 
 def _sizes_in(text: str) -> Iterator[str]:
-    """The names in an expression that are no functions; a fraction has none."""
+    """The names in an expression other than functions; a fraction has none."""
     if not re.fullmatch(r"-?[\d.]+(e-?\d+)?", text):
         yield from sorted(Expression(text).names - set(FUNCTIONS))
 
@@ -243,7 +244,7 @@ def _wants_tensors(problem: Problem) -> bool:
 def _write_source(
     own: Path, name: str, source: str, is_file: bool, headers: Mapping[str, str]
 ) -> None:
-    """The kernel's file, with the headers that are given or that it includes from beside it."""
+    """The kernel's file, with its headers: given ones, and those included from its folder."""
     text = source
     if is_file:
         path = Path(source)
@@ -259,7 +260,7 @@ def _write_source(
 
 
 def _headers(path: Path, text: str) -> Iterator[str]:
-    """What a file includes from its own folder, and what that includes, as relative paths."""
+    """The files that a file includes from its own folder, recursively, as relative paths."""
     found, todo = set[str](), [(PurePosixPath("."), text)]
     while todo:
         at, content = todo.pop()
@@ -273,7 +274,7 @@ def _headers(path: Path, text: str) -> Iterator[str]:
 
 
 def _put(own: Path, name: str, text: str) -> None:
-    """Write a file of a kernel's; none takes the place of a problem's file or another kernel's."""
+    """Write a kernel's file; it may not replace a problem's file or another kernel's."""
     parts = PurePosixPath(name)
     if parts.is_absolute() or ".." in parts.parts or not parts.name:
         raise UsageError(f"{name!r} leads out of the kernel's folder")

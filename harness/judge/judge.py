@@ -1,8 +1,8 @@
-"""The judge: takes submissions, and answers each with verdicts.
+"""The judge: takes submissions, and returns verdicts.
 
-A submission is written out as the folder of a matrix, which a process of a slot runs as
-`python -m harness run` runs any. Folders are named by what they hold, so that what was compiled and
-disassembled for one is there when the same kernel comes again.
+A submission is written as the folder of a matrix, which a slot's process runs like `python -m
+harness run`. Folders are named by their contents, so that compiled and disassembled files are
+reused when the same kernel comes again.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ HOME = Path(".cache") / "judge"
 
 @dataclass(frozen=True)
 class Judged:
-    """One verdict per kernel, in order. run, matrix: their folders, if they were kept."""
+    """One verdict per kernel, in order. run, matrix: their folders, if kept."""
 
     verdicts: list[Verdict]
     run: Path | None = None
@@ -43,14 +43,14 @@ class Judged:
 
 
 class Judge:
-    """Judges submissions in processes that stand ready. A context manager; safe for threads.
+    """Judges submissions in ready processes. A context manager, safe to use from any thread.
 
-    jobs: submissions judged at a time; by default one for each core.
-    sandbox: with bubblewrap around each slot: no network, and nothing to write but its own folder.
+    jobs: submissions judged at a time; by default one per core.
+    sandbox: with bubblewrap around each slot: no network, and only its own folder writable.
     memory: bytes that a process may allocate; by default a share of the machine's.
-    home: where what is compiled is kept; in a sandbox it is a scratch folder.
-    secret: whether each submission has inputs of its own, which nobody knows beforehand, in place
-    of those of every run; then counters that depend on data vary a little.
+    home: the folder for compiled files; in a sandbox it is a scratch folder.
+    secret: whether each submission has unpredictable inputs of its own, instead
+    of the default ones; counters that depend on data then vary a little.
     """
 
     def __init__(
@@ -77,26 +77,28 @@ class Judge:
             raise
 
     def wait(self) -> None:
-        """Until all slots have started."""
+        """Wait until all slots have started."""
         self._slots.wait()
 
     @property
     def pids(self) -> list[int]:
-        """The slots' processes; all that is judged happens below them."""
+        """The slots' processes; everything judged runs below them."""
         return self._slots.pids
 
     def submit(self, submission: Submission, keep_run: bool = False) -> Future[Judged]:
-        """Judge as soon as a slot is free. The future raises HarnessError for what cannot be."""
+        """Judge as soon as a slot is free. The future raises HarnessError if judging is
+        impossible."""
         return self._pool.submit(self.judge, submission, keep_run)
 
     def check(self, submission: Submission) -> Verdict:
-        """The verdict on the first kernel. Raises HarnessError where there can be none."""
+        """The verdict on the first kernel. Raises HarnessError if there can be none."""
         return self.judge(submission).verdicts[0]
 
     def judge(self, submission: Submission, keep_run: bool = False) -> Judged:
-        """The verdict on each kernel. Raises HarnessError for a submission that makes no matrix.
+        """The verdict on each kernel. Raises HarnessError for a submission that is not a valid
+        matrix.
 
-        keep_run: leave the run's folder, for whoever draws from it; `close` removes it.
+        keep_run: keep the run's folder for the caller; `close` removes it.
         """
         if submission.kind == "time" and not devices.has_driver():
             raise BackendUnavailable(NO_GPU.format("no driver is installed"))
@@ -136,7 +138,7 @@ class Judge:
             shutil.rmtree(path, ignore_errors=True)
 
     def close(self) -> None:
-        """End all processes; what still waits is not judged."""
+        """End all processes; waiting submissions are not judged."""
         self._pool.shutdown(wait=False, cancel_futures=True)
         self._left.close()
 
@@ -148,7 +150,7 @@ class Judge:
 
 
 def placed(submission: Submission, matrices: Path) -> Path:
-    """The submission's folder below `matrices`, named by what is in it."""
+    """The submission's folder below `matrices`, named by its contents."""
     with scratch.folder(matrices) as own:
         made = folders.to_folder(submission, own / "matrix")
         found = hashlib.sha256()
@@ -168,7 +170,7 @@ def _parts(folder: Path) -> Iterator[bytes]:
 
 
 def _so_far(cause: str, why: str, submission: Submission, folder: Path, out: Path) -> list[Verdict]:
-    """What the run's records say of each kernel, as far as it came before its process ended."""
+    """The run's records of each kernel, as far as they arrived before its process ended."""
     kernels = tuple(folders.names(submission))
     nothing = process.cannot_tell(kernels, cause, why)
     try:
@@ -183,6 +185,6 @@ def _so_far(cause: str, why: str, submission: Submission, folder: Path, out: Pat
 
 
 def _share(jobs: int) -> int:
-    """A part of the machine's memory for each slot."""
+    """Each slot's share of the machine's memory."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return int(0.75 * total / jobs)

@@ -1,4 +1,4 @@
-"""Verdicts from a run's records, and from nothing else."""
+"""Derive verdicts from a run's records alone."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _OF_COMPARISONS: Mapping[str, Kind] = {"faster": "faster", "slower": "slower", "
 def verdicts(run: Run, kernels: Sequence[str], plain: Callable[[str], str]) -> list[Verdict]:
     """A verdict for each kernel, in order.
 
-    plain: takes this machine's folders out of a text.
+    plain: removes this machine's folders from a text.
     """
     whole = _Judged(run, plain)
     return [whole.of(kernel, kernels[0]) for kernel in kernels]
@@ -79,7 +79,7 @@ class _Judged:
         return self._failed(blank, outcome, mine, p)
 
     def _skipped(self, blank: Verdict, outcome: Outcome, mine: Sequence[Verified]) -> Verdict:
-        """Right at all test sizes, and only too large to be counted; else nothing is known."""
+        """Correct at all test sizes and only too large to be counted; otherwise unknown."""
         message = self._plain(outcome.reason)
         if message.startswith(UNCOUNTED) and mine and all(v.ok for v in mine):
             return replace(blank, verdict="right", remarks=(message,))
@@ -122,7 +122,7 @@ class _Judged:
     # Times
 
     def _timed(self, right: Verdict, cases: Sequence[Planned], first: str) -> Verdict:
-        """With its time at its best launch shape and largest size, beside the first kernel's."""
+        """Add its time at its best launch shape and largest size, beside the first kernel's."""
         shown = [p for p in self._shown if p in cases]
         if not shown:
             return right
@@ -143,7 +143,7 @@ class _Judged:
 
     @cached_property
     def _shown(self) -> list[Planned]:
-        """Each kernel at the launch shape that it is shown at, in every group."""
+        """Each kernel in every group, at the launch shape at which it is shown."""
         timings = self._run.timings
         return [p for group in timings.groups for p in timings.shown(group)]
 
@@ -170,7 +170,7 @@ class _Judged:
         )  # fmt: skip
 
     def _counters(self, p: Planned) -> Iterator[tuple[str, Counter]]:
-        """Every quantity that has a value, by the names of `expect`; then ncu's counters."""
+        """Every quantity with a value, by the names of `expect`; then ncu's counters."""
         for name in budgets.QUANTITIES:
             key = name.replace("_", "-")
             answer = evaluate(key, self._readings, p)

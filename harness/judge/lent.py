@@ -1,4 +1,4 @@
-"""A problem's own folder, lent to a kernel that somebody submits: its problem.py and its launch."""
+"""A problem's own folder, used for a submitted kernel: its problem.py and its launch."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _BESIDE = "common"
 def copied(
     problem: ProblemFolder, texts: Iterable[Text], kernels: Path, own: Path
 ) -> dict[str, Any]:
-    """Copy what the folder holds besides its kernels into `own`; return the bench.yaml for ours.
+    """Copy the folder's files except kernels into `own`; return our bench.yaml.
 
-    kernels: the folder above. Raises UsageError for what is no problem's folder.
+    kernels: the parent folder. Raises UsageError if the folder is not a problem's.
     """
     source = Path(problem.folder)
     if not (source / "problem.py").is_file() or not (source / "bench.yaml").is_file():
@@ -63,7 +63,8 @@ def copied(
 
 @lru_cache(maxsize=64)
 def _read(path: Path, text: str) -> tuple[Problem, Any]:
-    """The merged problem of a bench.yaml, and what it requires; `text` makes a change another."""
+    """The merged problem of a bench.yaml, and its requirements; `text` gives it a new identity when
+    it changes."""
     document = strict_yaml.read(path)
     place = YamlLocation(document)
     found = merge.problem(
@@ -85,7 +86,7 @@ def _axes(shapes: Iterable[Mapping[str, int]]) -> dict[str, Any]:
 
 
 def _variant(variant: Variant) -> dict[str, Any]:
-    """A variant with all that it has from its problem's defaults."""
+    """A variant with all values from its problem's defaults."""
     used = variant.used_names()
     lists = ("flags", "include", "sources", "overwrites")
     said = {

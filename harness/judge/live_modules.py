@@ -1,7 +1,7 @@
-"""A torch module that stands in memory, as the text of a reference: its values travel along.
+"""Write a torch module in memory as the text of a reference, including its values.
 
-The package only packs it. What unpacks it is a line of the problem.py that is written, which is
-code, as any problem.py is (SECURITY.md).
+The package only packs them. They are unpacked by a line of the generated problem.py, which is code,
+like any problem.py (SECURITY.md).
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ def reference(*arrays):
 
 
 def is_one(value: Any) -> bool:
-    """Whether it is a torch module; torch is not imported to find out."""
+    """Return whether it is a torch module, without importing torch."""
     kind = getattr(getattr(sys.modules.get("torch"), "nn", None), "Module", None)
     return isinstance(kind, type) and isinstance(value, kind)
 
 
 def text(module: Any) -> tuple[str, tuple[str, ...]]:
     """The text that defines `reference`, and its parameters: those of `forward`, and the module's
-    own, with `_` for each dot. Raises ValueError for a module that cannot travel."""
+    own, with `_` for each dot. Raises ValueError for a module that cannot be exported."""
     torch = sys.modules["torch"]
     state = [n for n, each in module.state_dict().items() if each.is_floating_point()]
     taken = [
@@ -80,7 +80,7 @@ _REMEDY = (
 
 
 def _folders(module: Any) -> Iterator[str]:
-    """Where the classes of a module are found that are not installed."""
+    """Where to find a module's classes that are not installed."""
     for kind in {type(each) for each in module.modules()}:
         if kind.__module__ == "__main__" or "<" in kind.__qualname__:
             raise ValueError(

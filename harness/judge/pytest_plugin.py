@@ -1,10 +1,10 @@
-"""The fixture `cuda_kernel` of pytest: a test that a kernel is right, and what it costs.
+"""The pytest fixture `cuda_kernel`: tests that a kernel is correct, and what it costs.
 
     def test_transpose(cuda_kernel):
         report = cuda_kernel("transpose.cu", problem, entry="transpose", grid=…, block=…, args=[…])
         assert report.bank_conflicts == 0
 
-It needs no GPU. A kernel that is not right, or breaks a budget of its `expect`, fails the test with
+It needs no GPU. A kernel that is incorrect, or breaks a budget of its `expect`, fails the test with
 the fault and the lines around it.
 """
 
@@ -22,20 +22,21 @@ if TYPE_CHECKING:
 
 
 class CudaKernel:
-    """Checks kernels for one test. beside: the folder of the test's file, where paths begin."""
+    """Checks kernels for one test. beside: the folder of the test's file, to which paths are
+    relative."""
 
     def __init__(self, beside: Path) -> None:
         self._beside = beside
 
     def __call__(self, kernel: AnyKernel, problem: AnyProblem, **options: Any) -> Report:
-        """Check a kernel as `harness.check` does; fail the test unless it is right."""
+        """Check a kernel as `harness.check` does; fail the test unless it is correct."""
         __tracebackhide__ = True
         report = self.judged(kernel, problem, **options)
         self._pass(report)
         return report
 
     def judged(self, kernel: AnyKernel, problem: AnyProblem, **options: Any) -> Report:
-        """The same, whatever the verdict is: for a test of what has to be refused."""
+        """The same, but accept any verdict, for tests of kernels that must be refused."""
         from harness.judge import api
 
         return api.check(self._found(kernel), self._place(problem), **options)
@@ -44,7 +45,7 @@ class CudaKernel:
         self, kernel: AnyKernel, problem: AnyProblem, against: AnyKernel | None = None,
         **options: Any,
     ) -> Report:  # fmt: skip
-        """Time a kernel on the GPU, beside another; skip the test where there is no GPU."""
+        """Time a kernel on the GPU, beside another; skip the test if there is no GPU."""
         __tracebackhide__ = True
         from harness.errors import BackendUnavailable
         from harness.judge import api
@@ -64,7 +65,7 @@ class CudaKernel:
             pytest.fail("\n".join(filter(None, [report.text, report.excerpt])), pytrace=False)
 
     def _found(self, kernel: AnyKernel) -> AnyKernel:
-        """A kernel whose file is named as the test's file sees it."""
+        """A kernel whose file name is relative to the test's file."""
         from dataclasses import replace
 
         from harness.judge.submissions import Kernel, is_path
@@ -74,7 +75,7 @@ class CudaKernel:
         return self._place(kernel) if isinstance(kernel, str) and is_path(kernel) else kernel
 
     def _place(self, named: Any) -> Any:
-        """A path below the test's folder, if something stands there; all else as it is."""
+        """A path below the test's folder, if it exists; anything else is returned unchanged."""
         from harness.judge.submissions import is_path
 
         is_text = isinstance(named, str) and not is_path(named) and "\n" in named
@@ -95,7 +96,7 @@ def cuda_kernel(request: pytest.FixtureRequest, _judging: None) -> CudaKernel:
 
 @pytest.fixture(scope="session")
 def _judging() -> Iterator[None]:
-    """End the judge that the first check starts."""
+    """End the judge that the first check started."""
     yield
     from harness.judge import api
 

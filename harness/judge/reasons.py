@@ -1,8 +1,8 @@
-"""From the reason why a launch was refused to its kind, cause, place and counterexample.
+"""Map the reason for a refusal to its kind, cause, place and counterexample.
 
-The reasons are sentences of the harness's own: of the check of outputs (worker/verify.py), of the
-search for shortcuts (worker/cheat_check.py), of the emulator's judge (results/faults.py) and of
-whoever ends workers (processes/workers.py). A sentence that is not known here is no pass: it makes
+The reasons are sentences of the harness itself: of the check of outputs (worker/verify.py), of the
+search for shortcuts (worker/cheat_check.py), of the emulator's judge (results/faults.py) and of the
+code that ends workers (processes/workers.py). An unknown sentence is not a pass: it makes
 `cannot-tell`.
 """
 
@@ -77,7 +77,7 @@ class Reason:
 
 
 def of_launch(reason: str) -> Reason:
-    """Of a launch at a test size or a timed one, or of how its worker ended."""
+    """The refusal of a test or timed launch, or of a worker that ended early."""
     if match := _PLACE.search(reason):
         kind = match["kind"]
         cause = ENDLESS if kind == "budget" else kind
@@ -120,7 +120,7 @@ _DIAGNOSTIC = re.compile(
 
 
 def of_compiler(message: str) -> Reason:
-    """Of what nvcc said: the place of its first error, where it names one."""
+    """The place of nvcc's first error, if it names one."""
     match = _DIAGNOSTIC.search(message)
     if match:
         return Reason("fault", "compile error", match["file"], int(match["line"]))

@@ -1,8 +1,8 @@
-"""How a Python function travels into a problem.py: by the place it is imported from, or as text.
+"""Export a Python function to a problem.py: by its import path, or as text.
 
-A function of an importable module is imported by name, one of a file by the file's path. A function
-that stands in neither (in a notebook, in __main__, or a lambda) is written out, with the modules
-and plain values that it uses. What cannot be written out is refused by name.
+A function of an importable module is imported by name, one of a file by the file's path. Any other
+function (in a notebook, in __main__, or a lambda) is written out, with the modules and plain values
+that it uses. Values that cannot be written out are refused by name.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _CONFIG = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 @dataclass(config=_CONFIG)
 class Written:
-    """A function as text. name: what the text defines."""
+    """A function as text. name: the name that the text defines."""
 
     source: str
     name: str
@@ -65,9 +65,10 @@ Reference = Written | Imported
 
 
 def reference(value: Any) -> Any:
-    """A function, or `module:name` or `file.py:name`, as a Reference; other values as they are.
+    """A function, or `module:name` or `file.py:name`, as a Reference; other values are returned
+    unchanged.
 
-    Raises ValueError, with what to do, for a function that cannot travel.
+    Raises ValueError, with a remedy, for a function that cannot be exported.
     """
     if isinstance(value, str):
         return _of_text(value)
@@ -109,7 +110,7 @@ def _of_callable(value: Callable[..., Any]) -> Reference:
 
 
 def _found_again(value: FunctionType, name: str) -> Imported | None:
-    """Where an import finds this very function, or nothing."""
+    """The import path of this very function, or nothing."""
     module = sys.modules.get(value.__module__)
     if module is None or _attribute(module, name) is not value:
         return None
@@ -154,7 +155,7 @@ def _written(value: FunctionType) -> Written:
 
 
 def _globals(value: FunctionType, seen: set[str]) -> Iterator[tuple[str, Any]]:
-    """What a function uses of the module around it, what those functions use first."""
+    """The globals that a function uses, dependencies first."""
     for name in _names(value.__code__):
         if name in seen or name == value.__name__ or name not in value.__globals__:
             continue
@@ -166,7 +167,7 @@ def _globals(value: FunctionType, seen: set[str]) -> Iterator[tuple[str, Any]]:
 
 
 def _definition(name: str, found: Any, of: FunctionType) -> str:
-    """A line or more that makes a name what it is in the function's own module."""
+    """The lines that define a name as in the function's own module."""
     if isinstance(found, ModuleType):
         return f"import {found.__name__} as {name}"
     if isinstance(found, _PLAIN):
@@ -185,7 +186,7 @@ def _definition(name: str, found: Any, of: FunctionType) -> str:
 
 
 def _names(code: CodeType) -> list[str]:
-    """The global names that code uses, those of functions within it included."""
+    """The global names that code uses, including those of nested functions."""
     found = list(code.co_names)
     for each in code.co_consts:
         if isinstance(each, CodeType):
@@ -205,7 +206,7 @@ def _source(value: FunctionType) -> str:
 
 
 def _lambda(value: FunctionType, text: str) -> str:
-    """A lambda's own text, out of the statement that it stands in."""
+    """A lambda's own text, extracted from its statement."""
     found = [ast.unparse(n) for n in ast.walk(_tree(text)) if isinstance(n, ast.Lambda)]
     own = set(found)
     if len(own) > 1:
@@ -219,7 +220,7 @@ def _lambda(value: FunctionType, text: str) -> str:
 
 
 def _tree(text: str) -> ast.AST:
-    """Parse lines that may begin or end within a statement, as those of a call's argument do."""
+    """Parse lines that may begin or end within a statement, such as a call's argument."""
     lines = text.strip().splitlines()
     for attempt in ("\n".join(lines), f"f({lines[0].rstrip(',')}", f"({' '.join(lines)}"):
         for end in ("", ")", "))", "\n)", ":\n pass"):
@@ -237,19 +238,19 @@ def _tree(text: str) -> ast.AST:
 
 
 def _compiled(text: str) -> CodeType:
-    """The code of a lambda's text, which is looked at and never executed."""
+    """The code of a lambda's text, which is inspected and never executed."""
     code = dis.Bytecode(text).codeobj
     return next(each for each in code.co_consts if isinstance(each, CodeType))
 
 
 def _used(code: CodeType) -> tuple[Any, ...]:
-    """The names and constants in code. Its instructions also depend on what stands around it."""
+    """The names and constants in code. Its instructions also depend on the surrounding code."""
     constants = [_used(c) if isinstance(c, CodeType) else (type(c), c) for c in code.co_consts]
     return constants, code.co_names, code.co_varnames
 
 
 def _parameters(value: Callable[..., Any]) -> tuple[str, ...]:
-    """The parameters without a default; none where they are not to be had by name."""
+    """The parameters without a default; empty if they cannot be passed by name."""
     try:
         found = inspect.signature(value).parameters.values()
     except (TypeError, ValueError):
@@ -260,7 +261,7 @@ def _parameters(value: Callable[..., Any]) -> tuple[str, ...]:
 
 
 def _parameters_in(tree: ast.Module, name: str, where: str = "the reference's text ") -> Any:
-    """The same of a function in a text. Raises ValueError where the text does not define it."""
+    """The same for a function in a text. Raises ValueError if the text does not define it."""
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and node.name == name:
             return _arguments(node.args)
@@ -287,6 +288,7 @@ def _attribute(module: Any, name: str) -> Any:
 
 
 def _is_installed(file: Path) -> bool:
-    """Whether any process of this Python finds it: among packages, or Python's own."""
+    """Return whether any process of this Python can import it: a package, or the standard
+    library."""
     places = {Path(p).resolve() for p in (sys.prefix, sys.base_prefix)}
     return any(place in file.resolve().parents for place in places)

@@ -1,4 +1,4 @@
-"""What `check`, `time` and `compare` return: verdicts to assert on and to look at."""
+"""The results of `check`, `time` and `compare`: verdicts for assertions and display."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from harness.tables import Run
 
 
 class Counters(Mapping[str, float]):
-    """The exact counters of a kernel, as plain numbers, by the names that `expect:` has.
+    """The exact counters of a kernel, as plain numbers, under the names of `expect:`.
 
-    A name that is known only roughly, or not at all, raises KeyError with the reason.
+    A value that is inexact or unknown raises KeyError with the reason.
     """
 
     def __init__(self, every: Mapping[str, Counter]) -> None:
@@ -68,7 +68,7 @@ def excerpt(submission: Submission, verdict: Verdict) -> str:
 
 @dataclass(frozen=True)
 class Report:
-    """The verdict on one kernel, and the run that it comes from."""
+    """The verdict on one kernel, and the run that it is from."""
 
     told: Verdict
     submission: Submission
@@ -91,7 +91,7 @@ class Report:
 
     @property
     def excerpt(self) -> str:
-        """The lines of the kernel around the fault; empty where none is named."""
+        """The lines of the kernel around the fault; empty if it has no line."""
         return excerpt(self.submission, self.told)
 
     @property
@@ -128,7 +128,7 @@ class Report:
 
     @property
     def bank_conflicts(self) -> float:
-        """Wavefronts of shared memory beyond the ideal. Raises KeyError where it is not known."""
+        """Wavefronts of shared memory beyond the ideal. Raises KeyError if it is not known."""
         found = self.told.bank_conflicts
         if found is None:
             raise KeyError(f"bank conflicts were not counted exactly: {self.text}")
@@ -136,7 +136,7 @@ class Report:
 
     @property
     def run(self) -> Run:
-        """The run, as tables. Raises UsageError where none was kept."""
+        """The run, as tables. Raises UsageError if none was kept."""
         if self.folder is None:
             raise UsageError("this verdict has no run: its process was ended")
         return tables.load(self.folder)
@@ -146,7 +146,7 @@ class Report:
         return page(self.folder, self.matrix)
 
     def to_folder(self, path: str | Path) -> Path:
-        """Write the matrix that was judged; `python -m harness run` in it says the same."""
+        """Write the judged matrix; `python -m harness run` in it gives the same result."""
         return to_folder(self.submission, Path(path), self.told.seed)
 
     def __str__(self) -> str:
@@ -157,7 +157,7 @@ class Report:
 
 
 def page(run: Path | None, matrix: Path | None) -> Path:
-    """Draw a run's pages where its sources lie, as `report` does; return report.html's path."""
+    """Draw a run's pages where its sources are, as `report` does; return report.html's path."""
     if run is None or matrix is None:
         raise UsageError("there is no run to draw: its process was ended")
     path = os.pathsep.join(filter(None, [str(PACKAGE), os.environ.get("PYTHONPATH", "")]))
@@ -205,7 +205,7 @@ class Comparison:
         return page(self.folder, self.matrix)
 
     def to_folder(self, path: str | Path) -> Path:
-        """Write the matrix that was judged; `python -m harness run` in it says the same."""
+        """Write the judged matrix; `python -m harness run` in it gives the same result."""
         return to_folder(self.submission, Path(path))
 
     def __str__(self) -> str:

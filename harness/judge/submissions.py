@@ -1,7 +1,7 @@
-"""What is submitted: kernels, and the problem that they have to solve, as plain data.
+"""A submission: kernels, and the problem that they have to solve, as plain data.
 
-Both are checked as they are made. A reference that is a Python function becomes text, or the place
-that it is imported from (references.py), so that a submission can travel to another process.
+Both are validated when created. A reference that is a Python function becomes text or an import
+path (references.py), so that a submission can be sent to another process.
 """
 
 from __future__ import annotations
@@ -28,12 +28,13 @@ Extent = int | str
 
 
 def _extents(value: Any) -> Any:
-    """One extent, or several; as a tuple."""
+    """One or several extents, as a tuple."""
     return tuple(value) if isinstance(value, list | tuple) else (value,)
 
 
 def _shape(value: Any) -> Any:
-    """`"rows, cols"`, `"n"`, `["rows", 4]` or `("rows", "cols // 2")`, as the expressions' text."""
+    """`"rows, cols"`, `"n"`, `["rows", 4]` or `("rows", "cols // 2")`, as the text of
+    expressions."""
     parts = value.split(",") if isinstance(value, str) else value
     if not isinstance(parts, list | tuple):
         parts = (parts,)
@@ -93,13 +94,14 @@ Sizes = dict[str, Any]
 
 
 def is_path(source: str) -> bool:
-    """Whether a kernel's source names a file: a text has a line's end, a brace or a semicolon."""
+    """Return whether a kernel's source is a file name: a text contains a line break, a brace or a
+    semicolon."""
     return source.endswith((".cu", ".cuh")) and not set("\n{;") & set(source)
 
 
 @dataclass(config=CONFIG)
 class Launch:
-    """One launch of a kernel. grid, block: as many numbers or expressions as they have extents."""
+    """One launch of a kernel. grid, block: one number or expression per extent."""
 
     entry: str
     """The kernel's name, as in C++ where it is a template or in a namespace."""
@@ -114,7 +116,7 @@ class Launch:
 
 @dataclass(config=CONFIG)
 class Kernel:
-    """CUDA C++ to be judged, and how it is launched.
+    """CUDA C++ to be judged, and its launch.
 
     Either one launch, by entry, grid, block and args, or several in `launches`.
     """
@@ -156,12 +158,12 @@ class Kernel:
 
     @property
     def is_file(self) -> bool:
-        """Whether `source` names a file."""
+        """Return whether `source` names a file."""
         return is_path(self.source)
 
     @property
     def title(self) -> str:
-        """A name that a file can have."""
+        """A valid file name."""
         if self.name:
             return self.name
         told = Path(self.source).stem if self.is_file else self.all_launches[0].entry
@@ -177,9 +179,9 @@ class Kernel:
 
 @dataclass(config=CONFIG)
 class Problem:
-    """What kernels have to compute: a reference, the shapes of its arrays, and sizes.
+    """The problem for the kernels: a reference, the shapes of its arrays, and sizes.
 
-    Float inputs reach the reference as float64, in their shapes.
+    Float inputs are passed to the reference as float64, in their shapes.
     """
 
     reference: AReference
@@ -247,7 +249,7 @@ class Problem:
 
     @property
     def takes(self) -> Sequence[str]:
-        """What the reference is called with, by the names of its parameters."""
+        """The reference's arguments, by parameter name."""
         known = {*self.inputs, *self.sizes, *self.scalars}
         named = self.reference.parameters
         return named if named and set(named) <= known else tuple(self.inputs)
@@ -255,7 +257,7 @@ class Problem:
 
 @dataclass(config=CONFIG)
 class ProblemFolder:
-    """A problem that stands in a folder already, with its problem.py and its bench.yaml."""
+    """A problem in an existing folder, with its problem.py and its bench.yaml."""
 
     folder: str
     like: str = ""
@@ -267,7 +269,7 @@ class ProblemFolder:
 
 @dataclass(config=CONFIG)
 class Text:
-    """A kernel's text alone, launched as a variant of the problem's folder is."""
+    """A kernel's text alone, launched like a variant of the problem's folder."""
 
     source: str
     name: str = "candidate"
@@ -275,7 +277,7 @@ class Text:
 
 
 def _kernel_tag(value: Any) -> str:
-    """A text has no launch: that is how one is told from a whole kernel."""
+    """A text has no launch, which distinguishes it from a whole kernel."""
     if isinstance(value, Mapping):
         return "kernel" if {"entry", "launches", "grid", "block", "args"} & set(value) else "text"
     return "text" if isinstance(value, Text) else "kernel"
@@ -298,7 +300,7 @@ Kind = Literal["check", "compare", "time"]
 
 @dataclass(config=CONFIG)
 class Submission:
-    """One or several kernels for a problem. The first is what the others are compared with."""
+    """One or several kernels for a problem. The first is the baseline."""
 
     kernels: Annotated[tuple[AKernel, ...], Field(min_length=1, max_length=MOST_KERNELS)]
     problem: AProblem
@@ -320,7 +322,7 @@ SUBMISSION: TypeAdapter[Submission] = TypeAdapter(Submission)
 
 
 def listed(kernels: Kernel | Text | Sequence[Kernel | Text]) -> tuple[Kernel | Text, ...]:
-    """One kernel or several, as a tuple. Raises UsageError where there is none."""
+    """One kernel or several, as a tuple. Raises UsageError if there is none."""
     found = (kernels,) if isinstance(kernels, Kernel | Text) else tuple(kernels)
     if not found:
         raise UsageError("there is no kernel to judge: give at least one")

@@ -1,7 +1,7 @@
-"""Verdicts as typed data: what a kernel came to, and the evidence for it.
+"""Verdicts as typed data: the result for a kernel, and the evidence for it.
 
-`judging.py` makes them from the records of a run. Fields are only ever added to them; VERSION
-changes where one has to change its meaning.
+`judging.py` makes them from the records of a run. Fields are only ever added; VERSION changes if
+one has to change its meaning.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PASSES: tuple[Kind, ...] = ("right", "faster", "same", "slower")
 
 @dataclass(config=_CONFIG)
 class Element:
-    """One element of an array that is not right; absent where the reason is none of a value."""
+    """One incorrect element of an array; absent if the reason does not concern a value."""
 
     array: str = ""
     index: int | None = None
@@ -45,7 +45,7 @@ class Element:
 
 @dataclass(config=_CONFIG, kw_only=True)
 class Counterexample(Element):
-    """The smallest size that was tried at which the kernel is not right, and one element there."""
+    """The smallest tried size at which the kernel is wrong, and one element there."""
 
     sizes: dict[str, int]
     dtype: str
@@ -56,9 +56,9 @@ class Counterexample(Element):
 
 @dataclass(config=_CONFIG)
 class Counter:
-    """A figure and where it comes from; machine-exact and emulator-exact are what ncu reads.
+    """A figure and its provenance; machine-exact and emulator-exact match ncu's readings.
 
-    code-exact and hopper-rules are the same for an architecture of which nothing was read."""
+    code-exact and hopper-rules are the same for an architecture without hardware readings."""
 
     value: float
     unit: str
@@ -67,7 +67,7 @@ class Counter:
 
 @dataclass(config=_CONFIG)
 class Budget:
-    """A requirement of `expect`, and whether it was kept; `not checked` is not kept."""
+    """A requirement of `expect`, and whether it was met; `not checked` is not met."""
 
     name: str
     expected: str
@@ -88,7 +88,8 @@ class Interval:
 
 @dataclass(config=_CONFIG)
 class Verdict:
-    """What one kernel came to. `text` says it all to a person, or to a program that reads."""
+    """The result for one kernel. `text` is the complete verdict in words, for people and
+    programs."""
 
     kernel: str
     verdict: Kind
@@ -125,19 +126,19 @@ class Verdict:
 
     @property
     def is_right(self) -> bool:
-        """Whether every result was right. A broken budget is another matter."""
+        """Return whether every result was right. A broken budget does not affect this."""
         return self.verdict in PASSES
 
     @property
     def broken(self) -> tuple[Budget, ...]:
-        """The budgets that were not kept, or not checked."""
+        """The budgets that were broken or not checked."""
         return tuple(b for b in self.budgets if b.status != "kept")
 
     def __str__(self) -> str:
         return self.text
 
     def _repr_html_(self) -> str:
-        """As a notebook shows it: the verdict, and its counters in a table that folds."""
+        """The notebook view: the verdict, and its counters in a collapsible table."""
         rows = "".join(
             f"<tr><td>{escape(name)}</td><td style='text-align:right'>{c.value:,.6g}</td>"
             f"<td>{escape(c.unit)}</td><td>{escape(c.provenance)}</td></tr>"

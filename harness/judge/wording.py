@@ -1,5 +1,5 @@
-"""A verdict in words, for a person and for a program that learns from them: what, where, and the
-smallest example."""
+"""A verdict in words, for people and for programs that learn from it: what, where, and the smallest
+example."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _lines(v: Verdict) -> Iterator[str]:
 
 
 def _told(v: Verdict) -> str:
-    """How it was found right, and its time where it has one."""
+    """How it was verified, and its time if it has one."""
     if not v.is_right:
         return ""
     parts = [f"{v.verified} launches verified at {how_many(len(v.verified_at), 'test size')}"]

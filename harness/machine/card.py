@@ -1,6 +1,6 @@
 """NVML's facts about a card besides its clocks, and those that can change a verdict.
 
-A reader of a figure must know if somebody had locked the clocks, capped the power, or computed on
+A reader of a figure must know whether someone locked the clocks, capped the power, or computed on
 the same card. Facts that the driver does not report are None, never 0 and never "no".
 """
 
@@ -153,7 +153,7 @@ def others(nvml: Any, handle: Any) -> int | None:
     """Count the processes on the card that are not the harness's own; None if NVML does not say.
 
     The run's own processes that wait for their next placement are not counted. In a container the
-    numbers may be the host's; one of them is then assumed to be this process.
+    process ids may be the host's; one of them is then assumed to be this process.
     """
     there = tried(lambda: [p.pid for p in nvml.nvmlDeviceGetComputeRunningProcesses(handle)])
     if there is None:

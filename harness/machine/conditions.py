@@ -1,7 +1,7 @@
 """The GPU's clocks, temperature, power and throttle reasons, read through NVML.
 
 Figures measured at 1200 MHz and at 1980 MHz are not comparable, so the state is stored with every
-round. A reading that the driver does not give is None, never 0.
+round. A reading that the driver does not provide is None, never 0.
 """
 
 from __future__ import annotations

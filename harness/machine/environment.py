@@ -1,4 +1,4 @@
-"""The environment of a run, for run.json: what its figures were measured with."""
+"""The environment of a run, for run.json: the conditions of its measurements."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class _Fault(Exception):
 
 
 def ceil_div(a: int, b: int) -> int:
-    """How many pieces of size b cover a."""
+    """The number of pieces of size b that cover a."""
     return -(-a // b)
 
 
@@ -90,7 +90,7 @@ QUOTE_IT = (
 
 
 def is_cut(text: str, brackets: str = "()") -> bool:
-    """Whether brackets open or close here without their partner, as where YAML cut at a comma."""
+    """Return whether brackets are unbalanced, as when YAML split the text at a comma."""
     pairs = zip(brackets[::2], brackets[1::2], strict=True)
     return any(text.count(opening) != text.count(closing) for opening, closing in pairs)
 

@@ -104,7 +104,7 @@ def _bound(body: Iterable[ast.stmt]) -> Iterable[str]:
 
 
 def no_problems(kernels: Path, at: YamlLocation) -> ConfigError:
-    """Create an error that says that there is nothing to run, and what to do."""
+    """Create an error for a matrix with nothing to run, with a remedy."""
     remedy = (
         "a folder with a problem.py and a bench.yaml is one: "
         f"{command('new my_problem')} writes one that works\n"

@@ -59,7 +59,7 @@ def narrowed(bench: model.Bench, choice: Choice, backend: str) -> model.Bench:
     is added to every problem whose names it gives completely.
 
     A baseline or library, with which others are compared, keeps its launch shapes if none of them
-    is chosen. Raises UsageError for a filter that leaves nothing, with what there is.
+    is chosen. Raises UsageError for a filter that matches nothing, listing what exists.
     """
     sizes, launch = _wanted("--size", choice.size), _wanted("--launch", choice.launch)
     chosen = selection.problems(bench, choice.only)
@@ -104,7 +104,7 @@ def _kept(
     narrow: Callable[[Problem], Problem | None],
     refusal: Callable[[], str],
 ) -> dict[str, Problem]:
-    """The problems that have anything left."""
+    """The problems with any case left."""
     found = {name: narrow(problem) for name, problem in every.items()}
     left = {name: problem for name, problem in found.items() if problem is not None}
     if not left:
@@ -130,7 +130,7 @@ def _frozen(sizes: Iterable[Shape]) -> Iterator[Frozen]:
 
 
 def _with_sizes(problem: Problem, wanted: Wanted, listed: Container[Frozen]) -> Problem | None:
-    """Keep the sizes of the matrix that are wanted, and add those that are in no list."""
+    """Keep the requested sizes of the matrix, and add those that are not listed."""
     names = list(problem.sizes.bench[0])
     left = [size for size in problem.sizes.bench if _has(size, wanted)]
     if set(names) == set(wanted):
@@ -149,7 +149,7 @@ def _with_dtypes(problem: Problem, wanted: Sequence[str]) -> Problem | None:
 
 
 def _with_launch(problem: Problem, wanted: Wanted) -> Problem | None:
-    """Apply a launch filter. It cannot choose anything of a variant without launch keys."""
+    """Apply a launch filter. It cannot choose anything for a variant without launch keys."""
 
     def narrow(variant: Variant) -> Variant | None:
         left = tuple(s for s in variant.launch if not s or _has(s, wanted))
@@ -228,7 +228,7 @@ def _quickly(bench: model.Bench, backend: str) -> model.Bench:
 
 
 def _quick_size(bench: model.Bench, problem: Problem, most: int) -> Shape:
-    """The largest size that moves at most this many bytes and is soon verified, else the
+    """The largest size that moves at most this many bytes and is quick to verify, else the
     smallest."""
     try:
         by_bytes = sorted(_with_work(bench, problem), key=lambda each: each[0].bytes)

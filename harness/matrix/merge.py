@@ -26,7 +26,7 @@ _STEP = tuple(written.WrittenStep.model_fields)
 
 
 def problem(name: str, body: written.Problem, place: YamlLocation) -> Problem:
-    """The merged problem. Raises ConfigError with the place of what does not go together."""
+    """The merged problem. Raises ConfigError with the place of conflicting settings."""
     return _Merger(body, place).problem(name)
 
 
@@ -120,7 +120,7 @@ class _Merger:
         ))  # fmt: skip
 
     def _needs(self, own: written.Function) -> Needs:
-        """The requirements of the problem and of the variant together."""
+        """The combined requirements of the problem and the variant."""
         features: list[Feature] = []
         for each in (self.body.requires, own.requires):
             if each.compute_capability is not None:
@@ -250,7 +250,7 @@ class _Merger:
                 )
 
     def _check_ladder(self, variants: Mapping[str, Variant]) -> None:
-        """Check that what each variant builds on exists and leads to a root."""
+        """Check that each variant's parent exists and leads to a root."""
         for name in variants:
             seen = [name]
             while above := variants[seen[-1]].builds_on:
@@ -263,7 +263,7 @@ class _Merger:
                 seen.append(above)
 
     def _check_let(self, variants: Sequence[Variant]) -> None:
-        """Refuse a name in `let` that nothing uses: it is probably misspelt. Python functions may
+        """Refuse an unused name in `let`, which is probably misspelt. Python functions may
         use any."""
         for variant in variants:
             used = variant.used_names() if variant.kind != "python" else set(variant.let)
@@ -361,7 +361,7 @@ class _Values:
         return {}
 
     def common(self) -> dict[str, Any]:
-        """The keys that functions have as well."""
+        """The keys that functions also have."""
         return {
             "dtypes": tuple(self.take("dtypes", ())),
             "let": self.merged("let"),

@@ -28,7 +28,8 @@ MOST_CASES = 100_000
 
 @dataclass(frozen=True)
 class Bench:
-    """The whole matrix, merged. Its repr holds all that decides what is run, but no locations."""
+    """The whole matrix, merged. Its repr includes everything that affects the run, but no
+    locations."""
 
     problems: Mapping[str, Problem]
     timing: Timing
@@ -99,7 +100,7 @@ def _listed(said: Any, at: YamlLocation, kernels: Path) -> Iterator[tuple[str, A
 
 
 def _own(kernels: Path, name: str, at: YamlLocation | None) -> tuple[Any, YamlLocation]:
-    """A problem's body in its own file; `at` is where it was asked for by name."""
+    """A problem's body in its own file; `at` is where its name was given."""
     path = kernels / name / files.OWN_MATRIX
     if at is not None and not os.path.isfile(path):
         there = files.found(kernels)
@@ -120,7 +121,7 @@ def _own(kernels: Path, name: str, at: YamlLocation | None) -> tuple[Any, YamlLo
 
 
 def _bound(problems: Mapping[str, Problem]) -> None:
-    """Refuse a matrix that is too large to be meant, before it is computed."""
+    """Refuse an implausibly large matrix before it is computed."""
     total = 0
     for problem in problems.values():
         total += problem.count()

@@ -43,7 +43,7 @@ class Plan:
     works: Mapping[str, Work] = field(default_factory=dict)
 
     def refused_tests(self) -> dict[Shape, str]:
-        """Why launch shapes cannot be verified at a test size that they must be right at."""
+        """Why launch shapes cannot be verified at a required test size."""
         found: dict[Shape, str] = {}
         for test in self.tests:
             if test.refusal:
@@ -65,7 +65,7 @@ class Plan:
 
 
 def resolve(bench: model.Bench, device: Device, backend: str, patterns: Sequence[str] = ()) -> Plan:
-    """Everything that a run needs of the matrix. Raises ConfigError and UsageError, never for a
+    """Everything that a run needs from the matrix. Raises ConfigError and UsageError, never for a
     problem.py: a fault there stops that problem alone."""
     loaded: dict[str, Problem] = {}
     cases: list[Case] = []
@@ -130,7 +130,7 @@ def _works(cases: Iterable[Case], loaded: Problem) -> dict[str, Work]:
 
 
 def _bare(problem: variants.Problem, variant: Variant, backend: str, fault: str) -> Iterator[Case]:
-    """The cases of a problem that cannot say what it computes: only what they are called."""
+    """The cases of a problem that cannot be loaded: only their names."""
     for dtype in variant.dtypes:
         for size in problem.sizes.of(backend):
             for shape in variant.launch:
@@ -353,7 +353,7 @@ class _Resolver:
 
 
 def _lacking(case: Case, device: Device) -> Iterator[str]:
-    """What its launches require and the device lacks."""
+    """The requirements of its launches that the device lacks."""
     no_clusters = variants.lacks(FEATURES["clusters"], device)
     no_maps = variants.lacks(FEATURES["tma"], device)
     for step in case.steps:

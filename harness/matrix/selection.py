@@ -46,16 +46,17 @@ def _rows(bench: model.Bench) -> list[tuple[str, str]]:
 
 
 def problems(bench: model.Bench, patterns: Sequence[str]) -> list[str]:
-    """The problems that any pattern chooses something of."""
+    """The problems with anything that a pattern matches."""
     return list(rows(bench, patterns))
 
 
 def cases(
     every: Sequence[Case], patterns: Sequence[str], baselines: Mapping[str, str]
 ) -> list[Case]:
-    """The cases that a pattern matches, and what they are compared with: baseline and libraries.
+    """The cases that a pattern matches, and their baselines and libraries.
 
-    every: those of the chosen rows, and of their baselines and libraries. Raises UsageError for a
+    every: all cases of the chosen rows, and of their baselines and libraries. Raises UsageError for
+    a
     pattern that matches none.
     """
     chosen = {case.id for case in every if not patterns}

@@ -1,4 +1,4 @@
-"""A tensor map among a step's arguments: as it is written, and what it is at one size.
+"""A tensor map among a step's arguments: its written form, and its values at one size.
 
 `{tensor_map: a, shape: [k, m], box: [64, 128], swizzle: 128B}`. Dimensions are listed from the
 innermost on, as the driver and the coordinates in PTX have them.
@@ -51,7 +51,7 @@ class WrittenTensorMap:
         return frozenset().union(*(each.names for key in _LISTS for each in getattr(self, key)))
 
     def written(self) -> dict[str, Any]:
-        """Return it as a matrix has it."""
+        """Return it in the form used in a matrix."""
         lists = {key: [str(each) for each in getattr(self, key)] for key in _LISTS}
         found = {"tensor_map": self.buffer, **lists}
         found |= {key: getattr(self, key) for key in _CHOICES}

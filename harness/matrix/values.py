@@ -1,6 +1,6 @@
 """The types of matrix values, checked as they are read.
 
-Every refusal is a ValueError with one clause for a person; written.py adds file, line and key.
+Every refusal is a ValueError with one readable clause; written.py adds file, line and key.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def name(value: str) -> str:
 
 
 def _free_name(value: str) -> str:
-    """A name that expressions may use for something of the user's own."""
+    """A user-defined name in expressions."""
     name(value)
     if value in (*DEVICE_FACTS, *FUNCTIONS):
         raise ValueError(f"`{value}` has a meaning in expressions; choose another")
@@ -110,7 +110,7 @@ def _positive(value: Any) -> int:
 def _axes(value: Any) -> tuple[Shape, ...]:
     """`{m: [1, 2], "a, b": [[3, 4], [5, 6]]}` → every combination, each a dict of integers.
 
-    Lists under one key multiply with the others; a key that names several takes rows in step.
+    Lists under different keys are multiplied; a key that names several takes rows in step.
     """
     if not isinstance(value, dict):
         raise ValueError("write keys with lists of integers: `block: [128, 256]`")

@@ -47,7 +47,7 @@ class Needs:
 
     @property
     def is_specific(self) -> bool:
-        """Whether it needs code for the architecture's own target, such as `sm_90a`."""
+        """Return whether it needs code for the architecture's own target, such as `sm_90a`."""
         return any(feature.is_specific for feature in self.features)
 
     def missing(self, device: Device) -> str:
@@ -76,7 +76,7 @@ def lacks(feature: Feature, device: Device) -> str:
 
 
 def too_much_shared(needed: int, device: Device) -> str:
-    """Why the device cannot give a block that much shared memory; empty if it can."""
+    """Why the device cannot give a block this much shared memory; empty if it can."""
     if needed <= device.max_shared_bytes:
         return ""
     name = device.name if any(device.capability) else device.arch
@@ -124,7 +124,7 @@ class Variant:
     )
 
     def place(self, *at: Key) -> YamlLocation:
-        """The place where a value was written, or that of what it belongs to."""
+        """The place where a value was written, or that of its parent."""
         for length in range(len(at), -1, -1):
             if at[:length] in self.places:
                 return self.places[at[:length]].at(*at[length:])
@@ -151,7 +151,7 @@ class Variant:
 
     @property
     def own_let(self) -> tuple[str, ...]:
-        """The names of `let` that it does not have from the defaults."""
+        """The variant's own names in `let`, without those from the defaults."""
         above = self.places[()].path
         return tuple(n for n in self.let if self.place("let", n).path[: len(above)] == above)
 
@@ -175,7 +175,7 @@ class Sizes:
     """Whether `bench` was chosen for the backend, rather than being what a GPU times."""
 
     def of(self, backend: str) -> tuple[Shape, ...]:
-        """The sizes of which it makes cases: what a GPU times can be too much for the emulator."""
+        """The sizes for its cases, as a GPU's timed sizes may be too large for the emulator."""
         if self.is_chosen or backend != "emulator":
             return self.bench
         return self.emulate or self.bench
@@ -209,6 +209,6 @@ class Problem:
                           places={(): self.place.at("library")})  # fmt: skip
 
     def count(self) -> int:
-        """How many cases it has, at all sizes."""
+        """The number of its cases, at all sizes."""
         sizes = len(self.sizes.test) + max(len(self.sizes.bench), len(self.sizes.emulate))
         return sum(len(v.dtypes) * sizes * len(v.launch) for v in self.everything())

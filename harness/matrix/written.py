@@ -61,7 +61,7 @@ class Strict(BaseModel):
     )
 
     def says(self, key: str) -> bool:
-        """Whether the key is written."""
+        """Return whether the key is written."""
         return key in self.model_fields_set
 
 
@@ -251,14 +251,14 @@ class Timing(Strict):
 
     @property
     def looks(self) -> tuple[int, ...]:
-        """The numbers of placements after which a run may stop, without those that choose."""
+        """The placement counts after which a run may stop, excluding choosing placements."""
         if self.rounds == "auto":
             return self.placements
         return (max(3, math.ceil(self.rounds / self.rounds_per_placement)),)
 
 
 class Limits(Strict):
-    """The bounds of a run, for kernels that do not end and sizes too large to emulate."""
+    """The limits of a run, for kernels that hang and sizes too large to emulate."""
 
     qualify_s: Annotated[int, Field(ge=1, le=86_400)] = 120
     """Deadline for one variant's qualification."""

@@ -154,7 +154,7 @@ def _streamed(kernel: str, count: int) -> tuple[str | int, ...]:
 
 
 def _further_rates(device: Device) -> Iterator[tuple[Case, float]]:
-    """Rates that hardly depend on the launch shape: two shapes tell."""
+    """Rates that hardly depend on the launch shape, so two shapes are enough."""
     for block in (256, 1024):
         grid = device.sm_count * (device.limits.max_threads_per_sm // block)
         yield (
@@ -177,7 +177,7 @@ def _further_rates(device: Device) -> Iterator[tuple[Case, float]]:
 
 
 def _roofline_cases(device: Device, block: int, vectors: int) -> Iterator[tuple[Case, float]]:
-    """The levels and rates that a roofline needs besides, at one block size."""
+    """The additional levels and rates for a roofline, at one block size."""
     grid = device.sm_count * (device.limits.max_threads_per_sm // block)
     threads = grid * block
     for parts in (1, 2):
@@ -231,7 +231,7 @@ def _case(
 
 
 def measure_ceilings(backend: TimingBackend, rng: np.random.Generator) -> Iterator[Ceiling]:
-    """Every ceiling, from launches of this moment on this device."""
+    """Every ceiling, from fresh launches on this device."""
     work = {case.id: (case, amount) for case, amount in cases(backend.device)}
     built = _built(backend.device, [case for case, _ in work.values()])
     _check(backend, built)
@@ -262,7 +262,7 @@ PROBED = tuple(mix.ceiling for mix in MIXES)
 
 
 def probe(backend: TimingBackend, ids: Sequence[str], placement: int) -> Iterator[Round]:
-    """A batch of each ceiling case named, in this process's memory."""
+    """Time a batch of each named ceiling case, in this process's memory."""
     chosen = [case for case, _ in cases(backend.device) if case.id in ids]
     built = _built(backend.device, chosen)
     with backend.workspace(None, buffers(backend.device), {}) as workspace:
@@ -275,7 +275,7 @@ def probe(backend: TimingBackend, ids: Sequence[str], placement: int) -> Iterato
 
 
 def _built(device: Device, wanted: Sequence[Case]) -> dict[str, Built]:
-    """Source's name → what was compiled from it."""
+    """Source name → its compiled unit."""
     names = {case.source for case in wanted}
     return {
         source.name: compiler.build(Unit(source, (), (), arch))
@@ -289,7 +289,7 @@ CHECKED = 1000
 
 
 def written(kernel: str, count: int, values: Array) -> Array:
-    """What a kernel that writes must leave of streams of `count` float4, in float32."""
+    """The expected float32 output of a writing kernel for streams of `count` float4."""
     reads, writes = STREAMS[kernel]
     total = np.repeat(np.arange(count, dtype=np.float32), 4)
     if reads:
@@ -301,7 +301,7 @@ def written(kernel: str, count: int, values: Array) -> Array:
 
 
 def _check(backend: Backend, built: Mapping[str, Built]) -> None:
-    """Every kernel that writes, once, on a few numbers. Raises HarnessError for a wrong result."""
+    """Run every writing kernel once, on a few numbers. Raises HarnessError for a wrong result."""
     for kernel, (reads, writes) in STREAMS.items():
         source = SOURCE if kernel.startswith("copy") else MIXED
         values = np.random.default_rng(1).random(4 * CHECKED * max(reads, 1), dtype=np.float32)
@@ -319,7 +319,8 @@ def _check(backend: Backend, built: Mapping[str, Built]) -> None:
 
 
 def _fits(device: Device, case: Case, built: Built) -> bool:
-    """Whether a multiprocessor of this device has the registers and shared memory for a block."""
+    """Return whether a multiprocessor of this device has the registers and shared memory for a
+    block."""
     step = case.steps[0]
     occupancy = compiler.occupancy(built.kernels[step.kernel], step, device.limits)
     return occupancy.blocks_per_sm > 0

@@ -1,7 +1,7 @@
 """Randomised rounds of one placement: each case once per round, the baseline twice.
 
 Any drift (clocks, temperature, a neighbour on the machine) then affects all cases alike, and the
-ratio of two cases within a round is free of it. The baseline's second batch measures what remains:
+ratio of two cases within a round is free of it. The baseline's second batch measures the remainder:
 how far two runs of the same kernel differ.
 
 If any launch of a batch is wrong, its case ends with a reason, and the others continue. A launch is
@@ -124,7 +124,7 @@ def measure(
 
 
 class _Placement:
-    """One process's part of a measurement, and what it has learnt about its cases."""
+    """One process's part of a measurement, and what it has learned about its cases."""
 
     def __init__(
         self, workspace: TimedWorkspace, batch: int, number: int, flush: Flush, hooks: Hooks
@@ -204,11 +204,12 @@ class _Placement:
         return self._varying.get(entry.case.id, entry.right)
 
     def _is_seen_to_vary(self, entry: Entry, cache: Cache) -> bool:
-        """Whether a case's results vary within their bounds, though no launch had shown it.
+        """Return whether a case's results vary within their bounds, though no earlier launch had
+        shown it.
 
-        The result that differed is gone. So the case is launched again until another one differs,
-        and each is compared with its bounds. If one is out of bounds, or none differs, the case
-        remains wrong.
+        The differing result is no longer available. So the case is launched again until another one
+        differs, and each is compared with its bounds. If one is out of bounds, or none differs, the
+        case remains wrong.
         """
         case, right = entry.case, self._right(entry)
         if right is None or right.varies or self._hooks.bounds is None:

@@ -1,4 +1,5 @@
-"""Nsight Compute as a subprocess: its requests, its outcomes, and its reports → counters.
+"""Nsight Compute as a subprocess: its requests, its outcomes, and conversion of its reports to
+counters.
 
 metrics.yaml and metrics.py define what is requested; tool.py finds the program and builds its
 command; collect.py runs it over the project's own worker, one batch of cases at a time;

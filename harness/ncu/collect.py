@@ -1,8 +1,8 @@
 """Run ncu over the project's own worker, one batch of cases at a time.
 
 One process profiles many cases, because starting one takes seconds. A crash or a hang loses at most
-the case that was running: ncu writes what it has when the worker dies, and the remaining cases are
-tried again without the one to blame.
+the running case: ncu writes what it has when the worker dies, and the remaining cases are
+retried without that one.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def steps(case: Case) -> list[tuple[Step, str]]:
 
 
 def unfinished(cases: Iterable[Case], seen: Iterable[Record], names: Sequence[str]) -> list[Case]:
-    """The cases that lack a figure which another try could give: what a resumed run collects."""
+    """The cases with missing figures that another try could get, for a resumed run."""
     settled: dict[Step, set[str]] = defaultdict(set)
     for record in seen:
         known = isinstance(record, Counted) and record.provenance == "ncu"
@@ -87,7 +87,7 @@ def file_name(cases: Sequence[Case], part: int) -> str:
 def _without_part(found: Report, cases: Iterable[Case], at: str) -> Report:
     """Leave out the case in which ncu ended, if it is a function.
 
-    A function launches as often as it likes. The report may have only some of its launches, so
+    A function may launch any number of kernels. The report may have only some of its launches, so
     their sum is not a figure for it.
     """
     cut = {step for case in cases if case.id == at and not case.steps for step, _ in steps(case)}
@@ -151,7 +151,7 @@ class Collector:
         return failures
 
     def _narrowed(self, ending: Ending) -> bool:
-        """Whether ncu refused metrics by name: they are left out, and the rest is requested
+        """Return whether ncu refused metrics by name; these are dropped, and the rest is requested
         again."""
         refused = refused_metrics(ending.said)
         narrower = self.selection.without(refused, "not applicable: ncu has no such metric here")
@@ -196,7 +196,7 @@ class Collector:
     def _give_up(
         self, cases: Iterable[Case], failure: Failure, found: Report | None = None
     ) -> None:
-        """A reason for every figure of every step that the report does not have."""
+        """A reason for every missing figure of every step in the report."""
         metrics = self.selection.catalogue.metrics
         absent = {metrics[key].name: reason for key, reason in self.selection.absent.items()}
         for case in cases:
@@ -263,7 +263,7 @@ class _Process:
         return Ending(None if late else code, said, self._at, self._error, deadline_s)
 
     def _ends_within(self, child: Child, seconds: float) -> bool:
-        """Whether it ends, with no case taking longer than that."""
+        """Return whether it ends, with no case taking longer than that."""
         end, at = time.monotonic() + seconds, self._at
         while not child.ends_within(_POLL_S):
             self._listen()
@@ -276,8 +276,8 @@ class _Process:
     def _end_worker(self) -> None:
         """End only the worker, so that ncu notices and writes what it has.
 
-        Its process id may be another process's by now: one that was not started with our file is
-        left alone.
+        Its process id may have been reused: a process that was not started with our file is left
+        alone.
         """
         with contextlib.suppress(OSError):
             started_with = Path(f"/proc/{self._worker}/cmdline").read_bytes().split(b"\0")
@@ -285,7 +285,7 @@ class _Process:
                 os.kill(self._worker, signal.SIGKILL)
 
     def _listen(self) -> None:
-        """Read what the worker has written since; an incomplete line is left for later."""
+        """Read the worker's new output; an incomplete line is left for later."""
         with self._lines.open("rb") as file:
             file.seek(self._read_up_to)
             new = file.read()

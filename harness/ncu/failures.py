@@ -1,4 +1,4 @@
-"""Every way in which Nsight Compute leaves a counter without a value, each with its own words.
+"""Every way in which Nsight Compute can leave a counter without a value, each with its own message.
 
 A failure is a value rather than an exception: it ends up in a table cell, and affects only the
 cases it concerns.
@@ -36,18 +36,18 @@ class Failure:
 
     @property
     def reason(self) -> str:
-        """For a cell: not permitted, not applicable or not collected, and why."""
+        """The text for a cell: not permitted, not applicable or not collected, and why."""
         status = {"forbidden": "not permitted", "no kernel": "not applicable"}.get(self.kind)
         return f"{status or 'not collected'}: {self.text}"
 
     @property
     def is_absent(self) -> bool:
-        """Whether there is no ncu, or the named program is not one."""
+        """Return whether ncu is missing, or the named program is not ncu."""
         return self.kind in ("absent", "broken")
 
     @property
     def hopeless(self) -> bool:
-        """Whether no other case can succeed either, so that nothing more is tried."""
+        """Return whether no other case can succeed either, so that nothing more is tried."""
         return self.kind in _HOPELESS
 
 
@@ -106,7 +106,7 @@ def explain(ending: Ending) -> Failure | None:
 
 
 def ended_in(reason: str, case: str) -> bool:
-    """Whether ncu came to its end while it profiled this case, by the reason that was given."""
+    """Return whether ncu stopped while it profiled this case, judging by the reason."""
     return re.search(rf" while profiling {re.escape(case)}(?=\s|$)", reason) is not None
 
 

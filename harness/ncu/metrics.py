@@ -1,8 +1,8 @@
-"""metrics.yaml, validated: what may be requested of Nsight Compute, and what a GPU offers.
+"""metrics.yaml, validated: the metrics that may be requested, and those that a GPU offers.
 
-A GPU need not have every counter. ncu is asked for its list before anything runs. A metric that is
-missing there is replaced by the first alternative that exists, or left out with a reason; the
-others are collected all the same.
+A GPU need not have every counter. ncu is asked for its list before anything runs. A missing metric
+is replaced by the first available alternative, or left out with a reason; the others are still
+collected.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ class Metric(_Strict):
 
     @property
     def name(self) -> str:
-        """The name under which its values are recorded, whatever name the GPU has for it."""
+        """The name under which its values are recorded, regardless of the GPU's name for it."""
         return self.ncu
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names that ncu may have for it, in order of preference."""
+        """ncu's possible names for it, in order of preference."""
         return self.ncu, *(alternative.ncu for alternative in self.alternatives)
 
 
@@ -81,7 +81,7 @@ class Catalogue(_Strict):
     derived: dict[str, Derived]
 
     def by_name(self) -> dict[str, Metric | Derived]:
-        """Recorded name → metric, for a page that explains its columns."""
+        """Recorded name → metric, for a page's column explanations."""
         return {**{m.name: m for m in self.metrics.values()}, **self.derived}
 
 
@@ -98,12 +98,12 @@ class Selection:
     absent: Mapping[str, str]
 
     def names(self) -> list[str]:
-        """Every name that must have a value or a reason."""
+        """Every name that needs a value or a reason."""
         keys = [*self.ask, *self.absent]
         return [self.catalogue.metrics[key].name for key in keys] + list(self.derived)
 
     def without(self, refused: Collection[str], reason: str) -> Selection:
-        """The selection after ncu itself refused some names."""
+        """The selection after ncu refused some names."""
         gone = {key: reason for key, name in self.ask.items() if base(name) in refused}
         kept = {key: name for key, name in self.ask.items() if key not in gone}
         return Selection(self.catalogue, kept, self.derived, {**self.absent, **gone})

@@ -1,6 +1,6 @@
 """Read a .ncu-rep file into values by case and step, through the ncu_report package.
 
-A launch belongs to the case and step that its NVTX range names; one outside our ranges is ignored.
+A launch belongs to the case and step of its NVTX range; one outside our ranges is ignored.
 A metric for which the report has no number gets a reason instead: never 0, and never NaN.
 
 Several launches in one range (a library call that launches several kernels) are one step. Amounts,
@@ -112,8 +112,8 @@ def read(path: Path, module: Any = None) -> Report | Failure:
 def read_apart(path: Path) -> Report | Failure:
     """Read a report in a separate process.
 
-    A C++ library of NVIDIA's reads it, and is meant to run alone in its process. If it crashes,
-    only this file's figures are lost, not the run.
+    It is read by a C++ library of NVIDIA's, which is designed to have its process to itself. If it
+    crashes, only this file's figures are lost, not the run.
     """
     try:
         said = children.output([sys.executable, "-m", "harness.ncu.reader", str(path)], _READING_S)
@@ -130,7 +130,7 @@ def read_apart(path: Path) -> Report | Failure:
 
 @dataclass(frozen=True)
 class _Answer:
-    """The answer of a reading process: a report without its path, or why there is none."""
+    """The answer of a reading process: a report without its path, or the reason for having none."""
 
     failure: Failure | None = None
     version: str = ""
@@ -175,7 +175,7 @@ def _launches(context: Any) -> Iterator[Any]:
 
 
 def _step(launch: Any) -> Step | None:
-    """The innermost of our ranges that the launch was made in."""
+    """The innermost of our ranges around the launch."""
     state = launch.nvtx_state()
     if state is None:
         return None
@@ -243,7 +243,7 @@ def _value(launch: Any, metric: Metric) -> float | str:
 
 
 def _is_number(found: Any) -> bool:
-    """Whether the metric has a value. If it has none, as_double() returns 0."""
+    """Return whether the metric has a value. Without one, as_double() returns 0."""
     numeric = {
         found.ValueKind_FLOAT, found.ValueKind_DOUBLE,
         found.ValueKind_UINT32, found.ValueKind_UINT64,
@@ -252,7 +252,7 @@ def _is_number(found: Any) -> bool:
 
 
 def _scale(metric: Metric, name: str, unit: str) -> float | None:
-    """The factor from ncu's unit to the metric's own; None if it is a unit of something else.
+    """The factor from ncu's unit to the metric's own; None if the unit is incompatible.
 
     A report holds values in base units and names the units if ncu_report knows the GPU. If it does
     not, the metric's name still says whether it is a percentage.
@@ -268,7 +268,7 @@ def records(step: Step, counts: Counts, names: Sequence[str] | None = None,
             kernel: str = "") -> Iterator[Counted | Uncounted]:  # fmt: skip
     """A step's figures for the journal.
 
-    names: those that were asked for, each of which gets a record; without them, as for a file
+    names: the requested ones, each of which gets a record; without them, as for a file
     collected elsewhere, every figure that has a value. kernel: the step's own name for its kernel.
     """
     by_name = catalogue().by_name()

@@ -25,7 +25,7 @@ _INSTALLED = ("/usr/local/cuda*/bin/ncu", "/opt/nvidia/nsight-compute/*/ncu")
 
 @dataclass(frozen=True)
 class Ncu:
-    """A working ncu: its path, its version such as "2025.3.1.0", and where it was named."""
+    """A working ncu: its path, its version such as "2025.3.1.0", and where it was configured."""
 
     path: str
     version: str
@@ -53,8 +53,7 @@ class Settings:
 
 
 def find(named: str | None = None) -> Ncu | Failure:
-    """Find the ncu to use: the one named, else that of NCU, PATH, CUDA_HOME or the usual
-    folders."""
+    """Find the ncu to use: the named one, or that of NCU, PATH, CUDA_HOME or the usual folders."""
     for name, where in _candidates(named):
         path = shutil.which(name)
         if path:
@@ -84,7 +83,7 @@ def _candidates(named: str | None) -> Iterator[tuple[str, str]]:
 
 
 def _newest_first(root: Path, pattern: str) -> list[str]:
-    """Matches of a pattern, a higher version number before a lower."""
+    """Matches of a pattern, highest version number first."""
     return sorted(
         map(str, root.glob(pattern)),
         key=lambda path: [int(number) for number in re.findall(r"\d+", path)],

@@ -73,7 +73,7 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Work:
-    """The least that any implementation must do.
+    """The minimum that any implementation must do.
 
     read_bytes and written_bytes: each input once, each output once (compulsory traffic).
     flops: the arithmetic of the definition; an addition or multiplication counts as one.
@@ -162,9 +162,9 @@ class Problem(ABC):
 
         Every launch shape is verified on draw 0 and on draw 1, which may differ in kind: real
         numbers find errors of arithmetic, whole numbers with exact sums find one lost element.
-        What is timed is `timed_draw`, which is typical of what users compute with: in its type it
-        has no infinities, no NaN and no subnormal numbers (`dtypes.rounded`). Draws that are made
-        to find errors are for verification alone.
+        Timing uses `timed_draw`, which is typical of user data: it has no infinities, NaN or
+        subnormal numbers in its type (`dtypes.rounded`). Draws designed to find errors are for
+        verification only.
         """
 
     def layouts(
@@ -183,7 +183,7 @@ class Problem(ABC):
     def tolerance(
         self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
     ) -> Mapping[str, Array | float]:
-        """The largest acceptable |error| of each output, as the arithmetic bounds it.
+        """The largest acceptable |error| of each output, derived from the arithmetic.
 
         0 if the result is exact.
         """

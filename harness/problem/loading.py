@@ -40,7 +40,7 @@ class _AsItStands(SourceFileLoader):
 
 
 def load(folder: Path) -> Problem:
-    """The Problem that `folder/problem.py` defines. Raises ProblemError with its place."""
+    """The Problem defined by `folder/problem.py`. Raises ProblemError with the location."""
     path = folder / "problem.py"
     name = f"kernels_{folder.name}_problem"
     loader = _AsItStands(name, str(path))
@@ -74,7 +74,7 @@ def load(folder: Path) -> Problem:
 
 
 class Checked(Problem):
-    """Forwards every call to a problem and refuses what breaks the contract, with its location."""
+    """Forwards every call to a problem and refuses contract violations, with the location."""
 
     def __init__(self, problem: Problem, path: Path) -> None:
         self._problem, self._path, self.folder = problem, path, path.parent
@@ -199,7 +199,7 @@ class Checked(Problem):
     def _each(
         self, what: str, found: Any, sizes: Mapping[str, int], dtype: str, role: Role
     ) -> Sequence[str]:
-        """The buffers of a role, each of which must have been given."""
+        """The buffers of a role, each of which must have been passed."""
         if not isinstance(found, Mapping):
             given = f"it gives a {type(found).__name__}; it needs a dict"
             raise self._wrong(what, given, (sizes, dtype))
@@ -225,7 +225,7 @@ class Checked(Problem):
     def _wrong(
         self, what: str, problem: str, given: Sequence[Any], error: BaseException | None = None
     ) -> ProblemError:
-        """Create an error: what is wrong, where, and in which case; `given` are the method's
+        """Create an error: the violation, where, and in which case; `given` are the method's
         arguments."""
         line = "" if error is None else line_in(self._path, error)
         sizes, dtype, *rest = given

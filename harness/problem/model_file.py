@@ -1,7 +1,7 @@
-"""A problem that a Python file states as a torch module: Model, get_inputs and get_init_inputs.
+"""A problem stated by a Python file as a torch module: Model, get_inputs and get_init_inputs.
 
-It is the form of KernelBench. The inputs of a kernel are those of the module's `forward`, and then
-its parameters and buffers, with `_` for each dot of their names.
+This is KernelBench's format. A kernel's inputs are those of the module's `forward`, followed by its
+parameters and buffers, with `_` for each dot in their names.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from harness.problem import Array
 
 
 class _Resized(InspectLoader):
-    """A loader of a file whose sizes were replaced: code that its user runs, like problem.py."""
+    """A loader of a file with replaced sizes: code that its user runs, like problem.py."""
 
     def __init__(self, tree: ast.Module) -> None:
         self._tree = tree
@@ -32,7 +32,7 @@ class _Resized(InspectLoader):
 
 
 def executed(tree: ast.Module, name: str = "model_file") -> dict[str, Any]:
-    """What a file of that text defines."""
+    """The definitions of a file with that text."""
     loader = _Resized(tree)
     spec = importlib.util.spec_from_loader(name, loader)
     assert spec is not None
@@ -45,9 +45,10 @@ _NEEDED = ("Model", "get_inputs", "get_init_inputs")
 
 
 class ModelFile:
-    """Such a file. sizes: in place of the numbers that it gives names to, such as `dim = 4096`.
+    """A file in this format. sizes: replace the numbers that it assigns to names, such as `dim =
+    4096`.
 
-    Raises ProblemError for another kind of file, and NotInstalled where there is no torch.
+    Raises ProblemError for another kind of file, and NotInstalled without torch.
     """
 
     def __init__(self, text: str, sizes: Mapping[str, int] | None = None) -> None:
@@ -71,11 +72,12 @@ class ModelFile:
             return self._own["Model"](*self.init_inputs())
 
     def init_inputs(self) -> list[Any]:
-        """What the module is made with."""
+        """The module's constructor arguments."""
         return list(self._own["get_init_inputs"]())
 
     def given(self, seed: int) -> dict[str, Any]:
-        """What `forward` takes, by name. Raises ProblemError for more than it has names for."""
+        """The arguments of `forward`, by name. Raises ProblemError if there are more arguments than
+        parameter names."""
         with self._torch.random.fork_rng(devices=[]):
             self._torch.manual_seed(seed)
             values = list(self._own["get_inputs"]())
@@ -88,13 +90,13 @@ class ModelFile:
         return dict(zip(names, values, strict=False))
 
     def on_meta(self) -> dict[str, Any]:
-        """The same without memory, for shapes alone."""
+        """The same without memory, for shapes only."""
         with self._torch.device("meta"):
             return self.given(0)
 
     @cached_property
     def tensors(self) -> Sequence[str]:
-        """The names in `forward` of its tensors."""
+        """The names of the tensors in `forward`."""
         found = self.on_meta()
         for name, value in found.items():
             if not isinstance(value, self._torch.Tensor | int | float):
@@ -103,7 +105,7 @@ class ModelFile:
 
     @cached_property
     def state(self) -> Mapping[str, str]:
-        """Name of an input → the module's name for the parameter or buffer; floats alone."""
+        """Name of an input → the module's name for the parameter or buffer; floats only."""
         found: dict[str, str] = {}
         for name, value in self.model.state_dict().items():
             if value.is_floating_point():
@@ -114,7 +116,7 @@ class ModelFile:
         return found
 
     def drawn(self, rng: np.random.Generator) -> dict[str, Array]:
-        """Inputs as the file draws them, and the parameters of a module that it has just made."""
+        """Inputs as drawn by the file, and the parameters of a newly created module."""
         seed = int(rng.integers(2**62))
         values = self.given(seed)
         found = {name: values[name] for name in self.tensors}
@@ -123,7 +125,7 @@ class ModelFile:
         return {name: _array(value) for name, value in found.items()}
 
     def compute(self, *arrays: Array) -> tuple[Array, ...]:
-        """What the module returns for inputs, then parameters, in the order of `names`."""
+        """The module's outputs for inputs, then parameters, in the order of `names`."""
         given = dict(zip(self.names, map(self._torch.from_numpy, arrays), strict=True))
         values = self.given(0) if len(self.tensors) < len(self.on_meta()) else {}
         arguments = [
@@ -140,7 +142,7 @@ class ModelFile:
 
     @property
     def names(self) -> Sequence[str]:
-        """Of all inputs of a kernel, in order."""
+        """The names of all kernel inputs, in order."""
         return [*self.tensors, *self.state]
 
 

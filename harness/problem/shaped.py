@@ -1,4 +1,4 @@
-"""A problem that is stated by the shapes of its arrays and a reference function.
+"""A problem defined by the shapes of its arrays and a reference function.
 
     class Softmax(ShapedProblem):
         title = "softmax"
@@ -9,8 +9,8 @@
         compute = staticmethod(softmax)
         takes = ("x",)
 
-Inputs, buffers, tolerance and compulsory traffic follow from that. It is what harness/judge writes
-into a problem.py, and may be used by hand where it fits.
+Inputs, buffers, tolerance and compulsory traffic follow from that. harness/judge generates it in a
+problem.py; it may also be used by hand.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _WIDE_ENOUGH = 2
 
 
 def ceil_div(a: int, b: int) -> int:
-    """How many pieces of size b cover a."""
+    """The number of pieces of size b that cover a."""
     return -(-a // b)
 
 
@@ -69,8 +69,9 @@ def next_power_of_2(a: int) -> int:
 class Array:
     """An array of a problem.
 
-    shape: a function of the sizes that it names. dtype: None for that of the case. limits: of an
-    input, a function of the sizes; numbers are drawn from the first up to, but without, the second.
+    shape: a function of the sizes that it names. dtype: None for that of the case. limits: for an
+    input, a function of the sizes; numbers are drawn from the first up to, but excluding, the
+    second.
     """
 
     role: Role
@@ -82,7 +83,7 @@ class Array:
 class ShapedProblem(Problem):
     """A Problem whose methods follow from `arrays` and `compute`.
 
-    Float inputs reach `compute` as float64, each in its shape.
+    Float inputs are passed to `compute` as float64, each in its shape.
     """
 
     arrays: Mapping[str, Array] = {}
@@ -208,7 +209,7 @@ class ShapedProblem(Problem):
 
 
 def function_in(path: str, name: str) -> Any:
-    """What a Python file defines under a name; `Class.method` works, too."""
+    """The definition of a name in a Python file; `Class.method` also works."""
     file = Path(path)
     module = f"reference_{file.stem}"
     spec = importlib.util.spec_from_file_location(module, file)
@@ -226,7 +227,7 @@ def function_in(path: str, name: str) -> Any:
 
 
 def _of_sizes(function: Callable[..., Any], sizes: Mapping[str, int]) -> Any:
-    """Call a function with those of the sizes that its parameters name."""
+    """Call a function with those sizes that its parameters name."""
     return function(**{name: sizes[name] for name in inspect.signature(function).parameters})
 
 
@@ -237,7 +238,7 @@ def _tensor(values: Values) -> Any:
 
 
 def _array(values: Any) -> Values:
-    """NumPy's array of what a reference returned, which may be a tensor of torch's."""
+    """Convert a reference's result, which may be a torch tensor, to a NumPy array."""
     if not hasattr(values, "detach"):
         return np.asarray(values)
     found = values.detach().cpu()

@@ -171,7 +171,8 @@ class Child(Group):
 
 
 def kill_until(done: Callable[[], bool]) -> None:
-    """Kill every child, present or new, until `done` says that nothing waits for them any more."""
+    """Kill every child, present or new, until `done` says that no thread waits for them any
+    more."""
     while not done():
         with _family.lock:
             running = list(_family.running.values())

@@ -1,4 +1,5 @@
-"""Share a run's cores: at most as many workers and emulated blocks at a time as there are cores."""
+"""Share a run's cores: at most as many concurrent workers and emulated blocks as there are
+cores."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ class Cores:
         self._changed = threading.Condition()
 
     def expect(self, items: int) -> None:
-        """Set how many tasks are to come."""
+        """Set the number of tasks to come."""
         with self._changed:
             self._left = items
 

@@ -1,7 +1,7 @@
 """The machine's own memory: how much processes may still take, and how to limit one to that.
 
-A process that takes more than there is gets killed by the kernel, without an explanation. A limited
-process instead gets an error at the allocation that does not fit, and can say which.
+A process that takes more than is available is killed by the kernel, without an explanation. A
+limited process instead gets an error at the allocation that does not fit, and can report which.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def relatives(pids: Iterable[int]) -> list[int]:
 
 
 def end(mark: str) -> None:
-    """Kill everything that carries the mark, including anything started meanwhile."""
+    """Kill every process that carries the mark, including any started meanwhile."""
     for _ in range(_PASSES):
         there, is_one_loaded = marked(mark)
         if not there and not is_one_loaded:

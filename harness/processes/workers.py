@@ -1,8 +1,8 @@
 """Start worker processes and listen to them, with a deadline for each step.
 
-Whatever ends a worker (an exit, a crash, a hang) becomes a sentence here; its records are passed on
-as they arrive. Workers are forked from a process that has done their imports, so a fresh process
-costs little more than a fresh context.
+However a worker ends (an exit, a crash, a hang), the end becomes a sentence here; its records are
+passed on as they arrive. Workers are forked from a process that has done their imports, so a fresh
+process costs little more than a fresh context.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ ERRORS = ("error", "memory", "machine", "outside", "lost")
 class Ended:
     """The end of a worker. reason is empty if it did its whole job; `at` is its last step.
 
-    late: at a deadline. killed: from outside, as far as one can tell, or for a lack that no case is
-    to blame for, such as disk space. no_memory: the device or the machine had too little for what
+    late: at a deadline. killed: from outside, as far as can be determined, or for a shortage that
+    no case caused, such as disk space. no_memory: the device or the machine had too little for what
     all cases of the job share. lost: no process can use the device any more.
     """
 
@@ -118,7 +118,7 @@ class Workers:
                         self._running.discard(worker)
 
     def _waiting_at(self, job: Job, path: Path) -> _Worker | None:
-        """Return the worker that waits there, with its next job; None if there is none."""
+        """Return the worker waiting in that seat, with its next job; None if there is none."""
         with self._lock:
             worker = self._seated.pop(job.seat, None)
         if worker and not worker.takes(job, path):
@@ -323,7 +323,7 @@ def _kind(job: Job) -> str:
 def import_ahead(backend: str, cases: Iterable[Case] = ()) -> None:
     """Start the servers from which workers on these cases will be forked, without waiting.
 
-    Their imports take ten seconds and more, during which a run has other things to do.
+    Their imports take ten seconds or more, during which a run can do other work.
     """
     if backend == "cuda":
         _server("kernels")
@@ -335,14 +335,14 @@ def import_ahead(backend: str, cases: Iterable[Case] = ()) -> None:
 def start_server() -> None:
     """Start the server from which workers without a GPU are forked, if none is there.
 
-    A process that forks itself keeps it for what it forks, one at a time.
+    A process that forks itself keeps one for its forks, used by one at a time.
     """
     _server(_without_a_gpu())
 
 
 def _without_a_gpu() -> str:
-    """The kind for workers without a GPU: if this process needed torch, for a reference, so do
-    they, and its import takes seconds."""
+    """The kind for workers without a GPU: if this process needed torch for a reference, so will
+    they, and importing it takes seconds."""
     return "torch" if "torch" in sys.modules else "cpu"
 
 

@@ -1,4 +1,4 @@
-"""The catalogue of quantities: what each is called, which way is better, what it is held to.
+"""The catalogue of quantities: their names, better directions, and limits.
 
 The facts are data, in quantities.yaml beside this file, which also says what each key means.
 Budgets, pages, comparisons and rules all read them here. How a quantity is found in a case's
@@ -19,7 +19,7 @@ PATH = Path(__file__).with_name("quantities.yaml")
 
 @dataclass(frozen=True)
 class Labels:
-    """Short titles: of a page's column, of a figure, and of a column in a terminal."""
+    """Short titles: for a page's column, for a figure, and for a column in a terminal."""
 
     column: str
     figure: str
@@ -28,7 +28,7 @@ class Labels:
 
 @dataclass(frozen=True)
 class Roof:
-    """What bounds the rate of an amount of work."""
+    """The bound on the rate of an amount of work."""
 
     of: str = ""
     per_cycle: float = 0.0
@@ -55,7 +55,7 @@ class Quantity:
 
 @dataclass(frozen=True)
 class Gauge:
-    """A quantity by which two runs are compared: from what size on a change counts, and why."""
+    """A quantity by which two runs are compared: the smallest relevant change, and why."""
 
     quantity: Quantity
     why: str
@@ -77,12 +77,12 @@ class Gauge:
 
     @property
     def of_none(self) -> float | None:
-        """The value for a kernel that does none of it; None if such a kernel cannot be compared."""
+        """The value for a kernel without any of it; None if such a kernel cannot be compared."""
         return self.quantity.ideal if self.none_is_ideal else None
 
     @property
     def deciding(self) -> str:
-        """Whether it closes a gate, in a word or a clause."""
+        """Return whether it closes a gate, in a word or a clause."""
         if self.trades:
             return "yes; where another got better, nobody can tell"
         return "yes" if self.decides else "no"

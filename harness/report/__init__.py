@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 def write(run: Run, single_file: bool = False) -> Path:
     """results.csv, counters.csv, budgets.csv, figures/*.png and the pages in the run's folder.
 
-    Returns report.html's path; with `single_file` that of one file which holds all pages.
+    Returns report.html's path; with `single_file`, that of one file with all pages.
     """
     # What draws takes longer to import than most commands take, and few of them draw.
     from harness import tables
@@ -25,7 +25,7 @@ def write(run: Run, single_file: bool = False) -> Path:
 
 
 def write_cards(folder: Path) -> Path:
-    """report.html, results.csv, counters.csv and winners.csv above a run on each kind of card."""
+    """report.html, results.csv, counters.csv and winners.csv above one run per kind of card."""
     from harness.report import cards
 
     return cards.write(folder)

@@ -1,4 +1,4 @@
-"""The page above a run over unlike cards: which variant wins on which, and where that changes."""
+"""The page above a run on different cards: which variant wins on which, and where that changes."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ MANY_KEYS = 3
 
 @dataclass(frozen=True)
 class Choice:
-    """One variant, and the neighbouring sizes at which nothing proved to be faster."""
+    """One variant, and the neighbouring sizes at which nothing was proved faster."""
 
     rung: Rung
     ladders: Sequence[Ladder]

@@ -17,8 +17,7 @@ ALIKE = "its variants are equal in all that was counted exactly"
 
 
 def sentences(found: Counts) -> Iterator[str]:
-    """A line per variant that loses something or builds on another: its worst line, and what
-    changed."""
+    """A line per variant that has losses or builds on another: its worst line, and what changed."""
     told = False
     for rung in found.rungs:
         lost = "; ".join(map(str, rung.losses[:MOST]))
@@ -49,7 +48,7 @@ def not_counted(run: Run, problem: str, dtype: str) -> str:
 
 
 def nothing(found: Counts) -> str:
-    """Say so if no variant loses anything worth reporting, and no change moved anything."""
+    """Say so if no variant has a loss worth reporting, and no step changed anything."""
     vague = [rung.short for rung in found.rungs if not found.is_exact(rung)]
     if vague:
         verb = "was" if len(vague) == 1 else "were"
@@ -58,7 +57,7 @@ def nothing(found: Counts) -> str:
 
 
 def in_brief(found: Counts) -> str:
-    """The greatest losses; else the largest change; else that the variants are equal."""
+    """The greatest losses; otherwise the largest change; otherwise that the variants are equal."""
     if losing := found.losing:
         return "; ".join(f"{rung.short}: {rung.losses[0]}" for rung in losing[:MOST])
     step = largest_change(found)

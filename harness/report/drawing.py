@@ -35,7 +35,7 @@ def pages(maker: Maker, links: Mapping[str, Links]) -> list[ProblemPage]:
 
 
 def _is_alone() -> bool:
-    """Whether there is no other thread, whose locks would never be released in a fork."""
+    """Return whether there is no other thread, whose locks would never be released in a fork."""
     return threading.active_count() == 1
 
 

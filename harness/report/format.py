@@ -18,7 +18,7 @@ THIN = "\u202f"
 
 
 def is_number(value: Any) -> bool:
-    """Whether a table's cell holds a finite number."""
+    """Return whether a table's cell holds a finite number."""
     return isinstance(value, int | float) and math.isfinite(value)
 
 
@@ -51,7 +51,7 @@ def count(value: float) -> str:
 
 
 def amount(value: float) -> str:
-    """How many: with separators below ten million, then 13.6 million, 2.10 billion."""
+    """A count: with separators below ten million, then 13.6 million, 2.10 billion."""
     if abs(value) < 1e7:
         return f"{value:,.0f}" if value == int(value) else three(value)
     for scale, name in ((1e12, "trillion"), (1e9, "billion"), (1e6, "million")):
@@ -69,7 +69,7 @@ def assignments(values: Mapping[str, int]) -> str:
 
 
 def between(values: Sequence[int]) -> str:
-    """1 … 1,000,003; one value by itself."""
+    """A range of values, such as `1 … 1,000,003`; a single value is shown alone."""
     low, high = min(values), max(values)
     return count(low) if low == high else f"{count(low)} … {count(high)}"
 
@@ -78,7 +78,7 @@ _TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 
 
 def time_unit(ns: float) -> tuple[float, str]:
-    """The unit in which a time reads best: nanoseconds per unit, and its name."""
+    """The most readable unit for a time: nanoseconds per unit, and its name."""
     return next((unit for unit in _TIMES if abs(ns) >= unit[0]), _TIMES[-1])
 
 
@@ -121,7 +121,7 @@ def verdict(said: str) -> str:
 
 
 def speedup(value: Interval, said: str) -> str:
-    """A speed-up or, if it is none, what it is: `11.1×`, `1.007× (the same)`."""
+    """A speed-up or, if there is none, the verdict: `11.1×`, `1.007× (the same)`."""
     return times(value) + ("" if said in {"faster", "slower"} else f" ({verdict(said)})")
 
 
@@ -148,14 +148,13 @@ def _digits(value: Interval) -> int | None:
 
 
 def slower(ratio_: Interval) -> str:
-    """How much longer the slower one takes, from how many times as fast the other is: `0.2 %
-    slower`."""
+    """How much longer the slower one takes, given the speed ratio: `0.2 % slower`."""
     longer = 1 / ratio_.value
     return f"{percent(100 * (longer - 1))} slower" if longer < 1.5 else f"{three(longer)}× slower"
 
 
 def share(value: float, of: str = "") -> str:
-    """`94.1 % of copying`, with a decimal also above 100 %: there the tenths are what matters."""
+    """`94.1 % of copying`, with a decimal also above 100 %, where the tenths matter."""
     shown = f"{value:.1f}{THIN}%" if value >= 99.95 else percent(value)
     return f"{shown} of {of}" if of else shown
 

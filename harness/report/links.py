@@ -34,7 +34,7 @@ class Links:
         return f"{self.root}problems/{slug}.html{f'#{anchor}' if anchor else ''}"
 
     def counter(self, metric: str) -> str:
-        """The link to what a counter means."""
+        """The link to the explanation of a counter."""
         return self.overview(counter_anchor(metric))
 
     @property

@@ -102,8 +102,8 @@ def alone(template: str, run: Run, **context: Any) -> str:
 
 
 def _render(template: str, run: Run, links: Links, *, charts: bool = True, **context: Any) -> str:
-    """Render one page. Every template has what several pages need, such as the words for a
-    verdict."""
+    """Render one page. Every template gets the values that several pages need, such as the words
+    for a verdict."""
     alone = links.root is None
     script, library = _asset("page.js"), explore.library() if charts and run.is_timed else ""
     return (
@@ -164,7 +164,7 @@ def _keep_only(folder: Path, below: str, ending: str, wanted: Iterable[str]) -> 
 
 
 def _write_assets(folder: Path, timed: bool, alone: bool) -> None:
-    """alone: no other run's pages use anything there."""
+    """alone: no other run's pages use these files."""
     above, below = folder.parent, folder.name
     files = {"page.css": _style(), "page.js": _asset("page.js")}
     if timed:

@@ -1,4 +1,4 @@
-"""The meaning of every counter and term on the page, for a reader who is new to it.
+"""The meaning of every counter and term on the page, for newcomers.
 
 Counters keep Nsight Compute's names, so a figure here can be looked up there.
 """

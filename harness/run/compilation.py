@@ -1,6 +1,7 @@
 """Compile everything before anything runs: kernels and host functions, each unit once.
 
-The emulator's engine too, where this machine never compiled it, as every verification needs it.
+The emulator's engine is also compiled if this machine has never done so, because every verification
+needs it.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ def compile_all(cases: Iterable[Case], kernels: Path, arch: str) -> Compilation:
 
 
 def to_compile(cases: Iterable[Case], kernels: Path, arch: str) -> int:
-    """How many of the cases' units have never been compiled here, as far as can be told in
+    """The number of units that have never been compiled here, as far as can be determined in
     advance.
 
     The engine counts as the number of units that take as long.
@@ -143,7 +144,7 @@ def _waves(step: Step, occupancy: Occupancy, device: Device) -> float | None:
 def _with_its_kernels(
     case: Case, result: Built | HostLibrary | CompileError
 ) -> Built | HostLibrary | CompileError:
-    """The unit, if every kernel that the case launches is in it."""
+    """The unit, if it contains every kernel that the case launches."""
     if not isinstance(result, Built):
         return result
     try:

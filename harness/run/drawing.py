@@ -119,7 +119,7 @@ class Drawing:
         return Drawn(folder, ended.drawn)
 
     def _is_over(self, group: Group) -> bool:
-        """Whether the group is no longer waited for, or is wanted now but does not fit.
+        """Return whether the group is no longer needed, or is needed now but does not fit.
 
         Later groups may hold the memory that it needs.
         """
@@ -134,9 +134,9 @@ class Drawing:
 
     @contextmanager
     def of(self, name: str) -> Iterator[Drawn | None]:
-        """What was drawn for a group, until it is measured; None if it was too much or failed.
+        """A group's drawn data, until it is measured; None if it was too large or failed.
 
-        A drawing that has not begun is not waited for.
+        A drawing that has not started is not waited for.
         """
         with self._changed:
             self._wanted.add(name)

@@ -18,16 +18,16 @@ class Executor(Protocol):
     def carry_out(
         self, title: str, runner: TaskRunner, items: Sequence[WorkItem]
     ) -> dict[str, str]:
-        """Do all items of a stage, which are of one kind; return what became of each, by its name.
+        """Run all items of a stage, which are of one kind; return the result of each, by name.
 
-        The site keeps their records. Raises DeviceLost.
+        The site stores their records. Raises DeviceLost.
         """
         ...
 
 
 @dataclass(frozen=True)
 class RunContext:
-    """The place of a run. card, driver: of the timing GPU; driver: if it is not here.
+    """The place of a run. card, driver: of the timing GPU; driver: if it is remote.
 
     cluster: the run.json entry about the workers, if any.
     """
@@ -78,7 +78,7 @@ class LocalExecutor:
     def _several(
         self, runner: TaskRunner, items: Sequence[WorkItem], advance: Callable[[str], None]
     ) -> dict[str, str]:
-        """Carry out several items at a time; nothing is timed here."""
+        """Run several items at a time; nothing is timed here."""
         found = {}
         at_once = min(self._cores.total, runner.most_at_once(items) or self._cores.total)
         with ThreadPoolExecutor(max_workers=at_once) as pool:

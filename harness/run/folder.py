@@ -1,4 +1,4 @@
-"""A run's folder: run.json, which says what ran on what, and the link reports/latest."""
+"""A run's folder: run.json, which describes the run, and the link reports/latest."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Folder:
             raise UsageError(f"--out {self.path}: {error.strerror}") from None
 
     def close(self, exit_code: int, measured: tables.Run, card: Card | None = None) -> None:
-        """Write how the run ended; with a card, what its rounds saw of that."""
+        """Write how the run ended; with a card, also its state during the rounds."""
         if card:
             seen = in_between(card, measured.of(Conditions))
             self._info["warnings"] = [*warnings(card), *seen]
@@ -114,7 +114,7 @@ class Folder:
     def _go_on(
         self, path: Path, bench: model.Bench, backend: str, device: Device, only_profiling: bool
     ) -> None:
-        """Continue an existing run, as far as this command chooses it."""
+        """Continue an existing run, for the cases that this command chooses."""
         run = tables.load(path)
         before = run.info
         if "choice" not in before:
@@ -186,7 +186,7 @@ def another(path: Path, differences: list[str]) -> UsageError:
 
 
 def _commit(beside: Mapping[str, Any] | None) -> tuple[Any, ...]:
-    """The identity of the comparison, without what today's files left out of it."""
+    """The identity of the comparison, ignoring the files omitted from today's side."""
     return tuple((beside or {}).get(key) for key in ("base", "commit", "suffix"))
 
 
@@ -201,7 +201,7 @@ def _differences(
     before: Mapping[str, Any], backend: str, device: Device, bench: model.Bench, theirs: Choice,
     ours: Choice,
 ) -> Iterator[str]:  # fmt: skip
-    """The differences because of which the two results cannot be compared."""
+    """The differences that make the two results incomparable."""
     was, now = dict(before["device"]), json.loads(json.dumps(asdict(device)))
     for key in ("bus", "room"):  # another card of the kind will do, however full it is
         now.pop(key)

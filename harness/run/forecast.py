@@ -2,8 +2,8 @@
 
 A run consists of steps: units to compile, variants to verify, groups to measure. The duration of
 each on this machine is remembered and used as its forecast. A new step is estimated from its size,
-by rates read on one machine, scaled by how the remembered steps of its stage compared with theirs.
-A first run has only the rates, and says that its forecast is rough.
+using rates measured on one machine, scaled by how this stage's remembered steps compared with
+theirs. A first run has only the rates, and says that its forecast is rough.
 """
 
 from __future__ import annotations
@@ -175,8 +175,7 @@ class Forecast:
     def left(self) -> float:
         """Estimate the remaining seconds.
 
-        Steps of the current stage are assumed to deviate from expectations as those before them
-        did.
+        Steps of the current stage are assumed to deviate from expectations as earlier ones did.
         """
         found = 0.0
         for key in list(self._left):
@@ -194,7 +193,7 @@ class Forecast:
         self._say(f"after {words(now - self._began)}: about {words(self.left)} left")
 
     def end(self) -> None:
-        """Say how long it took, and how long it was said to take."""
+        """Say how long it took, and how long was forecast."""
         if self._steps:
             took = self._clock() - self._began
             said = f"said {words(self.total)}{', roughly' if self.is_rough else ''}"
@@ -202,7 +201,8 @@ class Forecast:
 
 
 def pace(clock: Callable[[], float] = monotonic) -> float:
-    """Measure how many times as long as there a piece of work takes here, now, beside all else."""
+    """Measure the current slowdown of this machine relative to the reference, including all other
+    load."""
     took = []
     for _ in range(_PACE_TIMES):
         began = clock()

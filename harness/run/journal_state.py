@@ -74,12 +74,12 @@ class JournalState:
 
     @property
     def is_read(self) -> bool:
-        """Whether Nsight Compute read any counter; the emulator's counts are never mixed with its
-        readings."""
+        """Return whether Nsight Compute read any counter; the emulator's counts are never mixed
+        with its readings."""
         return any(isinstance(r, Counted) and r.provenance == "ncu" for r in self.counts)
 
     def is_emulated(self, case: str) -> bool:
-        """Whether a timed case has counters from the emulator."""
+        """Return whether a timed case has counters from the emulator."""
         return case in self.emulated and bool(self.emulated[case].counted)
 
     def about(self, cases: Sequence[Case]) -> list[Record]:

@@ -1,9 +1,9 @@
-"""Time one group: prepare its cases once, then run placements until everything is settled.
+"""Time one group: prepare its cases once, then run placements until all are settled.
 
 A placement is a worker process with its own context, memory and code. After some placements the run
 takes a look: it checks which cases are settled. Only the others get more placements. If a case
-breaks its worker, the others lose only a restart: each case has its own deadline, and the one to
-blame is left out.
+breaks its worker, the others lose only a restart: each case has its own deadline, and the culprit
+is left out.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Measurement:
 
     @property
     def _is_unstable(self) -> bool:
-        """Whether throttling has left less than the least that figures are made from."""
+        """Return whether throttling has left fewer rounds than the minimum for figures."""
         return bool(self._throttled) and self._sound < self.effort.looks[0] + self.effort.choosing
 
     def carry_out(self) -> None:
@@ -197,21 +197,21 @@ class Measurement:
     def _seat(self, name: str) -> str:
         """The seat of a process that measures all groups; empty if each group has its own process.
 
-        What a variant's own code leaves behind in a process must not affect another group. Kernels
-        run on the device, and a library is the problem's own. A group with other functions gets its
+        Side effects of a variant's own code in a process must not affect another group. Kernels run
+        on the device, and a library belongs to the problem. A group with other functions gets its
         own process.
         """
         is_harmless = all(case.kind == "kernel" or case.is_library for case in self.cases)
         return name if self.effort.shared and is_harmless else ""
 
     def _reference(self, cases: Iterable[Case]) -> str:
-        """The variant that is timed twice per round: the baseline, or the first sound variant in
-        its place."""
+        """The variant that is timed twice per round: the baseline, or the first sound variant if it
+        failed."""
         variants = [case.variant for case in cases if not case.is_library]
         return self.baseline if self.baseline in variants else next(iter(variants), "")
 
     def _unsettled(self) -> list[Case]:
-        """The cases about which more placements would tell more, and those that they are compared
+        """The cases that would benefit from more placements, and those that they are compared
         with."""
         rest = self._open()
         timings = self.run.timings(rest)

@@ -38,7 +38,7 @@ class Qualification:
     """The shapes that failed through no fault of their own."""
 
     def carry_out(self) -> str:
-        """Carry it out; return the result in a word or two.
+        """Do it; return the result in a word or two.
 
         A launch shape that fails has its outcome afterwards. If it crashes the worker, another
         worker takes the remaining shapes.
@@ -165,5 +165,5 @@ def _first_failures(seen: Iterable[Verified]) -> dict[Shape, str]:
 
 
 def _names_a_result(reason: str) -> bool:
-    """Whether it is about an element, "`y[0]` is wrong", and not about how that came about."""
+    """Return whether it concerns an element, as in "`y[0]` is wrong", rather than the cause."""
     return reason.startswith("`")

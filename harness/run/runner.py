@@ -1,7 +1,7 @@
 """A run: compile, qualify each variant alone, then measure the survivors together.
 
-Everything that happens becomes a record in the journal before the next thing starts, so a run that
-dies can be resumed, and whatever goes wrong with one variant is a line about that variant.
+Every event becomes a record in the journal before the next step starts, so a run that dies can be
+resumed, and any failure of one variant is a line about that variant.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ class Runner:
                 self._task_runner.let_go()
 
     def _foreseen(self) -> forecast.Forecast:
-        """Forecast what is still to be done; nothing if other machines do it."""
+        """Forecast the remaining work; nothing if other machines do it."""
         if not isinstance(self._executor, LocalExecutor):
             return forecast.nothing()
         to_do = self._open(self.cases)
@@ -280,7 +280,7 @@ class Runner:
         ])  # fmt: skip
 
     def _is_qualified(self, case: Case) -> bool:
-        """Whether the journal says that all of its tests were right.
+        """Return whether the journal says that all of its tests were right.
 
         On the emulator such a case has its outcome, unless the journal lost it.
         """
@@ -365,7 +365,8 @@ class Runner:
 
     @property
     def _names_no_ncu(self) -> bool:
-        """Whether the command line names an ncu. If it does not work, the command is wrong."""
+        """Return whether the command line names an ncu. If it does not work, the command is
+        wrong."""
         return bool(self.wanted and self.wanted.ncu and self.unread and self.unread.is_absent)
 
 

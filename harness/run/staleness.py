@@ -53,15 +53,15 @@ def harness_hash(is_timed: bool) -> str:
     verify.
 
     Files that only plan, read, compare or draw are not included, because they work on what is in
-    the journal. A timed run's cheat check also runs in the emulator. It decides whether a case is
-    sound, not how long it takes, so changes there do not make times out of date.
+    the journal. The cheat check of a timed run also uses the emulator. It decides whether a case is
+    sound, not how long it takes, so changes there do not invalidate times.
     """
     hashes = sorted(map(statements_hash, harness_files(is_timed)))
     return hashlib.sha256("\n".join(hashes).encode()).hexdigest()[:_SHORT]
 
 
 def statements_hash(file: Path) -> str:
-    """Hash what a file does: without its name, comments and docstrings, whose change alters no
+    """Hash a file's behaviour: ignoring its name, comments and docstrings, which affect no
     result."""
     text = statements(file.read_text(), file.suffix)
     return hashlib.sha256(text.encode()).hexdigest()[:_SHORT]
@@ -75,7 +75,7 @@ def harness_files(is_timed: bool) -> Iterator[Path]:
 
 
 class Origins:
-    """The inputs that each case's result is made from; files are read once.
+    """The inputs of each case's result; files are read once.
 
     driver: the driver of a timed run, or None. A new one may change the times of the same code.
     """
@@ -131,7 +131,7 @@ class Origins:
         return found
 
     def _with_headers(self, source: Path, folders: tuple[Path, ...]) -> tuple[Path, ...]:
-        """The file and everything of ours that it includes, under any macros. The toolkit's headers
+        """The file and all of our files that it includes, under any macros. The toolkit's headers
         change with its version."""
         key = source, folders
         if key not in self._included:
@@ -156,7 +156,8 @@ class Origins:
 
 
 def launched(case: Case, seed: int) -> str:
-    """Hash of what a case launches and on what; two variants that launch the same have the same."""
+    """Hash a case's launches and their data; two variants with the same launches have the same
+    hash."""
     steps = [(s.grid, s.block, s.cluster, s.shared_bytes, s.args) for s in case.steps]
     own = (case.function.rpartition(":")[2], case.args, case.let) if case.function else ()
     inputs = case.problem, case.sizes, case.dtype, case.overwrites, seed
@@ -180,7 +181,7 @@ def _includes(path: Path, folders: Sequence[Path]) -> Iterator[Path]:
 
 
 def _name(path: Path, kernels: Path) -> str:
-    """The path as users know it: relative to the folder of all problems, if it is below that."""
+    """The path as users know it: relative to the folder of all problems, if it is inside."""
     full = path.resolve()
     below = full.is_relative_to(kernels.resolve())
     return str(full.relative_to(kernels.resolve())) if below else str(full)
@@ -263,7 +264,7 @@ def _another_try(was: Outcome | None, limits: Mapping[str, float]) -> str:
 
 
 def said(renewed: Sequence[Renewed], kept: int) -> Iterator[str]:
-    """What is repeated and why, in lines for the terminal."""
+    """The repeated work and the reasons, in lines for the terminal."""
     by_reason: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
     for each in renewed:
         if each.what != "times":

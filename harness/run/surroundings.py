@@ -18,7 +18,7 @@ Keep = Callable[[Record], None]
 class Surroundings(Protocol):
     @property
     def is_timed(self) -> bool:
-        """Whether the backend can time launches."""
+        """Return whether the backend can time launches."""
         ...
 
     @property
@@ -39,7 +39,7 @@ class Surroundings(Protocol):
     def keep(self, record: Record) -> None: ...
 
     def is_open(self, case: Case) -> bool:
-        """Whether the case has no outcome yet."""
+        """Return whether the case has no outcome yet."""
         ...
 
     def finish(

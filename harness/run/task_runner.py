@@ -54,7 +54,7 @@ class RunSettings:
 
     @property
     def is_timed(self) -> bool:
-        """Whether the backend can time launches."""
+        """Return whether the backend can time launches."""
         return self.backend != "emulator"
 
 
@@ -118,7 +118,7 @@ class TaskRunner:
         them."""
 
     def carry_out(self, item: WorkItem, cores: int = 1) -> str:
-        """Carry it out; return the result in a word or two. Raises DeviceLost."""
+        """Do it; return the result in a word or two. Raises DeviceLost."""
         began = monotonic()
         said = self._carry_out(item, cores)
         self.took(item, monotonic() - began)
@@ -142,9 +142,9 @@ class TaskRunner:
         self._keep = keep
 
     def most_at_once(self, items: Sequence[WorkItem]) -> int | None:
-        """How many of these items the device has memory for at once; None for no bound.
+        """The number of these items that fit in device memory at once; None for no bound.
 
-        Of items that hold no more than test sizes, the slots say it.
+        For items with only test sizes, the slots determine it.
         """
         room, largest = self.setting.device.room, max((i.needed_bytes for i in items), default=0)
         if room is None or not largest:
@@ -152,7 +152,7 @@ class TaskRunner:
         return max(1, room.device_free // (room.device_taken + _ON_THE_DEVICE * largest))
 
     def let_go(self) -> None:
-        """Give up the groups that were prepared and not measured."""
+        """Discard the groups that were prepared and not measured."""
         while self._prepared:
             self._prepared.popitem()[1][1].close()
 
@@ -186,7 +186,7 @@ class TaskRunner:
         )  # fmt: skip
 
     def _has_room(self, placements: int) -> bool:
-        """Whether as many processes may wait at once as make one group's placements."""
+        """Return whether as many processes may wait at once as make one group's placements."""
         most = self.slots.fitting
         return self.keeps_processes and (most is None or most > placements + 1)
 
@@ -242,11 +242,11 @@ class TaskRunner:
         return ended
 
     def _beside_others(self, job: Job, deadline_s: float, keep: Callable[[Record], None]) -> Ended:
-        """Do a job as soon as there is a slot for its worker.
+        """Run a job as soon as there is a slot for its worker.
 
-        If a worker finds no memory while others run, there are fewer workers from then on. If its
-        share of the machine's memory was too small, it waits until it can have all. A job that had
-        not begun is started again; otherwise the caller knows what is still to be done.
+        If a worker runs out of memory while others run, there are fewer workers from then on. If
+        its share of the machine's memory was too small, it waits until it can have all. A job that
+        had not begun is started again; otherwise the caller knows what remains.
         """
         alone = False
         while True:
@@ -270,10 +270,11 @@ class TaskRunner:
                 return replace(ended, crowded=True)
 
     def _seat_of(self, job: Job, slot: Slot) -> str:
-        """Where a process waits for the next variant, with its context; none for one that is new.
+        """The seat of a process that waits for the next variant, with its context; empty for a new
+        one.
 
-        A context takes a second or two to make where all cores make one. What a variant's own
-        functions leave behind in a process must not meet another variant.
+        A context takes a second or two to make when all cores make one. Side effects of a variant's
+        own functions in a process must not affect another variant.
         """
         if not self.is_timed:
             return ""  # a process without a context starts at once
@@ -305,5 +306,5 @@ class TaskRunner:
 
 
 def timing_of(timing: Timing) -> dict[str, Any]:
-    """How it was measured, for run.json and for readers of the rounds."""
+    """The method of measurement, for run.json and for readers of the rounds."""
     return {**timing.model_dump(mode="json"), "looks": len(timing.looks)}

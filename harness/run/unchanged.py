@@ -1,4 +1,4 @@
-"""Find the variants of a two-sided matrix made from the same: same text, or same machine code.
+"""Find the unchanged variants of a two-sided matrix: same text, or same machine code.
 
 A variant and its twin from another commit are the same if the matrix has the same entry for both
 and every file used by them, headers included, has the same content.
@@ -46,8 +46,8 @@ def variants(both: Bench, suffix: str, base: Bench, pairs: Iterable[Pair]) -> li
 
 
 def _said(variant: Variant) -> Variant:
-    """What decides the machine code, its launches and its checks: not the variant's place in a
-    ladder."""
+    """The settings that affect the machine code, its launches and its checks, excluding the
+    variant's place in a ladder."""
     return replace(variant, builds_on="", idea="", is_trap=False, places={})
 
 
@@ -59,7 +59,8 @@ def _files(origins: dict[str, str], suffix: str) -> dict[str, str]:
 
 
 def _same_python(both: Bench, suffix: str, problem: str) -> bool:
-    """Whether all Python files of a problem's folder are the same: a function may import any."""
+    """Return whether all Python files of a problem's folder are the same, as a function may import
+    any."""
     here, there = both.kernels / problem, both.kernels / suffix / problem
     return _python(here) == _python(there)
 

@@ -1,1 +1,1 @@
-"""Walls around a process that handles what strangers wrote: bubblewrap, and rules for sockets."""
+"""Isolation of a process that handles untrusted input: bubblewrap, and rules for sockets."""

@@ -1,7 +1,7 @@
-"""bubblewrap's options for processes that handle what strangers wrote, and limits on top of them.
+"""bubblewrap's options for processes that handle untrusted input, and additional limits.
 
-Inside, there is no network, no other process and no way to anyone else's socket. The file system is
-read-only except what the caller binds, and an empty /tmp. Memory and processes are limited.
+Inside, there is no network, no other process and no access to other users' sockets. The file system
+is read-only except what the caller binds, and an empty /tmp. Memory and processes are limited.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ _MORE_THREADS = 4096
 
 
 def program() -> str | None:
-    """Where bubblewrap is, if it is installed."""
+    """The path of bubblewrap, if it is installed."""
     return shutil.which("bwrap")
 
 
 def prepare() -> None:
-    """Make what is lent to every sandbox: inside, the emulator's library would take minutes."""
+    """Prepare what is shared with every sandbox: inside, the emulator's library would take
+    minutes."""
     from harness.emulator import LaunchError
     from harness.emulator.engine import library
     from harness.emulator.sass import library as machine_code
@@ -39,9 +40,9 @@ def prepare() -> None:
 
 
 def around(shown: Iterable[Path]) -> Iterator[str]:
-    """The walls, in mount order: a later mount covers an earlier one.
+    """bubblewrap's options, in mount order: a later mount covers an earlier one.
 
-    shown: what is to be seen inside though it lies below /tmp.
+    shown: paths below /tmp that are visible inside.
     """
     yield from ("--unshare-all", "--die-with-parent", "--new-session", "--as-pid-1")
     yield from ("--cap-drop", "ALL")
@@ -58,7 +59,7 @@ def around(shown: Iterable[Path]) -> Iterator[str]:
 
 
 def home(folder: Path) -> Iterator[str]:
-    """A home for libraries' caches, with the emulator's own library lent to it."""
+    """A home for libraries' caches, with the emulator's own library shared read-only."""
     from harness.emulator.engine.compiled_library import cache_folder
 
     yield from ("--bind", str(folder), HOME)

@@ -1,13 +1,13 @@
 """The limits of each compute capability, which bound launches and determine occupancy.
 
-Sizes are in bytes, registers are 32-bit. Where a figure comes from:
+Sizes are in bytes, registers are 32-bit. Sources of the figures:
 
 [guide]      CUDA Programming Guide 13.0, appendix "Compute Capabilities", the tables of technical
              specifications and of shared memory capacity per compute capability.
 [occupancy]  `cuda_occupancy.h` of CUDA 13.0: allocation granularities, blocks per multiprocessor,
              shared memory configurations.
 [cccl]       `libcudacxx/include/cuda/__device/arch_traits.h` of NVIDIA's CUDA Core
-             Compute Libraries (commit efee2cf): for sm_88, of which the guide says nothing.
+             Compute Libraries (commit efee2cf): for sm_88, which the guide does not cover.
 [tuning]     NVIDIA's Turing, Ampere, Ada, Hopper and Blackwell tuning guides: shared memory per
              multiprocessor, and the 1 KiB that CUDA reserves in each block from 8.0 on.
 
@@ -31,7 +31,7 @@ GB = 1000**3
 
 
 class UnknownArchitectureError(ValueError):
-    """No facts are known for the requested architecture."""
+    """No facts are known about the requested architecture."""
 
 
 @dataclass(frozen=True)
@@ -249,7 +249,7 @@ limit of the card."""
 
 
 def is_known(name: str) -> bool:
-    """Whether the table has a row for it."""
+    """Return whether the table has a row for it."""
     return _plain(name) in ARCHITECTURES
 
 

@@ -1,4 +1,5 @@
-"""How many blocks of a kernel a multiprocessor holds at once, and how a grid fills the machine.
+"""The number of blocks of a kernel that a multiprocessor holds at once, and how a grid fills the
+machine.
 
 This is theoretical occupancy by the rules of NVIDIA's occupancy calculator, as `cuda_occupancy.h`
 of the CUDA toolkit states them for compute capability 7.5 and later, with the multiprocessor's
@@ -42,7 +43,7 @@ class Waves:
 
     @property
     def efficiency(self) -> float:
-        """The share of the machine's block slots, over all rounds, that hold a block."""
+        """The fraction of the machine's block slots, over all rounds, that hold a block."""
         return (self.count - 1 + self.tail_fill) / self.count
 
 

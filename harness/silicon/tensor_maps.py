@@ -1,4 +1,5 @@
-"""Tensor maps: what cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col take and refuse.
+"""Tensor maps: the parameters that cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col accept and
+refuse.
 
 The rules are those of the CUDA driver API, "Tensor Map Object Management".
 """
@@ -75,7 +76,7 @@ class TensorLayout:
 
     @property
     def box_bytes(self) -> int:
-        """How many bytes an mbarrier is told of when a box has arrived."""
+        """The number of bytes reported to an mbarrier when a box has arrived."""
         count = self.box[0]
         for size, step in zip(
             self.box[1:], (1,) if self.im2col else self.step_sizes[1:], strict=True

@@ -61,8 +61,8 @@ class Estimate:
     """A mean of logarithms over independent units, with its known errors.
 
     resolution: the largest relative error that the clock's ticks leave, however often one measures.
-    bias: the most by which it may be too large, if the correction for the events is too small. It
-    shifts all figures of a card alike, so it largely cancels in differences.
+    bias: the most by which it may be too large, if the correction for the events is too small. The
+    events' cost shifts all figures of a card alike, so it largely cancels in differences.
     """
 
     mean: float
@@ -89,7 +89,7 @@ class Estimate:
         return Interval(*(math.exp(self.mean + side * half) for side in (0, -1, 1)))
 
     def p_value(self) -> float:
-        """The probability of so large a mean if the truth is 0; two-sided.
+        """The two-sided probability of a mean this large if the truth is 0.
 
         The part that the clock's resolution and the events' cost could explain is subtracted first.
         """
@@ -156,9 +156,9 @@ def speedup(
 ) -> Estimate | None:
     """The logarithm of the speed-up of the variant: baseline / variant.
 
-    Only rounds that both have count, each compared within itself. Logarithms make the speed-up of A
-    over B the reciprocal of B's over A. in_doubt_ns: the most by which both may be too long; it
-    cancels if they are equally long.
+    Only rounds that both have count; ratios are formed within each round. Logarithms make the
+    speed-up of A over B the reciprocal of B's over A. in_doubt_ns: the most by which both may be
+    too long; it cancels if they are equally long.
     """
     pairs = {key: (baseline[key], variant[key]) for key in baseline.keys() & variant.keys()}
     if any(not (math.isfinite(t) and t > 0) for pair in pairs.values() for t in pair):
@@ -168,7 +168,7 @@ def speedup(
 
 
 def difference(one: Estimate, other: Estimate) -> Estimate:
-    """The first mean less the second, of unrelated units.
+    """The difference of two independent means.
 
     The variances may differ, so the degrees of freedom are Welch's ("The generalization of
     'Student's' problem when several different population variances are involved", 1947).

@@ -63,7 +63,7 @@ def name_of(read: int, written: int) -> str:
 
 @dataclass(frozen=True)
 class Least:
-    """The least time of some traffic at the measured ceilings, and the ceilings it uses."""
+    """The minimum time for some traffic at the measured ceilings, and the ceilings it uses."""
 
     ns: Interval
     mixes: tuple[Mix, ...]

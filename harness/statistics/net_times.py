@@ -1,4 +1,4 @@
-"""A run's net times: of every batch, without the events' cost, from the rounds that count."""
+"""A run's net times: for every batch, without the events' cost, from the rounds that count."""
 
 from __future__ import annotations
 
@@ -115,12 +115,12 @@ class NetTimes:
 
     @cached_property
     def left_out(self) -> dict[Group, Counter[str]]:
-        """Group → reason → the number of its rounds that enter no figure."""
+        """Group → reason → the number of its rounds excluded from all figures."""
         return {group: Counter(found.values()) for group, found in self._spoiled.items()}
 
     @cached_property
     def _spoiled(self) -> dict[Group, dict[tuple[int, int], str]]:
-        """Group → the rounds that enter no figure, and why."""
+        """Group → the rounds excluded from all figures, and why."""
         rounds: dict[Group, list[Round]] = defaultdict(list)
         for found in self._rounds.values():
             rounds[group_of(self._planned[found[0].case])] += found

@@ -1,4 +1,4 @@
-"""Rounds that enter no figure: the card was throttled, or ran at another clock than usual."""
+"""Rounds excluded from all figures: the card was throttled, or ran at an unusual clock."""
 
 from __future__ import annotations
 

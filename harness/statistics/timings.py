@@ -2,8 +2,8 @@
 
 The first placements of a group only choose the launch shapes, and every figure comes from the
 others. The best of several noisy figures is biased, unless it is read from data that had no part in
-the choice. All comparisons that a group's page makes are one family, and "faster" and "slower" are
-said so that at most one family in twenty has a false one (at a confidence of 95 %).
+the choice. All comparisons on a group's page form one family, and "faster" and "slower" are
+reported so that at most one family in twenty has a false one (at a confidence of 95 %).
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ class Timings(NetTimes):
 
     @once
     def _cost(self, case: str, cache: str) -> float:
-        """A time to choose by, ns: from the choosing placements, or from all if there are none."""
+        """A time for choosing a launch shape, ns: from the choosing placements, or from all if
+        there are none."""
         both = (self._times(case, cache, False, for_choice) for for_choice in (True, False))
         times = next((each for each in both if each), None)
         return median(over_placements(times)) if times else math.inf
@@ -76,7 +77,7 @@ class Timings(NetTimes):
         """The case to compare with: the baseline at the launch shape at which it is shown.
 
         It is one case for the whole group, so that speed-ups are in proportion to the times beside
-        them. A failed baseline cannot be compared with; `substitute` names its replacement.
+        them. A failed baseline cannot be used for comparison; `substitute` names its replacement.
         """
         group = group_of(self._planned[case])
         variant = self.reference(group)
@@ -210,14 +211,14 @@ class Timings(NetTimes):
         return max((max(i.high, 1 / i.low) - 1 for i in intervals), default=math.inf)
 
     def floor(self, group: Group, cache: str) -> float:
-        """The least difference that counts: 0, unless A/A shows equal kernels to differ."""
+        """The smallest difference that counts: 0, unless A/A shows equal kernels to differ."""
         found = self.repeats(group, cache)
         real = certain({i: e.p_value() for i, e in enumerate(found)}, self.error / self.looks)
         intervals = [found[i].interval(self.confidence) for i in range(len(found)) if i in real]
         return max((max(i.high, 1 / i.low) - 1 for i in intervals), default=0.0)
 
     def is_settled(self, case: str, cache: str, target: float) -> bool:
-        """Return whether more placements would tell nothing new about the case.
+        """Return whether more placements would add nothing new about the case.
 
         That is so if its interval is narrower than the target, and its verdict is certain.
         """

@@ -1,4 +1,5 @@
-"""run.json: what ran on what. It may come from a stranger, so each key that is read is checked."""
+"""run.json: a description of the run and its environment. It may be untrusted, so each key that is
+read is checked."""
 
 from __future__ import annotations
 
@@ -72,7 +73,7 @@ class _About(_Part):
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Read the file. Raises OSError, or ValueError that names what is wrong with it."""
+    """Read the file. Raises OSError, or ValueError that describes the error."""
     content = run_files.read(path.parent, path.name, _LARGEST_FILE)
     try:
         _About.model_validate_json(content)

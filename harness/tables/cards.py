@@ -1,4 +1,4 @@
-"""A run over unlike cards: a whole run per kind of card in one folder, and joint tables.
+"""A run over different cards: a whole run per kind of card in one folder, and joint tables.
 
 Nothing is ever computed across two kinds of card; each row names its card.
 """
@@ -27,7 +27,7 @@ _LARGEST = 1 << 20
 
 
 def is_above(folder: Path) -> bool:
-    """Whether the folder holds a run per kind of card."""
+    """Return whether the folder holds a run per kind of card."""
     return (folder / FILE).is_file()
 
 
@@ -71,7 +71,7 @@ def load_all(folder: Path) -> dict[str, Run]:
 
 
 def load_one(folder: Path, card: str) -> Run:
-    """The run on one kind of card. Raises JournalError that names those there are."""
+    """The run on one kind of card. Raises JournalError that lists the available ones."""
     runs = _read(folder) if is_above(folder) else {}
     if card not in runs:
         known = ", ".join(runs) or "only one kind of card; omit `card`"

@@ -44,7 +44,7 @@ def _below(folder: Path) -> list[Path]:
 
 
 def _near(folder: Path) -> str:
-    """The runs beside a folder that does not exist whose names are similar to its own."""
+    """Runs with similar names beside a folder that does not exist."""
     try:
         there = [str(path.parent) for path in folder.parent.glob("*/run.json")]
         return did_you_mean(str(folder), there) if not folder.exists() else ""

@@ -1,4 +1,4 @@
-"""Notebook views of a run: a problem's ladder as a table, and the run at a glance."""
+"""Notebook views of a run: a problem's ladder as a table, and a summary of the run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _COUNTED = {"status": "status", "registers": "registers", "occupancy_theoretical
 def ladder(
     run: RunTables, problem: str, dtype: str | None, cache: str, sizes: Mapping[str, int]
 ) -> pd.DataFrame:
-    """The rows of `results` at which the pages show each variant of one group, best first."""
+    """The rows of `results` with which the pages show each variant of one group, best first."""
     group = _group(run, problem, dtype, sizes)
     cases = {p.case: p for p in run.timings.shown(group)}
     own = run.results[run.results.case.isin(cases) & run.results.cache.isin({cache, ""})]

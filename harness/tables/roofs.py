@@ -3,7 +3,7 @@
 A kernel has to move the problem's bytes, do its arithmetic and compute its exponentials. Each of
 these has a rate that small kernels of our own reached in the same run. The one that takes longest
 at its rate is the roof, and "of ceiling" is that time over the kernel's. Rates that were not
-measured are not made up: a roof then says what it leaves out.
+measured are not invented: the roof then says what it leaves out.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ names."""
 
 @dataclass(frozen=True)
 class Roof:
-    """One limit, as the least time it allows a case."""
+    """One limit, as the minimum time it allows a case."""
 
     name: str
     """`copying`, `FP32`: the name of the roof."""
@@ -72,7 +72,7 @@ _SHORT = {
 
 
 def roof_of(run: RunRecords, p: Planned) -> Roof | None:
-    """The lowest roof; None if nothing that it needs was measured, or the problem has none."""
+    """The lowest roof; None if none of its rates was measured, or the problem has none."""
     if without(run, p.problem):
         return None
     found = list(roofs_of(run, p))
@@ -85,7 +85,7 @@ def without(run: RunRecords, problem: str) -> str:
 
 
 def roofs_of(run: RunRecords, p: Planned) -> Iterator[Roof]:
-    """Every limit that the case's work meets."""
+    """Every limit that applies to the case's work."""
     if traffic := _traffic(run, p):
         yield traffic
     if rate := arithmetic_rate(run, p.problem, p.dtype, p.is_library):

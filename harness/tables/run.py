@@ -17,10 +17,10 @@ class Run(RunTables):
     def ladder(
         self, problem: str, dtype: str | None = None, cache: str = "cold", **sizes: int
     ) -> pd.DataFrame:
-        """One row per variant at the launch shape that it is shown at, the fastest first.
+        """One row per variant at the launch shape at which it is shown, the fastest first.
 
         At the largest size unless `sizes` names another; of the first type unless `dtype` does.
-        The columns are those of `results`, and the speed-up over what each variant builds on.
+        The columns are those of `results`, plus the speed-up over what each variant builds on.
         """
         return notebook.ladder(self, problem, dtype, cache, sizes)
 

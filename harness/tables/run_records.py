@@ -36,7 +36,8 @@ R = TypeVar("R", bound=Record)
 class RunRecords:
     """The records of one run. `info` is run.json.
 
-    Whoever made it, none of its text acts where it is shown: see harness/console/escaping.py.
+    None of its text, which may be untrusted, can act where it is shown: see
+    harness/console/escaping.py.
     """
 
     def __init__(self, folder: Path, info: Mapping[str, Any], records: Iterable[Record]) -> None:
@@ -121,7 +122,7 @@ class RunRecords:
 
     @property
     def is_rough(self) -> bool:
-        """Whether it was made with --quick: one size per problem, and few rounds."""
+        """Return whether it was made with --quick: one size per problem, and few rounds."""
         return bool((self.info.get("choice") or {}).get("quick"))
 
     @cached_property
@@ -130,7 +131,7 @@ class RunRecords:
         return Timings(self.records, self.planned, self.outcomes, self.info["timing"])
 
     def time(self, case: str, cache: str = "cold") -> Interval | None:
-        """The case's time with its interval, ns; None if it was not timed, or too little."""
+        """The case's time with its interval, ns; None if it was not timed, or not enough."""
         return self.timings.time(case, cache)
 
     def arithmetic(self, problem: str, dtype: str, by_library: bool = False) -> str:
@@ -140,7 +141,7 @@ class RunRecords:
         return str(own or about.get("arithmetic") or dtype)
 
     def compare(self, case: str, against: str, cache: str = "cold") -> Comparison:
-        """How many times faster `case` is than `against`; the two share problem and sizes."""
+        """How many times faster `case` is than `against`; both must share problem and sizes."""
         return self.timings.compare(case, against, cache)
 
     def groups(self) -> dict[Group, list[Planned]]:
@@ -172,7 +173,7 @@ class RunRecords:
 
     @cached_property
     def tells_what_builds_on_what(self) -> bool:
-        """Whether any variant names the one that it is a step further than; old runs name none."""
+        """Return whether any variant names the one it builds on; variants in old runs do not."""
         return any(p.builds_on for p in self.planned.values())
 
     def main_step(self, case: str) -> int:

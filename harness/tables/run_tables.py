@@ -20,7 +20,7 @@ class RunTables(RunRecords):
     """The records of one run, and each table of them under its name."""
 
     def roof(self, p: Planned) -> roofs.Roof | None:
-        """The lowest of the limits that a case's work meets; None if none was measured."""
+        """The lowest applicable limit of a case's work; None if none was measured."""
         return roofs.roof_of(self, p)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What run.json states of a problem and its work, also of runs whose records lack it."""
+"""run.json's description of a problem and its work, also for runs whose records lack it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def said_of(info: Mapping[str, Any], problem: str) -> Mapping[str, Any]:
 
 
 def mapping(value: Any) -> Mapping[str, Any]:
-    """A mapping from run.json, which may be a stranger's; empty if it is not a mapping."""
+    """A mapping from an untrusted run.json; empty if it is not a mapping."""
     return value if isinstance(value, Mapping) else {}
 
 

@@ -59,10 +59,11 @@ _TASKS = {
 
 
 def _import_ahead(where: str) -> None:
-    """What workers will need, but for what begins something that a fork does not survive.
+    """Import everything that workers need, except modules that start something that a fork does not
+    survive.
 
-    All of it stays: no worker's garbage collector looks at it, which would copy it first, and at
-    the worker's end took four times as long as all else there.
+    All of it is frozen: otherwise a worker's garbage collector would touch and thus copy it, and
+    its shutdown would take four times as long as everything else there.
     """
     gc.disable()
     warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
@@ -86,7 +87,7 @@ def _import(module: str) -> None:
 
 
 def _survives_a_fork(module: str) -> bool:
-    """Whether a process that imports it leaves the driver alone, as a trial shows."""
+    """Return whether importing it leaves the driver untouched, determined by a trial."""
     trial = os.fork()
     if not trial:
         signal.alarm(TRIAL_S)
@@ -96,7 +97,8 @@ def _survives_a_fork(module: str) -> bool:
 
 
 def _has_begun_cuda() -> bool:
-    """Whether an import has started the driver, after which no fork of this process can use it."""
+    """Return whether an import has started the driver, after which no fork of this process can use
+    it."""
     count = ctypes.c_int()
     try:
         return ctypes.CDLL("libcuda.so.1").cuDeviceGetCount(ctypes.byref(count)) == 0
@@ -105,7 +107,7 @@ def _has_begun_cuda() -> bool:
 
 
 def _do(job: Job, pipe: Pipe) -> None:
-    """The job, and where this worker stays, those that follow it, in the same context."""
+    """Run the job and, if this worker stays, those that follow it, in the same context."""
     if job.task == "describe":
         _describe(job, pipe)
         return

@@ -1,4 +1,4 @@
-"""Check a variant in the emulator for shortcuts that would win a timing with right results.
+"""Check a variant in the emulator for shortcuts that would win a timing with correct results.
 
 A few small test sizes are executed four times each: on one draw of inputs; on another, with the
 module freshly loaded; and on both again, with everything as the first run left it: `__device__`
@@ -45,7 +45,7 @@ STATE = "keeps state in __device__ memory between launches"
 
 @dataclass(frozen=True)
 class Failure:
-    """The reason why a case is refused, with file:line if there is one."""
+    """The reason for refusing a case, with file:line if available."""
 
     case: Case
     reason: str
@@ -55,7 +55,7 @@ class Failure:
 class Scrutiny:
     """The findings. seen: ids of the executed cases.
 
-    unseen: why no others were executed, unless for lack of time.
+    unseen: why others were not executed, unless time ran out.
     """
 
     remarks: tuple[Remark, ...] = ()
@@ -75,10 +75,10 @@ def scrutinise(
     instructions: int = INSTRUCTIONS,
     starting: Callable[[Case], None] = lambda case: None,
 ) -> Scrutiny:
-    """Look at a variant's test cases of one dtype, smallest first, for as long as there is time.
+    """Check a variant's test cases of one dtype, smallest first, for as long as there is time.
 
-    built: what was compiled, by case id; cases without are left out. A launch shape is given up at
-    its first failure. starting: told of each case before it is looked at.
+    built: compiled code by case id; cases without are left out. A launch shape is abandoned at its
+    first failure. starting: called with each case before it is checked.
     """
     cases = [case for case in cases if case.steps and case.id in built]
     if not cases:
@@ -141,7 +141,7 @@ class _Findings:
         self.remarks[topic] = text, provenance
 
     def give_up(self, why: str, telling: bool = True) -> None:
-        """Look at no further case; `telling` if that is worth a remark."""
+        """Check no further case; `telling` if that is worth a remark."""
         self.unseen = why
         if telling:
             self.remark("unseen", f"the emulator looked no further: {why}", "emulator-model")
@@ -164,8 +164,8 @@ class _Draw:
 class _Carried:
     """State that a run may take over from an earlier one.
 
-    Bytes of `__device__` variables that are not as loaded, and those whose value depends on the
-    earlier run's inputs.
+    Bytes of `__device__` variables that have changed since loading, and those whose value depends
+    on the earlier run's inputs.
     """
 
     changed: Mapping[str, Array] = field(default_factory=dict)
@@ -225,7 +225,7 @@ class _Looking:
         return ""
 
     def _run(self, draw: _Draw, left: Mapping[str, Array]) -> Run:
-        """One run. left: what outputs and scratch hold before it; 0xFF where it does not say."""
+        """One run. left: the initial contents of outputs and scratch; 0xFF by default."""
         arrays = {}
         for b in self.buffers:
             if b.role == "input":
@@ -242,7 +242,8 @@ class _Looking:
     # --- what a run says ------------------------------------------------------------------
 
     def _verdict(self, run: Run, draw: _Draw, carried: _Carried, when: str) -> str:
-        """Why the case is refused for what the run did, or nothing; remarks are made on the way."""
+        """Why the case is refused for the run's behaviour, or nothing; remarks are added on the
+        way."""
         if run.fault is not None:
             return self._of_fault(run.fault)
         lapses = self._lapses(run, draw)
@@ -279,7 +280,7 @@ class _Looking:
         return ""
 
     def _lapses(self, run: Run, draw: _Draw) -> list[str]:
-        """What the run left out, and what came of it."""
+        """What the run left out, and the consequences."""
         outputs = {b.name: run.arrays[b.name] for b in self.buffers if b.role == "output"}
         broken = broken_promises(self.buffers, self.case.overwrites, draw.inputs, run.arrays)
         result = check(Execution(outputs, broken), draw.reference, draw.tolerance)

@@ -48,7 +48,7 @@ def count(
 def _counted(
     inputs: Inputs, ptx: Workspace, machine: MachineCodeWorkspace, case: Case, built: Built
 ) -> Iterator[Record]:
-    """What a case's two forms come to: it is right only if both are."""
+    """The combined result of a case's two forms: it is right only if both are."""
     verified, found = inputs.verify(ptx, case, built, "before")
     if verified.ok and (refusal := machine.refusal(case, built)):
         text = f"{IN_PTX_ALONE}: {refusal}"

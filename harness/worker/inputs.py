@@ -68,7 +68,7 @@ class Inputs:
         return found
 
     def changed(self, problem: Problem, case: Case, changes: Mapping[str, Change]) -> Inputs:
-        """The same draw with new values in some places, and what is right for them."""
+        """The same draw with new values in some places, and the correct results for them."""
         other = self._with(changes)
         other.reference = problem.reference(case.sizes, case.dtype, other.values)
         other.tolerance = problem.tolerance(case.sizes, case.dtype, other.values)
@@ -106,7 +106,7 @@ class Inputs:
     def verify_on_device(
         self, workspace: TimedWorkspace, case: Case, built: Built | None, phase: Phase
     ) -> Verified:
-        """Verify as far as possible without reading back what may be gigabytes.
+        """Verify as far as possible without reading back gigabytes.
 
         The workspace must have this draw's bounds. The host checks the first case, which shows that
         the reference and the bound are usable. It also checks whatever the device finds wrong,
@@ -194,7 +194,7 @@ class Scratch:
         self.keep("changes", {"known": np.array([bool(changes)])})
 
     def has_changes(self) -> bool:
-        """Whether the changes have been chosen, or it was found that there are none."""
+        """Return whether the changes have been chosen, or it was found that there are none."""
         return self._path("changes", "known").exists()
 
     def changes(self, buffers: Sequence[Buffer]) -> dict[str, Change]:

@@ -1,9 +1,9 @@
 """Detect replaced code: the timing and checking code as it was before a case's code ran.
 
-A Python function runs in the process that times it. There it could replace `time_since` of an
-event, or `noted` of the code that hashes results. After each of its batches, replacements are
-looked for, reported by name and undone, so that the other cases are timed as before. Code that also
-replaces this module goes undetected; SECURITY.md says what remains possible.
+A Python function runs in the process that times it. There it could replace an event's `time_since`,
+or the `noted` of the code that hashes results. After each of its batches, replaced functions are
+detected, reported by name and restored, so that the other cases are timed as before. Code that also
+replaces this module goes undetected; SECURITY.md describes what remains possible.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class OwnCode:
         }
 
     def tampered(self) -> str:
-        """What has been replaced since it was last asked, and is put back; or nothing."""
+        """Restore and return anything replaced since the last call; or nothing."""
         found = [name for name, own in self._modules.items() if sys.modules.get(name) is not own]
         sys.modules.update(self._modules)
         for place, (owner, attribute, value, code) in self._pieces.items():

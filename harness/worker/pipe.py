@@ -33,7 +33,7 @@ class Pipe:
             self._line("pid", str(os.getpid()))
 
     def now(self, what: str, seconds: float | None = None) -> None:
-        """What is done from here on, and how long it may take, if not as long as anything else."""
+        """Report the next step, and how long it may take, if not the default."""
         name = what.replace(" ", "_")
         self._line("now", name if seconds is None else f"{name} {seconds:.3f}")
 
@@ -56,7 +56,7 @@ class Pipe:
         self._line(word, text.replace("\n", "\\n"))
 
     def next_job(self) -> str:
-        """The name of another job's file, as soon as there is one; empty where there is no more."""
+        """Wait for the next job and return its file name; empty if there are no more."""
         self._file.write("stays\n")
         self._file.flush()
         name = b""

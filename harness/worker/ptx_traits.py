@@ -1,7 +1,7 @@
 """Traits of a variant's instructions that a reader should know, a clause each.
 
 They are read from its PTX. Machine code has the same clocks, cache hints and atomics; only PTX
-tells how it rounds.
+shows how it rounds.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def of(
     modules: Mapping[Path, emulator.Module],
     executed: Mapping[str, set[int]],
 ) -> Iterator[str]:
-    """Clauses on the kernels of a variant. executed: of each PTX file that was, the lines."""
+    """Clauses on the kernels of a variant. executed: the executed lines of each PTX file."""
     found: dict[str, list[tuple[str, emulator.Feature]]] = {}
     for ptx, symbol in _kernels(cases, built):
         for trait in emulator.features(modules[ptx], symbol):
@@ -71,7 +71,7 @@ def _kernels(cases: Sequence[Case], built: Mapping[str, Built]) -> list[tuple[Pa
 
 
 def expected_precisions(problem: Problem, cases: Sequence[Case]) -> set[str]:
-    """Precisions that are the problem's own: it has buffers of them, or says so."""
+    """The problem's own precisions: it has buffers of them, or declares them."""
     sizes, dtype = cases[0].sizes, cases[0].dtype
     types = [np.dtype(b.dtype) for b in problem.buffers(sizes, dtype)]
     floats = [t for t in types if t.kind not in "iubc"]

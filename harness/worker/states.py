@@ -7,9 +7,9 @@ the verified results for that state. Places and bits come from the operating sys
 not from the run's seed, from which anybody could derive them.
 
 The change must show in the results: somewhere the two references differ by far more than the
-tolerance. Floats are changed; integers, which may be indices, only if changed floats do not show.
-If a few elements do not show, as in a long sum, more are changed, then a few to larger values, then
-many.
+tolerance. Floats are changed; integers, which may be indices, only if changed floats have no
+visible effect. If changing a few elements has no visible effect, as in a long sum, more are
+changed, then a few to larger values, then many.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ ROOM = 16.0
 
 
 class _Level(NamedTuple):
-    """How many numbers to change, and how far beyond the array's largest value."""
+    """How many numbers to change, and by how much to exceed the array's largest value."""
 
     numbers: int
     larger: float = 0.0
 
     @property
     def gain(self) -> float:
-        """How much more is seen than of a few numbers, about."""
+        """Roughly how much larger the effect is than for a few numbers."""
         return self.numbers / FEW * max(self.larger, 1.0)
 
 
@@ -72,7 +72,7 @@ _LEVELS = (
 def other_state(
     problem: Problem, case: Case, own: Inputs
 ) -> tuple[dict[str, Change], Inputs] | None:
-    """What the other state differs by, and that state; None where no change is seen."""
+    """The changes of the other state, and that state; None if no change has a visible effect."""
     inputs = [
         b for b in problem.buffers(case.sizes, case.dtype)
         if b.role == "input" and b.name not in problem.other_layouts
@@ -87,7 +87,7 @@ def other_state(
 def _other_state(
     problem: Problem, case: Case, own: Inputs, inputs: Sequence[Buffer]
 ) -> tuple[dict[str, Change], Inputs] | None:
-    """By a change of these inputs."""
+    """Try changing these inputs."""
     rng = np.random.default_rng(secrets.randbits(128))
     share = 0.0  # of what must be seen, as far as is known, that a few numbers show
     for level in _LEVELS:
@@ -106,7 +106,7 @@ def _other_state(
 
 
 def seen_share(own: Inputs, other: Inputs) -> float:
-    """By how much an output of the two differs, over what no right one is right for both beyond."""
+    """How much an output differs between the two states, relative to the tolerance of both."""
     return max(
         _share(
             np.asarray(reference).reshape(-1), np.asarray(other.reference[name]).reshape(-1),
@@ -117,7 +117,7 @@ def seen_share(own: Inputs, other: Inputs) -> float:
 
 
 def _share(first: Array, second: Array, *bounds: Array) -> float:
-    """Piece by piece, which stay in the cache, until it is enough."""
+    """Compute it in cache-sized pieces, until it is enough."""
     share = 0.0
     for start in range(0, first.size, PIECE):
         piece = slice(start, start + PIECE)
@@ -133,7 +133,8 @@ def _share(first: Array, second: Array, *bounds: Array) -> float:
 
 
 def _fits(problem: Problem, case: Case, other: Inputs) -> bool:
-    """Whether results are far from what their types cannot hold, such as a sum of larger halves."""
+    """Return whether results are far from the limits of their types, as a sum of large halves is
+    not."""
     return all(
         np.abs(np.asarray(other.reference[b.name], np.float64)).max() <= largest(b.dtype) / ROOM
         for b in problem.buffers(case.sizes, case.dtype)
@@ -145,7 +146,7 @@ def _changes(
     problem: Problem, inputs: Sequence[Buffer], values: Mapping[str, Array], level: _Level,
     rng: np.random.Generator,
 ) -> Iterator[tuple[str, Change]]:  # fmt: skip
-    """At the same places of inputs of one length: both factors of a product change."""
+    """Change the same positions in inputs of equal length: both factors of a product change."""
     places = rng.random(level.numbers)
     for buffer in inputs:
         together = problem.changed_together.get(buffer.name, 1)
@@ -160,7 +161,7 @@ def _changes(
 def _in_other_layouts(
     problem: Problem, case: Case, own: Inputs, changes: Mapping[str, Change]
 ) -> Iterator[tuple[str, Change]]:
-    """What the same changes come to where an input lies in another order, too."""
+    """Apply the same changes to an input that is also stored in another order."""
     if not problem.other_layouts:
         return
     values = with_changes(own.values, changes)
@@ -172,7 +173,7 @@ def _in_other_layouts(
 def _change(
     array: Array, dtype: str, together: int, level: _Level, places: Array, rng: np.random.Generator
 ) -> Change | None:
-    """Other values for some of an array's units of `together` numbers, where they do differ."""
+    """New values for some of an array's units of `together` numbers, if they differ."""
     units = array.size // together
     few = min(FEW // together, units // SHARE_OF_FEW) or min(units, 1)
     count = max(few, min(level.numbers // together, units // SHARE))
@@ -194,5 +195,5 @@ def _change(
 
 
 def _numbers(units: Array, together: int) -> Array:
-    """The indices of the numbers of some units."""
+    """The indices of the numbers in some units."""
     return np.asarray(units[:, None] * together + np.arange(together)).reshape(-1)

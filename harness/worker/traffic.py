@@ -1,4 +1,4 @@
-"""The bytes that one run of a case reads and writes, and the values it finds there.
+"""The bytes that one run of a case reads and writes, and the values it reads.
 
 A run is all steps of a case on one set of buffers. The emulator observes each launch; this module
 merges the launches of a run.
@@ -31,14 +31,14 @@ class Traffic:
 
     @property
     def found(self) -> Array:
-        """Whether each byte was read before the run wrote it: what was there before counts."""
+        """Whether each byte was read before the run wrote it, so that its earlier value matters."""
         anywhere = np.zeros(self.read.size, np.bool_)
         for _, sites in self._found:
             anywhere |= sites > 0
         return anywhere
 
     def place(self, where: Array) -> str:
-        """file:line of an instruction that found one of these bytes."""
+        """file:line of an instruction that accessed one of these bytes."""
         for report, sites in self._found:
             hit = sites[where & (sites > 0)]
             if hit.size:
@@ -62,7 +62,7 @@ class Run:
     fault: emulator.Fault | None = None
 
     def of(self, name: str, size: int) -> Traffic:
-        """A buffer's traffic; none at all where no step was given the buffer."""
+        """A buffer's traffic; empty if no step was given the buffer."""
         return self.traffic.get((name, False)) or Traffic(size)
 
     def of_variables(self) -> dict[str, Traffic]:

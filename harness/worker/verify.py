@@ -16,7 +16,7 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Check:
-    """ok, or the reason why not. error: the largest |output − reference| over its bound."""
+    """ok, or the reason for failure. error: the largest |output − reference| over its bound."""
 
     ok: bool
     reason: str = ""
@@ -81,7 +81,8 @@ def _compare(name: str, execution: Execution, expected: Array, bound: Array | fl
 
 
 def _values(output: Array) -> npt.NDArray[np.float64]:
-    """The elements as numbers. A bool gives its byte: NumPy takes any non-zero byte for True."""
+    """The elements as numbers. A bool is compared by its byte: NumPy treats any non-zero byte as
+    True."""
     return (output.view(np.uint8) if output.dtype == np.bool_ else output).astype(np.float64)
 
 
@@ -107,7 +108,7 @@ def _over_bound(
 
 
 def _is_poison(output: Array, pattern: int) -> npt.NDArray[np.bool_]:
-    """Which elements still hold the pattern of four bytes with which they were filled."""
+    """The elements that still hold the four-byte fill pattern."""
     found = output.view(np.uint8)
     filled = np.resize(np.frombuffer(pattern.to_bytes(4, "little"), np.uint8), found.size)
     return np.all((found == filled).reshape(output.size, -1), axis=1)

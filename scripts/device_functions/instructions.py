@@ -1,7 +1,7 @@
-"""Rounded instructions of PTX, each as a kernel, with operands at which roundings go wrong.
+"""Rounded PTX instructions, each as a kernel, with operands that are critical for rounding.
 
-`on_gpu.py` reads what a GPU makes of them; test_rounded_instructions.py, among the tests of machine
-code, holds both front ends of the emulator to that, and to exact arithmetic.
+`on_gpu.py` records a GPU's results; test_rounded_instructions.py, among the tests of machine code,
+compares both front ends of the emulator with them, and with exact arithmetic.
 """
 
 from __future__ import annotations
@@ -42,13 +42,14 @@ class Case:
 
     @property
     def modifiers(self) -> tuple[str, ...]:
-        """Of the opcode, without its types."""
+        """The opcode without its types."""
         opcode = self.name.split(".")[1:]
         return tuple(opcode[: len(opcode) - (2 if self.name.startswith("cvt") else 1)])
 
     @property
     def refused(self) -> bool:
-        """Whether ptxas makes of it what is not executed here: F2IP, F2FP's rarer forms."""
+        """Return whether ptxas turns it into an unsupported instruction: F2IP, F2FP's rarer
+        forms."""
         pair = self.name.partition(".")[0] == "cvt" and (self.sources[0], self.result)
         narrowed = "relu" in self.modifiers and not self.result.endswith("x2")
         return (
@@ -63,7 +64,7 @@ def cases() -> list[Case]:
 
 
 def _conversions() -> Iterator[Case]:
-    """Every `cvt` that ptxas takes for sm_90, but those between integers alone."""
+    """Every `cvt` that ptxas accepts for sm_90, except those between integers."""
     reals = _HALVES + _FLOATS
     for to, source in product(_INTEGERS + reals, repeat=2):
         if to in _INTEGERS and source in _INTEGERS:
@@ -118,7 +119,7 @@ def _narrowings() -> Iterator[Case]:
 
 
 def _halves() -> Iterator[Case]:
-    """Arithmetic on pairs of halves, each of them an operand of its own."""
+    """Arithmetic on pairs of halves, with independent operands."""
     sums = ("rn", "rn.sat", "rn.ftz", "rn.ftz.sat")
     forms = {
         ("add", "f16x2"): sums, ("sub", "f16x2"): sums, ("mul", "f16x2"): sums,
@@ -140,7 +141,7 @@ def _halves() -> Iterator[Case]:
 
 
 def _carries() -> Iterator[Case]:
-    """What one instruction leaves in the condition code, and another makes of it."""
+    """Instructions that set the condition code, combined with instructions that use it."""
     sets = ("add.cc.{0} $0, $1, $2", "sub.cc.{0} $0, $1, $2", "mad.lo.cc.u32 $0, $1, $2, $1")
     takes = ("addc.{0} $0, $2, $1", "subc.{0} $0, $2, $1", "madc.hi.u32 $0, $1, $2, $2")
     through = ("", "subc.cc.{0} $0, $1, $2; ", "addc.cc.{0} $0, $1, $2; ")
@@ -156,7 +157,7 @@ def bits(type_: str) -> int:
 
 
 def groups(listed: Sequence[Case]) -> dict[tuple[str, ...], list[Case]]:
-    """Those with the same types and the same front ends: they share a kernel."""
+    """Instructions with the same types and front ends, which share a kernel."""
     found: dict[tuple[str, ...], list[Case]] = {}
     for case in listed:
         found.setdefault((case.result, *case.sources, *(["PTX"] * case.refused)), []).append(case)
@@ -166,7 +167,8 @@ def groups(listed: Sequence[Case]) -> dict[tuple[str, ...], list[Case]]:
 def kernel(together: Sequence[Case], name: str) -> str:
     """Executes each of them once in each thread.
 
-    Parameters are the operands' arrays and that of the results, which has so many for each.
+    Parameters are the operands' arrays and the results' array, with one element per instruction and
+    thread.
     """
     places = [*(f"p{n}" for n in range(len(together[0].sources))), "out"]
     parameters = ", ".join(f".param .u64 {place}" for place in places)
@@ -246,7 +248,7 @@ def _operands(types: tuple[str, ...], seed: int) -> list[np.ndarray]:
 
 
 def patterns(type_: str, seed: int) -> np.ndarray:
-    """Numbers between those of a narrower type, at the ends of its range, and what is no number."""
+    """Numbers between those of a narrower type, at the ends of its range, and NaN."""
     random = _random(f"{type_} {seed}", 4)
     dtype = np.dtype(f"u{bits(type_) // 8}")
     drawn = (_reals if type_ in PRECISION else _whole)(type_, random)
@@ -256,7 +258,7 @@ def patterns(type_: str, seed: int) -> np.ndarray:
 
 
 def _reals(type_: str, random: np.ndarray) -> np.ndarray:
-    """Random signs; exponents near those that other types have; fractions that end in ties."""
+    """Random signs; exponents near the limits of other types; fractions that end in ties."""
     digits = PRECISION[type_] - 1
     exponents = bits(type_) - 1 - digits
     bias = (1 << exponents - 1) - 1
@@ -272,7 +274,7 @@ def _reals(type_: str, random: np.ndarray) -> np.ndarray:
 
 
 def _whole(type_: str, random: np.ndarray) -> np.ndarray:
-    """Of every length and sign, and as fractions: ending in ties."""
+    """Integers of every length and sign, and with fractions that end in ties."""
     size = bits(type_)
     long = _ending_in_ties(random[0], random[1], size)
     shifted = long >> random[2] % size
@@ -281,7 +283,8 @@ def _whole(type_: str, random: np.ndarray) -> np.ndarray:
 
 
 def _ending_in_ties(random: np.ndarray, how: np.ndarray, digits: int) -> np.ndarray:
-    """So many bits; below one of them they are 0, 1, just below a half, a half, above, or all 1."""
+    """A number of bits; those below one of them are 0, 1, just below half, half, just above half,
+    or all ones."""
     ones = (1 << digits) - 1
     cut = (how % (digits + 1)).astype(np.uint64)
     one = np.uint64(1)
@@ -309,7 +312,7 @@ def _edges(type_: str) -> np.ndarray:
 
 
 def _beside(first: np.ndarray, type_: str, seed: int) -> np.ndarray:
-    """Another operand: drawn alike, or near the first, its negative, or far above and below it."""
+    """Another operand: drawn alike, or near the first or its negative, or far larger or smaller."""
     other = patterns(type_, seed)
     random = _random(f"{type_} beside {seed}", 2)
     other = np.roll(other, 37 * seed).astype(np.uint64)
@@ -333,7 +336,7 @@ def _beside(first: np.ndarray, type_: str, seed: int) -> np.ndarray:
 
 
 def _random(name: str, rows: int) -> np.ndarray:
-    """Words that depend on the name alone, and on no version of a library (splitmix64)."""
+    """Pseudo-random words that depend only on the name, not on a library's version (splitmix64)."""
     seed = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "little")
     at = np.arange(1, rows * COUNT + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     word = at + np.uint64(seed)

@@ -1,10 +1,10 @@
-"""What a GPU makes of the instructions that instructions.py lists.
+"""Record a GPU's results of the instructions that instructions.py lists.
 
     python scripts/device_functions/on_gpu.py OUT       needs a GPU, its driver and nvcc
 
 OUT/rounded_instructions.csv has a row for each: its text, the digest of its results, and the card.
-It belongs into reports/h200/fidelity, and test_rounded_instructions.py holds the emulator to it.
-OUT/rounded_instructions.npz has the results themselves, by name.
+It is stored in reports/h200/fidelity, where test_rounded_instructions.py compares the emulator with
+it. OUT/rounded_instructions.npz has the results themselves, by name.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ARCH = "sm_90"
 
 
 class Gpu:
-    """The first GPU, through its driver alone."""
+    """The first GPU, through its driver only."""
 
     def __init__(self) -> None:
         self.driver = ctypes.CDLL("libcuda.so.1")

@@ -1,6 +1,6 @@
-"""The launches of the diverging kernels: each with masks of lanes that say who goes where.
+"""The launches of the diverging kernels: each with lane masks that control its branches.
 
-This module needs nothing but Python, so that it runs on a machine that has little else.
+This module needs only the Python standard library, so that it runs on a minimal machine.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ class Launch:
 
     @property
     def scalars(self) -> tuple[int, ...]:
-        """Its arguments behind the two arrays."""
+        """The arguments after the two arrays."""
         return (*self.masks, TRIPS, 1)
 
 
 def source(file: str) -> Path:
-    """Return the path of a file's kernels, written first where they are drawn."""
+    """Return the path of a file's kernels, which are generated first if necessary."""
     if file not in generate.KERNELS:
         return FOLDER / f"{file}.cu"
     path, text = DRAWN_IN / f"{file}.cu", generate.text(file)

@@ -1,11 +1,11 @@
-"""What a GPU counts where warps divide: every launch of the diverging kernels under Nsight Compute.
+"""A GPU's counts for diverging warps: every launch of the diverging kernels under Nsight Compute.
 
     python scripts/divergence/diverging_on_gpu.py prepare FOLDER    compile, where there is nvcc
     python scripts/divergence/diverging_on_gpu.py FOLDER OUT        needs a GPU, PyCUDA and ncu
 
-OUT/divergence.csv.gz has one row per launch: the kernel, its masks and its counters. It belongs
-into reports/h200/fidelity, and tests/emulator/sass/test_divergence.py holds the emulator to it. NCU
-names another ncu.
+OUT/divergence.csv.gz has one row per launch: the kernel, its masks and its counters. It is stored
+in reports/h200/fidelity, where tests/emulator/sass/test_divergence.py compares the emulator with
+it. NCU names another ncu.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ def prepare(folder: Path) -> None:
 
 
 def unit(file: str) -> compiler.Unit:
-    """How a file is compiled."""
+    """The command that compiles a file."""
     from harness.compiler import compile as compiler
 
     return compiler.Unit(listed.source(file), (listed.FOLDER,), (), listed.ARCH, (), (), ())
 
 
 def launch(folder: Path) -> None:
-    """Every launch once, in order; ncu watches."""
+    """Run every launch once, in order, under ncu."""
     import numpy as np
     import pycuda.driver as cuda
 

@@ -1,8 +1,8 @@
-"""Random kernels whose warps divide in many ways, for holding the emulator to a GPU.
+"""Random kernels whose warps diverge in many ways, for comparing the emulator with a GPU.
 
-Each is drawn from its number, and the hashes of both files are those of what an H200 executed.
-Branches, loops whose lanes leave at several trips, breaks, switches and early exits lie inside each
-other at random. Which lanes go where is said by four masks, a to d, which are arguments.
+Each is generated from its number, and the hashes of both files match those executed on an H200.
+Branches, loops whose lanes leave at different iterations, breaks, switches and early exits are
+nested at random. Four masks, a to d, which are arguments, control the path of each lane.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ HEAD = """// Made by scripts/divergence/generate.py: warps that divide at random
 
 
 class Writer:
-    """One kernel, drawn from its number. Each loop has its own constants: none is merged."""
+    """One kernel, generated from its number. Each loop has its own constants, so none is merged."""
 
     def __init__(self, number: int) -> None:
         self._draw = random.Random(number)
@@ -73,7 +73,8 @@ class Writer:
         yield _line(depth, "}")
 
     def _loop(self, depth: int, leave: str) -> Iterator[str]:
-        """Lanes of one mask make one trip less; some may leave in the middle of one."""
+        """A loop in which lanes of one mask run one iteration less; some may leave in the middle of
+        one."""
         self._loops += 1
         trip = f"r{self._loops}"
         yield _line(depth, "#pragma unroll 1")
@@ -92,7 +93,7 @@ class Writer:
         yield _line(depth, f"if ({self._condition()}) {{ END return; }}")
 
     def _switch(self, depth: int, leave: str) -> Iterator[str]:
-        """Of eight cases, some of which fall through."""
+        """A switch of eight cases, some of which fall through."""
         yield _line(depth, "switch (number) {")
         for case in range(8):
             yield _line(depth + 1, f"case {case}: k = repeat(k, trips, {self._odd()}, {case});")
@@ -116,7 +117,7 @@ def _line(depth: int, text: str) -> str:
 
 @cache
 def text(file: str) -> str:
-    """Return a file of kernels. Raises ValueError where it is not what was executed on a GPU."""
+    """Return a file of kernels. Raises ValueError if it differs from the file executed on a GPU."""
     found = "\n".join([HEAD, *(Writer(number).text() for number in KERNELS[file])])
     digest = hashlib.sha256(found.encode()).hexdigest()
     if digest != SHA256[file]:

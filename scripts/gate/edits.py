@@ -1,10 +1,10 @@
-"""Whether the gate closes for planted regressions and opens for harmless edits, without a GPU.
+"""Test that the gate closes for planted regressions and opens for harmless edits, without a GPU.
 
     python scripts/gate/edits.py --out reports/emulated           all of them, into gate_edits.csv
     python scripts/gate/edits.py --only "a comment in a kernel"   one; with --out, its row anew
 
 Each edit of edits.yaml is made in a repository of its own that has this one's kernels, and compared
-with the commit without it by the command that a pull request's check types: `beside git:HEAD
+with the commit without it by the command that a pull request's check runs: `beside git:HEAD
 --gate`, emulated, in this process.
 """
 
@@ -42,7 +42,7 @@ _GIT = ("git", "-c", "user.name=Somebody", "-c", "user.email=somebody@example.or
 
 @dataclass(frozen=True)
 class Edit:
-    """One edit. file: below kernels/. variant: what is compared, as --only has it."""
+    """One edit. file: below kernels/. variant: the compared variant, in the form of --only."""
 
     name: str
     family: str
@@ -58,7 +58,8 @@ class Edit:
         return self.file.partition("/")[0]
 
     def of(self, text: str) -> str:
-        """The file's text with the edit. Raises ValueError where it is not what the edit is of."""
+        """The file's text with the edit. Raises ValueError if the file does not contain the edit's
+        original text."""
         if text.count(self.find) != self.times:
             raise ValueError(
                 f"{self.name}: {self.file} has {text.count(self.find)} of {self.find!r}"
@@ -66,13 +67,14 @@ class Edit:
         return text.replace(self.find, self.replace)
 
     def is_as_wanted(self, code: int) -> bool:
-        """Whether the gate did what it has to: close for a regression, open for all else."""
+        """Return whether the gate did as required: close for a regression, open for anything
+        else."""
         return code in (1, 3) if self.kind == "regression" else code == 0
 
 
 @dataclass(frozen=True)
 class Found:
-    """What the gate said of an edit."""
+    """The gate's result for an edit."""
 
     edit: Edit
     exit: int
@@ -93,13 +95,13 @@ def edits(data: Mapping[str, Any]) -> Iterator[Edit]:
 
 
 def load() -> tuple[list[Edit], dict[str, dict[str, Any]]]:
-    """The edits, and what is run of each problem."""
+    """The edits, and the cases that are run for each problem."""
     data = yaml.safe_load(DATA.read_text())
     return list(edits(data)), data["problems"]
 
 
 class Repository:
-    """A repository with the problems that are edited, at their small sizes, in one commit."""
+    """A repository with the edited problems, at their small sizes, in one commit."""
 
     def __init__(self, folder: Path, problems: Mapping[str, Mapping[str, Any]]) -> None:
         self.folder = folder
@@ -115,7 +117,7 @@ class Repository:
             subprocess.run([*_GIT, *command], cwd=folder, check=True)
 
     def gate(self, edit: Edit) -> Found:
-        """Make the edit, ask the gate, take it back. The folder is the working directory."""
+        """Make the edit, run the gate, and undo the edit. The folder is the working directory."""
         path = self.folder / "kernels" / edit.file
         out, told = self.folder / "run", self.folder / "run.json"
         before = path.read_text()
@@ -135,9 +137,9 @@ class Repository:
 
 
 def _at_small_sizes(text: str, small: Mapping[str, Any]) -> str:
-    """A matrix with these sizes and launch shapes, and every other line as it is.
+    """A matrix with these sizes and launch shapes, and every other line unchanged.
 
-    An edit is one of lines, so the file is not written anew: what stands under these keys is.
+    An edit changes lines, so the file is not rewritten: only the values of these keys are replaced.
     """
     data = yaml.safe_load(text)
     kept = [(key, data[key]) for key in ("sizes", "launch") if key in data]
@@ -154,7 +156,7 @@ def _at_small_sizes(text: str, small: Mapping[str, Any]) -> str:
 
 
 def _reason(ended: Result, told: Path) -> str:
-    """Why the gate closes, of the first case; that it found nothing worse; or the last line."""
+    """Why the gate closes for the first case; that it found nothing worse; or the last line."""
     if not told.is_file():
         printed = str(ended.exception or ended.output).strip().splitlines()
         return printed[-1] if printed else ""
@@ -168,7 +170,7 @@ def _reason(ended: Result, told: Path) -> str:
 
 
 def _causes(case: Mapping[str, Any]) -> Iterator[str]:
-    """What decides against a case, with its figures and its line."""
+    """The findings against a case, with their figures and line."""
     if fault := case["fault"]["new"]:
         yield f"{case['verdict']}: {fault.splitlines()[0]}"
     for each in [*case["compiled"], *case["counters"]]:
@@ -207,7 +209,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _write(path: Path, order: Sequence[str], rows: Sequence[Mapping[str, object]]) -> None:
-    """The table, in the edits' order; rows of edits that were not tried now stay."""
+    """The table, in the edits' order; rows of edits that were not tried this time are kept."""
     known: dict[object, Mapping[str, object]] = {}
     if path.is_file():
         with path.open(newline="") as file:

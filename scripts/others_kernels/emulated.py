@@ -24,7 +24,7 @@ MOST = 2**34
 
 @dataclass(frozen=True)
 class Results:
-    """What a launch left in its buffers, and the report of who executed it."""
+    """The buffers after a launch, and the report of each front end."""
 
     buffers: Mapping[str, listed.Array]
     report: Any
@@ -69,7 +69,7 @@ class Launcher:
         return Results(self._buffers(given), report)
 
     def _arguments(self) -> dict[str, Any]:
-        """By name, in order: arrays, numbers, and structs as bytes."""
+        """The arguments by name, in order: arrays, numbers, and structs as bytes."""
         given: dict[str, Any] = {}
         for arg in self.launch.args:
             if isinstance(arg, listed.Buffer):

@@ -1,11 +1,11 @@
-"""Suites of small kernels with and without faults: what the emulator finds, and what it accuses.
+"""Suites of small kernels with and without faults: the emulator's findings and false alarms.
 
     python scripts/others_kernels/faults.py CHECKOUTS COMPILED           write docs/fidelity.md anew
     python scripts/others_kernels/faults.py CHECKOUTS COMPILED --check   exit 1 if it is out of date
     python scripts/others_kernels/faults.py CHECKOUTS COMPILED --only TITLE   only rows like it
 
-CHECKOUTS holds clones of the repositories below, at those commits; COMPILED keeps the PTX. Nothing
-of them is kept here. How each suite is read and launched is said in `fault_suites/`.
+CHECKOUTS holds clones of the repositories below, at those commits; COMPILED keeps the PTX. None of
+their code is kept here. `fault_suites/` defines how each suite is read and launched.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ SUITES = (
 
 
 def compiled(kernel: Kernel, folder: Path) -> Path:
-    """Its PTX, made where the folder has none of the same source."""
+    """Its PTX, compiled unless the folder has it for the same source."""
     source, ptx = folder / f"{kernel.name}.cu", folder / f"{kernel.name}.ptx"
     if kernel.is_ptx:
         if not ptx.exists() or ptx.read_text() != kernel.source:
@@ -72,7 +72,7 @@ def compiled(kernel: Kernel, folder: Path) -> Path:
 
 
 def cubins(files: list[Path]) -> None:
-    """The machine code beside each PTX, made and listed where it is missing or older."""
+    """The machine code beside each PTX, compiled and listed if missing or outdated."""
     old = [each for each in files if not _is_new(each.with_suffix(".cubin"), each)]
     nvcc = str(toolchain.find().nvcc)
     with ThreadPoolExecutor() as pool:
@@ -90,7 +90,7 @@ def _is_new(made: Path, source: Path) -> bool:
 
 
 def in_ptx(kernel: Kernel, ptx: Path) -> set[str]:
-    """The kinds of its faults."""
+    """The kinds of faults found."""
     module = emulator.parse(ptx.read_text())
     (name,) = (each for each in module.kernels if kernel.entry in each)
     arguments, written = kernel.arguments(), None
@@ -104,7 +104,7 @@ def in_ptx(kernel: Kernel, ptx: Path) -> set[str]:
 
 
 def in_machine_code(kernel: Kernel, ptx: Path) -> set[str] | None:
-    """The same; None where its instructions are not executed."""
+    """The same; None if its instructions are not supported."""
     module = emulator.parse(ptx.read_text())
     (name,) = (each for each in module.kernels if kernel.entry in each)
     code = sass.read(ptx.with_suffix(".cubin"), ptx.with_suffix(".listing"))
@@ -137,7 +137,7 @@ def _cells(
     title: str, launched: Callable[[Kernel, Path], set[str] | None], kernels: list[Kernel],
     files: list[Path],
 ) -> list[str]:  # fmt: skip
-    """How many of the faulty ones are found, and how many of the others accused."""
+    """The numbers of faulty kernels found, and of false alarms."""
     faulty, found, clean, accused = 0, 0, 0, 0
     for kernel, ptx in zip(kernels, files, strict=True):
         kinds = launched(kernel, ptx)

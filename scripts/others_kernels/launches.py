@@ -1,8 +1,8 @@
-"""kernels.yaml, read: launches of kernels that others wrote, and what their buffers hold.
+"""Read kernels.yaml: launches of kernels by others, and the contents of their buffers.
 
-This module needs NumPy and PyYAML alone, so that it runs on a machine that has little else. What a
-buffer holds follows from its launch's name, its own name and raw 64-bit draws, which NumPy promises
-not to change between releases.
+This module needs only NumPy and PyYAML, so that it runs on a minimal machine. A buffer's contents
+depend on its launch's name, its own name and raw 64-bit draws, which NumPy promises not to change
+between releases.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _VALUE = re.compile(r"(?P<dtype>\w+) (?P<value>.+)")
 
 
 class ListError(ValueError):
-    """kernels.yaml says something that is not understood."""
+    """kernels.yaml contains an invalid entry."""
 
 
 @dataclass(frozen=True)
 class Buffer:
-    """An array in global memory, or what a variable is set to."""
+    """An array in global memory, or the value of a variable."""
 
     name: str
     dtype: str
@@ -43,7 +43,7 @@ class Buffer:
     args: tuple[float, ...] = ()
 
     def contents(self, launch: str) -> Array:
-        """What it holds before the launch of this name."""
+        """Its contents before the launch of this name."""
         draws = np.random.PCG64(zlib.crc32(f"{launch} {self.name}".encode()))
         raw = np.asarray(draws.random_raw(self.length), np.uint64)
         return np.ascontiguousarray(FILLS[self.fill](raw, np.dtype(self.dtype), *self.args))
@@ -51,7 +51,7 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Scalar:
-    """A number, or the members of a struct that have one type, passed by value."""
+    """A number, or the members of a struct of one type, passed by value."""
 
     name: str
     dtype: str
@@ -63,7 +63,7 @@ class Scalar:
 
 @dataclass(frozen=True)
 class Source:
-    """A file of a repository, and how it is compiled. include: folders of the repository."""
+    """A file of a repository, and its compiler options. include: folders of the repository."""
 
     repository: str
     commit: str
@@ -75,19 +75,19 @@ class Source:
 
     @property
     def folder(self) -> str:
-        """What the repository's checkout is called."""
+        """The folder name of the repository's checkout."""
         return self.repository.replace("/", "+")
 
     @property
     def stem(self) -> str:
-        """What its cubin and PTX are called."""
+        """The file name of its cubin and PTX."""
         path = Path(self.path)
         return f"{self.repository.split('/')[1]}-{path.parent.name}-{path.stem}"
 
 
 @dataclass(frozen=True)
 class Launch:
-    """One launch. unordered: buffers whose elements come in an order that is left to chance."""
+    """One launch. unordered: buffers whose elements have no guaranteed order."""
 
     name: str
     source: Source
@@ -104,7 +104,7 @@ class Launch:
         return tuple(arg for arg in self.args if isinstance(arg, Buffer))
 
     def in_order(self, name: str, contents: Array) -> Array:
-        """A result as it is compared: sorted where its order is left to chance."""
+        """A result in comparable form: sorted if its order is not guaranteed."""
         return np.sort(contents) if name in self.unordered else contents
 
 
@@ -185,7 +185,7 @@ def _integers(raw: Array, dtype: np.dtype[Any], low: int, high: int) -> Array:
 
 
 def _sorted(raw: Array, dtype: np.dtype[Any], low: int, high: int, run: int = 0) -> Array:
-    """Integers in ascending order, or in runs of so many elements that are each in order."""
+    """Integers in ascending order, or in sorted runs of this many elements."""
     found = _integers(raw, dtype, low, high)
     return np.sort(found.reshape(-1, run or len(found)), axis=1).ravel()
 

@@ -1,15 +1,15 @@
-"""Others' kernels on a GPU under Nsight Compute: counters of every launch, and what it computed.
+"""Run kernels by others on a GPU under Nsight Compute: counters and results of every launch.
 
     python on_gpu.py COMPILED OUT
 
-COMPILED is what sources.py made. OUT gets `readings.tar.xz`, of which readings.py makes the
-committed readings. In it are reports of ncu, `part-*.ncu-rep`, with the launches in the order of
-`results.json`, and that: per launch the hash of every buffer before and after, and of buffers that
-changed a few values.
+COMPILED is the output of sources.py. OUT gets `readings.tar.xz`, from which readings.py makes the
+committed readings. It contains reports of ncu, `part-*.ncu-rep`, with the launches in the order of
+`results.json`, and that file: for each launch the hash of every buffer before and after, and a few
+values of the buffers that changed.
 
-Needs PyCUDA, NumPy, PyYAML and `ncu` (NCU names another), and nothing else of this repository than
-launches.py and kernels.yaml beside it. The launches run in order, a portion of them in a process
-under ncu. One that fails or crashes is said with its reason, and those behind it run anew.
+Needs PyCUDA, NumPy, PyYAML and `ncu` (NCU names another), and of this repository only launches.py
+and kernels.yaml beside it. The launches run in order, in portions, each in a process under ncu. A
+launch that fails or crashes is reported with its reason, and those after it are run again.
 """
 
 from __future__ import annotations
@@ -72,13 +72,13 @@ def sha256(array: listed.Array) -> str:
 
 
 def samples(array: listed.Array) -> list[float]:
-    """A few values: the first, the last, and between them at even distances."""
+    """A few values: the first, the last, and evenly spaced ones between them."""
     places = np.linspace(0, array.size - 1, min(SAMPLES, array.size)).astype(int)
     return [float(value) for value in array[places]]
 
 
 def run(compiled: Path, names: Sequence[str], lines: Path) -> int:
-    """In the process under ncu: every launch in order, and a line on each when it is done."""
+    """In the process under ncu: run every launch in order, and print a line after each."""
     import pycuda.driver as cuda
 
     manifest = json.loads((compiled / "manifest.json").read_text(encoding="utf-8"))
@@ -143,7 +143,7 @@ def _launched(
 def packed(
     launch: listed.Launch, parameters: Sequence[Sequence[int]], addresses: Mapping[str, int]
 ) -> bytes:
-    """The bytes of the parameters, each where the cubin has it."""
+    """The bytes of the parameters, at the cubin's offsets."""
     out = bytearray(max((offset + size for offset, size in parameters), default=0))
     for arg, (offset, size) in zip(launch.args, parameters, strict=True):
         buffer = isinstance(arg, listed.Buffer)
@@ -155,7 +155,7 @@ def packed(
 
 
 def profile(compiled: Path, out: Path) -> int:
-    """Every launch under ncu, a portion after the other."""
+    """Run every launch under ncu, one portion after another."""
     out.mkdir(parents=True, exist_ok=True)
     manifest = json.loads((compiled / "manifest.json").read_text(encoding="utf-8"))
     left = [launch.name for launch in listed.read() if launch.name in manifest]
@@ -201,7 +201,7 @@ def profile(compiled: Path, out: Path) -> int:
 def _under_ncu(
     compiled: Path, report: Path, names: Sequence[str], metrics: Sequence[str]
 ) -> tuple[list[dict[str, Any]], str, int | None]:
-    """What the worker told, what ncu said, and how it ended: None where it was too late."""
+    """The worker's output, ncu's output, and the exit code: None after a timeout."""
     lines, log = report.with_suffix(".lines"), report.with_suffix(".said")
     command = [
         os.environ.get("NCU", "ncu"), "--clock-control", "none", "--cache-control", "all",

@@ -1,11 +1,11 @@
-"""The committed readings of others' kernels, of what on_gpu.py brought back.
+"""Make the committed readings of kernels by others from the output of on_gpu.py.
 
     python scripts/others_kernels/readings.py readings.tar.xz
 
 Writes reports/h200/fidelity/others.csv, a row per launch and counter, and others_results.csv, a row
-per launch and buffer: the hash of what it held before and after, and a few values of a result. A
-launch belongs to its reading by its place in the report, and its kernel's symbol must be the one
-that was launched there.
+per launch and buffer: the hash of its contents before and after, and a few values of a result. A
+launch is matched to its reading by its place in the report, and its kernel's symbol must be the
+launched one.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def actions(report: Path) -> list[Any]:
 
 
 def parts(folder: Path) -> Iterator[tuple[Mapping[str, Any], Any]]:
-    """What on_gpu.py told of each launch, and its action. Raises ValueError if they differ."""
+    """on_gpu.py's record of each launch, and its action. Raises ValueError if they differ."""
     for part in json.loads((folder / "results.json").read_text(encoding="utf-8"))["parts"]:
         report = folder / f"part-{part['part']}.ncu-rep"
         if not part["report"] or not report.exists():
@@ -107,7 +107,7 @@ def write(path: Path, head: Sequence[str], lines: Sequence[Sequence[Any]]) -> No
 
 
 def unpacked(given: Path, scratch: Path) -> Path:
-    """The folder of readings: what was given, or what is packed in it."""
+    """The folder of readings: the given one, or the one unpacked from it."""
     if given.is_dir():
         return given
     with tarfile.open(given) as packed:

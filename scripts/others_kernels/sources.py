@@ -1,11 +1,11 @@
-"""Others' kernels compiled, from checkouts of their repositories, into a folder of cubins and PTX.
+"""Compile kernels by others, from checkouts of their repositories, into a folder of cubins and PTX.
 
     python scripts/others_kernels/sources.py CHECKOUTS FOLDER
 
 CHECKOUTS holds a folder for each repository, such as `NVIDIA+cuda-samples`, at the commit that
 kernels.yaml names; one that is missing is fetched from GitHub. FOLDER gets a cubin and the PTX of
-each file, and `manifest.json`: for each launch its cubin, its kernel's symbol and where in the
-parameters each argument lies.
+each file, and `manifest.json`: for each launch its cubin, its kernel's symbol and the offset of
+each argument in the parameters.
 """
 
 from __future__ import annotations
@@ -73,7 +73,8 @@ def _named_for(arch: str, flag: str) -> str:
 def compile_all(
     launches: Sequence[listed.Launch], checkouts: Path, folder: Path, arch: str = listed.ARCH
 ) -> tuple[dict[str, Any], list[str]]:
-    """The manifest, and what could not be compiled; a file that fails costs no other."""
+    """The manifest, and the files that could not be compiled; a failed file does not affect the
+    others."""
     folder.mkdir(parents=True, exist_ok=True)
     files = dict.fromkeys(launch.source for launch in launches)
 

@@ -1,11 +1,12 @@
-"""Others' kernels in the emulator, held against what an H200 counted and computed.
+"""Compare kernels by others in the emulator with an H200's counts and results.
 
     python scripts/others_kernels/table.py COMPILED            write docs/fidelity.md anew
     python scripts/others_kernels/table.py COMPILED --check    exit 1 if it is out of date
 
-COMPILED is what sources.py made; the readings are those that readings.py wrote. A launch runs from
+COMPILED is the output of sources.py; the readings are those that readings.py wrote. A launch runs
+from
 its machine code and from its PTX. Each counter that both the emulator and the H200 have is
-compared, and every buffer's contents, bit by bit; where those differ, the values that were kept.
+compared, and every buffer's contents, bit by bit; if those differ, the stored values are compared.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ Readings = Mapping[str, Mapping[str, float]]
 
 @dataclass(frozen=True)
 class Result:
-    """A buffer on the H200: hashes of what it held, and a few values where that changed."""
+    """A buffer on the H200: hashes of its contents, and a few values if they changed."""
 
     before: str
     after: str
@@ -50,7 +51,7 @@ class Result:
 
 @dataclass
 class Held:
-    """One launch beside its readings. apart: what differs."""
+    """One launch beside its readings. apart: the differences."""
 
     launch: listed.Launch
     equal: int = 0
@@ -89,7 +90,7 @@ def read_results(path: Path = RESULTS) -> Mapping[str, Mapping[str, Result]]:
 def hold(
     launcher: Launcher, read_there: Mapping[str, float], left_there: Mapping[str, Result]
 ) -> Held:
-    """The launch from both front ends, beside what the H200 said. Nothing is compared twice."""
+    """The launch from both front ends, beside the H200's readings. Nothing is compared twice."""
     held = Held(launcher.launch)
     try:
         machine = launcher.from_machine_code()
@@ -125,7 +126,7 @@ def _compare(held: Held, each: Compared) -> None:
 
 
 def _compare_opcodes(held: Held, machine: Results, there: Mapping[str, float]) -> None:
-    """Warp instructions by opcode, without modifiers, as ncu has them."""
+    """Warp instructions by opcode, without modifiers, as in ncu."""
     own: dict[str, int] = defaultdict(int)
     for opcode, count in machine.report.instruction_mix.items():
         own[opcode.partition(".")[0]] += count
@@ -155,7 +156,8 @@ def _results_apart(
 
 
 def _same(ours: float, theirs: float) -> bool:
-    """Whether two values are equal; any two NaNs are, because their bits are not modelled."""
+    """Return whether two values are equal; any two NaNs are, because their bits are not
+    modelled."""
     return ours == theirs or (np.isnan(ours) and np.isnan(theirs))
 
 
@@ -199,7 +201,7 @@ def _summary(all_held: Sequence[Held]) -> str:
 
 
 def _readings(held: Held) -> int:
-    """Of counters that claim to be exact."""
+    """The counters that claim to be exact."""
     return held.equal + held.noisy + len(held.apart)
 
 
@@ -231,7 +233,7 @@ def _differences(all_held: Sequence[Held]) -> str:
 
 
 def _front_ends(all_held: Sequence[Held]) -> str:
-    """In how many launches PTX counts what machine code does."""
+    """The number of launches in which PTX and machine code have the same counts."""
     found: dict[str, list[bool]] = defaultdict(list)
     for held in all_held:
         for counter, equal in held.by_both.items():
@@ -242,7 +244,7 @@ def _front_ends(all_held: Sequence[Held]) -> str:
 
 
 def _told(held: Held) -> str:
-    """What differs in a launch, as a line of a list; empty where nothing does."""
+    """A launch's differences, as a list item; empty if there are none."""
     parts = [f"`{x.metric}` {x.ours:,.10g}, H200 {x.theirs:,.10g}" for x in held.apart]
     if held.refusal:
         parts.append(f"not executed: {held.refusal.partition(chr(10))[0]}")

@@ -1,4 +1,4 @@
-"""How many kernels of public repositories the emulator takes, and why it refuses the others.
+"""How many kernels of public repositories the emulator accepts, and why it refuses the others.
 
     python scripts/others_kernels/translated.py CHECKOUTS NAME@COMMIT[=FOLDER]... [--page PAGE]
 

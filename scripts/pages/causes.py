@@ -1,12 +1,12 @@
-"""Write reports/h200/causes.csv: what each step of the committed runs gained, and by what.
+"""Write reports/h200/causes.csv: the gain of each step of the committed runs, and its causes.
 
     python scripts/pages/causes.py            write the file, and say how many steps are explained
     python scripts/pages/causes.py --check    exit 1 if it is out of date
 
 Reads the journals, whose counters Nsight Compute read; no GPU is needed. The ideas are those of
-bench.yaml today: the runs are older than the key. `agrees` says what the causes say of the idea:
-yes, no, outweighed (the variant is better at it, and slower by something else), no gain, or against
-(it is slower because it is worse at what it is for).
+bench.yaml today: the runs are older than the key. `agrees` says how the causes bear on the idea:
+yes, no, outweighed (the variant is better at it, but slower for another reason), no gain, or
+against (it is slower because the stated quantity got worse).
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def with_ideas(run: Run, problems: Mapping[str, Problem]) -> Run:
-    """The run, its cases with the ideas that their variants state today."""
+    """The run, with its cases' ideas taken from today's variants."""
     records = []
     for record in run.records:
         if isinstance(record, Planned) and record.problem in problems:
@@ -73,7 +73,7 @@ def with_ideas(run: Run, problems: Mapping[str, Problem]) -> Run:
 
 
 def steps_of(run: Run) -> list[LadderStep]:
-    """Those whose two sides are told apart."""
+    """The steps whose two sides differ with certainty."""
     explainer = Explainer(Readings(run))
     found = [step for group in run.groups() for step in explainer.steps(group)]
     return [s for s in found if s.speed and s.speed.verdict in ("faster", "slower")]
@@ -102,7 +102,7 @@ def speedup(step: LadderStep) -> float:
 
 
 def rates(steps: Sequence[LadderStep]) -> Iterator[str]:
-    """How many steps are explained, how often by the idea stated, and what contradicts one."""
+    """How many steps are explained, how often by the stated idea, and what contradicts one."""
     large = [s for s in steps if abs(math.log(speedup(s))) >= math.log(WORTH_SAYING)]
     stated = [s for s in large if s.idea not in ("", "none")]
     gained = [s for s in stated if (speedup(s) > 1) != s.after.is_trap]
@@ -124,7 +124,7 @@ def rates(steps: Sequence[LadderStep]) -> Iterator[str]:
 
 
 def by_chance(steps: Sequence[LadderStep], draws: int = 200) -> float:
-    """How often an idea is among the causes of a step that it was not written for."""
+    """How often an idea is among the causes of a step that has another idea."""
     chance = random.Random(1)
     ideas, hits = [step.idea for step in steps], 0
     for _ in range(draws):

@@ -3,7 +3,7 @@
     python scripts/pages/cheats_table.py            rewrite the text between the markers
     python scripts/pages/cheats_table.py --check    exit 1 if it is out of date
 
-The tests of tests/cheats hold the same files against what happens.
+The tests of tests/cheats check the same files against actual outcomes.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def table(endings: Mapping[str, Ending]) -> Iterator[str]:
-    """A row a cheat; on a GPU, what becomes of it where it cheats at the timed size alone."""
+    """One row per cheat; on a GPU, its outcome if it cheats only at the timed size."""
     yield _row(*HEAD)
     yield _row(*["---"] * len(HEAD))
     for name, ending in endings.items():

@@ -1,4 +1,4 @@
-"""Write docs/generated/claims.md: what tutorials claim, and what the committed runs say of it.
+"""Write docs/generated/claims.md: the claims of tutorials, and the committed runs' results on them.
 
     python scripts/pages/claims_page.py            write the page
     python scripts/pages/claims_page.py --check    exit 1 if it is out of date
@@ -56,7 +56,7 @@ def page(found: Sequence[Claim], runs: Path) -> str:
 
 
 def by_problem(found: Sequence[Claim]) -> list[list[Claim]]:
-    """The claims that have tests, those about one problem together."""
+    """The claims that have tests, grouped by problem."""
     own: dict[str, list[Claim]] = {}
     for claim in found:
         if claim.tests:
@@ -65,7 +65,7 @@ def by_problem(found: Sequence[Claim]) -> list[list[Claim]]:
 
 
 def checked(own: Sequence[Claim], runs: Path) -> list[Checked]:
-    """Claims about one problem in its committed run; none can be tested where there is none."""
+    """Claims about one problem in its committed run; without one, none can be tested."""
     folder = runs / own[0].tests[0].problem
     if not folder.is_dir():
         return [Checked(claim, "cannot be tested", ()) for claim in own]
@@ -97,7 +97,7 @@ def _here(figure: Figure) -> str:
 
 
 def waiting(found: Sequence[Claim], untested: Sequence[Checked]) -> Iterator[str]:
-    """Claims that nothing here decides yet, and what they wait for: a kernel, or a run of one."""
+    """Claims that nothing here decides yet, and what is missing: a kernel, or a run of one."""
     if untested:
         yield "These wait for a run, of kernels that stand here:"
         yield ""

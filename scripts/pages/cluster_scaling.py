@@ -3,8 +3,8 @@
     python scripts/pages/cluster_scaling.py [--only reduce_sum] [--size n=2**20]
 
 Writes the table of docs/cluster.md. Every row is a separate run with `--cluster local:N`, one core
-per worker, compiled beforehand; its time is that of the stage that counts. The overhead is measured
-on work items in which nothing is left to do: sent, begun, recorded, fetched and settled.
+per worker, compiled beforehand; its time is that of the counting stage. The overhead is measured
+on work items without any remaining work: sent, begun, recorded, fetched and settled.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _commit() -> str:
 
 
 def _run(chosen: Sequence[str], folder: Path, cluster: str | None) -> tuple[float, int]:
-    """Return the seconds of the stage that counts, and how many work items it had."""
+    """Return the duration of the counting stage in seconds, and its number of work items."""
     where = ["--cluster", cluster, "--jobs", cluster.partition(":")[2]] if cluster else ["--jobs=1"]
     command = [sys.executable, "-m", "harness", "run", "--backend", "emulator", *chosen, *where]
     ended = subprocess.run(
@@ -97,7 +97,7 @@ class _Book:
 
 
 def _cost(items: int, workers: int) -> float:
-    """Return the seconds per work item with nothing left to do, with so many workers."""
+    """Return the seconds per work item without remaining work, for this number of workers."""
     cases = [Case("nothing", "v0", "float32", {"n": n}) for n in range(items)]
     known = JournalState({case.id: case.group for case in cases})
     for c in cases:

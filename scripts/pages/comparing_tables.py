@@ -55,7 +55,7 @@ def gauges() -> Iterator[str]:
 
 
 def edits() -> Iterator[str]:
-    """One row per kind and family of edit: how many, and how the gate ended."""
+    """One row per kind and family of edit: how many, and the gate's results."""
     rows = _rows(EDITED)
     found: dict[tuple[str, str], list[str]] = {}
     for row in rows:
@@ -68,7 +68,8 @@ def edits() -> Iterator[str]:
 
 
 def simulated() -> Iterator[str]:
-    """One row per mode and model of noise: what is blamed, found, and cannot be told."""
+    """One row per mode and noise model: rates of false alarms, detections, and undecided
+    comparisons."""
     rows = _rows(SIMULATED)
     yield (f"| sides | noise, {rows[0]['pairs']} pairs each | equal kernels: any is blamed "
            "| the gate opens | 2 % slower: is found | nobody can tell "
@@ -83,7 +84,7 @@ def simulated() -> Iterator[str]:
 
 
 def timed() -> Iterator[str]:
-    """One row for equal and one for slower kernels: exit codes, and the change that was seen."""
+    """One row for equal and one for slower kernels: exit codes, and the observed change."""
     rows = _rows(TIMED)
     yield ("| kernel of the working tree | comparisons | exit 0 | exit 1 | change, median (range) "
            "| intervals that hold 0 |")  # fmt: skip
@@ -101,7 +102,7 @@ def timed() -> Iterator[str]:
 
 
 def ladders() -> Iterator[str]:
-    """A row per card and way of comparing a ladder with itself: what was blamed, and found."""
+    """One row per card and way of comparing a ladder with itself: false alarms, and detections."""
     found = {table: _rows(table) for table in LADDERS}
     yield ("| a ladder and itself | card | comparisons | cases in all | called slower or faster "
            "| exit 0 | exit 3 | of one that takes 2 % longer: found | exit 3 |")  # fmt: skip
@@ -127,7 +128,7 @@ def _rows(table: Path) -> list[dict[str, str]]:
 
 
 def _origin(table: Path, rows: Iterable[Mapping[str, str]]) -> str:
-    """Where the rows stand, and by which commits they were made."""
+    """The location of the rows, and the commits that made them."""
     commits = ", ".join(dict.fromkeys(row["commit"] for row in rows))
     return "\n" + sections.origin(table, ROOT, commits)
 

@@ -3,11 +3,11 @@
     python scripts/pages/evidence_table.py            rewrite the text between the markers
     python scripts/pages/evidence_table.py --check    exit 1 if it is out of date
 
-A run's journal has the hash of every file that its cases are made from. They are held to the files
-of today, and the harness's own files that compile, launch, time and verify to those of the run's
-commit, by their statements alone: a moved module or a better docstring measures nothing anew. The
-hashes of a commit's files are kept in reports/h200/statements.json, so that a check needs no
-history.
+A run's journal has the hash of every file that its cases are made from. They are compared with
+today's files, and the harness's own files that compile, launch, time and verify with those of the
+run's commit, by their statements only: moving a module or improving a docstring changes no
+measurement. The hashes of a commit's files are stored in reports/h200/statements.json, so that a
+check needs no history.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def keep_statements(commits: set[str]) -> None:
-    """Write the hashes of the commits' files, as the history has them; those known stay."""
+    """Write the hashes of the commits' files, taken from the history; known ones are kept."""
     known = json.loads(STATEMENTS.read_text()) if STATEMENTS.exists() else {}
     kept = {commit: known.get(commit) or statements_of(commit) for commit in sorted(commits)}
     STATEMENTS.write_text(json.dumps(kept, indent=1) + "\n")
@@ -92,7 +92,7 @@ def table(runs: Sequence[Run], known: Mapping[str, Sequence[str]]) -> Iterator[s
 
 
 def code_since(hashes: Sequence[str]) -> str:
-    """How much of the code that measures was there, statement for statement, at a commit."""
+    """How much of the measuring code was the same, statement for statement, at a commit."""
     files = list(staleness.harness_files(is_timed=True))
     differ = [file for file in files if staleness.statements_hash(file)[:DIGITS] not in hashes]
     if len(differ) > NAMED:
@@ -105,7 +105,7 @@ def _all_but(names: Sequence[str]) -> str:
 
 
 def changed_sources(run: Run) -> list[str]:
-    """The files of kernels and problems that are not what the run was made from."""
+    """The kernel and problem files that differ from the run's."""
     made_from = {
         (name, digest)
         for case in run.planned.values()

@@ -1,10 +1,10 @@
-"""The emulator held against what Nsight Compute read on a GPU, launch by launch.
+"""Compare the emulator with Nsight Compute's readings on a GPU, launch by launch.
 
 The readings are the `ncu` rows of reports/h200/*/counters.csv.gz. Their cases, found by id in
 kernels/ and tests/fidelity/bench.yaml, are compiled and emulated anew on the same inputs, from PTX
-and from machine code, as far as limits.emulate_bytes allows. What differs for a reason stands in
-tests/fidelity/exceptions.yaml. `fidelity_table.py` makes a page of it, tests/test_fidelity.py a
-verdict.
+and from machine code, as far as limits.emulate_bytes allows. Explained differences are listed in
+tests/fidelity/exceptions.yaml. `fidelity_table.py` makes a page of it; tests/test_fidelity.py
+checks it.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ Readings = Mapping[tuple[str, int], Mapping[str, float]]
 
 @dataclass(frozen=True)
 class Compared:
-    """One counter of one launch, as we give it and as Nsight Compute read it."""
+    """One counter of one launch, as counted here and as read by Nsight Compute."""
 
     metric: str
     provenance: str
@@ -89,13 +89,13 @@ class Compared:
 
     @property
     def equal(self) -> bool:
-        """To the digit, or within the counter's noise on hardware."""
+        """Equal to the digit, or within the counter's noise on hardware."""
         noise = WITHIN.get(self.metric, 0.0) * abs(self.theirs)
         return self.to_the_digit or abs(self.ours - self.theirs) <= noise
 
     @property
     def relative(self) -> float:
-        """Ours over theirs, less one; infinite where only theirs is zero."""
+        """Our value over theirs, minus one; infinite if only theirs is zero."""
         if self.theirs:
             return self.ours / self.theirs - 1
         return float("inf") if self.ours else 0.0
@@ -105,7 +105,7 @@ class Compared:
 class Launch:
     """One step of a case. missing: counters without a reading that should have one.
 
-    same: whether PTX and machine code left the same bits in every output of the case.
+    same: whether PTX and machine code produced the same bits in every output of the case.
     """
 
     case: Case
@@ -125,7 +125,7 @@ class Launch:
 
     @property
     def name(self) -> str:
-        """`problem/variant`, by which exceptions name it."""
+        """`problem/variant`, the key in exceptions."""
         return f"{self.case.problem}/{self.case.variant}"
 
     def of(self, *provenances: str) -> list[Compared]:
@@ -134,7 +134,7 @@ class Launch:
 
 @dataclass(frozen=True)
 class Known:
-    """A difference with a reason: these counters of these kernels (`problem/variant`)."""
+    """An explained difference: these counters of these kernels (`problem/variant`)."""
 
     kernels: tuple[str, ...]
     counters: tuple[str, ...]
@@ -150,7 +150,7 @@ class Known:
 
 
 def known(path: Path = EXCEPTIONS) -> list[Known]:
-    """The differences that have a reason."""
+    """The explained differences."""
     listed = yaml.safe_load(path.read_text(encoding="utf-8")) or []
     return [
         Known(tuple(e["kernels"]), tuple(e["counters"]), e["because"], e.get("provenance", EXACT))
@@ -159,7 +159,7 @@ def known(path: Path = EXCEPTIONS) -> list[Known]:
 
 
 def readings(files: Iterable[Path]) -> Readings:
-    """What Nsight Compute read, of runs' counters.csv, compressed or not."""
+    """Nsight Compute's readings, from runs' counters.csv, compressed or not."""
     found: dict[tuple[str, int], dict[str, float]] = defaultdict(dict)
     for path in files:
         unpacked = gzip.open if path.suffix == ".gz" else open
@@ -171,7 +171,7 @@ def readings(files: Iterable[Path]) -> Readings:
 
 
 class Matrix:
-    """A bench.yaml with its cases that the emulator's budget admits."""
+    """A bench.yaml with the cases that fit the emulator's budget."""
 
     def __init__(self, path: Path) -> None:
         self.bench = _as_timed(model.load(path))
@@ -190,9 +190,9 @@ class Matrix:
     def compare(
         self, read: Readings, least: float = -1, most: float = IN_TESTS, problem: str = ""
     ) -> Iterator[Launch]:
-        """Every launch that has readings of so many threads, emulated on the same inputs.
+        """Every launch with readings of this many threads, emulated on the same inputs.
 
-        Those of one problem, or else of all.
+        The cases of one problem, or of all.
         """
         chosen = [case for case in self.chosen(read, least, most) if problem in ("", case.problem)]
         built = self.compiled(chosen)
@@ -200,7 +200,7 @@ class Matrix:
             yield from self._compare(case, built[case.id], read)
 
     def chosen(self, read: Readings, least: float = -1, most: float = IN_TESTS) -> list[Case]:
-        """The cases that have readings of so many threads."""
+        """The cases with readings of this many threads."""
         return [
             case
             for case in self.cases.values()
@@ -208,7 +208,7 @@ class Matrix:
         ]
 
     def compiled(self, cases: Sequence[Case]) -> dict[str, compiler.Built]:
-        """Case → what it was compiled to, and listed, all together. Raises the first refusal."""
+        """Case → its compiled and disassembled code, for all at once. Raises the first refusal."""
         units = {case.id: compiler.unit(case, self.bench.kernels, ARCH) for case in cases}
         found: dict[str, compiler.Built] = {}
         built = compiler.build_all(list(units.values()))
@@ -258,14 +258,14 @@ class Matrix:
 
 
 def _code_bytes(case: Case, number: int, built: compiler.Built) -> int:
-    """Of the section that holds a step's kernel."""
+    """The readings of the section that holds a step's kernel."""
     symbol = compiler.kernel_name(case.steps[number].kernel, built, case.source)
     with built.cubin.open("rb") as file:
         return int(ELFFile(file).get_section_by_name(f".text.{symbol}").data_size)
 
 
 def _threads(case: Case, read: Readings) -> float:
-    """Thread instructions of all of its steps; none known is few."""
+    """Thread instructions of all of its steps; unknown counts as few."""
     steps = (read.get((case.id, step), {}) for step in range(len(case.steps)))
     return sum(found.get(THREADS, 0.0) for found in steps)
 
@@ -273,10 +273,11 @@ def _threads(case: Case, read: Readings) -> float:
 def _of_compilation(
     case: Case, number: int, built: compiler.Built, theirs: Mapping[str, float]
 ) -> Iterator[Compared]:
-    """Registers, occupancy and what follows from them.
+    """Registers, occupancy and derived values.
 
-    Of ncu's limits the least is compared. That of shared memory by itself depends on how much of
-    the L1 cache the driver makes shared memory for the launch: never so little that it limits.
+    The smallest of ncu's limits is compared. The shared-memory limit alone depends on how much of
+    the L1 cache the driver reserves for shared memory at the launch, which is never so little that
+    it limits.
     """
     step, facts = case.steps[number], architecture(ARCH)
     used = built.kernels[compiler.kernel_name(step.kernel, built, case.source)]
@@ -306,13 +307,13 @@ def _of_compilation(
 
 
 def compare(files: Sequence[Path], least: float = -1, most: float = IN_TESTS) -> list[Launch]:
-    """Every launch of both matrices that one of the files has readings of, and is no longer."""
+    """Every launch of both matrices with readings in one of the files and within the size limit."""
     read = readings(files)
     return [launch for path in MATRICES for launch in Matrix(path).compare(read, least, most)]
 
 
 def _as_timed(bench: model.Bench) -> model.Bench:
-    """The matrix with the sizes that a GPU times, of which the readings are."""
+    """The matrix with a GPU's timed sizes, to which the readings apply."""
     return replace(bench, problems={
         name: replace(problem, sizes=replace(problem.sizes, emulate=()))
         for name, problem in bench.problems.items()

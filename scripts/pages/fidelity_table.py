@@ -87,7 +87,7 @@ class Section:
         )
 
     def traffic(self) -> str:
-        """Compare the bytes that memory delivered with the least that it had to."""
+        """Compare the bytes that memory delivered with the required minimum."""
         pairs = [launch.read for launch in self.launches if launch.read is not None]
         rest = [(theirs - ours - code, ours) for ours, code, theirs in pairs]
         over = sorted(more for more, _ in rest if 0 <= more <= PARAMETER_BYTES)
@@ -137,7 +137,7 @@ class Section:
         return "\n".join(lines)
 
     def reasons(self) -> str:
-        """Each known difference that shows, with its reason."""
+        """Each known difference that occurs, with its reason."""
         parts = [
             f"- {', '.join(f'`{name}`' for name in e.kernels)}: "
             f"{', '.join(_label(c) for c in e.counters)} (`{e.provenance}`). {e.because.strip()}"
@@ -177,7 +177,7 @@ class Section:
 
 
 def _verdict(compared: Sequence[Compared]) -> str:
-    """✓ and how many, or those that differ."""
+    """✓ and the number of matches, or those that differ."""
     apart = [each for each in compared if not each.equal]
     if not apart:
         return f"✓ {len(compared)}" if compared else ""

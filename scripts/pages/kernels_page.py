@@ -1,4 +1,4 @@
-"""Write docs/generated/kernels.md: every kernel of the repository, its idea, and what it measured.
+"""Write docs/generated/kernels.md: every kernel of the repository, its idea, and its measurements.
 
     python scripts/pages/kernels_page.py            write the page
     python scripts/pages/kernels_page.py --check    exit 1 if it is out of date
@@ -71,7 +71,7 @@ def page(problems: Sequence[Problem]) -> str:
 
 
 def section(problem: Problem, loaded: Computation) -> Iterator[str]:
-    """What is computed, what it is measured against, where figures come from, and the ladder."""
+    """The operation, its yardstick, the source of the figures, and the ladder."""
     yield f"## {escaped(problem.name)}"
     yield _prose(loaded.title)
     if loaded.timed_inputs:
@@ -101,7 +101,7 @@ def section(problem: Problem, loaded: Computation) -> Iterator[str]:
 
 
 def _advice(own: Sequence[Ladder], dtypes: Sequence[str]) -> str:
-    """Which variant is fastest at which size, and what the shares below are of."""
+    """Which variant is fastest at which size, and the meaning of the percentages below."""
     told = []
     for dtype in dtypes:
         mine = [x for x in own if x.dtype == dtype and x.winner]
@@ -116,7 +116,7 @@ def _advice(own: Sequence[Ladder], dtypes: Sequence[str]) -> str:
 
 
 def table(problem: Problem, found: Sequence[Ladder]) -> Iterator[str]:
-    """One row per variant, each after what it builds on; the figures of each type's ladder."""
+    """One row per variant, each after its parent; the figures of each type's ladder."""
     heads = ["variant", "builds on", "idea"]
     for ladder in found:
         of = f"{ladder.dtype}, " if len(found) > 1 else ""
@@ -143,7 +143,7 @@ def table(problem: Problem, found: Sequence[Ladder]) -> Iterator[str]:
 
 
 def against(ladder: Ladder, typed: bool) -> str:
-    """`v12` is 1.01× as fast as `cub`; empty where there is nothing to compare."""
+    """`v12` is 1.01× as fast as `cub`; empty if there is nothing to compare."""
     if not ladder.libraries or ladder.winner is None:
         return ""
     best = ladder.libraries[0]
@@ -158,7 +158,7 @@ def against(ladder: Ladder, typed: bool) -> str:
 
 
 def tree(problem: Problem, name: str = "", depth: int = 0) -> Iterator[tuple[int, Variant]]:
-    """Each variant after what it builds on, with the number of forks that lie before it."""
+    """Each variant after its parent, with the number of forks before it."""
     children = [v for v in problem.variants.values() if v.builds_on == name]
     inner = depth + (len(children) > 1 and name != "")
     for variant in children:
@@ -167,13 +167,13 @@ def tree(problem: Problem, name: str = "", depth: int = 0) -> Iterator[tuple[int
 
 
 def _figures_of_all(found: Sequence[Ladder], variant: Variant) -> list[str]:
-    """Three cells per type; "not yet" where the run is older than the variant."""
+    """Three cells per type; "not yet" if the run is older than the variant."""
     cells = [cell for ladder in found for cell in _figures(ladder, variant)]
     return cells if any(cells) else ["not yet" if i % 3 == 0 else "" for i in range(len(cells))]
 
 
 def _figures(ladder: Ladder, variant: Variant) -> list[str]:
-    """Time, × what it builds on, % of the ceiling; or why there is none."""
+    """Time, × its parent, % of the ceiling; or why there is none."""
     for row in ladder.unranked:
         if row.variant == variant.name:
             return ["failed" if row.failed else "skipped", "", ""]
@@ -185,7 +185,7 @@ def _figures(ladder: Ladder, variant: Variant) -> list[str]:
 
 
 def over_parent(rung: Rung, variant: Variant) -> str:
-    """How many times faster than what it builds on; empty where it builds on nothing measured."""
+    """How many times faster than its parent; empty if that was not measured."""
     versus = rung.versus_parent
     if not (rung.parent and rung.parent.variant == variant.builds_on and versus and versus.ratio):
         return ""
@@ -193,13 +193,13 @@ def over_parent(rung: Rung, variant: Variant) -> str:
 
 
 def purpose(variant: Variant) -> Iterator[str]:
-    """The word of bench.yaml for what it does better, or of a trap for what it spoils."""
+    """bench.yaml's word for the quantity that it improves or, for a trap, degrades."""
     if variant.idea not in ("", "none"):
         yield f"*{'spoils ' if variant.is_trap else ''}{variant.idea}.*"
 
 
 def idea(problem: Problem, variant: Variant) -> str:
-    """The head's idea, or in what a variant differs from the first one of the same file."""
+    """The idea from the file's head, or the difference from the first variant of the same file."""
     first = next(v for v in problem.variants.values() if _file(v) == _file(variant))
     if first is variant:
         return _prose(shortened(of_head(KERNELS / problem.name / _file(variant))))
@@ -215,7 +215,7 @@ def idea(problem: Problem, variant: Variant) -> str:
 
 
 def of_head(path: Path) -> str:
-    """The paragraph of a file's head that tells its idea; "A trap: …" tells that it is one."""
+    """The paragraph of a file's head with its idea; "A trap: …" marks a trap."""
     text = re.sub(r"^// ?", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
     for paragraph in text.split("\n\n"):
         if told := re.match(r"(?:Idea:|(?=A trap:))\s*(.*)", " ".join(paragraph.split())):
@@ -224,9 +224,9 @@ def of_head(path: Path) -> str:
 
 
 def shortened(text: str) -> str:
-    """The sentences that go into two lines; a clause more where they say next to nothing.
+    """The sentences that fit into two lines; one more clause if they are too short.
 
-    It gets a capital, unless it begins with a name such as v1 or __expf().
+    It is capitalised, unless it begins with a name such as v1 or __expf().
     """
     for ends, enough in ((".", TWO_LINES * 0.3), (".;:", 0)):
         kept = ""
@@ -241,13 +241,13 @@ def shortened(text: str) -> str:
 
 
 def _prose(text: str) -> str:
-    """Text as Markdown shows it, with the code in it left as it is."""
+    """Escape text for Markdown, leaving code in it unchanged."""
     parts = re.split(r"(`[^`]+`)", text)
     return "".join(_code(p[1:-1]) if i % 2 else escaped(p) for i, p in enumerate(parts))
 
 
 def escaped(text: str) -> str:
-    """Our own prose: only what its authors write and Markdown would take for its own."""
+    """Escape our own prose: only characters that Markdown would interpret."""
     return text.replace("\\", "\\\\").replace("|", "\\|").replace("_", "\\_")
 
 

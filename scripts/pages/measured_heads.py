@@ -1,12 +1,12 @@
-"""Write into the head of each kernel what it measured: `// Measured: …`, from the committed runs.
+"""Write each kernel's measurement into its head: `// Measured: …`, from the committed runs.
 
     python scripts/pages/measured_heads.py            rewrite the lines
     python scripts/pages/measured_heads.py --check    exit 1 if one is out of date
 
-The line says how many times faster than what it builds on the first variant of the file was at the
-largest size; of the variant that all build on, its time. A file that has changed since the run says
-nothing of it. No other line changes. The line is no part of the source
-(harness/files/source_text.py), so the run is still one of this file.
+The line gives the first variant's speed-up over its parent at the
+largest size; for the root variant, its time. A file that has changed since the run gets no
+measurement. No other line changes. The line is not part of the source
+(harness/files/source_text.py), so the run still matches this file.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def wanted() -> Iterator[tuple[Path, str]]:
-    """Every variant's file, and what its line is to say."""
+    """Every variant's file, and the content of its line."""
     for problem in model.load(ROOT / "bench.yaml", KERNELS).problems.values():
         folder = RUNS / problem.name
         run = load(folder) if (folder / "results.csv").exists() else None
@@ -75,7 +75,7 @@ def wanted() -> Iterator[tuple[Path, str]]:
 
 
 def measured(problem: Problem, variant: Variant, run: Run | None, largest: Sequence[Ladder]) -> str:
-    """One sentence; of several types, each. largest: of each type, the ladder of most work."""
+    """One sentence, covering each type. largest: for each type, the ladder with the most work."""
     name = f"{problem.name}/{variant.source}"
     if run is None or as_it_was(run, name, KERNELS).missing:
         return NOT_YET

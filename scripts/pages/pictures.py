@@ -2,8 +2,8 @@
 
     python scripts/pages/pictures.py            from the committed run of reports/h200/reduce_sum
 
-The run is redrawn from its journal in a folder of its own: what is seen is what today's code says
-of it. It takes a Chromium.
+The run is redrawn from its journal in a folder of its own, so the pictures show the output of
+today's code. It takes a Chromium.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def printed(folder: Path) -> str:
-    """What `report` prints of a run, as a terminal of so many columns gets it."""
+    """The output of `report` for a run, on a terminal with this many columns."""
     told = subprocess.run(
         [sys.executable, "-m", "harness", "report", folder.name], cwd=folder.parent, check=True,
         capture_output=True, text=True,
@@ -61,7 +61,7 @@ def printed(folder: Path) -> str:
 
 
 def terminal(said: str, folder: str) -> tuple[str, tuple[int, int]]:
-    """The text as a picture of a terminal, and how large it is."""
+    """The text as a picture of a terminal, and its size."""
     console = Console(record=True, width=COLUMNS, file=io.StringIO(), highlight=False)
     console.print(Text.from_ansi(said.rstrip()), soft_wrap=False)
     svg = _FONT_FROM_ELSEWHERE.sub("", console.export_svg(title=f"kernel-harness report {folder}"))

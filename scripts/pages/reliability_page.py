@@ -1,8 +1,8 @@
-"""docs/generated/reliability.md: every fault that a test plans, and what becomes of it.
+"""Write docs/generated/reliability.md: every fault that a test plants, and its outcome.
 
-The tests say it themselves, with `@pytest.mark.fault("what goes wrong", outcome="what becomes of
-it")`; they are collected and not run. With --check the page is left as it is, and the exit code
-says whether it is up to date.
+Tests state them with `@pytest.mark.fault("what goes wrong", outcome="what becomes of it")`; they
+are collected and not run. With --check the page is left as it is, and the exit code says whether it
+is up to date.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Fault:
 
 
 class _Collected:
-    """A plugin of pytest's: what it finds before any choice of markers drops some of it."""
+    """A pytest plugin that records collected tests before any marker selection drops some."""
 
     def __init__(self) -> None:
         self.faults: dict[Fault, None] = {}
@@ -94,7 +94,7 @@ class _Collected:
 
 
 def collected(folder: Path = ROOT / "tests") -> tuple[list[Fault], list[str]]:
-    """Every fault of the tests in a folder, in their order, and what could not be collected."""
+    """Every fault of the tests in a folder, in order, and the collection errors."""
     plugin = _Collected()
     with redirect_stdout(StringIO()):
         pytest.main(
@@ -129,7 +129,7 @@ def page(faults: Iterable[Fault]) -> str:
 
 
 def _cell(text: str) -> str:
-    """Text that Markdown shows as it is, in a cell."""
+    """Escape text for a Markdown cell."""
     escaped = " ".join(text.split())
     for character in "\\`*_{}[]<>#|":
         escaped = escaped.replace(character, f"\\{character}")

@@ -4,8 +4,8 @@
     python scripts/pages/results_table.py --check    exit 1 if it is out of date
 
 One row per problem and type, at its largest size with a cold L2 cache: the first variant, the
-fastest one, the library. Every number is in the run that the row links to: its page, or where pages
-are not kept its table.
+fastest one, the library. Every number is in the run that the row links to: its page, or its table
+if pages are not kept.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _fail(message: str) -> int:
 def section(runs: Sequence[Run], relative_to: Path, is_explained: bool = True) -> Iterator[str]:
     """The table, and below it which rows were measured where, when and at what commit.
 
-    is_explained: with what its columns mean.
+    is_explained: with an explanation of its columns.
     """
     yield _row(HEAD)
     yield "|---|---|---|---|---:|---|---:|---:|---|"
@@ -152,7 +152,7 @@ def _confidence(runs: Sequence[Run]) -> str:
 
 
 def _cells(ladder: Ladder) -> list[str]:
-    """Every column but the first; empty where nothing sound was measured."""
+    """Every column but the first; empty if nothing sound was measured."""
     first, best = ladder.baseline, ladder.winner
     library = next(iter(ladder.libraries), None)
     versus_first = best.versus_baseline if best else None

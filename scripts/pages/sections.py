@@ -1,4 +1,4 @@
-"""What stands between two markers of a page, `<!-- name:begin -->` and `<!-- name:end -->`."""
+"""The text between two markers of a page, `<!-- name:begin -->` and `<!-- name:end -->`."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 
 
 def origin(table: Path, root: Path, commits: str = "") -> str:
-    """The line below a table: its file, and by what commit and on what machine it was made.
+    """The line below a table: its file, and the commit and machine that made it.
 
-    commits: where its rows were made by several.
+    commits: if its rows were made by several.
     """
     made = json.loads(table.with_name("made.json").read_text())[table.name]
     commit = commits or made["commit"]["id"]
@@ -19,9 +19,9 @@ def origin(table: Path, root: Path, commits: str = "") -> str:
 
 
 def keep(page: Path, contents: Mapping[str, str], check: bool, command: str) -> int:
-    """Write each content between its markers; or, to check, only say whether all stand there.
+    """Write each content between its markers; or, to check, only say whether all are up to date.
 
-    contents: by the markers' name. command: what makes them anew. Returns the exit code.
+    contents: by the markers' name. command: regenerates them. Returns the exit code.
     """
     try:
         text = wanted = page.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Write the tables of docs/measurement.md that say how good the timing is, from committed figures.
+"""Write the tables of docs/measurement.md about the quality of timing, from committed figures.
 
     python scripts/pages/timing_tables.py            rewrite the text between the markers
     python scripts/pages/timing_tables.py --check    exit 1 if it is out of date
@@ -40,7 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def section(name: str) -> str:
-    """A table in Markdown, and under it what made it."""
+    """A Markdown table, and below it its origin."""
     path = FIGURES / f"{name}.csv"
     head, alignment, rows = TABLES[name]
     figures = pd.read_csv(path)
@@ -59,7 +59,7 @@ def percent(share: float, digits: int = 1) -> str:
 
 
 def more(ratio: float) -> str:
-    """A ratio as a difference, so that a reader need not count nines."""
+    """A ratio as a difference, which is easier to read than a row of nines."""
     return f"{100 * (ratio - 1):+.2f} %".replace("-", "−")
 
 

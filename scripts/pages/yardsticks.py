@@ -1,4 +1,4 @@
-"""Whether a committed run was measured against today's libraries, on today's inputs."""
+"""Check whether a committed run was measured against today's libraries, on today's inputs."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ WHAT_THEY_ARE = "measurement.md#the-yardsticks"
 
 
 def is_older(run: Run, problem: str) -> bool:
-    """Whether the problem has other libraries today, or files that make its inputs or libraries.
+    """Return whether the problem now has other libraries, or other files that make its inputs or
+    libraries.
 
-    A problem that is not in kernels/ has none to differ from.
+    A problem that is not in kernels/ has none to compare.
     """
     if problem not in _today():
         return False
@@ -35,7 +36,7 @@ def is_older(run: Run, problem: str) -> bool:
 
 
 def is_today(name: str, digest: str) -> bool:
-    """Whether a file below kernels/ still has this hash."""
+    """Return whether a file below kernels/ still has this hash."""
     path = KERNELS / name
     return path.is_file() and source_text.is_of(path.read_bytes(), digest)
 

@@ -1,12 +1,12 @@
-"""The driver's 128 bytes of tensor maps, as CSV, beside what they were encoded from.
+"""The driver's 128-byte tensor maps, as CSV, beside their inputs.
 
     python scripts/tensor_maps/on_gpu.py > maps.csv
 
-NVIDIA does not document these bytes. Each map of the first ones differs from another in one number,
-of which it sets one bit where that can be, and the last ones are drawn: so the place of each number
-can be found, and what was found be tried. The driver's verdict is held to the rules of
-`harness/silicon/tensor_maps.py`: the exit code is 1 if it takes a map that they refuse, or refuses
-one that they take. Nothing is launched or timed.
+NVIDIA does not document these bytes. Each of the first maps differs from another in one number,
+by a single bit if possible, and the last ones are random: so the position of each number
+can be found, and the findings tested. The driver's verdict is compared with the rules of
+`harness/silicon/tensor_maps.py`: the exit code is 1 if it accepts a map that they refuse, or
+refuses one that they accept. Nothing is launched or timed.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Asked(NamedTuple):
 
     @property
     def refused(self) -> str:
-        """Why our rules refuse it; empty if they do not."""
+        """Why our rules refuse it; empty if they accept it."""
         if why := self.layout.refused():
             return why
         unit = 32 if self.layout.interleave == "32B" else 16
@@ -93,7 +93,7 @@ def _bits(first: TensorLayout) -> Iterator[Asked]:
 
 
 def _refused() -> Iterator[Asked]:
-    """Maps on the other side of each rule."""
+    """Maps just outside each rule."""
     first = _first(2)
     for changes in (
         {"box": (16, 0)}, {"box": (16, 257)}, {"box": (24, 16)}, {"shape": (64, 0)},
@@ -110,7 +110,7 @@ def _refused() -> Iterator[Asked]:
 
 
 def _drawn() -> Iterator[Asked]:
-    """Maps by chance that our rules take."""
+    """Random maps that our rules accept."""
     random_ = random.Random(_SEED)
     count = 0
     while count < _DRAWN:
@@ -131,7 +131,7 @@ def _drawn() -> Iterator[Asked]:
 
 
 def write(maps: list[Asked], to: TextIO) -> list[Asked]:
-    """Encode them; return those on which the driver and our rules differ."""
+    """Encode them; return those on which the driver and our rules disagree."""
     out = csv.writer(to, lineterminator="\n")
     out.writerow([*_COLUMNS, "address", "refused", "status", "bytes"])
     differ = []

@@ -1,4 +1,4 @@
-"""What is fetched from textures, here and on a GPU: every kind, format, address mode and filter."""
+"""Texture fetches, here and on a GPU: every kind, format, address mode and filter."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Image:
-    """What a texture or a surface is of; everything in a case of it follows from its number."""
+    """The format of a texture or a surface; everything in one of its cases is derived from the
+    case's number."""
 
     number: int
     kind: str
@@ -49,7 +50,7 @@ class Case(Image):
 
     @property
     def floats(self) -> bool:
-        """Whether a fetch gives floats."""
+        """Return whether a fetch gives floats."""
         return self.fractions or self.dtype.startswith("float")
 
     @property
@@ -74,7 +75,7 @@ class Case(Image):
         return rng.integers(limits.min, limits.max, shape, self.dtype, endpoint=True)
 
     def coordinates(self) -> Array:
-        """Shaped (3, FETCHES), float32: within and beyond, on borders and in middles of texels."""
+        """Shaped (3, FETCHES), float32: inside and outside, on borders and at centres of texels."""
         rng = np.random.default_rng(1000 + self.number)
         found = np.empty((3, FETCHES), np.float32)
         if self.kind == "cube":

@@ -1,11 +1,12 @@
-"""What a GPU fetches from textures, and loads from surfaces and stores to them.
+"""A GPU's texture fetches, and its surface loads and stores.
 
     python scripts/textures/fetches_on_gpu.py OUT       needs a GPU and nvcc
 
 OUT/textures.csv.gz has one row for each fetch of fetch_cases.py, its four channels as bits, and
-OUT/surfaces.csv.gz one for each case of surface_cases.py: what was loaded, and the texels after the
-stores, as bytes. They belong into reports/h200/fidelity, and
-tests/emulator/engine/instructions/test_textures.py holds the emulator to them.
+OUT/surfaces.csv.gz one for each case of surface_cases.py: the loaded values, and the texels after
+the
+stores, as bytes. They are stored in reports/h200/fidelity, where
+tests/emulator/engine/instructions/test_textures.py compares the emulator with them.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def fetched(library: ctypes.CDLL, case: listed.Case) -> np.ndarray:
 
 
 def accessed(library: ctypes.CDLL, case: surface_cases.Case) -> tuple[bytes, bytes]:
-    """What the loads gave, and the texels after the stores."""
+    """The loaded values, and the texels after the stores."""
     asked = Asked(
         list(listed.NAMES).index(case.kind), *case.extent, case.channels, FORMATS.index(case.dtype)
     )
@@ -100,7 +101,8 @@ def main(out: Path) -> int:
 def _write(
     path: Path, columns: list[str], cases: Iterable[Any], read: Callable[[Any], list[list[str]]]
 ) -> int:
-    """Each case's rows behind its name; how many cases failed, which cost the others nothing."""
+    """Each case's rows after its name; the number of failed cases, which do not affect the
+    others."""
     failed = 0
     with gzip.open(path, "wt", newline="", encoding="utf-8") as file:
         rows = csv.writer(file, lineterminator="\n")

@@ -1,4 +1,4 @@
-"""What is loaded from surfaces and stored to them, here and on a GPU, within and beyond them."""
+"""Surface loads and stores, here and on a GPU, inside and outside the surface."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KINDS = ("1d", "2d", "3d", "layered 1d", "layered 2d")
 
 @dataclass(frozen=True)
 class Case(Image):
-    """A surface and accesses of so many bytes to it."""
+    """A surface and its accesses of this many bytes."""
 
     bytes: int
     clamp: bool
@@ -30,7 +30,7 @@ class Case(Image):
 
     @property
     def kernel(self) -> str:
-        """Of accesses.cu, but for `_loads` or `_stores`."""
+        """The kernel's name in accesses.cu, without `_loads` or `_stores`."""
         return f"{NAMES[self.kind]}_{self.bytes}"
 
     @property

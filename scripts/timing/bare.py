@@ -1,9 +1,9 @@
-"""The bare measurement: plain allocations, one launch between two events, nothing around it.
+"""The bare measurement: plain allocations, one launch between two events, and no other overhead.
 
     python scripts/timing/bare.py PLACEMENTS
 
 Times the same compiled kernels as the harness, after the same flush, in this one process. As in the
-harness, empty kernels between the launches give each another phase
+harness, empty kernels between the launches shift each to another phase
 (harness/backends/cuda/launch_phase.py).
 Prints one line of JSON per batch: n, kernel, placement, round, samples_ns and turns, the number of
 kernels launched before each, modulo four.
@@ -36,7 +36,7 @@ TILE = 2**20
 
 
 class Plain(NamedTuple):
-    """A buffer as cudaMalloc gives it."""
+    """A buffer allocated by cudaMalloc."""
 
     address: int
     memory: Any

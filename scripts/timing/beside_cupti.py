@@ -1,12 +1,12 @@
-"""How long kernels take: the harness's times beside CUPTI's durations, into a table.
+"""Compare the harness's times with CUPTI's durations, in a table.
 
     python scripts/timing/beside_cupti.py [--out reports/h200/timing]
 
-Takes a GPU and the package `cupti-python`, which the harness itself does without. Every kernel is
-timed as the harness times it: batches of launches at all turns, each between two events, whose cost
-is found beside them and taken off. Then again with CUPTI recording when each kernel begins and
-ends. Tracing lengthens what two events show, so their cost is found again while it is on, and each
-launch is compared with CUPTI's duration of that very launch.
+Needs a GPU and the package `cupti-python`, which the harness itself does not use. Every kernel is
+timed as in the harness: batches of launches in all phases, each between two events, whose cost
+is measured alongside and subtracted. This is repeated with CUPTI recording when each kernel begins
+and ends. Tracing lengthens the interval between two events, so their cost is measured again while
+it is on, and each launch is compared with CUPTI's duration of that very launch.
 
 Tracing also slows many kernels down. `disturbed` says so where the net time with tracing differs
 from the one without by more than half of what the two clocks may differ by: there a time without
@@ -94,7 +94,7 @@ def main() -> None:
 
 
 class Times:
-    """Intervals between events of every case, ns, and what two events cost meanwhile."""
+    """Intervals between events of every case, ns, and the cost of two events meanwhile."""
 
     def __init__(self) -> None:
         self.costs: Costs = defaultdict(list)
@@ -106,7 +106,7 @@ class Times:
         self, backend: CudaBackend, space: TimedWorkspace, cases: Sequence[tuple[Case, Built]],
         random: np.random.Generator, durations: Callable[[Case, Cache, int], list[float]] | None,
     ) -> None:  # fmt: skip
-        """Time every case once a round, in random order, as a placement of the harness does."""
+        """Time every case once per round, in random order, like a placement of the harness."""
         for case, built in cases:
             space.run(case, built)  # which loads its code
         for _ in range(BATCHES):
@@ -125,7 +125,7 @@ class Times:
                         self.durations[key].append(durations(case, cache, len(launches)))
 
     def between(self, key: Key) -> float:
-        """The interval between two events, ns, as the harness sums up batches."""
+        """The interval between two events, ns, summarised as the harness summarises batches."""
         return median(batch_time(batch) for batch in self.batches[key])
 
     def net(self, key: Key) -> float:
@@ -133,7 +133,7 @@ class Times:
 
 
 class Trace:
-    """What CUPTI records of the kernels that are timed."""
+    """CUPTI's records of the timed kernels."""
 
     def __init__(self) -> None:
         self._seen: list[tuple[int, int, str]] = []
@@ -149,10 +149,11 @@ class Trace:
         self._seen.extend((each.start, each.end, each.name) for each in activities)
 
     def durations(self, case: Case, cache: Cache, launches: int) -> list[float]:
-        """How long each of the last launches took, ns, first begin to last end; then forgets all.
+        """The duration of each of the last launches, ns, first begin to last end; then clears the
+        records.
 
         A launch's kernels are found by their names. A warm launch follows one of the same kernels,
-        so every second is a timed one.
+        so every second one is timed.
         """
         cuda.Context.synchronize()
         cupti.activity_flush_all(1)

@@ -1,4 +1,4 @@
-"""How far do cards of one kind differ? The same cases, timed on several of them.
+"""How much do cards of one kind differ? The same cases, timed on several of them.
 
     python scripts/timing/cards.py FOLDER … [--out reports/h200/timing]
 
@@ -42,7 +42,7 @@ def main() -> None:
 
 
 def of_run(run: tables.Run) -> list[dict[str, Any]]:
-    """A row per case that was timed in the block that all runs have."""
+    """One row per case that was timed in the block size that all runs have."""
     card = (run.info.get("card") or {}).get("uuid", "")[4:12]
     read = run.ceilings.get("read_bandwidth")
     rows = []
@@ -73,7 +73,8 @@ def _beside(row: dict[str, Any], medians: dict[tuple[str, str], float]) -> dict[
 
 
 def spread(rows: list[dict[str, Any]]) -> dict[str, dict[str, str]]:
-    """Size → how far the slowest card is from the fastest, in the median case and at most."""
+    """Size → the difference between the slowest and the fastest card, for the median case and at
+    most."""
     by_case: dict[tuple[int, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         by_case[row["n"], row["case"]][row["card"]].append(row["time_us"])

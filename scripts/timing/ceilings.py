@@ -1,9 +1,9 @@
-"""This card's ceilings as a run measures them, what that takes, and how alike two tries are.
+"""This card's ceilings as measured in a run, their cost, and the agreement of two tries.
 
     python scripts/timing/ceilings.py
 
 Prints a line for each: its value, the kernel and launch shape, and a second try's value beside it.
-Fails where a kernel writes other numbers than it should. Needs a GPU.
+Fails if a kernel writes wrong numbers. Needs a GPU.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(folder: Path, workers: int, chosen: Sequence[str], jobs: int) -> None:
-    """A run of its own, with everything compiled before it is begun."""
+    """A separate run, with everything compiled beforehand."""
     command = [sys.executable, "-m", "harness", "run", *chosen, "--quiet"]
     shutil.rmtree(folder, ignore_errors=True)
     warm = folder.with_name("warm-up")
@@ -66,7 +66,7 @@ def _run(folder: Path, workers: int, chosen: Sequence[str], jobs: int) -> None:
 
 
 def _keep_results(folder: Path) -> None:
-    """Leave out every launch's time, its figures and its pages: they are megabytes."""
+    """Leave out every launch's time, its figures and its pages, which take megabytes."""
     for path in folder.iterdir():
         if path.is_dir():
             shutil.rmtree(path)
@@ -98,7 +98,7 @@ def _rows(found: Mapping[int, tables.Run], jobs: int) -> list[dict[str, Any]]:
 
 
 def _verdicts(run: tables.Run) -> dict[tuple[str, str], str]:
-    """Case and cache state → what is said of it; without a clock, how it ended."""
+    """Case and cache state → its verdict; without times, its outcome."""
     said = "verdict" if run.is_timed else "status"
     table = run.results
     return {(row["case"], row["cache"]): row[said] for _, row in table.iterrows()}

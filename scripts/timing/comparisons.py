@@ -2,10 +2,10 @@
 
     python scripts/timing/comparisons.py --pairs 60 --out reports/simulated/gate.csv
 
-A table of 20 variants is measured by the harness's own rounds and looks, on times that are made up
-(verdicts.py has the models of noise), and judged as `python -m harness compare --gate` does: two
-runs, or both sides in one. Besides the noise of one run, a run may be slower as a whole, and every
-kernel may have a luck in it that all of its placements share.
+A table of 20 variants is measured by the harness's own rounds and looks, on simulated times
+(verdicts.py has the noise models), and judged as `python -m harness compare --gate` does: two
+runs, or both sides in one. Besides the noise within a run, a run may be slower as a whole, and
+every kernel may have a run-specific offset that all of its placements share.
 
 One row per mode and noise. false: pairs of equal kernels in which any is called slower or faster.
 found_2pct: pairs in which one variant takes 2 % longer and is called slower. cannot_tell: pairs of
@@ -41,8 +41,8 @@ TABLE = runs.ROOT / "reports" / "simulated" / "gate.csv"
 
 
 class Noise(NamedTuple):
-    """Of a pair of runs. as_a_whole: the part by which all of the new one is longer. luck: the
-    standard deviation of what every kernel has in either."""
+    """Noise of a pair of runs. as_a_whole: the fraction by which everything in the new one is
+    longer. luck: the standard deviation of each kernel's run-specific offset."""
 
     model: Any
     as_a_whole: float = 0.0
@@ -78,7 +78,7 @@ def run_of(noise: Noise, slowdown: float, seed: int, *sides: str) -> Run:
 
 
 def judged(mode: str, noise: Noise, slowdown: float, seed: int) -> Judgement:
-    """A pair in which one variant takes so much longer."""
+    """A pair in which one variant takes this much longer."""
     if mode == "one run":
         both = run_of(noise, slowdown, seed, "new", "base")
         return judge(both, both)
@@ -86,7 +86,7 @@ def judged(mode: str, noise: Noise, slowdown: float, seed: int) -> Judgement:
 
 
 def simulated(mode: str, name: str, seed: int) -> dict[str, float]:
-    """Of one seed: a pair of equal kernels, and a pair in which one takes 2 % longer."""
+    """For one seed: a pair of equal kernels, and a pair in which one takes 2 % longer."""
     noise = noises()[name]
     equal, slowed = (judged(mode, noise, part, seed) for part in (0.0, SLOWDOWN))
     found = any(
@@ -105,7 +105,8 @@ def simulated(mode: str, name: str, seed: int) -> dict[str, float]:
 
 @cache
 def noises() -> dict[str, Noise]:
-    """Textbook noise within a run, that of the committed runs, and what a run adds of its own."""
+    """The textbook noise models within a run, that of the committed runs, and the noise between
+    runs."""
     white = verdicts.MODELS["white"]
     return {name: Noise(verdicts.noise_of(name)) for name in verdicts.models()} | {
         "3 % slower as a whole": Noise(white, as_a_whole=0.03),

@@ -5,18 +5,19 @@
 RUN: committed runs, by name or folder, by default all of reports/h200/ that ncu read. Their kernels
 are counted here, without a GPU, as `make profile` does where ncu may not read: at the sizes that
 harness/run/emulated/sizes.py allows. Then each step of each ladder is explained with the same
-times: from the counters that were read (`read`), from those of them alone that the emulator has
-(`alone`), and from the emulator's (`emulated`). Writes a row a step to
-reports/h200/emulated_causes.csv; a problem's rows take the place of its earlier ones. Whether the
+times: from the counters that were read (`read`), from the subset that the emulator also has
+(`alone`), and from the emulator's (`emulated`). Writes one row per step to
+reports/h200/emulated_causes.csv; a problem's rows replace its earlier ones. Whether the
 same is said: `countable`, of what rests on nothing but what both have, which shows how well the
 emulator counts; `first` and `all`, of the first cause and of every cause that was read, which shows
 what is lost without the memory's traffic and what warps wait for: no more is to be had than
 `alone` has.
-A kernel whose machine code is not what was timed, as its source has changed, is not counted.
+A kernel whose machine code differs from the timed one, because its source has changed, is not
+counted.
 
-What was counted is kept in .cache/emulated_causes, for as long as neither that problem's kernels
-nor the emulator change. So the same command goes on where an earlier one ended, or the time did:
---seconds, after which it stops and exits with 3. It is hours of one core; all of them are used.
+Counts are cached in .cache/emulated_causes until that problem's kernels or the emulator change. So
+the same command continues where an earlier one ended or ran out of time (--seconds), after which it
+stops and exits with 3. It takes hours of core time; all cores are used.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ def main(
 
 
 def _committed() -> list[Path]:
-    """The smallest first: so the more are done when the time is up."""
+    """The smallest first, so that most are done when time runs out."""
     folders = [path.parent for path in RUNS.glob("*/results.csv")]
     return sorted(folders, key=lambda folder: (folder / "journal.jsonl.gz").stat().st_size)
 
@@ -120,7 +121,7 @@ def write(out: Path, new: Sequence[dict[str, str]]) -> None:
 
 
 def emulated(read: Run, jobs: int) -> Run:
-    """The same run with what the emulator counts in the place of what ncu read."""
+    """The same run with the emulator's counts in place of ncu's readings."""
     bench = model.load(ROOT / "bench.yaml")
     info = read.info
     timing = bench.timing.model_copy(update={"choosing": info["timing"]["choosing"]})
@@ -160,7 +161,8 @@ def emulated(read: Run, jobs: int) -> Run:
 
 
 def _state(kernels: Path, problems: Iterable[str]) -> str:
-    """A hash of all that decides what is counted: the kernels, and what executes them."""
+    """A hash of everything that affects the counts: the kernels, and the code that executes
+    them."""
     folders = [*(kernels / name for name in ("common", *sorted(problems))),
                ROOT / "harness/emulator", ROOT / "harness/run/emulated"]  # fmt: skip
     files = [path for folder in folders for path in sorted(folder.rglob("*"))
@@ -169,7 +171,7 @@ def _state(kernels: Path, problems: Iterable[str]) -> str:
 
 
 def as_timed(read: Run, sound: Sequence[Case], setting: RunSettings) -> list[Case]:
-    """Those whose machine code is still what was timed; of the others the counters tell nothing."""
+    """The cases whose machine code is still the timed one; counters of the others mean nothing."""
     device = setting.device
     made = compilation.compile_all(sound, setting.kernels, device.arch).built
     return [
@@ -196,7 +198,7 @@ def _is_sound(read: Run, case: Case) -> bool:
 
 
 def compared(read: Run, counted: Run) -> Iterator[dict[str, str]]:
-    """A row for each step whose difference is certain."""
+    """One row for each step whose difference is certain."""
     readings = Readings(counted)
     explain = [Explainer(Readings(read)), Explainer(Readings(alone(read, counted))),
                Explainer(readings)]  # fmt: skip
@@ -222,7 +224,7 @@ def compared(read: Run, counted: Run) -> Iterator[dict[str, str]]:
 
 
 def alone(read: Run, counted: Run) -> Run:
-    """The run with those readings of ncu's alone that causes may rest on in the other, too."""
+    """The run with only those ncu readings on which causes may also rely in the other run."""
     ours = {r.metric for r in counted.of(Counted) if r.provenance in JUDGES}
     records: list[Record] = [
         r for r in read.records if not isinstance(r, Counted) or r.metric in ours
@@ -259,7 +261,7 @@ def _yes(is_so: bool) -> str:
 
 
 def summary(rows: Sequence[dict[str, str]]) -> str:
-    """`20 steps, 19 of them counted. Of these the same is said in …`."""
+    """`20 steps, 19 of them counted. The same is said in … of these`."""
     known = [row for row in rows if not row["counted_at"].startswith(NOT)]
     if not known:
         return f"{len(rows)} steps, none of them counted"

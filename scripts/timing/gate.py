@@ -1,11 +1,11 @@
-"""How often the gate opens for equal kernels and closes for slower ones, on the GPU that is here.
+"""How often the gate opens for equal kernels and closes for slower ones, on this machine's GPU.
 
     python scripts/timing/gate.py --out reports/h200/reliability
 
-A commit's kernel is compared with itself, and with the same kernel and a few instructions more, as
-`python -m harness beside git:HEAD --gate` does it. gate.csv has one row per comparison, and what
-stands there already counts. kernels: `equal` or `slower`. commit: of the harness. code: the exit
-code, 0 open and 1 closed. change: the time over the commit's less 1, with its interval.
+A commit's kernel is compared with itself, and with the same kernel plus a few instructions, using
+`python -m harness beside git:HEAD --gate`. gate.csv has one row per comparison, and existing rows
+count. kernels: `equal` or `slower`. commit: of the harness. code: the exit
+code, 0 open and 1 closed. change: the time over the commit's minus 1, with its interval.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def commit(repository: Path, problem: str) -> None:
-    """A repository of its own, with the problem as it stands here."""
+    """A repository of its own, with a copy of the problem."""
     shutil.copy(runs.ROOT / "bench.yaml", repository)
     for folder in (problem, "common"):
         shutil.copytree(runs.ROOT / "kernels" / folder, repository / "kernels" / folder)
@@ -75,7 +75,7 @@ def commit(repository: Path, problem: str) -> None:
 
 
 def environment() -> dict[str, str]:
-    """One in which `python -m harness` is this one, wherever it stands."""
+    """One in which `python -m harness` is this checkout's, from any folder."""
     return os.environ | {"PYTHONPATH": os.pathsep.join([str(runs.ROOT), *sys.path])}
 
 
@@ -89,7 +89,7 @@ def _write_kernel(repository: Path, is_slower: bool) -> None:
 
 
 def _compared(repository: Path, backend: str) -> Mapping[str, str]:
-    """One comparison: its exit code, and by how much the kernel's cold time has changed."""
+    """One comparison: its exit code, and the change of the kernel's cold time."""
     about = repository / "comparison.json"
     about.unlink(missing_ok=True)
     run = repository / "run"
@@ -107,7 +107,7 @@ def _compared(repository: Path, backend: str) -> Mapping[str, str]:
 
 
 def _change(comparison: Mapping[str, Any]) -> Mapping[str, str]:
-    """Without a clock there is none."""
+    """There is none without times."""
     [case] = comparison["cases"]
     ratios = [each["ratio"] for each in case["times"] if each["cache"] == "cold"]
     if not any(ratios):

@@ -5,8 +5,8 @@
 
 Every reduction in blocks of 256 threads is timed at two sizes. Between runs: each of the fresh runs
 is compared with every other on the same card, at all sizes that both have. Within one run: `beside
-git:HEAD` of a repository in which nothing changed. That the machine code is identical is withheld
-from the judge, so that it has to tell by the times alone. Runs that were made before are given by
+git:HEAD` of a repository in which nothing changed. The judge is not told that the machine code is
+identical, so that it has to decide by the times alone. Runs that were made before are given by
 their folders.
 
 gate_ladder.csv has a row per comparison of one size. mode: two runs, or one run. card: the first
@@ -67,7 +67,7 @@ def main() -> None:
 
 
 def compared(found: Sequence[Run]) -> Iterator[dict[str, Any]]:
-    """Each run that has both sides with itself, and all others in pairs that share a card."""
+    """Compare each two-sided run with itself, and all others in pairs on the same card."""
     both = [run for run in found if suffix_of(run)]
     alone = [run for run in found if not suffix_of(run)]
     pairs = [(run, run) for run in both]
@@ -103,7 +103,7 @@ def _card(run: Run) -> str:
 
 
 def _of_size(run: Run, n: int) -> Run:
-    """The run's cases of one size, with nothing that says that two of them are one machine code."""
+    """The run's cases of one size, without any indication that two have the same machine code."""
     cases = {case for case, planned in run.planned.items() if planned.sizes["n"] == n}
     records: list[Record] = []
     for record in run.records:
@@ -115,7 +115,7 @@ def _of_size(run: Run, n: int) -> Run:
 
 
 def _slowed(run: Run) -> Run:
-    """The run as it would be if the variant's launches took 2 % longer."""
+    """The run as if the variant's launches took 2 % longer."""
     [case] = [case for case, planned in run.planned.items() if planned.variant == SLOWED]
     more = {cache: SLOWDOWN * time.value for cache in ("cold", "warm")
             if (time := run.time(case, cache))}  # fmt: skip
@@ -128,7 +128,7 @@ def _slowed(run: Run) -> Run:
 
 
 def _beside(folder: Path, ladder: Sequence[str]) -> Run:
-    """One run that has every variant twice. ladder: what `--only` takes for it."""
+    """One run with every variant twice. ladder: its pattern for `--only`."""
     folder.mkdir(parents=True)
     gate.commit(folder, PROBLEM)
     only = [word for pattern in ladder for word in ("--only", pattern)]

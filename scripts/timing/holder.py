@@ -1,8 +1,8 @@
-"""Holds the memory of the first GPU until its input ends, all but so many GiB: others have these.
+"""Hold all but a given amount (GiB) of the first GPU's memory until input ends.
 
     python scripts/timing/holder.py 7.5
 
-Says how much is free as soon as that is so.
+Prints how much is free as soon as that is the case.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LEAST = 2 << 20  # pages of the driver's
 
 @contextmanager
 def held_but_for(gib: float) -> Iterator[float]:
-    """Another process has the card's memory; how many GiB it left."""
+    """Another process holds the card's memory; the GiB that it left free."""
     command = [sys.executable, str(Path(__file__)), str(gib)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

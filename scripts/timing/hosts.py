@@ -72,7 +72,7 @@ def speed_ups(run: tables.Run, column: str) -> dict[Key, dict[str, float]]:
 
 
 def floor_us(run: tables.Run, cache: str) -> float:
-    """What two events cost in the run."""
+    """The cost of two events in the run."""
     return run.timings.event_costs.usual(cache).ns / 1e3
 
 

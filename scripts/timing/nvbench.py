@@ -1,4 +1,4 @@
-"""Ours and NVBench's time of the same compiled kernels, by the cache's state: nvbench.csv.
+"""Our and NVBench's times of the same compiled kernels, by cache state: nvbench.csv.
 
     python scripts/timing/nvbench.py [--out reports/h200/timing]
 

@@ -88,13 +88,13 @@ def bare(process: int, found: Batches, turns: Turns) -> None:
 
 
 def by_turn(placements: list[list[list[float]]]) -> dict[str, str]:
-    """Which turn is which is not known from one placement to the next: they are sorted by time."""
+    """The phases cannot be matched between placements, so they are sorted by time."""
     each = np.sort([[np.median(ns) for ns in turns] for turns in placements], axis=1).mean(axis=0)
     return {f"turn_{place}_us": f"{ns / 1e3:.3f}" for place, ns in enumerate(each, 1)}
 
 
 def components(batches: dict[tuple[int, int, int], float]) -> dict[str, str]:
-    """The standard deviation of each level, that of the levels below it taken off."""
+    """The standard deviation of each level, after subtracting that of the levels below it."""
     shape = [len({at[level] for at in batches}) for level in range(3)]
     logs = np.log([batches[at] for at in sorted(batches)]).reshape(shape)
     rounds = logs.var(axis=2, ddof=1).mean()

@@ -8,8 +8,8 @@ repeatability.csv, one row per size and cache. inside: the share of a run's inte
 that hold the median of the other runs' speed-ups. exact: the share that there would be if the
 intervals did exactly as they promise, which is less than 95 %, because the median of a few runs is
 not the truth either. dealt_low, dealt_high: between these lie 90 % of the shares inside when the
-same placements are dealt to the runs at random, all speed-ups of a placement together. Where
-`inside` lies there too, nothing tells a run from the placements that it happened to have.
+same placements are dealt to the runs at random, all speed-ups of a placement together. If `inside`
+lies in this range too, nothing distinguishes a run from the placements that it happened to get.
 variance: that of a speed-up between runs over the one that its intervals claim, averaged over the
 speed-ups; 1 is exact, less is cautious. overlap: the share of pairs of intervals, of two runs each,
 that overlap. Differences are those of one speed-up between two runs.
@@ -110,10 +110,11 @@ def agreement(found: Sequence[tables.Run]) -> Iterator[dict[str, Any]]:
 
 
 def dealt(found: Sequence[tables.Run], key: Key, deals: int = 1_000) -> tuple[float, float]:
-    """Between which shares 90 % of those inside lie, if placements are dealt to the runs anew.
+    """The range that holds 90 % of the shares inside, if placements are reassigned to the runs at
+    random.
 
-    All speed-ups are over one baseline and share its luck, so that the share scatters much more
-    than as many independent intervals would let it.
+    All speed-ups share one baseline and its error, so the share scatters much more than it would
+    with independent intervals.
     """
     logs = [placements(run, key) for run in found]
     most = min(map(len, logs))
@@ -142,12 +143,12 @@ def placements(run: tables.Run, key: Key) -> Any:
 
 
 def standard_error(ratio: Interval) -> float:
-    """Of a speed-up's logarithm, as its interval claims it."""
+    """The variance of a speed-up's logarithm that its interval implies."""
     return math.log(ratio.high / ratio.low) / 2 / float(stdtrit(PLACEMENTS - 1, 0.975))
 
 
 def exactly(number: int, draws: int = 20_000) -> float:
-    """How often an exact 95 % interval holds the median of the other runs: by simulation."""
+    """How often an exact 95 % interval contains the median of the other runs, by simulation."""
     rng = np.random.default_rng(1)
     values = rng.standard_normal((draws, number)).T
     errors = np.sqrt(rng.chisquare(PLACEMENTS - 1, (draws, number)).T / (PLACEMENTS - 1))
@@ -155,7 +156,7 @@ def exactly(number: int, draws: int = 20_000) -> float:
 
 
 def share_inside(means: Any, reach: Any) -> float:
-    """Of the means of runs, a row each, those within reach of the median of the other runs."""
+    """Of the means of runs, one per row, those within reach of the median of the other runs."""
     others = [np.median(np.delete(means, i, axis=0), axis=0) for i in range(len(means))]
     return float(np.mean(np.abs(means - others) <= reach))
 

@@ -1,11 +1,11 @@
-"""Write into the committed runs what their records of the work model lack, such as bytes written.
+"""Add to the committed runs what their records of the work model lack, such as bytes written.
 
     python scripts/timing/restate_work.py
 
-A run's journal has a case's bytes as they were counted then. How many of them are written is no
-measurement: the problem's work() says it, today as then. So it goes into run.json, for each size,
-beside the bytes for which it holds; harness/tables/roofs.py takes it where the two agree. A run
-that recorded it itself is left as it is.
+A run's journal has a case's bytes as counted at the time. How many of them are written is not a
+measurement: the problem's work() still states it. So it is added to run.json, for each size, beside
+the bytes to which it applies; harness/tables/roofs.py uses it if the two agree. A run that recorded
+it itself is left unchanged.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def main() -> int:
 
 
 def restate(folder: Path, kernels: Path) -> None:
-    """Adds `work` and `no_roof` to what run.json says of each of the run's problems."""
+    """Add `work` and `no_roof` to run.json's entry of each of the run's problems."""
     run, path = load(folder), folder / "run.json"
     info: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     for name, about in info["problems"].items():

@@ -1,4 +1,5 @@
-"""Fresh runs of the harness for the experiments beside this file, and where their tables go."""
+"""Fresh runs of the harness for the experiments beside this file, and the location of their
+tables."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ ALL = [*ONLY, *(case(kernel) for kernel in ONE_KERNEL)]
 
 
 def fresh(folder: Path, only: Sequence[str], timing: Mapping[str, Any] | None = None) -> tables.Run:
-    """One run in processes of its own, with bench.yaml's timing but for what is given."""
+    """One run in its own processes, with bench.yaml's timing except for the given settings."""
     bench = yaml.safe_load((ROOT / "bench.yaml").read_text())
     bench["timing"] |= timing or {}
     folder.mkdir(parents=True, exist_ok=True)
@@ -58,7 +59,7 @@ def fresh(folder: Path, only: Sequence[str], timing: Mapping[str, Any] | None = 
 
 
 def earlier(path: Path | None) -> list[dict[str, str]]:
-    """The rows of a table that an earlier session wrote; none where there is no such file."""
+    """The rows of a table from an earlier session; empty if the file does not exist."""
     if path is None or not path.exists():
         return []
     with path.open(newline="") as file:
@@ -66,12 +67,12 @@ def earlier(path: Path | None) -> list[dict[str, str]]:
 
 
 def commit_of_today() -> str:
-    """As a row of a table names it."""
+    """The name used in a row of a table."""
     return str((environment.commit() or {}).get("id", ""))[:7]
 
 
 def commit_of(path: Path) -> str:
-    """By which commit a table was made, where its rows do not say."""
+    """The commit that made a table, if its rows do not name it."""
     return str(json.loads(path.with_name("made.json").read_text())[path.name]["commit"]["id"])[:7]
 
 
@@ -81,9 +82,10 @@ def write(
     of: tables.Run | None = None,
     is_simulated: bool = False,
 ) -> None:
-    """Rows as a CSV file, and printed; made.json beside it says by what commit, on what machine.
+    """Write rows as a CSV file, and print them; made.json beside it records the commit and the
+    machine.
 
-    of: a run that the rows were made from, where they were not measured here and now.
+    of: the run that the rows were made from, if they were not measured here and now.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", newline="") as file:

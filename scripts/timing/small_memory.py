@@ -1,11 +1,12 @@
-"""What a card with little free memory costs a run: --quick with and without a holder of the rest.
+"""The cost of a card with little free memory to a run: --quick with and without most memory held by
+another process.
 
     python scripts/timing/small_memory.py [--free all 5.5 7.5 11 15] [--only PATTERN …] [--out FILE]
 
-A row for each amount that is left free, in the order given: how the run ended, its cases, its
-seconds, and how many times the seconds of the run that has the whole card (`all`). The first run of
-a machine compiles what the later ones find. Runs on a GPU that nobody else uses; --backend emulator
-tries the script itself, without a holder.
+One row for each amount left free, in the given order: how the run ended, its cases, its
+seconds, and their ratio to those of the run with the whole card (`all`). The first run on a machine
+compiles for the later ones. Run it on a GPU that nobody else uses; --backend emulator tests the
+script itself, without a holder.
 """
 
 from __future__ import annotations
@@ -57,14 +58,14 @@ def main() -> int:
 
 
 def compare(rows: Sequence[dict[str, str | int]]) -> None:
-    """Write into each row its seconds over those of the run that has the whole card."""
+    """Write into each row its seconds relative to the run with the whole card."""
     whole = [float(row["seconds"]) for row in rows if row["free_gib"] == ALL]
     for row in rows if whole else ():
         row["times_as_long"] = f"{float(row['seconds']) / whole[-1]:.2f}"
 
 
 def quick(backend: str, only: Sequence[str], folder: Path) -> tuple[int, Counter[str], float]:
-    """The exit code of one run, its cases by how they ended, and its seconds."""
+    """The exit code of one run, its cases by outcome, and its seconds."""
     command = [sys.executable, "-m", "harness", "run", "--quick", "--backend", backend,
                "--out", str(folder)]  # fmt: skip
     command += [word for pattern in only for word in ("--only", pattern)]

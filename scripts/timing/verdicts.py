@@ -2,10 +2,10 @@
 
     python scripts/timing/verdicts.py --runs 2000 --out reports/h200/timing/power.csv
 
-Each run is a ladder of 16 variants at 3 launch shapes on a device that exists nowhere: the
-harness's own measurement, with its looks, its choice of launch shapes and its verdicts, on times
-that are made up. Of the noise models the first six are textbook ones; `journal` draws the noise
-of the committed runs of repeatability.py, placement by placement and round by round.
+Each run is a ladder of 16 variants at 3 launch shapes on a simulated device: the
+harness's own measurement, with its looks, its choice of launch shapes and its verdicts, on
+simulated times. The first six noise models are textbook ones; `journal` draws the noise of the
+committed runs of repeatability.py, placement by placement and round by round.
 
 One row per noise model and effect. found: runs in which the variant that is truly faster is called
 faster than the baseline. false: runs in which any two equal kernels of the ladder are called
@@ -53,24 +53,24 @@ def white(rng: np.random.Generator, rounds: int, slots: int) -> Noise:
 
 
 def outliers(rng: np.random.Generator, rounds: int, slots: int) -> Noise:
-    """White, and one batch in twenty longer by 10 % on average."""
+    """White noise, with one batch in twenty longer by 10 % on average."""
     late = rng.random((rounds, slots)) < 0.05
     return white(rng, rounds, slots) + late * rng.exponential(0.1, (rounds, slots))
 
 
 def student(rng: np.random.Generator, rounds: int, slots: int) -> Noise:
-    """0.3 % times Student's t with 2 degrees of freedom, whose variance is infinite."""
+    """Student's t with 2 degrees of freedom, scaled by 0.3 %; its variance is infinite."""
     return 0.003 * rng.standard_t(2, (rounds, slots))
 
 
 def steps(rng: np.random.Generator, rounds: int, slots: int) -> Noise:
-    """White, and everything 3 % slower or faster from some batch on."""
+    """White noise, with everything 3 % slower or faster from some batch on."""
     after = np.arange(rounds * slots) >= rng.integers(rounds * slots)
     return white(rng, rounds, slots) + 0.03 * rng.choice([-1, 1]) * after.reshape(rounds, slots)
 
 
 def autocorrelated(rng: np.random.Generator, rounds: int, slots: int) -> Noise:
-    """1 %, with a memory of 50 batches."""
+    """Autocorrelated noise of 1 %, with a memory of 50 batches."""
     keep = math.exp(-1 / 50)
     found = np.empty(rounds * slots)
     state = rng.standard_normal()
@@ -81,20 +81,22 @@ def autocorrelated(rng: np.random.Generator, rounds: int, slots: int) -> Noise:
 
 
 def clock_levels(rng: np.random.Generator, rounds: int, slots: int) -> Noise:
-    """White, and clocks that jump between two levels 4 % apart, every hundred batches or so."""
+    """White noise, with clocks that jump between two levels 4 % apart, about every hundred
+    batches."""
     flips = rng.random(rounds * slots) < 0.01
     level = (np.cumsum(flips) + rng.integers(2)) % 2
     return white(rng, rounds, slots) + 0.04 * level.reshape(rounds, slots)
 
 
 def walk(rng: np.random.Generator, rounds: int, slots: int) -> Noise:
-    """White, and everything drifts by a random walk, 3 % from the first batch to the last."""
+    """White noise, with a random-walk drift of 3 % from the first batch to the last."""
     steps_taken = rng.standard_normal(rounds * slots) * 0.03 / math.sqrt(rounds * slots)
     return white(rng, rounds, slots) + np.cumsum(steps_taken).reshape(rounds, slots)
 
 
 def slow_placements(rng: np.random.Generator, rounds: int, slots: int) -> Noise:
-    """White, and in one placement of six every case is longer, by up to 10 %, each by its own."""
+    """White noise; in one placement of six every case is longer, by up to 10 %, each by its own
+    amount."""
     is_slow = rng.random() < 1 / 6
     return white(rng, rounds, slots) + is_slow * rng.uniform(0, 0.1, slots)
 
@@ -114,7 +116,7 @@ class Recorded:
     """Cases × rounds each: logarithms of times, around the case's mean over all runs."""
 
     def drawn(self, rng: np.random.Generator, rounds: int, slots: int) -> Noise:
-        """A placement drawn at random, and for each slot the rounds of one of its cases."""
+        """A random placement, and for each slot the rounds of one of its cases."""
         found = self.placements[rng.integers(len(self.placements))]
         rows = found[rng.integers(len(found), size=slots)]
         columns = rng.integers(rows.shape[1], size=rounds)
@@ -148,7 +150,7 @@ def recorded(folders: Sequence[Path], cache: str) -> dict[str, Recorded]:
 
 @dataclass
 class Device:
-    """Where a simulated run takes place: it answers a measurement's jobs with made-up rounds."""
+    """The executor of a simulated run: it answers a measurement's jobs with simulated rounds."""
 
     rng: np.random.Generator
     noise: Any
@@ -192,7 +194,8 @@ def ladder(
     names: Sequence[str] = tuple(f"v{v}" for v in range(VARIANTS)),
     blocks: Sequence[int] = (128, 256, 512),
 ) -> tuple[list[Case], dict[str, Planned]]:
-    """v0 … v15 at three blocks; each variant builds on the one before it, the first is baseline."""
+    """v0 … v15 at three block sizes; each variant builds on the one before it, the first is the
+    baseline."""
     cases, planned = [], {}
     for v, name in enumerate(names):
         for block in blocks:
@@ -263,7 +266,7 @@ def noise_of(model: str) -> Any:
 
 
 def means(pool: Executor, simulated: Simulated, model: str, effect: float, number: int) -> Row:
-    """What so many simulations find on average, of seeds 0, 1, …; spread over the pool."""
+    """The average findings of this many simulations, with seeds 0, 1, …, spread over the pool."""
     size = max(1, number // (4 * (os.cpu_count() or 1)))
     parts = [range(i, min(i + size, number)) for i in range(0, number, size)]
     done = [pool.submit(_part, simulated, model, effect, part) for part in parts]
@@ -291,7 +294,7 @@ def tabulate(
 ) -> int:
     """One row per noise model and effect, printed and written after each model.
 
-    effect, number: the columns' names for the effect and for how many were simulated.
+    effect, number: the columns' names for the effect and for the number of simulations.
     """
     parser.add_argument("--out", type=Path)
     parser.add_argument("--models", nargs="*")

@@ -1,1 +1,1 @@
-"""Causes of a step's speed-up: each side read by its limits, and what relieved them."""
+"""Causes of a step's speed-up: what limited each side, and what the faster one relieved."""

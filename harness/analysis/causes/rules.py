@@ -1,20 +1,20 @@
 """The rules, as a table, by which counters support a cause for a difference in time.
 
-A counter that moved is not yet a cause. A rule names a cause only if
+A counter that moved is not yet evidence of a cause. A rule names a cause only if
 
 - its quantity moved in the direction that explains the faster case, by at least its threshold, and
   from a level at which it matters; and
-- the time was saved there. One way to show this is by stall reasons: the waits that the rule bears
-  on account for at least a fifth of the time saved, where each wait counts for no more than its
-  quantity's own change would save in proportion, and for no more than was saved. The other way is
+- the time was saved there. One way to show this is by stall reasons: the waits related to the rule
+account for at least a fifth of the time saved. Each wait is credited with no more than its
+  quantity's own change would save in proportion, and with no more than was saved. The other way is
   by size: the quantity moved by at least half as much as the time did, both as logarithms (2 %
   fewer instructions do not explain a kernel that is twice as fast), and at peak rate the work it
   saved would take the machine at least a tenth of the time saved.
 
 Amounts cover the whole problem, all launches together, so that two launch shapes can be compared.
-Several causes may hold at once. Causes that name one mistake come first, in the table's order; then
-those with a price, largest saving first; then those that keep the machine from being filled. Only
-measured or exactly counted values are tested against a rule.
+Several causes may hold at once. Causes that name a specific mistake come first, in the table's
+order; then those with an estimated cost, largest saving first; then those that leave the machine
+underfilled. Only measured or exactly counted values are tested against a rule.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Rule:
     """One cause.
 
     needs: other quantities that must also have improved, and by what factor.
-    way: which way the quantity helps here, where the catalogue says that neither is better as such.
+    way: the direction that helps here, for quantities that the catalogue calls neutral.
     """
 
     key: str
@@ -115,7 +115,7 @@ class Rule:
         return f"{end} {share} of the slower case's"
 
     def holds(self, pairs: Mapping[str, Pair], saving: Saving) -> bool:
-        """Whether it explains the time that was saved."""
+        """Return whether the rule explains the time that was saved."""
         if not self.moved(pairs) or (self.below_roof and saving.at_roof):
             return False
         waited = self.waited(pairs, saving)
@@ -130,7 +130,7 @@ class Rule:
         return worth is None or worth >= WORTH
 
     def moved(self, pairs: Mapping[str, Pair]) -> bool:
-        """Whether it was relieved, whatever that did to the time."""
+        """Return whether the cause was relieved, regardless of the effect on time."""
         pair = pairs.get(self.quantity)
         if pair is None:
             return False
@@ -146,14 +146,15 @@ class Rule:
         )
 
     def worth(self, pairs: Mapping[str, Pair], saving: Saving) -> float | None:
-        """The share of the time saved that the amount saved takes at the machine's peak."""
+        """The share of the time saved that the reduced amount of work takes at the machine's
+        peak."""
         if self.amount not in pairs or self.amount not in saving.peaks:
             return None
         saved = pairs[self.amount].slow - pairs[self.amount].fast
         return saved / saving.peaks[self.amount] / saving.ns
 
     def waited(self, pairs: Mapping[str, Pair], saving: Saving) -> float | None:
-        """The share of the time saved that consists of waits that it can have saved."""
+        """The share of the time saved that is due to waits the cause can have removed."""
         known = [saving.waits[name] for name in self.waits if name in saving.waits]
         if not known:
             return None
@@ -255,17 +256,17 @@ def causes(pairs: Mapping[str, Pair], saving: Saving, among: Sequence[Rule] = RU
 
 
 def relieved(pairs: Mapping[str, Pair]) -> list[Rule]:
-    """The rules whose quantities are better on the second side, whatever that did to the time."""
+    """The rules whose quantities are better on the second side, regardless of time."""
     return _once(rule for rule in RULES if rule.moved(pairs))
 
 
 def shown(pairs: Mapping[str, Pair]) -> frozenset[str]:
-    """The ideas that these quantities can show, by one rule at least."""
+    """The ideas that these quantities can show, according to at least one rule."""
     return frozenset(idea for rule in RULES if rule.quantity in pairs for idea in rule.ideas)
 
 
 def _once(rules: Iterable[Rule]) -> list[Rule]:
-    """The first of those that name the same cause."""
+    """The first rule for each distinct cause."""
     found: dict[str, Rule] = {}
     for rule in rules:
         found.setdefault(rule.cause, rule)

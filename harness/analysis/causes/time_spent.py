@@ -1,10 +1,11 @@
-"""A case's time, by the least time each unit needs and by what its warps wait for.
+"""Break down a case's time by each unit's minimum time and by stall reason.
 
-These are two accounts of the same nanoseconds, for both sides of a step:
+These are two views of the same time, for both sides of a step:
 
-- A unit's least time is its amount of work over its peak. The unit whose least time is the largest
-  share of the kernel's time is the roof to which the kernel is nearest ("Speed of Light" in Nsight
-  Compute). A kernel far below every roof waits for latencies.
+- A unit's minimum time is its amount of work over its peak. The unit whose minimum time is the
+largest
+  share of the kernel's time is the nearest roof ("Speed of Light" in Nsight
+  Compute). A kernel far below every roof is limited by latency.
 - Nsight Compute samples the stall reason of each resident warp. The kernel's time is divided among
   these reasons in the same proportion, so the saving of a step can be stated per reason in
   nanoseconds.
@@ -79,12 +80,12 @@ class Spent:
     """Class of `REASONS` → its share of the time; empty if warps were not sampled."""
 
     def part(self, unit: str) -> float:
-        """The share of its peak at which a unit works."""
+        """The fraction of its peak at which a unit runs."""
         return self.busy.get(unit, 0.0) / self.ns
 
     def held_by_memory(self, other: Spent) -> bool:
-        """Whether a unit on the way to memory is near its peak, and not much busier in the other
-        case."""
+        """Return whether a unit on the memory path is near its peak, and not much busier in the
+        other case."""
         return any(
             self.part(unit) >= NEAR and other.part(unit) < BUSIER * self.part(unit)
             for unit in TO_MEMORY
@@ -92,7 +93,7 @@ class Spent:
 
     @property
     def limit(self) -> tuple[str, float] | None:
-        """The unit whose roof the case is nearest to, in words, and the share of that roof."""
+        """The unit whose roof is nearest, in words, and the fraction of that roof reached."""
         if not self.busy or not self.ns:
             return None
         key = max(self.busy, key=lambda each: self.busy[each])
@@ -108,7 +109,7 @@ class Spent:
 
 
 def spent(readings: Readings, p: Planned, peaks: Mapping[str, float]) -> Spent | None:
-    """None for a case without a time."""
+    """Return None for a case without a time."""
     time = readings.run.time(p.case)
     if time is None:
         return None
@@ -124,8 +125,8 @@ def spent(readings: Readings, p: Planned, peaks: Mapping[str, float]) -> Spent |
 
 
 def _arithmetic(readings: Readings, p: Planned) -> float:
-    """The least time of the flops counted, each type at its measured rate; of tensor cores, whose
-    flops are not counted, that of the problem's own count. 0 if neither is known."""
+    """The minimum time for the flops counted, each type at its measured rate. For tensor cores,
+    whose flops are not counted, the problem's own count is used. 0 if neither is known."""
     ceilings, least = readings.run.ceilings, 0.0
     on_tensor_cores = evaluate("tensor-share", readings, p)
     if isinstance(on_tensor_cores, Reading) and on_tensor_cores.value >= TENSOR:
@@ -139,8 +140,7 @@ def _arithmetic(readings: Readings, p: Planned) -> float:
 
 
 def _shares(readings: Readings, p: Planned) -> Mapping[str, float]:
-    """The share of the time that each class of waits takes, per launch, weighted by its
-    duration."""
+    """The share of the time spent in each class of waits, per launch, weighted by its duration."""
     found, known, every = dict.fromkeys(REASONS, 0.0), 0.0, 0.0
     steps = readings.steps(p.case)
     for step in steps:
@@ -159,6 +159,6 @@ def _shares(readings: Readings, p: Planned) -> Mapping[str, float]:
 
 
 def _waiting(readings: Readings, case: str, step: int, reasons: tuple[str, ...]) -> float:
-    """Warps that wait for these, per instruction issued; none if that was not sampled."""
+    """Warps stalled for these reasons, per instruction issued; none if that was not sampled."""
     read = [readings.at(case, step, STALL.format(reason)) for reason in reasons]
     return sum(each.value for each in read if isinstance(each, Reading) and each.judges)

@@ -46,24 +46,25 @@ class Change:
 
     @property
     def judges(self) -> bool:
-        """Whether a cause may rest on it; not if it was modelled or counted in PTX."""
+        """Return whether the change can support a cause: it was neither modelled nor counted in
+        PTX."""
         return self.pair is not None and isinstance(self.before, Reading) and self.before.judges
 
     @property
     def counted(self) -> bool:
-        """Whether it may, and came from counters rather than from the compiler or the plan."""
+        """Return whether it can, and came from counters rather than from the compiler or the
+        plan."""
         b = self.before
         return self.judges and isinstance(b, Reading) and b.provenance != "measured"
 
     @property
     def matters(self) -> bool:
-        """Whether the absolute change is large enough on the quantity's own scale."""
+        """Return whether the absolute change is large enough on the quantity's own scale."""
         return self.pair is not None and abs(self.pair[1] - self.pair[0]) >= self.quantity.least
 
     @property
     def moved(self) -> float:
-        """The factor by which it moved in either direction, as a logarithm; 0 if nothing is
-        known."""
+        """The absolute log ratio of the change; 0 if unknown."""
         if self.pair is None or self.pair[0] == self.pair[1]:
             return 0.0
         before, after = self.pair
@@ -89,11 +90,11 @@ class Finding:
 
     verdict: supported, unexplained, nothing (no difference to explain), uncounted, untimed, or
     identical (the same machine code, launched in the same way). If the same code is launched in
-    another way, only a different filling of the GPU can be a cause.
+    another way, only GPU occupancy can be a cause.
     causes: those whose rules hold, the leading one first. In an untimed step, the losses that the
     later case avoids.
-    other_way: what the slower case nevertheless does better; in an untimed step, what the earlier
-    one does better. Which of them matters, only a time can tell.
+    other_way: what the slower case does better; in an untimed step, what the earlier
+    one does better. Only a timed run can tell which of them matters.
     """
 
     verdict: str
@@ -132,12 +133,14 @@ class LadderStep:
 
     @property
     def agrees(self) -> str:
-        """What the causes say of the idea that the later case states.
+        """How the causes bear on the later case's stated idea.
 
-        yes: it is among what made it faster, or of a trap, slower. no: something else is. Where it
-        is slower, or a trap faster: outweighed, if it is better at what it says, and something else
-        costs more; no gain, if it is no better at that; against, if that is what made it slower.
-        Empty if nothing was stated or found, or no counter could have shown the idea.
+        yes: it is one of the reasons for the speed-up or, for a trap, the slowdown. no: the reason
+        is something else. For a variant that
+        is slower, or a trap that is faster: outweighed, if the stated quantity improved but
+        something else
+        cost more; no gain, if it did not improve; against, if it caused the slowdown.
+        Empty if no idea was stated, no cause was found, or no counter could show the idea.
         """
         idea, finding = self.idea, self.finding
         if idea in ("", "none") or not finding.causes or idea not in finding.shown:
@@ -179,7 +182,7 @@ class Explainer:
         )  # fmt: skip
 
     def steps(self, group: Group) -> list[LadderStep]:
-        """Each variant of a group with the one that it builds on, in the matrix's order."""
+        """Each variant of a group paired with the one that it builds on, in the matrix's order."""
         timings = self.run.timings
         pairs = [(timings.builds_on(p), p) for p in timings.shown(group) if not p.is_library]
         return [
@@ -202,7 +205,7 @@ class Explainer:
         return found
 
     def _usable(self, p: Planned) -> bool:
-        """Whether it was timed with an interval or, in a run without times, counted."""
+        """Return whether it was timed with an interval or, in a run without times, counted."""
         if self.run.is_timed:
             return self.run.time(p.case) is not None
         return p.case in self.readings.counted
@@ -252,7 +255,7 @@ class Explainer:
         return times[0].value - times[1].value if times[0] and times[1] else math.inf
 
     def _launches(self, slow: Planned, fast: Planned) -> list[Cause]:
-        """Whether the time saved is about that of the launches other than the longest."""
+        """Return whether the time saved is about that of all launches except the longest."""
         if not slow.kernels or not fast.kernels:
             return []  # what a Python or a host function launches is not known
         steps, fewer = (self.run.timings.step_times(p.case, "cold") for p in (slow, fast))
@@ -275,7 +278,7 @@ class Explainer:
 def untimed(judged: Mapping[str, tuple[float, float]]) -> Finding:
     """Find what the later case does less of, and what it does more of.
 
-    judged: quantity → before and after, of exact counts, whether read or emulated.
+    judged: exact counts before and after, per quantity, from ncu or the emulator.
     """
     pairs = {key: rules.Pair(*pair) for key, pair in judged.items()}
     turned = {key: pair.turned for key, pair in pairs.items()}
@@ -292,9 +295,9 @@ def _named(held: Sequence[rules.Rule]) -> list[Cause]:
 
 
 def most_moved(changes: Sequence[Change], causes: Sequence[str], most: int = 3) -> list[Change]:
-    """The changes that moved most: causes first, then reliable ones; one per family.
+    """The largest changes: causes first, then reliable ones; one per family.
 
-    Changes that only follow from the time are left out, and so are those too small to matter.
+    Changes that merely follow from the time are left out, and so are negligible ones.
     """
     able = [c for c in changes if c.quantity.kind != "consequence" and c.matters]
     rank: Mapping[str, int] = {key: i - len(causes) for i, key in enumerate(causes)}
@@ -310,10 +313,10 @@ def most_moved(changes: Sequence[Change], causes: Sequence[str], most: int = 3) 
 
 
 def identical(run: Run, before: Planned, after: Planned) -> bool:
-    """Whether both cases run the same machine code, kernel by kernel.
+    """Return whether both cases run the same machine code, kernel by kernel.
 
     This compares the hash of each kernel's machine code if the journal has one, else that of the
-    whole compiled file. The latter depends on the file's name, so it can only miss an identity.
+    whole compiled file. The latter depends on the file's name, so it can only miss a match.
     """
     pairs = []
     for p in (before, after):
@@ -323,7 +326,7 @@ def identical(run: Run, before: Planned, after: Planned) -> bool:
 
 
 def _launched_alike(run: Run, before: Planned, after: Planned) -> bool:
-    """Whether their launches fill the GPU in the same way too."""
+    """Return whether the launches also fill the GPU in the same way."""
     both = [
         [(c.threads_per_block, c.shared_bytes, c.waves) for c in run.compiled.get(p.case, [])]
         for p in (before, after)

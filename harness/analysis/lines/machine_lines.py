@@ -16,7 +16,7 @@ HEADING = (
 def by_line(
     found: Iterable[MachineCode], step: int, file: str
 ) -> Mapping[int, Sequence[MachineInstruction]]:
-    """Line → its instructions in the order of their addresses, of one step and file."""
+    """Map each line of one step and file to its instructions, in address order."""
     lines: dict[int, list[MachineInstruction]] = {}
     for code in found:
         if code.step == step and file in code.files:

@@ -1,8 +1,7 @@
 """A kernel's source with the cost of each line: the emulator's answer to "where is it lost?".
 
 Counts are of machine instructions, or of PTX if the machine code was not executed, by the lines to
-which nvcc's `-lineinfo` attributes them. For a line in a shared header, they are this case's counts
-only.
+which nvcc's `-lineinfo` attributes them. A line in a shared header shows this case's counts only.
 """
 
 from __future__ import annotations
@@ -49,8 +48,7 @@ class AnnotatedLine:
 
 
 def annotated(source: str, costs: Mapping[int, SourceLine]) -> list[AnnotatedLine]:
-    """The lines of a file from the first that costs something to the last, with the costly ones
-    marked."""
+    """The lines of a file from the first with a cost to the last, with the costly ones marked."""
     total = sum(cost.warps for cost in costs.values())
     return [
         AnnotatedLine(n, text, costs.get(n), _marks(costs[n], total) if n in costs else ())
@@ -60,7 +58,7 @@ def annotated(source: str, costs: Mapping[int, SourceLine]) -> list[AnnotatedLin
 
 
 def _marks(cost: SourceLine, total: int) -> tuple[str, ...]:
-    """Idle lanes, divergence, scattered accesses, conflicts: only what costs something."""
+    """Idle lanes, divergence, scattered accesses and conflicts that are not zero."""
     marks = []
     lanes = cost.threads / cost.warps if cost.warps else WARP_SIZE
     if lanes < WARP_SIZE / 2 and cost.warps >= _WORST_SHARE * total:
@@ -84,7 +82,7 @@ def _marks(cost: SourceLine, total: int) -> tuple[str, ...]:
 
 
 def by_file(lines: Iterable[SourceLine], step: int) -> dict[str, dict[int, SourceLine]]:
-    """File → line → cost, of one step; the file with the most instructions first."""
+    """Map file → line → cost for one step, the file with the most instructions first."""
     files: dict[str, dict[int, SourceLine]] = {}
     for line in lines:
         if line.step == step:
@@ -140,7 +138,7 @@ _SHORTER = {"diverged": "di-\nverged"}
 
 
 def used(lines: Sequence[AnnotatedLine]) -> list[int]:
-    """The numbers of the columns in which any line has something."""
+    """The indices of the columns that are not empty."""
     rows = [cells(line.cost) for line in lines]
     return [i for i in range(len(COLUMNS)) if any(row[i] for row in rows)]
 
@@ -167,7 +165,7 @@ def cells(cost: SourceLine | None) -> tuple[str, ...]:
 
 
 def _short_cells(cost: SourceLine | None) -> tuple[str, ...]:
-    """The same to two or three digits: `98k`, and `18 %` of the warps diverged."""
+    """Shorten the cells to two or three digits: `98k`, and `18 %` of the warps diverged."""
     if cost is None:
         return cells(cost)
     found = list(cells(cost))
@@ -199,7 +197,7 @@ def _source(line: AnnotatedLine) -> Text:
 
 
 def read(file: str) -> str:
-    """The file's text; empty if it is not there any more. What is not UTF-8 is replaced."""
+    """The file's text; empty if the file no longer exists. Invalid UTF-8 is replaced."""
     try:
         return Path(file).read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -1,4 +1,4 @@
-"""The source of a case as it was when the run was made, or why it cannot be shown.
+"""The source of a case at the time of the run, or why it cannot be shown.
 
 The journal holds the hash of each source, not its text. A file is read from the kernels' folder
 only if it still has that hash, so a page never shows source that was not measured.
@@ -49,7 +49,7 @@ def as_it_was(run: Run, name: str, folder: Path | None = None) -> Source:
 
 
 def difference(run: Run, before: Planned, after: Planned, folder: Path | None = None) -> Difference:
-    """The diff of two cases' sources. folder: kernels/, where the files lie."""
+    """The diff of two cases' sources. folder: kernels/, which holds the files."""
     names = [_path(run, p) for p in (before, after)]
     if names[0] is None or names[1] is None:
         return Difference("", missing="the journal does not say which source was compiled")
@@ -66,7 +66,7 @@ def difference(run: Run, before: Planned, after: Planned, folder: Path | None = 
 
 
 def _path(run: Run, p: Planned) -> str | None:
-    """Which of the run's sources the case was compiled from, by its hash."""
+    """Find the source in the run that the case was compiled from, by its hash."""
     made = run.compiled.get(p.case)
     sources = run.info.get("sources") or {}
     if not made:
@@ -75,7 +75,7 @@ def _path(run: Run, p: Planned) -> str | None:
 
 
 def _content(run: Run, name: str, folder: Path | None) -> bytes | None:
-    """Read a source's content; run.json may come from a stranger, and may name any file."""
+    """Read a source's content; an untrusted run.json may name any file."""
     if not folder and run.info.get("beside"):  # which has both sides' sources in its own folder
         try:
             return run_files.read(run.folder, f"kernels/{name}", LARGEST)

@@ -1,4 +1,4 @@
-"""How a case is launched: its kernels, or a call of other code on the same stream."""
+"""Launching a case: its kernels, or a call of other code on the same stream."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Modules:
 class Module:
     """One compiled file, loaded on the device. It can reset its `__device__` variables.
 
-    A kernel can hide an answer in them for its next launch; putting them back forgets it.
+    A kernel could otherwise keep an answer in them for its next launch.
     """
 
     def __init__(self, built: Built, device: Device) -> None:
@@ -85,7 +85,7 @@ class Module:
 
         The compiler aligns a tensor map's address, not its offset: on sm_90 parameters begin at
         0x210 of their bank, and one that lies on a multiple of 128 has 112 unused bytes before it.
-        Raises LaunchError if the driver compiles the kernel, because then nobody here knows.
+        Raises LaunchError if the driver compiles the kernel, because the offsets are then unknown.
         """
         if self._file != self._built.cubin:
             raise LaunchError(
@@ -96,7 +96,7 @@ class Module:
         return [parameter.offset for parameter in kernel.parameters]
 
     def restore(self, stream: Any) -> None:
-        """Enqueued: every variable as it was when the module was loaded."""
+        """Enqueue resetting every variable to its value when the module was loaded."""
         for address, copy, nbytes in self._variables:
             cuda.memcpy_dtod_async(address, int(copy), nbytes, stream)
 
@@ -104,7 +104,8 @@ class Module:
 def kernel_call(
     step: Step, module: Module, source: str, memory: Mapping[str, Allocation], stream: Any
 ) -> Call:
-    """One kernel launch, its arguments packed once. Raises LaunchError for what does not fit."""
+    """One kernel launch, its arguments packed once. Raises LaunchError for arguments that do not
+    match."""
     symbol = module.symbol(step.kernel, source)
     function, parameters = module.function(symbol)
     bound = scalar_or_buffer(parameters, step, source)
@@ -125,10 +126,10 @@ def kernel_call(
 
 
 def format_of(bound: Sequence[str | np.generic | TensorMap], offsets: Sequence[int] | None) -> str:
-    """The format by which PyCUDA packs the arguments, in the language of Python's `struct`.
+    """The format by which PyCUDA packs the arguments, in the notation of Python's `struct`.
 
-    offsets: of the parameters, in bytes; None puts each on a multiple of its size, as the language
-    does by itself.
+    offsets: of the parameters, in bytes; None puts each on a multiple of its size, the default rule
+    of C.
     """
     found = ""
     for n, each in enumerate(bound):
@@ -148,7 +149,7 @@ def _packed(bound: str | np.generic | TensorMap, memory: Mapping[str, Allocation
 
 
 class LibraryCall:
-    """A call of a library as its users make it, with results that may be in memory of its own.
+    """A library call as users make it, with results that may be in memory of its own.
 
     `deliver` copies the results into the buffers after the time is taken; `discard` releases them,
     so that the next call gets the same memory.

@@ -1,11 +1,12 @@
 """A launch's phase: its cost depends on how many kernels were launched before it.
 
-On an H200 something recurs with every fourth kernel launched. After the L2 cache was flushed, in
-two of the four phases a kernel that follows another between the same two events took a microsecond
+On an H200 the launch cost varies with a period of four kernel launches. After the L2 cache was
+flushed, in two of the four phases a kernel that follows another between the same two events took a
+microsecond
 longer than in the other two: 14 % of a reduction of 4 MiB (reports/h200/timing/turns.csv). A loop
 of six kernels would go through several phases, one of eight would always have the same, and the two
-could not be compared. So empty kernels are enqueued between timed launches to move each on to the
-next phase.
+could not be compared. So empty kernels are enqueued between timed launches to move each to the next
+phase.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Buffers in device memory, each where a plain allocation would start, guarded on both sides."""
+"""Buffers in device memory, each at the alignment of a plain allocation, guarded on both sides."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Allocation:
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """Let torch use the same memory, as bytes, whatever the type."""
+        """Let torch use the same memory, as bytes, regardless of type."""
         return {
             "shape": (self.buffer.nbytes,),
             "typestr": "|u1",

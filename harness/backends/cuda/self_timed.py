@@ -1,4 +1,5 @@
-"""How much two events show beyond the time that a kernel reports (statistics/event_cost.py)."""
+"""How much longer two events around a kernel measure than the kernel itself
+(statistics/event_cost.py)."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ class SelfTimed:
         self._marks = np.zeros((self._blocks, 2), np.uint64)
 
     def beyond(self, cache: Cache, launches: int) -> tuple[float, ...]:
-        """Return the difference in ns for so many launches, after one that loads the code."""
+        """Return the difference in ns for this many launches, after one that loads the code."""
         memory = [cuda.mem_alloc(n) for n in (self._marks.nbytes, VALUES_BYTES, 4)]
         try:
             cuda.memset_d8(memory[1], 0, VALUES_BYTES)

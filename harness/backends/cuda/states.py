@@ -1,6 +1,6 @@
 """The inputs' two states, and a sample of results at a launch's end: the host's side of states.cu.
 
-A random bit from the operating system, drawn for each launch, decides which state the launch finds.
+A random bit from the operating system, drawn for each launch, decides which state the launch sees.
 The state is written after the cache is flushed, right before the first event, so that another
 stream has no time to work on it ahead. The sample is at random places, drawn again for each
 workspace.
@@ -78,7 +78,7 @@ class States:
         return int(bool(self._memory))
 
     def draw(self) -> bool:
-        """Draw the state that the next launch finds; return whether it is the other one."""
+        """Draw the state for the next launch; return whether it is the other one."""
         return bool(self._memory) and bool(secrets.randbits(1))
 
     def enter(self, is_other: bool) -> None:

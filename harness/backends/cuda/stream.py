@@ -1,4 +1,5 @@
-"""The stream that everything runs in: held while a launch is enqueued, and its caches flushed."""
+"""The stream on which everything runs: held while launches are enqueued, with the caches
+flushed."""
 
 from __future__ import annotations
 
@@ -66,7 +67,7 @@ class StreamControl:
             raise NotHeldError(f"it took over {HOLD_SECONDS} s to enqueue: it was not held")
 
     def pass_turns(self, number: int) -> None:
-        """Enqueue this many kernels that do nothing (launch_phase.py says why)."""
+        """Enqueue this many empty kernels (launch_phase.py says why)."""
         for _ in range(number):
             self._pass.prepared_async_call((1, 1), (1, 1, 1), self.stream)
 

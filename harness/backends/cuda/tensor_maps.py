@@ -1,4 +1,4 @@
-"""Tensor maps as the driver encodes them; PyCUDA does not have the function."""
+"""Tensor maps as the driver encodes them, for which PyCUDA has no function."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def encoded(layout: TensorLayout, address: int) -> bytes:
 
 
 def encode(layout: TensorLayout, address: int) -> tuple[int, bytes]:
-    """The driver's status, 0 if all is well, and what it wrote.
+    """The driver's status, 0 on success, and its output.
 
-    A context has to be current. Raises LaunchError if the driver has no such function.
+    A context must be current. Raises LaunchError if the driver has no such function.
     """
     try:
         function = getattr(ctypes.CDLL(_DRIVER), _ENCODE)

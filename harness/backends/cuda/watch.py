@@ -61,7 +61,7 @@ class Watch:
             )
 
     def note(self, regions: Regions) -> None:
-        """Enqueue one hash per region, to be read with the next `noted`."""
+        """Enqueue one hash per region, read by the next `noted`."""
         if not regions.count:
             self._rows.append(0)
             return
@@ -74,7 +74,7 @@ class Watch:
         self._rows.append(regions.count)
 
     def forget(self) -> None:
-        """Drop the last hashes noted, those of a launch that does not count."""
+        """Drop the last hashes noted, which belong to a launch that does not count."""
         self._used -= self._rows.pop()
 
     def noted(self) -> list[tuple[int, ...]]:
@@ -96,7 +96,7 @@ class Watch:
         return self.noted()
 
     def noise(self, address: int, count: int) -> None:
-        """Fill memory that is only moved with random floats."""
+        """Fill memory that is only copied with random floats."""
         self._noise.prepared_call((self._most_blocks, 1), _BLOCK, address, count)
 
     def judged(self, output: Allocation, bounds: Bounds) -> tuple[int, float]:

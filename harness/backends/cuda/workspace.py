@@ -151,7 +151,7 @@ class CudaWorkspace:
         self._watch.noise(memory.address, memory.buffer.nbytes // 4)
 
     def audit(self) -> str:
-        """Report what has changed and must not have, and restore it; empty if nothing has."""
+        """Report and restore anything that must not change but has; empty if nothing has."""
         faults: list[str] = []
         inputs_are, guards = self._watch.hashes(self._input_regions, self._guards)
         if self._inputs and inputs_are != self._inputs_were:
@@ -228,7 +228,8 @@ class CudaWorkspace:
         return self.audit() or right
 
     def ready(self, case: Case, built: Built | None, right: Right) -> str:
-        """Launch once, unheld, to load code; return why the result was wrong, if it was."""
+        """Launch once, without holding it, to load code; return why the result was wrong, if it
+        was."""
         steps, module = self._calls(case, built), self._module(built)
         if not right.held:
             self._unheld.add(case.id)
@@ -283,9 +284,9 @@ class CudaWorkspace:
 
         The inputs are in either state if both are verified, and in their original state afterwards.
 
-        An additional first launch does not count, unless it is long. Right after other code and a
-        pause, it takes a microsecond longer than those that follow, up to 10 % on an H200. The
-        others go through all phases of the queue evenly, whatever their number of kernels
+        A first launch is added that does not count, unless it takes long. Right after other code
+        and a pause, it takes a microsecond longer than those that follow, up to 10 % on an H200.
+        The others go through all phases of the queue evenly, whatever their number of kernels
         (`launch_phase.py`).
         """
         steps, module = self._calls(case, built), self._module(built)
@@ -329,10 +330,11 @@ class CudaWorkspace:
     ) -> list[float]:
         """Time one launch: the nanoseconds of all steps together or, with `apart`, of each.
 
-        A warm launch follows another launch. That one has outputs and scratch of its own, so those
-        of the timed launch are still poisoned, and a state of the inputs of its own, so its answer
-        is of no use. What a library returns in memory of its own is copied into the outputs after
-        the last event. Results are sampled and hashed without going back to the host first.
+        A warm launch follows another launch. The warm-up has outputs and scratch of its own, so
+        those of the timed launch are still poisoned, and its inputs are in a state of their own, so
+        its answer cannot be reused. Results that a library returns in memory of its own are copied
+        into the outputs after the last event. Results are sampled and hashed without going back to
+        the host first.
         """
         marks = [cuda.Event() for _ in range(len(steps) + 1 if apart else 2)]
         held = self._control.held() if case.id not in self._unheld else contextlib.nullcontext()
@@ -393,7 +395,8 @@ class CudaWorkspace:
     def profile(self, case: Case, built: Built | None, ranges: Sequence[str]) -> None:
         """Launch every step once, each alone inside its NVTX range, given by name.
 
-        What a profiler must not count is done outside the range: restoring inputs, and poisoning.
+        Work that a profiler must not count is done outside the range: restoring inputs, and
+        poisoning.
         """
         steps, module = self._calls(case, built), self._module(built)
         with self._faults_of(case):
@@ -420,10 +423,10 @@ class CudaWorkspace:
         return self._modules.of(built) if built else None
 
     def _calls(self, case: Case, built: Built | None, twins: bool = False) -> list[Call]:
-        """The case's steps, on the buffers or on the twins of those that it writes.
+        """The case's steps, on the buffers or on copies of those that it writes.
 
         A function is bound once, and called once before anything else uses it. The first call may
-        compile, try algorithms, and wait for memory, none of which a launch that is held can do.
+        compile, try algorithms, and wait for memory, none of which a held launch can do.
         """
         memory = self._twins if twins else self._memory
         if built is None:
@@ -441,7 +444,7 @@ class CudaWorkspace:
 
     @contextlib.contextmanager
     def _faults_of(self, case: Case) -> Iterator[None]:
-        """Turn the driver's errors into faults of the case; nothing can be launched after one."""
+        """Turn driver errors into faults of the case; nothing can be launched after one."""
         try:
             yield
         except cuda.MemoryError:
@@ -487,5 +490,5 @@ def _no_memory_for(case: Case) -> str:
 
 
 def _words(error: Exception) -> str:
-    """Return the driver's error without what PyCUDA repeats."""
+    """Return the driver's error without the part that PyCUDA repeats."""
     return str(error).splitlines()[0].rpartition("failed: ")[2]

@@ -1,6 +1,6 @@
 """Shell completion of options, once `kernel-harness --install-completion` has been run.
 
-A faulty matrix is not an error here: it only means that nothing is offered.
+A faulty matrix is not an error here; it only disables suggestions.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Options that go together: declared once, as fields of a class, and taken by several commands."""
+"""Option groups: declared once, as fields of a class, and shared by several commands."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MatrixOptions:
-    """Which matrix, and what of it, for which backend."""
+    """Options that choose the matrix, its cases and the backend."""
 
     config_path: options.Config = None
     kernels: options.Kernels = None
@@ -60,7 +60,7 @@ class RunOptions:
 def takes_groups(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command an option for each field of its parameters that are groups.
 
-    Typer reads the signature of what this returns; the command gets each group as one argument.
+    Typer reads the signature of the returned function; the command gets each group as one argument.
     """
     hints = get_type_hints(command, include_extras=True)
     groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}

@@ -49,10 +49,10 @@ def serve(
         float, typer.Option("--seconds", min=1, help="The longest deadline that may be asked for.")
     ] = 600.0,
 ) -> None:
-    """Judge kernels that a program sends: a request a line, a verdict a line, as JSON.
+    """Judge kernels sent by another program, one JSON request and verdict per line.
 
-    docs/judge.md has the requests, harness/schemas/judge.schema.json their schema. Exit code 0 when
-    standard input has ended and all is answered.
+    docs/judge.md describes the requests; harness/schemas/judge.schema.json is their schema. Exit
+    with code 0 when standard input has ended and all requests are answered.
     """
     from harness.commands import serve as served
 

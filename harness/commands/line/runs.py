@@ -66,7 +66,7 @@ def add(app: typer.Typer, carry_out: CarryOut = here) -> None:
 
         Exit code 0: every case is ok. 1: some failed or broke a budget that `expect:` sets, or the
         GPU or the cluster failed. 2: the command or the matrix is wrong, or the folder cannot be
-        written. 130, 143, 129: stopped by Ctrl-C, SIGTERM or SIGHUP, with everything so far kept.
+        written. 130, 143, 129: stopped by Ctrl-C, SIGTERM or SIGHUP, with all results so far kept.
         """
         from harness.commands.runs import running
 
@@ -99,10 +99,9 @@ def add(app: typer.Typer, carry_out: CarryOut = here) -> None:
     ) -> None:
         """Run the matrix, then every sound case under Nsight Compute once; or emulate and count.
 
-        With --out of a finished run, only counters that ncu has not collected yet are collected,
-        for the cases that the filters choose. If ncu is missing or forbidden, the emulator counts
-        what was timed. Exit codes as for `run`; also 1 if a kernel has no counters, or if --ncu
-        names no ncu.
+        With --out of a finished run, only missing ncu counters are collected, for the cases that
+        the filters choose. If ncu is missing or forbidden, the emulator counts the timed cases.
+        Exit codes as for `run`; also 1 if a kernel has no counters, or if --ncu names no ncu.
         """
         from harness.commands.runs import running
         from harness.ncu.stage import ProfileOptions

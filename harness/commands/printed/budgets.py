@@ -14,7 +14,8 @@ _MOST_REASONS = 4
 
 
 def say(checks: Sequence[Check], kernels: Path = in_repository.PROBLEMS) -> None:
-    """Print them; in a job of GitHub's, show each broken one at its line. kernels: of problems."""
+    """Print them; in a GitHub job, annotate the line of each broken one. kernels: the folder of
+    problems."""
     for line in lines(checks):
         console.print(line, markup=False)
     for title, text in _broken(checks):

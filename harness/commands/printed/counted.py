@@ -1,4 +1,4 @@
-"""The terminal's report on a timed run's counters: who counted them, and how to get some."""
+"""The terminal's report on a timed run's counters: their source, and how to get missing ones."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def next_step(folder: Path) -> str:
 
 
 def instead(run: Run, unread: Failure, chosen: Collection[str]) -> Iterator[str]:
-    """Say why Nsight Compute read nothing, and what the emulator counted in its place."""
+    """Say why Nsight Compute read nothing, and what the emulator counted instead."""
     told = [e for case, e in run.emulated.items() if case in chosen]
     if not any(e.counted for e in told):
         if run.is_timed and not told and run.of(Counted):

@@ -1,4 +1,4 @@
-"""How exact a run's counters are: said at the start, and at the end of what PTX alone counted."""
+"""How exact a run's counters are, printed at the start and, for PTX-only counts, at the end."""
 
 from __future__ import annotations
 

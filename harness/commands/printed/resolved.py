@@ -80,7 +80,7 @@ def rows(problem: Problem, variant: Variant) -> Iterator[Row]:
 
 
 def _in_the_ladder(variant: Variant) -> Iterator[Row]:
-    """Its place in the ladder, and its purpose."""
+    """The variant's place in the ladder, and its purpose."""
     if variant.builds_on:
         yield "builds_on", variant.builds_on, ("builds_on",)
     if variant.idea:

@@ -37,7 +37,7 @@ FEW = 3
 
 @dataclass(frozen=True)
 class OutputOptions:
-    """The destinations of the results: the terminal unless quiet, and any files named."""
+    """The destinations of the results: the terminal unless quiet, and any named files."""
 
     quiet: bool = False
     json: Path | None = None

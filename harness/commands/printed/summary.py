@@ -1,4 +1,4 @@
-"""The summary that a run prints when it ends."""
+"""The summary printed at the end of a run."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _EMULATED_FAULT = re.compile(r"\(block \(\d+, \d+, \d+\), thread \(\d+, \d+, \d+
 def summarise(run: tables.Run, interrupted: bool, kernels: Path) -> None:
     """Print failures by reason, the number of cases per outcome, and why some were skipped.
 
-    kernels: the folder of problems. Of a run that has both sides of a comparison, the comparison
-    shows failures at their lines, those of the base left out.
+    kernels: the folder of problems. For a run with both sides of a comparison, failures on the base
+    side are left out; the comparison shows the others at their lines.
     """
     ended = [(case, run.outcomes[case]) for case in run.planned]
     for reason, cases in _by_reason(ended, "failed").items():

@@ -76,7 +76,7 @@ def carry_out(
 def _nothing_left(sides: Sides, comparing: Comparing, given: str, kernels: Path) -> int:
     """Return the exit code for when every variant is made from the same sources.
 
-    The files that were asked for are written all the same: what reads them needs an answer.
+    The requested files are written anyway, because their readers need an answer.
     """
     console.print("nothing is left to compare")
     for text in sides.not_compared:
@@ -97,7 +97,7 @@ def _changed(sides: Sides, base: two_sides.Base) -> Sides:
 
 
 def _say_uncommitted(commit: Commit, paths: list[Path], allowed: bool) -> None:
-    """Raises UsageError if what would be compared is uncommitted, unless that is allowed."""
+    """Raises UsageError if the sources to compare are uncommitted, unless that is allowed."""
     places = [two_sides.below(commit.root, path) for path in paths]
     found = commits.uncommitted(commit.root, places)
     if not found:

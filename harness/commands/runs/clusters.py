@@ -1,7 +1,8 @@
 """`run --cluster`: one run on each kind of card among the cluster's workers.
 
-Unlike cards are never mixed: each kind has a whole run of its own in the run's folder, at the same
-time as the others. Above them are one table of all, and a page that says which variant wins where.
+Different cards are never mixed: each kind has a whole run of its own in the run's folder,
+concurrently with the others. A combined table, and a page that says which variant wins on which
+card, are added.
 """
 
 from __future__ import annotations

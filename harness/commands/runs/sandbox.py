@@ -1,10 +1,10 @@
 """`--sandbox`: run the same command inside bubblewrap, for kernels from strangers.
 
-Inside, there is no network, no other process and no way to anyone else's socket. The file system is
-read-only except the run's folder, this run's own caches and an empty /tmp. Memory and processes are
-limited. The caches outside are not touched: what is compiled inside could be anything, so it is
-loaded neither outside nor by another sandboxed run. The output of the inner command is text, and
-the terminal obeys nothing in it.
+Inside, there is no network, no other process and no access to other users' sockets. The file system
+is read-only except the run's folder, this run's own caches and an empty /tmp. Memory and processes
+are limited. The caches outside are not touched: code compiled inside could be malicious, so it is
+loaded neither outside nor by another sandboxed run. The output of the inner command is plain text;
+terminal control sequences in it have no effect.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def run(request: RunRequest) -> tuple[int, Path]:
     """Run this command inside the sandbox; return its exit code and the run's folder.
 
-    The folder is created outside, because it is all that can be written inside. Raises UsageError
+    The folder is created outside, because nothing else is writable inside. Raises UsageError
     if no sandbox can be made.
     """
     request.told.check()
@@ -93,7 +93,7 @@ def _inner(arguments: Sequence[str]) -> Iterator[str]:
 
 
 def _real(path: Path) -> Path:
-    """Return the path to make writable inside the sandbox. No part of it may be a link.
+    """Return the path to make writable inside the sandbox. No part of it may be a symbolic link.
 
     An earlier sandboxed run may have left a link wherever it could write. Links made by root belong
     to the machine, and reports/latest to the harness. Raises UsageError for any other.

@@ -1,5 +1,5 @@
 """The engine that executes a program: a warp machine in C++ (`machine`), with its input and output.
 
-`native` runs a launch fast and only suspects faults. `judging` runs suspect launches, and those
-that only it can run, and says exactly what is wrong.
+`native` runs a launch fast and only flags suspected faults. `judging` runs suspect launches, and
+those that only it can run, and reports the exact fault.
 """

@@ -1,4 +1,4 @@
-"""Read the C header of a machine, so that structs are laid out as its own compiler does it."""
+"""Read the C header of a machine, so that structs are laid out exactly as the compiler does it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FOR_THE_COMPILER = re.compile(r"^#ifdef __cplusplus$.*?^#endif$|^#[^\n]*$", re.
 
 
 class CHeader:
-    """A header's structs, constants and functions; it may use `i32` etc. and include no other."""
+    """A header's structs, constants and functions; it may use `i32` etc. and no other includes."""
 
     def __init__(self, path: Path) -> None:
         self.ffi = FFI()

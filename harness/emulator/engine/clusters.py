@@ -1,4 +1,4 @@
-"""The thread block clusters of a launch, as its kernel is compiled for them or the caller asks."""
+"""The thread block clusters of a launch, set by its kernel or by the caller."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ _FIRST_ARCHITECTURE = 90
 
 
 def extents(kernel: Kernel, asked: int | Sequence[int] | None, limits: Architecture) -> Dim3:
-    """The extents of a cluster in blocks; (1, 1, 1) where a launch has none. Raises LaunchError."""
+    """The extents of a cluster in blocks; (1, 1, 1) for a launch without clusters. Raises
+    LaunchError."""
     compiled = kernel.directives.get("reqnctapercluster")
     own = _three(compiled) if compiled else None
     given = None
@@ -41,7 +42,7 @@ def extents(kernel: Kernel, asked: int | Sequence[int] | None, limits: Architect
 
 
 def check_grid(kernel: str, cluster: Dim3, grid: Dim3) -> None:
-    """Refuse a grid that is no multiple of its clusters."""
+    """Refuse a grid that is not a multiple of its cluster size."""
     if any(blocks % extent for blocks, extent in zip(grid, cluster, strict=True)):
         raise LaunchError(
             f"the grid {grid} of kernel `{kernel}` is no multiple of its cluster {cluster}"

@@ -30,9 +30,9 @@ COMPILING_S = 600.0
 
 
 def compiled(name: str, header: CHeader, *folders: Path) -> Any | str:
-    """The first folder's sources as a loaded library, or why there is none.
+    """Load the first folder's sources as a library, or return why there is none.
 
-    header: declares the library's functions. folders: whose headers may be included, each by its
+    header: declares the library's functions. folders: folders of headers, each included by its
     path from there.
     """
     compiler = _compiler()
@@ -48,7 +48,7 @@ def compiled(name: str, header: CHeader, *folders: Path) -> Any | str:
 
 
 def is_to_build(name: str, *folders: Path) -> bool:
-    """Whether `compiled` would have to compile first, and can."""
+    """Return whether `compiled` would have to compile first, and can."""
     compiler = _compiler()
     try:
         return bool(compiler) and not _file(compiler, name, folders).exists()
@@ -75,7 +75,7 @@ def _sources(folders: Sequence[Path]) -> list[Path]:
 
 
 def _file(compiler: str, name: str, folders: Sequence[Path]) -> Path:
-    """The library's file; its name says what it was made from."""
+    """The library's file; its name identifies its sources."""
     headers = sorted(header for folder in folders for header in folder.rglob("*.h"))
     about = Path(shutil.which(compiler) or compiler).stat()
     parts = [compiler, f"{about.st_size} {about.st_mtime_ns}", _processor(), *_flags()]
@@ -126,7 +126,7 @@ def _processor() -> str:
 
 
 def names_of(header: CHeader, lookup: Callable[[int, Any], int]) -> dict[str, int]:
-    """Name → index, from a function of the library that returns one name after another."""
+    """Map names to indices, from a library function that returns one name after another."""
     names: dict[str, int] = {}
     name = header.ffi.new("const char **")
     while lookup(len(names), name):

@@ -63,7 +63,7 @@ class Requested(NamedTuple):
 def configure(program: Program, kernel: Kernel, asked: Requested) -> LaunchConfiguration:
     """Raises LaunchError if the architecture does not allow it.
 
-    What a program was launched with last is not checked again.
+    The settings of a program's previous launch are not checked again.
     """
     key, last = _key(asked), program.remembered.get(configure)
     if last is None or last[0] != key:
@@ -73,7 +73,7 @@ def configure(program: Program, kernel: Kernel, asked: Requested) -> LaunchConfi
 
 
 def _key(asked: Requested) -> list[tuple[type, Any]]:
-    """Return a key that is equal only for values of equal types, too: True is not 1."""
+    """Return a key that also distinguishes types: True is not 1."""
     parts = [
         *_extents(asked.grid), None, *_extents(asked.block), None,
         *_extents(asked.cluster or ()), *asked[2:-1],
@@ -134,7 +134,7 @@ def _directives(program: Program, kernel: Kernel) -> CompiledFor:
 
 
 def _resident(threads: int, limits: Architecture) -> int:
-    """How many blocks the architecture's representative device holds, by threads."""
+    """The number of blocks that the architecture's representative device holds, by threads."""
     of_an_sm = min(limits.max_threads_per_sm // threads, limits.max_blocks_per_sm)
     return max(1, of_an_sm) * limits.representative.sm_count
 
@@ -147,7 +147,7 @@ def _limits(arch: str) -> Architecture:
 
 
 def _fitting(program: Program, threads: int, shared_bytes: int, checks: bool) -> int:
-    """How many blocks may execute together, given the memory that they take."""
+    """The number of blocks that may execute together, given their memory use."""
     local = threads * program.local_bytes
     if checks:
         local += local * _ORIGIN_BYTES // grain(program, "local")

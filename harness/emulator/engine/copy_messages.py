@@ -55,7 +55,7 @@ def phase_stuck(
     p: Place, own: int, at: int, pending: int, arrivals: int, expected: int, came: int,
     expecting: int, coming: int, ended: int,
 ) -> str:  # fmt: skip
-    """The phase that an mbarrier is in, and what it lacks."""
+    """The current phase of an mbarrier, and its missing arrivals and bytes."""
     lacks = []
     if pending:
         lacks.append(f"{arrivals - pending} of {arrivals} threads have arrived")

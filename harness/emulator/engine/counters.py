@@ -86,7 +86,7 @@ def counters(
 
 
 def uncounted(program: Program, instructions: tuple[InstructionCount, ...]) -> Uncounted:
-    """What the launch has no counter of, and why."""
+    """The counters that the launch lacks, and why."""
     kinds = program.once(_access_kinds)
     return of_mixed(instructions, lambda site: kinds.get(site, ()))
 
@@ -147,7 +147,7 @@ def _of_arithmetic(instructions: tuple[InstructionCount, ...]) -> Iterator[Count
 def _of_atomics(instructions: tuple[InstructionCount, ...]) -> Iterator[Counter]:
     """Count how the lanes of a warp collide on addresses.
 
-    Only the addresses determine it. But these are PTX instructions: machine code may combine the
+    Only the addresses matter. But these are PTX instructions: machine code may combine the
     lanes of a warp before one of them goes to memory.
     """
     of_shared = [i for i in instructions if i.atomic_lanes and i.shared_requests]
@@ -163,7 +163,7 @@ def _of_atomics(instructions: tuple[InstructionCount, ...]) -> Iterator[Counter]
 
 
 def _of_sectors(buffers: Iterable[Allocation]) -> Iterator[Counter]:
-    """Sectors of global memory that the launch touched, each counted once."""
+    """Sectors of global memory accessed by the launch, each counted once."""
     touched = [each.touched() for each in buffers]
     yield Counter("distinct_sectors_read", sum(read for read, _ in touched), "sector", MODEL)
     yield Counter("distinct_sectors_written", sum(out for _, out in touched), "sector", MODEL)
@@ -193,10 +193,10 @@ def _access_kinds(program: Program) -> dict[int, tuple[str, ...]]:
 
 
 def _has_no_reading(opcode: str) -> bool:
-    """Instructions whose cost is a model: tensor-core accesses, copies, atomics on vectors or b128.
+    """Instructions with a modelled cost: tensor-core accesses, copies, atomics on vectors or b128.
 
-    And asynchronous ones; loads and stores of 256 bits, which no GPU that was read from has; and
-    atomics on a single half, which become a loop around a compare-and-swap of its word.
+    Also asynchronous ones; loads and stores of 256 bits, for which no GPU readings exist; and
+    atomics on a single half, which become a loop around a compare-and-swap of the containing word.
     """
     name, modifiers, types = split_opcode(opcode)
     if "async" in modifiers:

@@ -45,7 +45,7 @@ def _misaligned(
 
 
 def _nearest(p: Place, address: int) -> int:
-    """The buffer in whose part of the address space it is, or next to whose part."""
+    """The buffer whose part of the address space contains it or is next to it."""
     return min(max((address >> SLOT_BITS) - 1, 0), len(p.memory.allocations) - 1)
 
 
@@ -348,10 +348,10 @@ _UNORDERED = {
 
 
 def remarks(let_pass: Sequence[int], place: Place) -> list[Remark]:
-    """What was let pass though nothing orders it, each with the other line.
+    """Accesses that were permitted although nothing orders them, each with the other line.
 
-    Several instructions of a line, as of an unrolled loop, are one. So are two lines that meet at a
-    flag, whichever comes first.
+    Several instructions on one line, as in an unrolled loop, count as one. So do two lines that
+    meet at a flag, in either order.
     """
     times: dict[tuple[int, str, int, str], int] = {}
     for why, first, second, count in sorted(zip(*[iter(let_pass)] * 4, strict=True)):

@@ -49,14 +49,14 @@ def over_budget(budget: int) -> str:
 
 
 def index_of(number: int, extent: Dim3) -> Dim3:
-    """The (x, y, z) of a block or thread that is counted with x fastest."""
+    """The (x, y, z) of a linear block or thread index, with x fastest."""
     nx, ny, _ = extent
     return number % nx, number // nx % ny, number // (nx * ny)
 
 
 @dataclass(frozen=True)
 class Launched:
-    """What messages name of a launch: its shape and its buffers."""
+    """The names that messages use for a launch: its shape and its buffers."""
 
     grid: Dim3
     block: Dim3
@@ -89,7 +89,7 @@ class Launched:
 
 @dataclass(frozen=True)
 class Place(Launched):
-    """The same of a program of PTX."""
+    """The same for a PTX program."""
 
     program: Program
 

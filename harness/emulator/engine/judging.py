@@ -1,10 +1,12 @@
-"""The judge's run of a launch: thread blocks in basic-block order, every check exact.
+"""The judge's run of a launch: thread blocks in basic-block order, with exact checks.
 
 It runs what the fast run suspects or cannot execute, and says what is wrong, if anything.
 
-A race is found by what orders two accesses, whoever came first. But which accesses there are may
-depend on it: in another order of the warps somebody else gets the lock, finds the flag set or draws
-the last ticket. So a launch whose kernel has such things is judged in several orders.
+A race is found from the ordering of two accesses, regardless of which came first. But the
+accesses themselves may
+depend on timing: in another order of the warps a different thread gets the lock, finds the flag set
+or draws
+the last ticket. So a kernel with such operations is judged in several orders.
 """
 
 from __future__ import annotations
@@ -55,7 +57,7 @@ _LONGER = 4  # times the instructions of the usual order, that another one may t
 def run_in_orders(
     program: Program, configuration: LaunchConfiguration, memory: AddressSpace, params: bytes
 ) -> Outcome:
-    """The outcome in the usual order, with the fault of another order if that has none."""
+    """The outcome in the usual order, with the fault of another order if the usual one has none."""
     size = sum(each.size for each in memory.allocations)
     if not (configuration.checks and program.once(_has_orders) and size <= _MOST_BYTES):
         return run(program, configuration, memory, params)
@@ -74,7 +76,7 @@ def run_in_orders(
 
 
 def _has_orders(program: Program) -> bool:
-    """Not what looks at a clock, which goes another way in each order."""
+    """Kernels that read a clock are excluded, because they take a different path in each order."""
     return depends_on_order(program) and not program.once(waiting_loops).clocks
 
 
@@ -87,9 +89,9 @@ def run(
     `variables`: if given, observe every byte; it is the number of buffers, the first ones, that are
     variables of the module.
     `schedule`: the order of warps by number, 0 for all of them together (`schedule.h`).
-    Blocks that wait in vain may wait for others, which a device executes at the same time. So the
-    launch is begun anew with as many together as a device holds, before it is called a deadlock.
-    Raises LaunchError if their memory does not allow that.
+    Blocks that wait in vain may be waiting for others that a device executes at the same time. So
+    the launch is restarted with as many blocks together as a device holds before it is called a
+    deadlock. Raises LaunchError if their memory does not allow that.
     """
     c = configuration
     before = memory.copied() if c.chunk_blocks < c.held_blocks else None
@@ -119,7 +121,7 @@ def _run_once(
 
 
 class _Run:
-    """One run, and the objects that must live as long."""
+    """One run, and the objects that must stay alive with it."""
 
     def __init__(
         self, program: Program, configuration: LaunchConfiguration, memory: AddressSpace,
@@ -260,7 +262,7 @@ def traits(program: Program) -> list[int]:
 
 
 class OfLines:
-    """What a kernel's PTX says of the accesses in each line of the source, for its machine code.
+    """What a kernel's PTX says about the accesses on each source line, for its machine code.
 
     `verb` is IS_LOAD, IS_STORE or, for atomics, 0.
     """
@@ -276,19 +278,19 @@ class OfLines:
                 self._traits[key].append(of_site)
 
     def kind(self, location: Location | None, verb: int) -> int:
-        """PLAIN unless all of them are something else."""
+        """PLAIN unless all accesses are of another kind."""
         return min(self._kinds.get((user_line(location), verb), {PLAIN}))
 
     def traits(self, location: Location | None, verb: int) -> int:
-        """Those that accuse and those that excuse a race, if all have them; but a word is a flag if
-        any of them steers."""
+        """The properties that make or excuse a race count only if all accesses have them; but a
+        word is a flag if any of them steers."""
         found = self._traits.get((user_line(location), verb), [0])
         every = layout.SPECULATIVE | layout.VARIES
         return (reduce(and_, found) & every) | (reduce(or_, found) & layout.STEERS)
 
 
 def _stores_what_varies(op: Op, varying: frozenset[int]) -> bool:
-    """Whether a store may put another value there for each thread, as a copy does."""
+    """Return whether a store may write a different value for each thread, as a copy does."""
     if op.name == "copy_async":
         return True
     values = op.sources[2:] if op.name == "st" else ()
@@ -296,7 +298,7 @@ def _stores_what_varies(op: Op, varying: frozenset[int]) -> bool:
 
 
 def _swaps(opcode: str) -> bool:
-    """Whether it is a compare-and-swap, of 64 bits at most."""
+    """Return whether it is a compare-and-swap of at most 64 bits."""
     name, modifiers, _ = split_opcode(opcode)
     return name == "atom" and "cas" in modifiers and not opcode.endswith(".b128")
 

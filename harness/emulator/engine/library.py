@@ -20,7 +20,8 @@ class Machine:
 
 
 def is_to_compile() -> bool:
-    """Whether `load` would have to compile it first: a matter of half a minute of a core."""
+    """Return whether `load` would have to compile it first, which takes about half a minute on one
+    core."""
     return is_to_build("machine", MACHINE)
 
 

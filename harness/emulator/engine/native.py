@@ -127,7 +127,8 @@ def _encoded(program: Program) -> Encoded:
 def run(
     program: Program, configuration: LaunchConfiguration, memory: AddressSpace, params: bytes
 ) -> Outcome:
-    """Execute all blocks, or until the budget runs out. Raises GivenUp."""
+    """Return whether running blocks concurrently gives the same results as one after another.
+    Raises GivenUp."""
     jobs = min(configuration.jobs, configuration.blocks) if jobs_may_share(program) else 1
     laid = Laid(program, configuration, memory, params, jobs)
     verdict = layout.new("Verdict", outcome=layout.PAUSED)
@@ -191,7 +192,7 @@ def _buffers(program: Program, memory: AddressSpace, params: bytes) -> Any:
 
 
 def textures(memory: AddressSpace) -> Any:
-    """What the handles among the arguments stand for, in the machines' form."""
+    """The objects behind the handles among the arguments, in the machine's form."""
     return layout.ffi.new("Texture[]", [_texture(each) for _, each in memory.textures])
 
 
@@ -218,7 +219,7 @@ def _launch(program: Program, configuration: LaunchConfiguration, jobs: int) -> 
 
 
 def _of_program(program: Program) -> Any:
-    """Create a launch with everything that is the same for all launches of the program."""
+    """Create a launch with the data that is the same for all launches of the program."""
     encoded = program.once(_encoded)
     arrays = {
         name: getattr(encoded, name)
@@ -239,7 +240,7 @@ def _of_program(program: Program) -> Any:
 
 
 def _names_clusters(program: Program, encoded: Encoded) -> bool:
-    """Whether it reads which cluster a block is in, or where there."""
+    """Return whether the kernel reads its block's cluster, or the block's place in it."""
     specials = loaded().specials
     return any(
         encoded.special_offsets[number] >= 0
@@ -249,7 +250,8 @@ def _names_clusters(program: Program, encoded: Encoded) -> bool:
 
 
 def _one_width(program: Program) -> tuple[bool, bool]:
-    """Whether all stores and atomics are equally wide: in global and in shared memory."""
+    """Return whether all stores and atomics have the same width, for global and for shared
+    memory."""
     widths: dict[str, set[int]] = {"global": set(), "shared": set()}
     for block in program.blocks:
         for op in block.ops:

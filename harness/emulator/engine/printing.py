@@ -25,7 +25,8 @@ Peek = Callable[[int, int, int], bytes]
 
 
 class Printer:
-    """Formats and keeps what a launch prints. `too_much` says why it had to stop, if it did."""
+    """Formats and keeps what a launch prints. `too_much` is the reason it had to stop, if it
+    did."""
 
     def __init__(self, peek: Peek) -> None:
         self.printed: list[tuple[int, str]] = []  # block number, and what one thread printed

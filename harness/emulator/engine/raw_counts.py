@@ -119,7 +119,7 @@ def instruction_counts(program: Program, counts: RawCounts) -> tuple[Instruction
 
 
 def _choices(program: Program) -> list[tuple[int, int]]:
-    """(basic block, site) of the branches whose lanes may go different ways; no guards."""
+    """(basic block, site) of the branches whose lanes may diverge; no guards."""
     return [
         (number, block.terminator.site)
         for number, block in enumerate(program.blocks)
@@ -129,5 +129,5 @@ def _choices(program: Program) -> list[tuple[int, int]]:
 
 
 def _operations(program: Program) -> list[int]:
-    """Floating-point operations that each instruction is for a thread."""
+    """Floating-point operations of each instruction, per thread."""
     return [operations(each.opcode) for each in program.sites]

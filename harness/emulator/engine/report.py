@@ -55,7 +55,7 @@ class LaunchReport:
 
     @property
     def uncounted(self) -> Uncounted:
-        """The counters that it does not have, and why."""
+        """The launch's missing counters, and why."""
         return counters.uncounted(self._program, self.instructions)
 
     @property

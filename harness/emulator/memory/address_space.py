@@ -73,9 +73,9 @@ class AddressSpace:
     def add(
         self, name: str, data: Array, writable: bool = True, address: int | None = None
     ) -> Allocation:
-        """Place a buffer of bytes; its address is aligned as cudaMalloc aligns.
+        """Place a buffer of bytes, aligned as by cudaMalloc.
 
-        address: that of the data in this process, where the caller knows it.
+        address: that of the data in this process, if the caller knows it.
         """
         base = address_of_slot(len(self.allocations))
         allocation = Allocation(
@@ -85,7 +85,7 @@ class AddressSpace:
         return allocation
 
     def copied(self) -> AddressSpace:
-        """The same buffers at the same addresses, with contents of their own."""
+        """The same buffers at the same addresses, with separate contents."""
         copy = AddressSpace()
         for each in self.allocations:
             placed = copy.add(each.name, each.data.copy(), each.writable)
@@ -94,7 +94,7 @@ class AddressSpace:
         return copy
 
     def restore(self, before: AddressSpace) -> None:
-        """Contents as they were when `before` was copied."""
+        """Restore the contents from the time when `before` was copied."""
         for each, was in zip(self.allocations, before.allocations, strict=True):
             if each.writable:
                 each.data[:] = was.data

@@ -1,4 +1,4 @@
-"""A launch's arguments, checked before anything runs; each refusal says what would be right.
+"""A launch's arguments, checked before anything runs; each error message says what would be right.
 
 Arguments are packed as the driver packs them: one parameter after another, each at its alignment.
 """
@@ -155,7 +155,7 @@ def _pack(
 def _place(
     label: str, where: str, array: Array, memory: AddressSpace, placed: dict[tuple[int, int], int]
 ) -> int:
-    """The address of an array; one that is passed twice is one buffer."""
+    """The address of an array; an array that is passed twice is one buffer."""
     if array.dtype.hasobject:
         raise LaunchError(f"{where} holds Python objects; pass an array of numbers")
     if not array.flags.c_contiguous:
@@ -222,7 +222,7 @@ def track_first_writes(
     program: Program, memory: AddressSpace, params: bytes, args: Sequence[Any],
     written: Mapping[int, Array] | None,
 ) -> None:  # fmt: skip
-    """Tell the buffers of some arguments which of their bytes something has written."""
+    """Update the written-byte maps of some arguments' buffers."""
     if not written:
         return
     starts = list(program.param_offsets().values())

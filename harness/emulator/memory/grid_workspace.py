@@ -19,7 +19,7 @@ MOST_LANES = 1 << 18  # about as many threads as an H200 holds at once
 
 
 def synchronises_grid(program: Program) -> bool:
-    """Whether a kernel asks for the workspace."""
+    """Return whether a kernel asks for the workspace."""
     return program.once(_reads_its_address)
 
 
@@ -41,7 +41,7 @@ def workspace_registers(memory: AddressSpace) -> dict[str, int]:
 def check_fits(kernel: str, blocks: int, threads: int, fitting: int) -> None:
     """Raises LaunchError for a grid too large to execute all at once.
 
-    `fitting` is how many blocks can by the memory that they take.
+    `fitting` is the number of blocks that fit in memory here.
     """
     most = min(MOST_LANES // threads, fitting)
     if blocks > most:

@@ -10,7 +10,8 @@ from harness.emulator.program.ir import Program, SymbolAddress
 
 
 def place(memory: AddressSpace, program: Program) -> None:
-    """Add the heap to the memory of a launch whose kernel takes from it. It holds nothing yet."""
+    """Add the heap to the memory of a launch whose kernel allocates from it. It holds nothing
+    yet."""
     if program.once(_allocates):
         add(memory)
 

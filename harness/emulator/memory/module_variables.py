@@ -48,7 +48,7 @@ def place(memory: AddressSpace, module: Module, contents: dict[str, Array]) -> N
 
 
 def named(contents: Mapping[str, Array], name: str, dtype: Any) -> Array:
-    """The variable that is meant as an array of some type; it is the variable itself.
+    """The named variable as an array of some type; it is the variable itself.
 
     contents: the bytes of all variables. `name` is as in the machine code, or as in the source if
     only one variable has it.
@@ -67,7 +67,7 @@ def named(contents: Mapping[str, Array], name: str, dtype: Any) -> Array:
 
 
 def zeros(name: str, size: int) -> Array:
-    """The bytes of a variable that nothing has set."""
+    """The initial bytes of a variable."""
     takes = f"variable `{name}` takes {size} bytes"
     if size > MOST_BYTES:
         raise LaunchError(f"{takes}; the emulator has at most {MOST_BYTES} for one")

@@ -29,7 +29,7 @@ _STRONG = {"relaxed", "acquire", "release", "acq_rel", "sc"}
 
 
 def access_kind(opcode: str) -> int:
-    """Whether an instruction is a plain, a volatile or an atomic access, and for whom."""
+    """The kind of access of an instruction (plain, volatile or atomic) and its scope."""
     name, modifiers, _ = split_opcode(opcode)
     if of_mbarriers(opcode):
         return PLAIN if modifiers[0] in ("init", "inval") else ATOMIC
@@ -49,14 +49,13 @@ def kind_of(program: Program, op: Op) -> int:
 
 
 def of_mbarriers(opcode: str) -> bool:
-    """Whether an instruction acts on an mbarrier, or signals one when the data that it moves
-    arrives."""
+    """Return whether an instruction acts on an mbarrier, or signals one when its data arrives."""
     names = ("mbarrier.", "cp.", "st.async", "red.async")
     return opcode.startswith(names) and "mbarrier" in opcode
 
 
 def fences(program: Program) -> list[bool]:
-    """For each site that is an atomic access, whether it is also a fence."""
+    """For each atomic site, whether it is also a fence."""
     return [_orders(site.opcode) for site in program.sites]
 
 
@@ -71,7 +70,8 @@ def _orders(opcode: str) -> bool:
 
 
 def grain(program: Program, space: str) -> int:
-    """The narrowest word by which a program accesses a state space: what the judge checks."""
+    """The narrowest word by which a program accesses a state space, which is the unit that the
+    judge checks."""
     return program.once(_grains)[space]
 
 
@@ -121,7 +121,7 @@ def _word(op: Op) -> str:
 
 
 def atomic_bytes(op: Op) -> int:
-    """How many bytes an atomic accesses; one of 128 bits has its halves as operands."""
+    """The number of bytes that an atomic accesses; a 128-bit one has its halves as operands."""
     return TYPE_SIZES[op.source_types[2]] * max(1, len(op.result_types))
 
 
@@ -130,7 +130,7 @@ _BY_BITS = ("and", "or", "xor")
 
 
 def atomic_rule(program: Program, op: Op, *, wanted: bool) -> str:
-    """How the machine code serves an atomic: one of the rules above, or its operation.
+    """How machine code implements an atomic: one of the rules above, or its operation.
 
     A shared addition of 1 whose result is not read has a form of its own. On an address that is the
     same for all threads, the lanes of a warp are combined and one of them goes to memory. The first
@@ -153,7 +153,8 @@ def _is_one(program: Program, op: Op) -> bool:
 
 
 def _combines(program: Program, op: Op, *, wanted: bool) -> bool:
-    """Whether ptxas 13.0 combines the lanes, as its machine code for sm_80 and sm_90 shows."""
+    """Return whether ptxas 13.0 combines the lanes, as seen in its machine code for sm_80 and
+    sm_90."""
     space, operation = op.variant
     type_ = op.source_types[2]
     if space not in ("global", "shared") or type_[0] not in "us" or type_[1:] == "16":

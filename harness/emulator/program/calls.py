@@ -53,7 +53,7 @@ _WORD = 8
 
 @dataclass
 class Frame:
-    """A recursive function's frame: what it keeps in local memory during a call of its own.
+    """A recursive function's frame: the values it keeps in local memory during a nested call.
 
     `offsets` are those of its arrays and struct parameters. `saves` are the registers to keep
     across each call, by the identity of the call, stored from `saved_at` on.
@@ -151,7 +151,7 @@ class CallTranslator(AllocationTranslator):
         self.code.append(Mark(after))
 
     def _passable(self, param: Param, actual: str) -> bool:
-        """Whether a variable or register of the caller can be used as a parameter."""
+        """Return whether a variable or register of the caller can be used as a parameter."""
         if actual in self.variables:
             variable = self.variables[actual]
             in_memory = variable.space == "local"
@@ -206,7 +206,7 @@ class CallTranslator(AllocationTranslator):
     # --- recursive functions --------------------------------------------------------------
 
     def out_of_line(self) -> None:
-        """Append the recursive functions that are called, and then their ways back."""
+        """Append the called recursive functions, and then their return switches."""
         done: set[str] = set()
         while set(self.frames) - done:
             name = min(set(self.frames) - done)

@@ -2,8 +2,10 @@
 
 Nsight Compute counts thread instructions by machine opcode: FADD, FMUL and FFMA, and the same with
 D and H. By readings on an H200, a thread instruction counts once whether it works on one half or on
-two, a subtraction is an addition, and bf16 counts under H. The same rules apply here. What sm_100
-has besides, pairs of floats and halves added to floats, has other opcodes: operations, and none of
+two, a subtraction is an addition, and bf16 counts under H. The same rules apply here. The
+additional sm_100
+arithmetic, on pairs of floats and on halves added to floats, has other opcodes: it counts as
+operations, and as none of
 these instructions. Divisions, roots and functions (`div`, `sqrt`, `rcp`, `ex2`, …), comparisons,
 `min`, `max`, `neg` and conversions are not such instructions in PTX and count as nothing, although
 machine code implements some of them with FADD, FMUL and FFMA.

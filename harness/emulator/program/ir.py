@@ -222,7 +222,7 @@ class Program:
 
 
 def successors(terminator: Terminator) -> tuple[int, ...]:
-    """Block numbers that control may go to."""
+    """The possible successor blocks."""
     if isinstance(terminator, (Jump, Barrier)):
         return (terminator.target,)
     if isinstance(terminator, Branch):
@@ -233,7 +233,7 @@ def successors(terminator: Terminator) -> tuple[int, ...]:
 
 
 def terminator_reads(terminator: Terminator) -> list[Register]:
-    """Registers that a terminator needs."""
+    """Registers that a terminator reads."""
     if isinstance(terminator, Branch):
         return [terminator.predicate]
     if isinstance(terminator, Switch):
@@ -255,7 +255,7 @@ def element(type_: str) -> str:
 
 @dataclass(frozen=True)
 class Mark:
-    """A place that control may jump to."""
+    """A jump target."""
 
     label: str
 

@@ -96,8 +96,7 @@ def needed_ops(block: Block) -> list[tuple[Op, frozenset[int]]]:
 
 
 def unwritten_registers(program: Program) -> tuple[Register, ...]:
-    """The registers of the source program that a thread may read before anything has written
-    them."""
+    """The registers of the source program that a thread may read before they are written."""
     found = (program.registers[slot] for slot in sorted(program.blocks[0].live_in))
     return tuple(register for register in found if not register.name.startswith("!"))
 

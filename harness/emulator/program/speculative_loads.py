@@ -43,7 +43,7 @@ class _Loads:
         return self._blocks[place[0]].ops[place[1]]
 
     def only_selected(self, place: _Place) -> bool:
-        """Whether it loads from a fixed address what is only selected."""
+        """Return whether it loads from a fixed address and only a select uses the result."""
         load = self._op(place)
         if not isinstance(load.sources[0], (SymbolAddress, Constant)):
             return False

@@ -1,11 +1,10 @@
-"""Find the loads and atomics that tell a flag from data: what they find steers a thread.
+"""Find the loads and atomics that read flags rather than data: their results steer a thread.
 
-A volatile access orders nothing between threads. It is used for flags all the same: one thread
-writes a word, others look at it until they may go on. What such a load finds reaches a comparison,
-a branch or an address. A value that only goes to global memory is data. Through memory of the block
-or of the thread a value is not followed, so what is stored there counts as steering, too, and so
-does what is stored through a pointer that may lead there. `judge/ordering/volatile_words.h` says
-what follows from it.
+A volatile access orders nothing between threads. It is still used for flags: one thread writes a
+word, and others poll it until they may continue. The result of such a load reaches a comparison, a
+branch or an address. A value that only goes to global memory is data. Values are not followed
+through shared or local memory, so a value stored there counts as steering, as does one stored
+through a pointer that may lead there. `judge/ordering/volatile_words.h` describes the consequences.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ def steering_sites(program: Program) -> frozenset[int]:
 
 
 def depends_on_order(program: Program) -> bool:
-    """Whether what threads do may depend on who comes first: flags, tickets, locks, messages."""
+    """Return whether behaviour may depend on thread timing: flags, tickets, locks, messages."""
     if steering_sites(program):
         return True
     shared = sum(access_kind(site.opcode) != PLAIN for site in program.sites)
@@ -47,7 +46,7 @@ def depends_on_order(program: Program) -> bool:
 
 
 def _decides(op: Op) -> Iterator[Register]:
-    """The registers by which an operation decides where somebody goes, or may."""
+    """The registers that may decide an operation's control flow."""
     whole = op.name.startswith(_COMPARES) or (op.name == "st" and op.variant[0] != "global")
     is_access = op.name in ("ld", "st", "atom")
     for n, source in enumerate(op.sources):

@@ -8,8 +8,8 @@ BYTES, ADDRESS_AT = 128, 8
 
 
 class Replaced(NamedTuple):
-    """A field that `tensormap.replace` puts: its place, its bytes, how many there are, and what is
-    added to the number in PTX."""
+    """A field that `tensormap.replace` sets: its place, its size, the number of elements, and the
+    offset added to the PTX value."""
 
     at: int
     size: int

@@ -100,7 +100,7 @@ class _Translator(CallTranslator):
     def inline(
         self, function: Function, prefix: str, renamed: dict[str, str], after: str | None
     ) -> None:
-        """Append a function's body; `after` is where `ret` goes, None in the kernel itself."""
+        """Append a function's body; `after` is the target of `ret`, None in the kernel itself."""
         self.nested += 1
         if self.nested > MOST_NESTED_CALLS:
             raise self.decoder.unknown(f"more than {MOST_NESTED_CALLS} calls within one another")
@@ -296,7 +296,7 @@ def _renumbered(terminator: Terminator, number: dict[int, int]) -> Terminator:
 
 
 def _is_barrier(instruction: Instruction) -> bool:
-    """Whether threads go on from it only together."""
+    """Return whether threads continue from it only together."""
     words = instruction.opcode.split(".")
     of_threads = words[0] in ("bar", "barrier") and "warp" not in words
     return of_threads or words[:2] == ["wgmma", "wait_group"]

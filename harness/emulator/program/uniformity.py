@@ -54,7 +54,7 @@ def _varies(op: Op, varying: set[int]) -> bool:
 
 
 def _parts(block: Block, varying: set[int]) -> bool:
-    """Whether threads may leave a block for different places."""
+    """Return whether threads may leave a block for different places."""
     end = block.terminator
     if isinstance(end, Branch):
         return end.predicate.slot in varying

@@ -112,7 +112,7 @@ def loops_by_head(blocks: Sequence[Block], sites: Sequence[Site]) -> dict[int, s
 
 
 def flows(blocks: Sequence[Block]) -> dict[int, set[int]]:
-    """Register → the registers that are computed from it, in one operation."""
+    """Map each register to those computed from it in one operation."""
     found: dict[int, set[int]] = defaultdict(set)
     for op in (op for block in blocks for op in block.ops):
         written = {register.slot for register in op.registers_written()}
@@ -122,7 +122,7 @@ def flows(blocks: Sequence[Block]) -> dict[int, set[int]]:
 
 
 def _telling(blocks: Sequence[Block], loop: Iterable[int]) -> set[int]:
-    """Registers on which the branches of a loop depend, by what is computed in it."""
+    """Registers on which the branches of a loop depend, according to its own computations."""
     telling = {r.slot for n in loop for r in terminator_reads(blocks[n].terminator)}
     changed = True
     while changed:

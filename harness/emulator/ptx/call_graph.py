@@ -31,11 +31,11 @@ class CallGraph:
         self._reached: dict[str, set[str]] = {}
 
     def recursive(self, name: str) -> bool:
-        """Whether a function can be called while it runs."""
+        """Return whether a function can be called while it runs."""
         return name in self._reachable(name)
 
     def together(self, one: str, other: str) -> bool:
-        """Whether each of two functions can be called while the other runs."""
+        """Return whether each of two functions can be called while the other runs."""
         return one in self._reachable(other) and other in self._reachable(one)
 
     def called_from(self, function: Function) -> set[str]:

@@ -9,16 +9,16 @@ from harness.emulator.ptx.syntax import Kernel, Module
 
 
 def find_kernel(module: Module, name: str) -> Kernel:
-    """The kernel of exactly that name, or else the only one that the source calls so.
+    """The kernel with exactly that name, or else the only one with that source name.
 
-    `ns::sum` finds a kernel of a namespace, `sum` finds it as well. Raises LaunchError if there
+    `ns::sum` finds a kernel in a namespace; so does `sum`. Raises LaunchError if there
     is none, or more than one, such as the instances of a template.
     """
     return module.kernels[find_name("kernel", name, module.kernels)]
 
 
 def find_name(what: str, name: str, names: Collection[str]) -> str:
-    """Find which of several names is meant, as `find_kernel` does; `what` is used in messages."""
+    """Resolve a name among several, as `find_kernel` does; `what` is used in messages."""
     if name in names:
         return name
     known = sorted(names)
@@ -35,8 +35,7 @@ def find_name(what: str, name: str, names: Collection[str]) -> str:
 def plain_name(mangled: str) -> list[str]:
     """`_ZN2ns3sumIfEEvPT_` → ["ns", "sum"]: the parts of a name without template arguments.
 
-    This reads the part of the Itanium C++ ABI's <encoding> that functions which can be kernels
-    need.
+    This reads the part of the Itanium C++ ABI's <encoding> that applies to kernels.
     """
     if not mangled.startswith("_Z"):
         return [mangled]
@@ -64,7 +63,7 @@ def plain_name(mangled: str) -> list[str]:
 
 
 def _after_arguments(mangled: str, at: int) -> int:
-    """The place after template arguments, `I` … `E`."""
+    """The position after template arguments, `I` … `E`."""
     depth = 0
     while at < len(mangled):
         letter = mangled[at]

@@ -93,14 +93,14 @@ class Tokens:
             raise self.unexpected("an integer of up to 64 bits", token) from None
 
     def name(self) -> str:
-        """Take the name of something."""
+        """Take a name."""
         token = self.take()
         if not _NAME.match(token):
             raise self.unexpected("a name", token)
         return token
 
     def unexpected(self, wanted: str, found: str) -> PtxSyntaxError:
-        """The error about the token that was taken last."""
+        """The error about the last token taken."""
         return PtxSyntaxError(self.lines[self.at - 1], f"expected {wanted}, found {shown(found)}")
 
     def rest_of_line(self) -> list[str]:

@@ -143,7 +143,7 @@ class _Parser(StatementReader):
         return bytes_
 
     def _elements(self) -> int | None:
-        """The length of an array, in brackets; None if it is left open."""
+        """The length of an array, in brackets; None if unspecified."""
         if self.accept("]"):
             return None
         count = self.integer()
@@ -344,7 +344,7 @@ class _Parser(StatementReader):
 
 
 def _packed(variables: Iterable[Variable]) -> int:
-    """Bytes of variables laid out one after another, each aligned."""
+    """Bytes of variables laid out in sequence, each aligned."""
     total = 0
     for variable in variables:
         total = -(-total // variable.align) * variable.align + variable.size

@@ -45,7 +45,7 @@ class SourceLines:
         self._current = self._seen[key] = self._location(key, parent)
 
     def enter_function(self) -> None:
-        """A function starts: nothing of the one before applies."""
+        """Start a function: locations of the previous one no longer apply."""
         self._seen.clear()
         self._current = None
 

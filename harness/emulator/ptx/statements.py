@@ -1,4 +1,4 @@
-"""Parse the inside of a PTX statement: operands, and names in the scopes that braces open."""
+"""Parse the operands of PTX statements, and names in the scopes that braces open."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class StatementReader(Tokens):
     # --- names ----------------------------------------------------------------------------
 
     def declare(self, name: str, *, among_all: bool = False) -> str:
-        """A name of an inner scope may repeat one of another scope: make it unique."""
+        """A name in an inner scope may shadow an outer one: make it unique."""
         if name in self.scopes[-1].names:
             raise self.twice(name)
         unique = self.scopes[-1].names[name] = self.unique_name(name, among_all)

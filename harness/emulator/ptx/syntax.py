@@ -174,7 +174,7 @@ class Module:
 
 
 def names_of(operands: Iterable[Operand]) -> list[str]:
-    """Every register, symbol and label that operands name."""
+    """Every register, symbol and label named by operands."""
     out, todo = [], list(operands)
     while todo:
         operand = todo.pop()
@@ -193,7 +193,7 @@ def names_of(operands: Iterable[Operand]) -> list[str]:
 
 
 def names_in(statement: Instruction | Label) -> list[str]:
-    """Every register, symbol and label that a statement names, its guard included."""
+    """Every register, symbol and label named by a statement, including its guard."""
     if isinstance(statement, Label):
         return []
     guard = (statement.guard,) if statement.guard is not None else ()

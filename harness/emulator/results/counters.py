@@ -35,9 +35,9 @@ class Counter:
 
 
 def of_mixed(executed: Sequence[Executed], kinds: Callable[[int], Iterable[str]]) -> Uncounted:
-    """The counters to which a request belongs whose lanes go to several memories, and why not.
+    """The counters that lack requests whose lanes access several memories, and the reason.
 
-    kinds: of an instruction by its number, the operations whose requests it belongs to.
+    kinds: per instruction number, the operations that its requests belong to.
     """
     found: Uncounted = {}
     for number, each in enumerate(executed):

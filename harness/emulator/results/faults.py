@@ -1,4 +1,4 @@
-"""Errors that a kernel made while it ran."""
+"""Faults in a kernel's execution."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events in a launch that deserve a remark but are not faults."""
+"""Noteworthy events in a launch that are not faults."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""What machine code of each architecture finds in place: one row each.
+"""The constant bank layout that machine code of each architecture expects: one row each.
 
 The instructions of all architectures are one table (`table.py`): their names mean the same
-wherever they occur. What differs is here: where the driver puts what a kernel reads in constant
-bank 0, and how much of shared memory is its own. The places were read from what ptxas 13.0 writes
-for kernels that use them.
+wherever they occur. The differences are here: where the driver puts the values that a kernel reads
+in constant bank 0, and how much of shared memory it reserves. The offsets were determined from
+ptxas 13.0 output for kernels that use them.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from harness.emulator.memory.address_space import LOCAL_WINDOW, SHARED_WINDOW
 
 @dataclass(frozen=True)
 class CodeArchitecture:
-    """What code of one architecture relies on.
+    """The layout that code of one architecture relies on.
 
-    block_at, grid_at, stack_at: offsets in constant bank 0 of the extents of the launch, three
-    words each, and of the first address behind a thread's local memory.
-    windows_at: offsets, each with the base that makes a shared or local address generic; of shared
-    memory Blackwell's code reads it from a special register.
+    block_at, grid_at, stack_at: offsets in constant bank 0 of the launch extents, three
+    words each, and of the first address after a thread's local memory.
+    windows_at: offsets of the bases that make shared and local addresses generic; Blackwell's code
+    reads the shared one from a special register.
     registers_at: special registers of PTX that the driver fills, and their offsets. Blackwell's
-    code subtracts 0xa0 for each block of a cluster, which none here has.
+    code subtracts 0xa0 for each block of a cluster; clusters are not supported here.
     reserved_at: offset of the shared memory reserved for the system, before a block's own.
     reserved_shared: bytes at the start of a kernel's shared memory that belong to the driver;
     addresses include them.
-    known_at: the only offsets in front of the parameters that code may read; None where no other is
+    known_at: the only offsets before the parameters that code may read; None if no others are
     known to be read.
-    was_read: the counts were compared with readings of its hardware, and are equal.
+    was_read: whether the counts match readings of its hardware.
     """
 
     name: str

@@ -83,7 +83,8 @@ class Function:
     shared_bytes: static, without the driver's reserved part, after which they begin at
     shared_start.
     local_bytes: per thread.
-    cluster: blocks of its thread block clusters, zeros where only the launch says; None without.
+    cluster: blocks of its thread block clusters; zeros if only the launch determines it; None
+    without clusters.
     entries: symbol → address, for the kernel and the functions it calls.
     banks: constant banks that it does not share.
     """

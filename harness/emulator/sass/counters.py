@@ -1,15 +1,14 @@
 """A launch's counters under Nsight Compute's names, from the counts of its instructions.
 
 They are `machine-exact` for Hopper: counted on the instructions that the GPU runs, by rules that
-reproduce an H200's readings to the digit. For an architecture of which nothing was read, counters
-that follow from the code are `code-exact`, and those that rest on rules read on Hopper are `hopper-
-rules`: which passes shared memory takes, what of a store's and an atomic's request counts as a
-sector, what counts as a branch, and what a diverged warp issues again. Counters that depend on the
-relative timing of warps, in one block or in several, are models: the sectors of atomics whose lanes
-collide, and everything in a launch with loops that wait for another thread, or that calls the
-driver (printf, malloc), whose own instructions are not here. So are the shared wavefronts of
-asynchronous copies, whose rule is not known, and their sectors, whose rule is confirmed by seven
-kernels only.
+reproduce an H200's readings to the digit. For an architecture without hardware readings, counters
+that follow from the code are `code-exact`, and those that rely on rules read on Hopper are `hopper-
+rules`: shared-memory passes, the sectors of stores and atomics, branches, and the instructions that
+a diverged warp issues again. Counters that depend on the relative timing of warps, in one block or
+in several, are models: the sectors of atomics whose lanes collide, and everything in a launch with
+loops that wait for another thread, or that calls the driver (printf, malloc), whose own
+instructions are not here. The same applies to the shared wavefronts of asynchronous copies, whose
+rule is not known, and to their sectors, whose rule is confirmed by only seven kernels.
 """
 
 from __future__ import annotations
@@ -75,12 +74,12 @@ def counters(
 
 
 def _goes_elsewhere(each: MachineCount) -> bool:
-    """Whether other threads decide how often something is executed, or the driver's own code is."""
+    """Return whether execution counts depend on other threads, or on the driver's own code."""
     return ".SPIN" in each.opcode or each.opcode == CALL_OF_DRIVER
 
 
 def _unread(counter: Counter, issued_again: bool) -> Counter:
-    """The counter with the label that it has where no hardware was read."""
+    """The counter with its label for an architecture without hardware readings."""
     if counter.provenance != MACHINE:
         return counter
     name = counter.name
@@ -93,7 +92,7 @@ def _unread(counter: Counter, issued_again: bool) -> Counter:
 
 
 def uncounted(instructions: Sequence[MachineCount]) -> Uncounted:
-    """Counters whose value is not known, each with the reason."""
+    """Counters without a known value, each with the reason."""
     return of_mixed(instructions, lambda number: _memory_kinds(instructions[number]))
 
 
@@ -115,7 +114,8 @@ def _of_memory(instructions: Sequence[MachineCount]) -> Iterator[Counter]:
 
 
 def _memory_kinds(each: MachineCount) -> Sequence[str]:
-    """The counters that it contributes to: asynchronous copies are loads, and have their own."""
+    """The counters that an instruction contributes to: asynchronous copies are loads, and also have
+    their own."""
     if _is_copy(each):
         return "ld", _COPIES["BYPASS" in each.opcode.split(".")]
     kind = _MEMORY.get(_base(each))

@@ -1,4 +1,4 @@
-"""What machine code calls the driver for, as far as text is concerned: printf and assertions."""
+"""Text output of machine code through the driver: printf and assertions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from harness.emulator.sass import layout
 
 
 class DriverCalls:
-    """The calls of one launch. handle: the machine's. raised: while something was printed."""
+    """The driver calls of one launch. handle: the machine's. raised: an exception during
+    printing."""
 
     def __init__(self, library: Any) -> None:
         self.handle: Any = None
@@ -20,12 +21,12 @@ class DriverCalls:
 
     @property
     def printed(self) -> tuple[str, ...]:
-        """What each call of printf printed, block by block."""
+        """The output of each printf call, block by block."""
         in_order = sorted(self._printer.printed, key=lambda entry: entry[0])
         return tuple(text for _, text in in_order)
 
     def said(self, verdict: Any, numbers: list[int]) -> str:
-        """The message of a fault in one of these calls, while the machine is still there."""
+        """The message of a fault in one of these calls, while the machine still exists."""
         if verdict.outcome != layout.FAULTY:
             return ""
         if verdict.fault == layout.ASSERTED:

@@ -62,7 +62,7 @@ def encode(function: Function, definitions: dict[str, int]) -> Encoded:
 
 @dataclass
 class _Slots:
-    """How far an instruction's arrays are filled."""
+    """How many entries of an instruction's arrays are filled."""
 
     sources: int = 0
     results: int = 0
@@ -102,7 +102,7 @@ class _Encoder:
         )  # fmt: skip
 
     def _takes_turns(self) -> bool:
-        """Whether blocks may wait for each other: something is read that others may write."""
+        """Return whether blocks may wait for each other: one reads data that another may write."""
         return any(
             (i.opcode in ("LD", "LDG") and "STRONG" in i.modifiers)
             or (i.opcode in ("ATOM", "ATOMG") and {"CAS", "EXCH"} & set(i.modifiers))
@@ -132,7 +132,7 @@ class _Encoder:
         self._refine(row, instruction, out)
 
     def _refine(self, row: Row, instruction: Instruction, out: Any) -> None:
-        """Derive what follows from the operands together."""
+        """Set the fields that depend on all operands together."""
         handler = row.handler
         has_predicate = out["result_predicate"][0] & _PT != _PT
         if handler == "IADD3" and has_predicate:
@@ -166,7 +166,7 @@ class _Encoder:
         out["handler"] = self.definitions[_of_copies(handler, instruction)]
 
     def _call(self, out: Any) -> None:
-        """A call of the driver: its arguments, and where its result goes."""
+        """A call of the driver: its arguments, and the destination of its result."""
         for number, register in enumerate(_ARGUMENTS, 1):
             source = out["source"][number]
             source["constant"], source["row"] = 0, register * LANES
@@ -182,7 +182,7 @@ class _Encoder:
     def _take(
         self, kind: str, operand: Operand | None, instruction: Instruction, out: Any, slots: _Slots
     ) -> None:
-        """Encode one operand at its place; a missing one still takes up its place."""
+        """Encode one operand at its position; a missing one still takes up its position."""
         if kind in "RPpn":
             self._register_or_predicate(kind, operand, out, slots)
         elif operand is None or kind in "zqYB":

@@ -15,7 +15,7 @@ from harness.emulator.ptx.kernel_names import plain_name
 
 
 class CubinError(EmulatorError):
-    """The file is damaged, no cubin at all, or made for a GPU whose code is not known here."""
+    """The file is damaged, not a cubin, or made for an unsupported GPU."""
 
     def __init__(self, name: str, problem: str) -> None:
         super().__init__(f"{name}: {problem}")
@@ -26,7 +26,7 @@ class DisassemblerError(EmulatorError):
 
 
 class UnknownMachineInstruction(EmulatorError):
-    """The kernel contains something that is not in the table; nothing has run."""
+    """The kernel contains an instruction that is not in the table; nothing has run."""
 
     def __init__(self, text: str, where: str, kernel: str, address: int, detail: str = "") -> None:
         self.text = text

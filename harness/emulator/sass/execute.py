@@ -51,7 +51,7 @@ _WORD_BYTES = 4
 
 @dataclass(frozen=True)
 class Ran:
-    """What came of a launch. printed: by call, block by block."""
+    """The outcome of a launch. printed: by call, block by block."""
 
     faults: tuple[Fault, ...]
     printed: tuple[str, ...]
@@ -59,7 +59,7 @@ class Ran:
 
 
 def synchronises_grid(function: Function, arch: CodeArchitecture) -> bool:
-    """Whether the code asks for the workspace of cooperative groups' grid barrier."""
+    """Return whether the code asks for the workspace of cooperative groups' grid barrier."""
     places = dict(arch.registers_at).values()
     return any(
         operand.kind == "constant" and operand.number == 0 and operand.offset in places
@@ -71,9 +71,9 @@ def bank_of_parameters(
     function: Function, arch: CodeArchitecture, shape: Shape, params: bytes,
     registers: Mapping[str, int],
 ) -> bytes:  # fmt: skip
-    """Fill constant bank 0 like the driver, as far as code is known to read it.
+    """Fill constant bank 0 as the driver does, as far as code is known to read it.
 
-    registers: special registers of PTX that the driver fills, which have a place there.
+    registers: special registers of PTX that the driver stores there.
     """
     bank = bytearray(function.parameter_base) + params
     for at, extents in ((arch.block_at, shape.block), (arch.grid_at, shape.grid)):
@@ -97,7 +97,7 @@ def execute(
     function: Function, arch: CodeArchitecture, encoded: Encoded, shape: Shape,
     memory: AddressSpace, banks: Mapping[int, Array], judged: Judged | None = None,
 ) -> Ran:  # fmt: skip
-    """Execute all blocks, or stop at the first fault. judged: None to look for no races."""
+    """Execute all blocks, or stop at the first fault. judged: None to skip race detection."""
     library = load().library
     constants = _constants(encoded, banks)
     held = [banks.get(n, np.zeros(0, np.uint8)) for n in range(_BANKS)]

@@ -1,8 +1,9 @@
-"""What the judge has to know of machine code: the kind of each access, and what a fence reaches.
+"""Data that the judge needs about machine code: the kind of each access, and the scope of each
+fence.
 
-The code says of a global access how strong it is, and for whom. It does not say which accesses are
-volatile, nor in shared memory which are atomic, and what becomes of a value only data flow could
-tell. All that is read from the PTX, line by line of the source. Locks are taken for flags.
+The code states the strength and scope of a global access. It does not say which accesses are
+volatile, nor which in shared memory are atomic, and only data flow shows how a value is used. All
+of this is taken from the PTX, per source line. Locks are treated as flags.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ _MBARRIERS = ("SYNCS", "UBLKCP", "ARRIVES")
 
 @dataclass(frozen=True)
 class Judged:
-    """kinds, traits, lines (by number): by instruction. grains: the narrowest words of global
-    and of shared memory."""
+    """kinds, traits, lines (by number): one entry per instruction. grains: the narrowest words of
+    global and of shared memory."""
 
     kinds: Array
     traits: Array
@@ -45,7 +46,7 @@ class Judged:
 
 
 def judged(function: Function, lines: OfLines) -> Judged:
-    """lines: what the same kernel's PTX says."""
+    """lines: facts from the same kernel's PTX."""
     retried = {_line(i.location) for i in function.instructions if "CAST" in i.modifiers} - {None}
     kinds = [_kind(each, lines, retried) for each in function.instructions]
     traits = [_traits(each, lines) for each in function.instructions]
@@ -59,7 +60,8 @@ def judged(function: Function, lines: OfLines) -> Judged:
 
 
 def unjudged(function: Function) -> str:
-    """What the judge cannot follow, as the code's name for it; empty if there is nothing."""
+    """The operation that the judge cannot follow, by its name in the code; empty if there is
+    none."""
     found = (i.name for i in function.instructions if i.opcode.startswith(_MBARRIERS))
     return next(found, "")
 
@@ -113,7 +115,7 @@ def _line(location: Location | None) -> tuple[str, int] | None:
 
 @dataclass(frozen=True)
 class CodePlace(Launched):
-    """What messages name, of machine code."""
+    """The names that messages use for machine code."""
 
     function: Function
 

@@ -43,7 +43,7 @@ _GLOBAL, _CONSTANT = ".nv.global", ".nv.constant"
 class _Device:
     """The state that outlives a launch: encoded kernels, constant banks and variables.
 
-    A `__constant__` variable is a part of its bank.
+    A `__constant__` variable is a part of its constant bank.
     """
 
     encoded: dict[str, Encoded]
@@ -66,12 +66,12 @@ def launch_machine_code(
 ) -> MachineReport:
     """Execute a kernel's machine code on the CPU; arrays among the arguments change in place.
 
-    As `launch` does it from PTX: `args` has one entry for each parameter, `names` are what messages
-    call them, `shared_bytes` is dynamic. `signature`: the kernel of the PTX, for the types of its
-    parameters; without it a Python float goes to a float of the parameter's size, and an integer
-    to an integer. Accesses outside of buffers, misaligned ones, deadlocks and endless loops are
-    faults. `ptx`: the module that it was assembled from, with lines; races between warps are then
-    looked for (docs/checks.md). Unwritten memory never is here.
+    It matches `launch` for PTX: `args` has one entry for each parameter, `names` are their names in
+    messages, `shared_bytes` is dynamic. `signature`: the kernel of the PTX, for the types of its
+    parameters; without it a Python float goes to a float of the parameter's size, and an integer to
+    an integer. Accesses outside of buffers, misaligned ones, deadlocks and endless loops are
+    faults. `ptx`: the module that it was assembled from, with lines; it enables race detection
+    between warps (docs/checks.md). Reads of unwritten memory are never detected here.
     Raises UnknownMachineInstruction and LaunchError before anything has run.
     """
     function, encoded = prepare(code, kernel)
@@ -104,7 +104,7 @@ def launch_machine_code(
 def variable(code: MachineCode, name: str, dtype: Any = np.uint8) -> Array:
     """A `__device__` or `__constant__` variable as an array, to be read or set before a launch.
 
-    As `harness.emulator.variable` has it for PTX: the array is the variable itself.
+    Like `harness.emulator.variable` for PTX: the array is the variable itself.
     """
     _checked(code)
     return module_variables.named(_device(code).variables, name, dtype)
@@ -126,7 +126,7 @@ def prepare(code: MachineCode, kernel: str) -> tuple[Function, Encoded]:
 
 
 def _refuse_clusters(function: Function) -> None:
-    """Refuse code that runs in clusters: every block here would take itself for the first."""
+    """Refuse code that runs in clusters: every block here would act as the first of its cluster."""
     if function.cluster in (None, (1, 1, 1)):
         return
     blocks = math.prod(function.cluster)
@@ -157,7 +157,7 @@ def _refuse_calls(code: MachineCode, function: Function) -> None:
 
 
 def _refuse_places(arch: CodeArchitecture, function: Function) -> None:
-    """Refuse a read in front of the parameters if what the driver puts there is not known."""
+    """Refuse a read before the parameters unless the driver's value there is known."""
     for each in function.instructions if arch.known_at is not None else ():
         if not all(_is_known(operand, arch, function) for operand in each.operands):
             raise _unknown(function, each, "what the driver puts there is not known")
@@ -167,7 +167,7 @@ def _refuse_places(arch: CodeArchitecture, function: Function) -> None:
 
 
 def _is_known(operand: Operand, arch: CodeArchitecture, function: Function) -> bool:
-    """Whether an operand is none in front of the parameters, or what stands there is known."""
+    """Return whether an operand does not read before the parameters, or reads a known value."""
     if operand.kind != "constant" or operand.number != 0:
         return True
     if operand.offset >= function.parameter_base:
@@ -178,7 +178,7 @@ def _is_known(operand: Operand, arch: CodeArchitecture, function: Function) -> b
 
 
 def _scales_by_cluster(each: Instruction, behind: Instruction) -> bool:
-    """Whether a cluster's size is read only to be multiplied, for a place in constant memory."""
+    """Return whether a cluster's size is read only to compute a place in constant memory."""
     wanted = f"IMAD {each.operands[0].text}, {each.operands[0].text}, {_FOR_EACH_BLOCK}, RZ"
     return behind.text.rstrip(" ;").replace(" ", "") == wanted.replace(" ", "")
 
@@ -225,7 +225,7 @@ def _global_variables(code: MachineCode) -> list[Variable]:
 
 
 def _initial(code: MachineCode, variable: Variable) -> Array:
-    """The first contents of a variable in global memory."""
+    """The initial contents of a variable in global memory."""
     initial = code.sections.get(variable.section, b"")
     own = initial[variable.offset : variable.offset + variable.size]
     data = module_variables.zeros(variable.name, variable.size)
@@ -234,7 +234,7 @@ def _initial(code: MachineCode, variable: Variable) -> Array:
 
 
 def _write_addresses(code: MachineCode, bank: bytearray) -> None:
-    """Bank 4 gets the addresses of the variables that its relocations name."""
+    """Write the addresses of relocated variables to bank 4."""
     slots = {each.name: slot for slot, each in enumerate(_global_variables(code))}
     for offset, symbol, addend in code.addresses:
         base = FUNCTIONS_OF_DRIVER.get(symbol, 0)

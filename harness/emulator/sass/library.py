@@ -1,6 +1,6 @@
 """The compiled and loaded machine that executes machine code.
 
-The headers that compute the costs of memory accesses are the PTX engine's.
+The headers that compute the costs of memory accesses are shared with the PTX engine.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def load() -> Machine:
 
 @functools.cache
 def _loaded() -> Machine | str:
-    """The machine, or why there is none; a failure is not tried again."""
+    """The machine, or the reason it is unavailable; a failure is not retried."""
     library = compiled("sass", HEADER, SOURCES, MACHINE)
     if isinstance(library, str):
         return library

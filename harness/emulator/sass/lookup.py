@@ -1,4 +1,4 @@
-"""The row of a machine instruction, and what its modifiers say.
+"""The table row of a machine instruction, and the meaning of its modifiers.
 
 Of all rows whose modifiers an instruction has, the one with the most is used. An opcode with a
 leading U that has no row of its own is the same instruction on uniform registers.
@@ -18,7 +18,7 @@ for _each in ROWS:
 
 
 def find(opcode: str, modifiers: Sequence[str]) -> tuple[Row, bool, int] | str:
-    """The row, whether it acts on uniform registers, and its flags; or what is not known of it."""
+    """The row, whether it acts on uniform registers, and its flags; or the unknown part."""
     rows, uniform = _BY_OPCODE.get(opcode), False
     if rows is None and opcode.startswith("U"):
         rows, uniform = _BY_OPCODE.get(opcode[1:]), True
@@ -47,7 +47,7 @@ def _in_order(wanted: Sequence[str], modifiers: Sequence[str]) -> bool:
 
 
 def _defaults(row: Row, modifiers: Sequence[str]) -> int:
-    """Of a conversion: the types that are not written."""
+    """The types that a conversion leaves implicit."""
     if row.defaults is None:
         return 0
     flags = 0

@@ -8,7 +8,7 @@ from harness.emulator.sass.code import Instruction, Operand
 
 
 class Unencodable(Exception):
-    """The part of an instruction that is not known."""
+    """The unknown part of an instruction."""
 
 
 _KINDS = {
@@ -42,7 +42,7 @@ _KINDS["r"] = _KINDS["k"] = ("register",)
 def matched(
     shape: Sequence[str], instruction: Instruction
 ) -> list[tuple[str, Operand | None]]:  # fmt: skip
-    """Each part of a shape with its operand; None for one that is missing.
+    """Map each part of a shape to its operand; None for a missing one.
 
     Raises Unencodable if the operands have another shape.
     """
@@ -64,7 +64,7 @@ def matched(
 
 
 def _joined(operands: Sequence[Operand]) -> list[Operand]:
-    """Merge two immediates that stand for one pair of halves."""
+    """Merge two immediates that form one pair of halves."""
     out: list[Operand] = []
     for operand in operands:
         if operand.kind == "immediate" and out and out[-1].kind == "immediate":

@@ -14,7 +14,7 @@ from harness.emulator.results.faults import Fault
 class MachineCount(Executed):
     """Counts of one machine instruction.
 
-    diverged_warps: how often lanes of a warp went different ways there.
+    diverged_warps: how often lanes of a warp diverged there.
     colliding: for an atomic, how often lanes met on an address.
     branch_targets: how often it chose where to continue.
     warps_again, threads_again: additional counts by the multiprocessor, which issues the
@@ -39,11 +39,11 @@ class MachineReport:
     shared_bytes: int
     faults: tuple[Fault, ...]
     printed: tuple[str, ...]
-    """What each call of printf printed, block by block."""
+    """The output of each printf call, block by block."""
     instructions: tuple[MachineCount, ...] = field(repr=False)
     counters: tuple[Counter, ...] = field(repr=False)
     uncounted: Uncounted = field(repr=False)
-    """The counters that it does not have, and why."""
+    """The launch's missing counters, and why."""
 
     def counter(self, name: str) -> Counter:
         """A counter by name; KeyError if the launch has none of that name."""

@@ -1,12 +1,11 @@
 """Every machine instruction that can be executed: one row each.
 
-A row has the opcode with the modifiers that select it, the shape of its operands, what its other
-modifiers do, and the name of its definition in `machine/*.cpp`. `lookup.py` finds an
+A row has the opcode with the modifiers that select it, the shape of its operands, the effects of
+its other modifiers, and the name of its definition in `machine/*.cpp`. `lookup.py` finds an
 instruction's row.
 
-A modifier is either acted on, by the flag that it sets or the width that it says, or known to
-change no result, with the reason (`harmless.py`). With any other the instruction is refused, and so
-it is with two alternatives at once.
+A modifier is either implemented, by setting a flag or a width, or known to change no result, with
+the reason (`harmless.py`). Any other modifier is refused, as are two alternatives at once.
 
 Shapes: R result, P result predicate; s, w, d, h sources: 32 bits, 64 bits, a double, halves; Q 64
 bits whose immediate is written whole, where w has the lower half of one, with its sign; v a source
@@ -82,12 +81,12 @@ CONVERSIONS: Final = frozenset({"I2F", "F2I", "F2F", "FRND"})
 
 
 def _narrows(source: str, to: str) -> bool:
-    """Whether a float of one type may lie between those of another."""
+    """Return whether a float of one type may lie between those of another."""
     return source == "F64" or to in ("F16", "BF16")
 
 
 def of_double(flags: int) -> bool:
-    """Whether a conversion with these flags is from double precision."""
+    """Return whether a conversion with these flags is from double precision."""
     return flags & 15 == FLOAT_TYPES["F64"]
 
 
@@ -95,7 +94,7 @@ _TO_INTEGERS = {name: flag << 4 for name, flag in INTEGER_TYPES.items()}
 
 
 def _types(source: Flags, target: Flags) -> Groups:
-    """What a conversion is from and to."""
+    """The source and destination types of a conversion."""
     return source, {name: flag << 4 for name, flag in target.items()}
 
 
@@ -123,7 +122,7 @@ SPECIALS = {
 
 
 def _atomics(opcode: str, shape: str, **more: Any) -> Iterator[Row]:
-    """On integers, and the sums of floats, which are all that is done with them."""
+    """For integers, and for sums of floats, the only float operation."""
     yield _row(opcode, shape, "ATOMIC", _ATOMIC, harmless=CACHES | FORMS, **more)
     always = more.pop("always", 0)
     for name, flag in _SUMS_OF_ATOMICS.items():

@@ -1,4 +1,4 @@
-"""Methods of tensors and of what goes with them, as C++ calls them, and functions of torch."""
+"""Methods of tensors and related objects in C++, and functions of torch."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _CREATED = {
 
 
 class Methods:
-    """of_type: fills templates' parameters into a type's text."""
+    """of_type: substitutes template parameters in a type's text."""
 
     def __init__(self, recording: Recording, of_type: Callable[[str], str]) -> None:
         self._recording, self._of_type = recording, of_type
 
     def member(self, of: Any, name: str) -> Any:
-        """What stands after a dot, and is not called."""
+        """Evaluate a member that is not called."""
         if isinstance(of, Dim3) and name in ("x", "y", "z"):
             return getattr(of, name)
         if isinstance(of, list) and name in ("first", "second"):
@@ -124,7 +124,7 @@ class Methods:
 
 
 def function_of_torch(name: str, given: list[Any], recording: Recording) -> Any:
-    """torch::name(given), which the recording sees as any call of torch."""
+    """Call torch::name(given), which the recording treats like any call of torch."""
     if name in ("IntArrayRef", "ArrayRef"):
         return given[0]
     if name in ("dtype", "device", "requires_grad", "TensorOptions"):
@@ -153,7 +153,7 @@ def _called(function: Any, arguments: list[Any], more: dict[str, Any], name: str
 
 
 def _plain(given: list[Any]) -> tuple[list[Any], Any]:
-    """Arguments as Python has them, and the type that options or a word among them name."""
+    """Arguments in Python's form, and the type that options or a keyword among them select."""
     kind, found = None, []
     for each in given:
         if isinstance(each, Options):

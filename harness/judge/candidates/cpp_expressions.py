@@ -1,4 +1,4 @@
-"""Values of host code: what an expression of its tree comes to, and what is called and launched."""
+"""Evaluate host code: the values of expressions, and calls and launches."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Returned(Exception):
 
 
 class Expressions:
-    """What statements need of values; `Host` (cpp_run.py) has the statements."""
+    """Expression evaluation for statements; `Host` (cpp_run.py) has the statements."""
 
     _text: Parted
     _number: int
@@ -164,7 +164,7 @@ class Expressions:
         return self._constant(last)
 
     def _constant(self, name: str) -> Any:
-        """Of a statement at the top of the text, such as `const int TILE = 16;`."""
+        """Evaluate a top-level statement, such as `const int TILE = 16;`."""
         if name in self._constants:
             return self._constants[name]
         for own in self._text.constants:
@@ -257,7 +257,7 @@ class Expressions:
         return self._of_library(function.path, last, templates, given)
 
     def _of_library(self, path: str, last: str, templates: list[str], given: list[Any]) -> Any:
-        """What C++, CUDA and torch bring along."""
+        """Names predefined by C++, CUDA and torch."""
         if last in ("static_cast", "reinterpret_cast", "const_cast"):
             return converted(given[0], templates[0], "a cast")
         if last == "get" and len(given) == 1 and templates[:1] and templates[0].isdigit():
@@ -338,7 +338,7 @@ class Expressions:
         )  # fmt: skip
 
     def _template(self, text: str, scopes: Scopes) -> str:
-        """A template's argument, as it is written outside of the function."""
+        """A template argument, as written outside the function."""
         kind = self._of_type(text)
         if kind.replace(" *", "").split()[0] in cpp.PLAIN_TYPES or kind in C_TYPES.values():
             return kind
@@ -360,7 +360,7 @@ class Expressions:
         raise Refused(f"`{kernel}` is given a {told(value)}: only pointers and numbers are")
 
     def _of_type(self, text: str) -> str:
-        """A type with templates' parameters, and names that `using` gave, filled in."""
+        """A type with template parameters and `using` names substituted."""
         found = text.replace("std::", "")
         words = [self._types[-1].get(word, word) for word in found.split(" ")]
         return " ".join(words)
@@ -402,14 +402,14 @@ _SIGNS: Mapping[str, Callable[[Any, Any], Any]] = {
 
 
 def _checked(value: Any) -> Any:
-    """Whole numbers beyond 32 bits would be cut in C++ unless their types are wider."""
+    """C++ would truncate integers beyond 32 bits unless their types are wider."""
     if isinstance(value, int) and not -(2**31) <= value < 2**32:
         raise Refused(f"its host code computes {value}, which an int does not hold")
     return value
 
 
 def _like(before: Any, value: Any, name: str) -> Any:
-    """A new value in a variable, whose type stays."""
+    """Assign a new value to a variable, whose type does not change."""
     if isinstance(before, np.float32) and isinstance(value, int | np.floating):
         return np.float32(value)
     if isinstance(before, np.float64) and isinstance(value, int | np.floating):

@@ -1,4 +1,4 @@
-"""Macros of host code: their bodies in place of their names, as the preprocessor has it."""
+"""Macros of host code, expanded like the preprocessor does."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MOST_EXPANDED = 100_000
 def expanded(
     some: list[Token], macros: Mapping[str, Macro], within: frozenset[str] = frozenset()
 ) -> list[Token]:
-    """The tokens with macros in place of their names; AT_DISPATCH_… is a function here."""
+    """Expand macros in the tokens; AT_DISPATCH_… is treated as a function."""
     found: list[Token] = []
     at = 0
     while at < len(some):

@@ -1,6 +1,6 @@
-"""Runs the host code of an extension, as far as it is read, with tensors that have no values.
+"""Run an extension's host code, as far as it is supported, with tensors that have no values.
 
-What it launches is recorded; whatever is not known here is refused by its name. Nothing is guessed:
+Its launches are recorded; anything unsupported is refused by name. Nothing is guessed:
 an unknown function, type or method ends it.
 """
 
@@ -31,7 +31,7 @@ class _Jumped(Exception):
 
 
 class Host(Expressions):
-    """The functions of one extension, to be called. number: of the extension's text."""
+    """The functions of one extension, ready to call. number: of the extension's text."""
 
     def __init__(self, text: Parted, number: int, recording: Recording) -> None:
         self._text, self._number, self._recording = text, number, recording
@@ -41,7 +41,7 @@ class Host(Expressions):
         self._methods = Methods(recording, self._of_type)
 
     def call(self, name: str, arguments: Sequence[Any]) -> Any:
-        """Call a function as Python does. Raises Refused, and remembers that it did."""
+        """Call a function as Python does. Raises Refused, and remembers it."""
         try:
             return self._called(self._function(name, len(arguments)), list(arguments), ())
         except Refused as error:

@@ -1,6 +1,6 @@
-"""Host code of an extension as a tree: the part of C++ in which launches are written.
+"""Parse an extension's host code into a tree: the part of C++ in which launches are written.
 
-What is not read is refused with its text. Types are kept as text: `const float *`.
+Unsupported code is refused with its text. Types are kept as text: `const float *`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def block(some: Sequence[Token], macros: Mapping[str, Macro]) -> Block:
 
 
 def parameters(some: Sequence[Token], macros: Mapping[str, Macro]) -> list[Parameter]:
-    """Those of a function, in order."""
+    """The parameters of a function, in order."""
     reader = _Reader(expanded(list(some), macros))
     found = []
     while not reader.is_done:
@@ -199,7 +199,7 @@ class _Reader:
         return Parameter(kind, name, default)
 
     def type(self) -> str | None:
-        """A type's text, without const and &; None, and nothing taken, where there is none."""
+        """A type's text, without const and &; None, consuming nothing, if there is none."""
         start = self._at
         while self._text() in _QUALIFIERS:
             self._next()
@@ -233,7 +233,7 @@ class _Reader:
         return Name(found, template)
 
     def _template(self) -> tuple[str, ...] | None:
-        """What stands between < and >, if it is a template's arguments; else nothing is taken."""
+        """The text between < and >, if these are template arguments; otherwise consume nothing."""
         if self._text() != "<":
             return None
         start, depth = self._at, 0
@@ -415,5 +415,5 @@ class _Reader:
 
 
 def value_of(text: str) -> Expr:
-    """An expression's text, such as a template's argument."""
+    """An expression's text, such as a template argument."""
     return _Reader(tokens(text))._value()

@@ -1,8 +1,8 @@
-"""The text of an extension's .cu file, parted: what nvcc compiles, and the host code around it.
+"""Split the text of an extension's .cu file: code for nvcc, and the host code around it.
 
-Host code is C++ over torch's own headers, which is not compiled. Its functions are kept as tokens,
-to be read by cpp_syntax.py; what is left of the text keeps its lines, so that a message of nvcc's
-or a fault names the line that its author knows.
+Host code is C++ that uses torch's headers and is not compiled. Its functions are kept as tokens for
+cpp_syntax.py; the remaining text keeps its lines, so that nvcc messages and faults refer to the
+author's own lines.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Token(NamedTuple):
 
 @dataclass(frozen=True)
 class Macro:
-    """parameters: None for a macro that is a name alone."""
+    """parameters: None for an object-like macro."""
 
     parameters: tuple[str, ...] | None
     body: tuple[Token, ...]
@@ -56,7 +56,7 @@ class Macro:
 
 @dataclass
 class Function:
-    """A function of host code, or one that both sides have."""
+    """A function of host code, or one that is compiled for both sides."""
 
     name: str
     templates: tuple[str, ...]
@@ -66,8 +66,8 @@ class Function:
 
 @dataclass
 class Parted:
-    """device: for nvcc. kernels: name → as C++ names it from outside. constants: the tokens of each
-    statement at the top that gives a name a value. bound: names for Python → functions."""
+    """device: text for nvcc. kernels: name → its qualified C++ name. constants: the tokens of each
+    top-level statement that assigns a value to a name. bound: Python names → functions."""
 
     device: str = ""
     kernels: dict[str, str] = field(default_factory=dict)
@@ -80,7 +80,7 @@ class Parted:
 
 
 def parted(text: str, host_text: str = "") -> Parted:
-    """Part the CUDA text of an extension; host_text has functions that nvcc never sees."""
+    """Split an extension's CUDA text; host_text has functions that nvcc never sees."""
     found = Parted()
     lines = _without_directives(text, found)
     _Chunks(lines, text, found).part()
@@ -89,7 +89,7 @@ def parted(text: str, host_text: str = "") -> Parted:
 
 
 def tokens(text: str) -> list[Token]:
-    """Raises Refused for what is no token of C++."""
+    """Raises Refused for an invalid C++ token."""
     found, at = list[Token](), 0
     while at < len(text):
         match = _TOKEN.match(text, at)
@@ -104,12 +104,12 @@ def tokens(text: str) -> list[Token]:
 
 
 def words(some: Iterable[Token]) -> str:
-    """Tokens as a line of text."""
+    """Join tokens into a line of text."""
     return " ".join(token.text for token in some)
 
 
 def _without_directives(text: str, found: Parted) -> str:
-    """The text with blanks for its preprocessor lines, whose macros are kept."""
+    """Blank out preprocessor lines in the text, and keep their macros."""
     plain = _TOKEN.sub(lambda m: _blank(m[0]) if m["space"] else m[0], text)
 
     def taken(line: re.Match[str]) -> str:
@@ -137,7 +137,7 @@ def _blank(text: str) -> str:
 
 
 class _Chunks:
-    """The statements and definitions at the top of a text."""
+    """The top-level statements and definitions of a text."""
 
     def __init__(self, lines: str, text: str, found: Parted, host: Parted | None = None) -> None:
         self._tokens, self._text = tokens(lines), text
@@ -172,7 +172,7 @@ class _Chunks:
             at = stop
 
     def _end_of(self, at: int, end: int) -> tuple[int, int | None]:
-        """Where a chunk ends; and where the brace is of one that holds chunks."""
+        """The end of a chunk, and the position of its brace if it contains chunks."""
         first, depth, is_function = self._tokens[at].text, 0, False
         is_value, head = False, _after_template(self._tokens, at)
         for here in range(at, end):
@@ -249,7 +249,7 @@ def _is_call(head: Sequence[Token]) -> bool:
 
 
 def _flat(head: Sequence[Token]) -> Iterator[Token]:
-    """The tokens outside all brackets; those of a template's parameters are brackets as well."""
+    """The tokens outside all brackets, including those of template parameters."""
     depth = 0
     for token in head:
         depth += (token.text in "([<") - (token.text in ")]>")
@@ -258,7 +258,7 @@ def _flat(head: Sequence[Token]) -> Iterator[Token]:
 
 
 def _function(head: Sequence[Token], body: Sequence[Token]) -> Function:
-    """The function of a definition: its name stands before the last bracket outside all others."""
+    """The function of a definition: its name precedes the last bracket outside all others."""
     depth, open_at, close_at = 0, -1, -1
     templates = _after_template(head, 0)
     for at in range(templates, len(head)):
@@ -283,7 +283,7 @@ def _function(head: Sequence[Token], body: Sequence[Token]) -> Function:
 
 
 def _after_template(head: Sequence[Token], at: int) -> int:
-    """Where a declaration goes on after `template <…>`."""
+    """The position after `template <…>`."""
     if at >= len(head) or head[at].text != "template":
         return at
     depth = 0
@@ -296,7 +296,7 @@ def _after_template(head: Sequence[Token], at: int) -> int:
 
 
 def _bound(own: Sequence[Token]) -> dict[str, str]:
-    """Of `m.def("forward", &forward, …)`: the name for Python → the function."""
+    """The Python name and the function of `m.def("forward", &forward, …)`."""
     found, at = {}, 0
     while at + 5 < len(own):
         if own[at].text == "def" and own[at + 1].text == "(" and own[at + 2].kind == "text":

@@ -56,7 +56,7 @@ class Either:
 
 @dataclass(frozen=True)
 class Assign:
-    """sign: of `+=` its `+`; empty for `=`."""
+    """sign: `+` for `+=`; empty for `=`."""
 
     sign: str
     target: Expr
@@ -123,7 +123,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Declare:
-    """value: None where there is none; is_made: `type name(arguments)`, whose value is a Braces."""
+    """value: None if absent; is_made: `type name(arguments)`, whose value is a Braces."""
 
     type: str
     name: str
@@ -162,7 +162,7 @@ class Jump:
 
 @dataclass(frozen=True)
 class Group:
-    """Several declarations of one statement."""
+    """Several declarations in one statement."""
 
     statements: tuple[Statement, ...]
 

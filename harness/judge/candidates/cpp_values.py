@@ -1,4 +1,4 @@
-"""Values of host code: what C++ makes of numbers, types, options of tensors, and extents."""
+"""Values of host code: C++ rules for numbers, types, tensor options, and extents."""
 
 from __future__ import annotations
 
@@ -67,14 +67,14 @@ class Dim3:
 
 @dataclass(frozen=True)
 class Options:
-    """torch::TensorOptions; where a tensor is to be is of no concern here."""
+    """torch::TensorOptions; the tensor's device is ignored here."""
 
     dtype: Any = torch.float32
 
 
 @dataclass(frozen=True)
 class Ignored:
-    """What says nothing of launches: a device, a stream, an error code that is no error."""
+    """A value that does not affect launches: a device, a stream, a success code."""
 
     word: str
 
@@ -110,12 +110,12 @@ def size_of(kind: str) -> int:
 
 
 def dtype_of(kind: str) -> Any:
-    """torch's type of what `data_ptr<kind>` points to."""
+    """torch's type for the element type of `data_ptr<kind>`."""
     return _POINTED.get(kind)
 
 
 def converted(value: Any, kind: str, what: str = "a value") -> Any:
-    """A value as a variable of a type holds it. Raises Refused where it does not fit."""
+    """Convert a value to the type of its variable. Raises Refused if it does not fit."""
     plain = kind.removeprefix("std::")
     if plain in ("auto", "") or value is None:
         return value
@@ -156,7 +156,7 @@ def dim3(value: Any) -> Dim3:
 
 
 def divided(left: Any, right: Any, is_rest: bool) -> Any:
-    """`/` and `%` as C++ has them: towards zero for whole numbers."""
+    """`/` and `%` with C++ semantics: integers truncate towards zero."""
     whole = isinstance(left, int) and isinstance(right, int)
     if whole and right == 0:
         raise Refused("its host code divides by zero")
@@ -170,7 +170,7 @@ def divided(left: Any, right: Any, is_rest: bool) -> Any:
 
 
 def told(value: Any) -> str:
-    """What a value is, for a message."""
+    """Describe a value for a message."""
     names = {torch.Tensor: "tensor", str: "text", Ignored: "device or stream", Dim3: "dim3",
              list: "list", Options: "TensorOptions", KernelName: "kernel"}  # fmt: skip
     return names.get(type(value), type(value).__name__)

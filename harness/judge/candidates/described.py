@@ -1,4 +1,4 @@
-"""A candidate as a Submission: what the process that traced it told, checked, as launches."""
+"""Turn a candidate into a Submission: the checked output of the process that traced it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class _Step:
 
 @dataclass(config=_CONFIG)
 class _Told:
-    """What trace.py answers. texts: number of an extension → its kernels. scratch: name → elements
+    """The answer of trace.py. texts: number of an extension → its kernels. scratch: name → elements
     and their type."""
 
     refused: str = ""
@@ -66,11 +66,11 @@ def submission(
     solution: str | Path, problem: str | Path, sizes: Mapping[str, int] | None = None,
     arch: str | None = None, seconds: float = 60.0, name: str = "candidate", **more: Any,
 ) -> Submission:  # fmt: skip
-    """A candidate's kernels, with the launches that it makes at these sizes.
+    """A candidate's kernels, with its launches at these sizes.
 
     solution: a Python file with ModelNew, or its text. problem: the file with Model, get_inputs and
     get_init_inputs. more: fields of the Problem, such as `partly_read`.
-    Raises UsageError for what cannot be known of its launches, with what it is.
+    Raises UsageError, with the reason, if its launches cannot be determined.
     """
     stated = replace(read(problem, sizes), **more)
     text = Path(solution).read_text() if _is_path(solution) else str(solution)
@@ -113,7 +113,7 @@ def _told(candidate: str, problem: str, sizes: dict[str, int], stated: Problem) 
 
 
 def _walls(folder: Path) -> list[str]:
-    """A sandbox around the candidate's Python, where one can be made."""
+    """A sandbox around the candidate's Python, if available."""
     if _why_none():
         return []
     shown = [slot_walls.PACKAGE, Path(sys.prefix), Path(sys.base_prefix), folder]
@@ -126,7 +126,7 @@ def _why_none() -> str:
 
 
 def _kernel(told: _Told, stated: Problem, name: str) -> Kernel:
-    """Raises UsageError for an answer that no tracing gives."""
+    """Raises UsageError for an invalid trace."""
     arrays = {*stated.inputs, *stated.outputs, *told.scratch}
     launches = []
     for step in told.steps:
@@ -149,7 +149,7 @@ def _kernel(told: _Told, stated: Problem, name: str) -> Kernel:
 
 
 def _source(told: _Told) -> str:
-    """The kernels of all extensions, each in a namespace where there are several; then ours."""
+    """The kernels of all extensions, each in a namespace if there are several; then ours."""
     used = {step.kernel for step in told.steps if step.module < 0}
     ours = "".join(_OURS[each] for each in sorted(used) if each in _OURS)
     if len(told.texts) == 1:

@@ -1,9 +1,9 @@
-"""What a candidate does with tensors that have no values: launches, arrays, fills and copies.
+"""Record a candidate's operations on tensors without values: launches, arrays, fills and copies.
 
-Its Python runs with torch's meta tensors, which have shapes and nothing else, so that nothing that
-it does can depend on a value. Every operation of torch that it calls is seen here: views and new
-arrays are kept account of, filling and copying become launches of kernels of ours, and any other
-operation is refused, as only kernels are judged.
+Its Python runs with torch's meta tensors, which have shapes but no data, so nothing it does can
+depend on a value. Every torch operation that it calls is intercepted: views and new arrays are
+tracked, fills and copies become launches of our own kernels, and any other operation is refused,
+because only kernels are judged.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _NAMES = {
 
 @dataclass(frozen=True)
 class Place:
-    """An element of an array, as a pointer has it. type: what it points to, in C++."""
+    """A pointer to an array element. type: its pointee type in C++."""
 
     array: str
     offset: int = 0
@@ -53,7 +53,7 @@ class Place:
 
 @dataclass
 class Recording:
-    """What is known so far. arrays: name → its elements and type; steps: launches, in order."""
+    """The recording so far. arrays: name → its elements and type; steps: launches, in order."""
 
     arrays: dict[str, tuple[int, str]] = field(default_factory=dict)
     scratch: list[str] = field(default_factory=list)
@@ -73,11 +73,11 @@ class Recording:
         return Refused(why)
 
     def given(self, name: str, tensor: Any) -> None:
-        """An array that is there before the first launch."""
+        """Add an array that exists before the first launch."""
         self._keep(name, tensor)
 
     def made(self, tensor: Any) -> Any:
-        """A new array, of which nothing is known."""
+        """Add a new, uninitialised array."""
         name = f"scratch{len(self.scratch)}"
         self.scratch.append(name)
         self._keep(name, tensor)
@@ -96,7 +96,7 @@ class Recording:
         self._kept.append(tensor)  # so that nothing else gets its place
 
     def place(self, tensor: Any, type_: str = "") -> Place:
-        """Where a tensor's first element is. Raises Refused for one that is nowhere."""
+        """The address of a tensor's first element. Raises Refused for a tensor without storage."""
         own = key(tensor)
         if own not in self.whose:
             told = self.strangers.get(own) or f"a tensor of shape {tuple(tensor.shape)}"
@@ -121,14 +121,14 @@ class Recording:
         )  # fmt: skip
 
     def clear(self, at: Place, nbytes: int) -> None:
-        """Launch a kernel of ours that makes bytes zero."""
+        """Launch our kernel that zeroes bytes."""
         self.launch(
             "harness_fill_1", -1, [max(1, -(-nbytes // 256))], [256], 0,
             [at.array, at.offset * self._item[at.array], 0, nbytes],
         )  # fmt: skip
 
     def fill(self, tensor: Any, value: Any) -> Any:
-        """Launch a kernel of ours that fills a whole array, or a part that is one piece."""
+        """Launch our kernel that fills an array, or a contiguous part of it."""
         if not tensor.numel():
             return tensor
         if not is_dense(tensor):
@@ -143,7 +143,7 @@ class Recording:
         return tensor
 
     def copy(self, source: Any, into: Any) -> Any:
-        """Launch a kernel of ours that copies element by element, whatever the strides are."""
+        """Launch our kernel that copies element by element, with any strides."""
         if source.dtype != into.dtype:
             raise self.refuse(f"it converts a tensor of {source.dtype} to {into.dtype} by torch")
         if source.shape != into.shape:
@@ -164,7 +164,7 @@ class Recording:
 
 
 class Seen(TorchDispatchMode):  # type: ignore[misc]
-    """Sees every operation of torch while it is entered."""
+    """Intercepts every torch operation while active."""
 
     def __init__(self, recording: Recording) -> None:
         super().__init__()
@@ -214,12 +214,12 @@ _BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 def key(tensor: Any) -> int:
-    """Of the memory that a tensor is a view of."""
+    """The storage that a tensor is a view of."""
     return int(tensor.untyped_storage()._cdata)
 
 
 def is_dense(tensor: Any) -> bool:
-    """Whether its elements are one piece of memory, in whatever order."""
+    """Return whether its elements are contiguous in memory, in any order."""
     pairs = sorted((s, n) for s, n in zip(tensor.stride(), tensor.shape, strict=True) if n != 1)
     expected = 1
     for stride, extent in pairs:
@@ -239,7 +239,7 @@ def type_name(tensor: Any) -> str | None:
 
 
 def exact(value: Any) -> Any:
-    """A plain number, as JSON has them."""
+    """A plain number, as in JSON."""
     if isinstance(value, np.floating):
         return float(value)
     return int(value) if isinstance(value, bool | np.integer) else value

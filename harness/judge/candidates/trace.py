@@ -1,9 +1,9 @@
-"""A process that runs a candidate's Python, with tensors without values, and tells its launches.
+"""A process that runs a candidate's Python, with tensors without values, and prints its launches.
 
     python -m harness.judge.candidates.trace REQUEST.json
 
 The candidate is code, which is run; the answer, a line on standard output, is data. `load_inline`
-compiles nothing here: it keeps the text, and a function of it is read as cpp_run.py does.
+compiles nothing here: it keeps the text, and cpp_run.py interprets its functions.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _FLAGS_LEFT_OUT = ("-O", "-lineinfo", "-arch", "-gencode", "--expt", "-std", "--
 
 
 class Extensions:
-    """What `load_inline` was given, in order."""
+    """The arguments of `load_inline`, in order."""
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
@@ -88,7 +88,7 @@ def _calling(host: Host, name: str) -> Callable[..., Any]:
 
 
 def _as_host(value: Any) -> Any:
-    """What pybind makes of an argument."""
+    """Convert an argument as pybind does."""
     if isinstance(value, float):
         import numpy as np
 
@@ -97,7 +97,7 @@ def _as_host(value: Any) -> Any:
 
 
 class Everywhere(TorchFunctionMode):  # type: ignore[misc]
-    """There is a GPU, as far as a candidate sees, and every tensor is on it."""
+    """Make the candidate see a GPU, with every tensor on it."""
 
     def __torch_function__(
         self, function: Any, types: Any, args: Sequence[Any] = (),
@@ -158,7 +158,7 @@ def traced(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _stand_in(extensions: Extensions) -> None:
-    """Put ours in place of torch's module that compiles extensions, and of a GPU."""
+    """Replace torch's extension compiler and GPU module by ours."""
     module = ModuleType("torch.utils.cpp_extension")
     module.load_inline = extensions.load_inline  # type: ignore[attr-defined]
     module.load = extensions.load  # type: ignore[attr-defined]
@@ -196,7 +196,7 @@ def _run(request: Mapping[str, Any], recording: Recording) -> Any:
 
 
 def _returned(found: Any, outputs: Mapping[str, int], recording: Recording) -> None:
-    """See to it that each result is in the problem's own array."""
+    """Make sure that each result ends up in the problem's own array."""
     several = list(found) if isinstance(found, tuple | list) else [found]
     if len(several) != len(outputs) or not all(isinstance(e, torch.Tensor) for e in several):
         raise Refused(f"`forward` returns no {len(outputs)} tensors, as the problem's does")

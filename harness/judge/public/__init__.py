@@ -1,9 +1,8 @@
-"""Problems that others publish, read as they are: `read(path)` gives the Problem of a file.
+"""Public problems in their own formats: `read(path)` gives the Problem of a file.
 
 kernelbench   a torch module: a Python file with Model, get_inputs and get_init_inputs
-definitions   JSON of FlashInfer-Bench and SOL-ExecBench: axes, arrays, and a reference of torch's
-
-Their files are fetched by whoever uses them. A file is code: reading one runs its module, and
+definitions   JSON of FlashInfer-Bench and SOL-ExecBench: axes, arrays, and a reference in torch
+Users fetch these files themselves. A file is code: reading one runs its module, and
 judging runs the reference.
 """
 
@@ -18,11 +17,11 @@ from harness.judge.submissions import Problem
 
 
 def read(path: str | Path, sizes: Mapping[str, int] | None = None, **scalars: float) -> Problem:
-    """The problem that a file states.
+    """Read the problem in a file.
 
-    sizes: in place of the file's own, by its names: most are too large to be emulated. scalars:
-    numbers that a definition takes without saying which.
-    Raises UsageError for a file that is no such problem, and says what is too large or missing.
+    sizes: replace the file's own, by name, most of which are too large to be emulated. scalars:
+    numbers that a definition takes without giving them.
+    Raises UsageError for a file that is not such a problem, and says what is too large or missing.
     """
     file = Path(path)
     try:

@@ -27,7 +27,7 @@ _TYPES = {
 
 
 def read(text: str, name: str, sizes: Mapping[str, int], scalars: Mapping[str, float]) -> Problem:
-    """The problem in a definition's text. Raises UsageError for what cannot be judged."""
+    """The problem in a definition's text. Raises UsageError if it cannot be judged."""
     try:
         found = json.loads(text)
         own = _Definition(found["axes"], found["inputs"], found["outputs"], found["reference"])

@@ -1,4 +1,4 @@
-"""A file of KernelBench as a Problem. The module's parameters are inputs, too."""
+"""A KernelBench file as a Problem. The module's parameters are also inputs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ MOST = 1 << 22
 
 
 def read(text: str, name: str, sizes: Mapping[str, int]) -> Problem:
-    """The problem in a file's text, at one set of sizes. Raises UsageError where it is none."""
+    """The problem in a file's text, at one set of sizes. Raises UsageError if the file is not a
+    KernelBench problem."""
     try:
         return _read(text, name, sizes)
     except HarnessError as error:
@@ -79,11 +80,11 @@ def _shape(values: Any) -> tuple[str, ...]:
 
 
 def _types(arrays: Mapping[str, Any]) -> dict[str, str]:
-    """Of those that hold no floats; all floats are of the case's type."""
+    """The types of the arrays that hold no floats; all floats have the case's type."""
     return {n: str(each.dtype) for n, each in arrays.items() if each.dtype.kind in "iub"}
 
 
 def _title(name: str) -> str:
-    """A name that a folder may have: letters, digits and _."""
+    """A valid folder name: letters, digits and _."""
     plain = re.sub(r"\W+", "_", Path(name).stem, flags=re.ASCII).strip("_").lower()
     return plain if plain[:1].isalpha() else f"problem_{plain}"

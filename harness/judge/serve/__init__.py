@@ -1,1 +1,1 @@
-"""The judge for programs: what goes over a line, and who holds the conversation."""
+"""The judge for programs: its line protocol and its conversations."""

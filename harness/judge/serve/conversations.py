@@ -1,7 +1,7 @@
-"""`serve`: a judge that answers over lines of JSON, for programs that write kernels.
+"""`serve`: a judge that speaks JSON lines, for programs that write kernels.
 
-One request a line, one answer a line, in whatever order they are done. A conversation is over when
-nothing more is read and all is answered.
+One request per line and one answer per line, in order of completion. A conversation ends when the
+input has ended and all requests are answered.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ MOST_CONVERSATIONS = 64
 
 
 class Conversation:
-    """One client's requests and answers. say: writes a line; raises OSError if nobody listens."""
+    """One client's requests and answers. say: writes a line; raises OSError if the client is
+    gone."""
 
     def __init__(self, judge: Judge, say: Callable[[bytes], None], most_s: float) -> None:
         self._judge, self._say, self._most_s = judge, say, most_s
@@ -70,7 +71,7 @@ class Conversation:
 
 
 def _skip(lines: IO[bytes]) -> None:
-    """Leave out the rest of a line that is too long."""
+    """Skip the rest of a line that is too long."""
     while (rest := lines.readline(1 << 16)) and not rest.endswith(b"\n"):
         pass
 
@@ -90,7 +91,7 @@ def over_lines(judge: Judge, ready: Ready, most_s: float) -> None:
 
 
 def over_socket(judge: Judge, ready: Ready, most_s: float, path: Path) -> None:
-    """Serve a Unix socket, which this user alone can open, until the process is told to stop."""
+    """Serve a Unix socket, which only this user can open, until the process is told to stop."""
     room = threading.Semaphore(MOST_CONVERSATIONS)
     with _listening(path) as listener:
         print(f"listening at {path}", file=sys.stderr, flush=True)
@@ -116,7 +117,8 @@ def _converse(
 
 @contextmanager
 def _listening(path: Path) -> Iterator[socket.socket]:
-    """A socket at a path, of mode 0600 from its first moment. Raises UsageError if it is taken."""
+    """Create a socket at a path, with mode 0600 from the start. Raises UsageError if the path is in
+    use."""
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         _remove_if_dead(path)
@@ -137,7 +139,7 @@ def _listening(path: Path) -> Iterator[socket.socket]:
 
 
 def _remove_if_dead(path: Path) -> None:
-    """Remove a socket that nobody listens to; refuse anything else that stands there."""
+    """Remove a socket without a listener; refuse any other file at that path."""
     try:
         kind = path.lstat().st_mode
     except FileNotFoundError:

@@ -1,11 +1,12 @@
-"""`serve --http`: the judge over HTTP on this machine alone, for whoever has the token.
+"""`serve --http`: the judge over HTTP, on this machine only, for clients with the token.
 
-    GET  /        what `serve` says first
-    POST /judge   a request, as over a line; its answer
+    GET  /        the first line of `serve`
+    POST /judge   a request, as on a line; its answer
 
-Every answer of the judge has status 200, errors included; 400 is no request, 401 no token, 413 a
-body that is too long, 503 a judge with too much to do. It listens at 127.0.0.1 and answers to no
-other name, so that no page in a browser reaches it by one.
+Every answer of the judge has status 200, errors included; 400 is an invalid request, 401 a missing
+token, 413 a
+body that is too long, 503 an overloaded judge. It listens on 127.0.0.1 and answers to no other host
+name, so that no page in a browser can reach it by one.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ WAITING = 256
 
 
 def over_http(judge: Judge, ready: Ready, most_s: float, port: int) -> None:
-    """Serve until told to stop. port: 0 for any that is free. Raises NotInstalled."""
+    """Serve until told to stop. port: 0 for any free port. Raises NotInstalled."""
     uvicorn = _library("uvicorn")
     token = os.environ.get(TOKEN) or secrets.token_urlsafe(32)
     if not os.environ.get(TOKEN):
@@ -47,7 +48,7 @@ def over_http(judge: Judge, ready: Ready, most_s: float, port: int) -> None:
 
 
 def application(judge: Judge, ready: Ready, most_s: float, token: str) -> Any:
-    """The ASGI application. Raises NotInstalled where there is no Starlette."""
+    """The ASGI application. Raises NotInstalled without Starlette."""
     _library("starlette")
     from starlette.applications import Starlette
     from starlette.middleware import Middleware

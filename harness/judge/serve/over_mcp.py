@@ -1,6 +1,6 @@
-"""`serve --mcp`: the judge as a server of the Model Context Protocol, over standard input.
+"""`serve --mcp`: the judge as a Model Context Protocol server, over standard input.
 
-It has one tool, `judge`, whose request and answer are those of a line of `serve`.
+It has one tool, `judge`, with the same requests and answers as a line of `serve`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def over_stdio(judge: Judge, most_s: float) -> None:
 
 
 def server(judge: Judge, most_s: float) -> Any:
-    """The server, with its tool. Raises NotInstalled where there is no `mcp`, or an old one."""
+    """The server, with its tool. Raises NotInstalled if `mcp` is missing or too old."""
     try:
         from mcp.server import MCPServer
     except ImportError:

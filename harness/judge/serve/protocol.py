@@ -1,7 +1,7 @@
-"""What goes over a line of `serve`: a request in, an answer out, each one line of JSON.
+"""The line protocol of `serve`: a request in, an answer out, each one line of JSON.
 
-The models are published as harness/schemas/judge.schema.json. Fields are only ever added;
-`version` changes where one has to change its meaning.
+The models are published as harness/schemas/judge.schema.json. Fields are only ever added; `version`
+changes if one has to change its meaning.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ matrix that can be run. no-gpu: a time was asked for. stopped: the judge has end
 
 @dataclass(config=CONFIG)
 class Request(Submission):
-    """A submission, and by which name its answer is known."""
+    """A submission, and the name under which it is answered."""
 
     id: Id = None
     version: Annotated[int, Field(ge=1, le=VERSION)] = VERSION
@@ -39,7 +39,7 @@ class Request(Submission):
 
 @dataclass(config=CONFIG)
 class Error:
-    """Why a request has no verdict. at: the field that is wrong, such as `kernels.0.grid`."""
+    """Why a request has no verdict. at: the invalid field, such as `kernels.0.grid`."""
 
     kind: ErrorKind
     message: str
@@ -48,7 +48,7 @@ class Error:
 
 @dataclass(config=CONFIG)
 class Answer:
-    """A verdict for each kernel of a request, in order; or the reason why there is none."""
+    """A verdict for each kernel of a request, in order; or the reason for having none."""
 
     id: Id
     verdicts: list[Verdict] = Field(default_factory=list)
@@ -76,7 +76,7 @@ EXCHANGE = TypeAdapter[Any](Request | Answer | Ready)
 
 
 class BadRequest(Exception):
-    """A line that is no request. answer: what is said to whoever sent it."""
+    """A line that is not a valid request. answer: the reply to the sender."""
 
     def __init__(self, answer: Answer) -> None:
         super().__init__(answer.error.message if answer.error else "")
@@ -84,7 +84,7 @@ class BadRequest(Exception):
 
 
 def read(line: bytes) -> Request:
-    """The request in a line. Raises BadRequest with the answer, which names what is wrong."""
+    """Parse the request in a line. Raises BadRequest with an answer that names the error."""
     if len(line) > LONGEST:
         told = f"the line has {len(line):,} bytes; at most {LONGEST:,}"
         raise BadRequest(Answer(None, error=Error("not-json", told)))
@@ -120,7 +120,7 @@ def _path(loc: Sequence[int | str]) -> list[str]:
 
 
 def _explained(error: ValidationError) -> Error:
-    """The first finding, in words, with the field that it is about."""
+    """The first validation error in words, with its field."""
     found = error.errors(include_url=False)[0]
     loc = found["loc"]
     at = _path(loc)
@@ -133,7 +133,7 @@ def _explained(error: ValidationError) -> Error:
 
 
 def _fields(loc: Sequence[int | str]) -> list[str]:
-    """The fields that may stand where one does not belong."""
+    """The fields allowed where an unknown one was found."""
     from harness.judge import submissions
 
     models = {

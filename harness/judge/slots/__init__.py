@@ -1,7 +1,7 @@
-"""The processes that submissions are judged in.
+"""The processes in which submissions are judged.
 
-pool         as many as may judge at a time, started ahead, and replaced where one is lost
-process      one of them: a fork for each submission, which runs its folder and tells the verdicts
-folder_runs  a folder run as `python -m harness run` runs one
+pool         as many as may judge at a time, started ahead, and replaced when lost
+process      one of them: a fork for each submission, which runs its folder and reports the verdicts
+folder_runs runs  a folder as `python -m harness run` does
 walls        the sandbox around a process
 """

@@ -1,6 +1,6 @@
-"""A submission's folder, run as `python -m harness run` runs one, and its records.
+"""Run a submission's folder as `python -m harness run` does, and read its records.
 
-Nothing is drawn, and nothing is said on the terminal: whoever asked reads the verdict.
+Nothing is drawn or printed; the caller reads the verdict.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def run(
 ) -> Run:
     """Run the matrix in a folder into `out`; return the run.
 
-    seed: of the inputs, in place of the matrix's own.
-    Raises HarnessError where the matrix cannot be run at all; a kernel that fails is in the run.
+    seed: of the inputs, instead of the matrix's own.
+    Raises HarnessError if the matrix cannot run at all; a failed kernel is recorded in the run.
     """
     started = datetime.now(timezone.utc)
     bench = model.load(folder / "bench.yaml")
@@ -53,9 +53,9 @@ def run(
 
 
 def on_a_gpu(folder: Path, arch: str | None, jobs: int, out: Path) -> Run:
-    """The same on a GPU. Raises BackendUnavailable, with what to do instead, where there is none.
+    """The same on a GPU. Raises BackendUnavailable, with an alternative, if there is none.
 
-    What a machine without a driver lacks is plain, and no process is started to find out.
+    A machine without a driver is recognised without starting a process.
     """
     if not devices.has_driver():
         raise BackendUnavailable(NO_GPU.format("no driver is installed"))
@@ -80,7 +80,7 @@ def _whole(bench: model.Bench, place: RunContext, out: Path, started: datetime) 
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Nothing of a run's progress is printed meanwhile."""
+    """Suppress a run's progress output meanwhile."""
     before, console.quiet = console.quiet, True
     try:
         yield

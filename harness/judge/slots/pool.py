@@ -1,7 +1,7 @@
-"""The processes that submissions are judged in: started ahead, bounded, and thrown away.
+"""The pool of judging processes: started ahead, bounded, and disposable.
 
-A slot that overruns its deadline, or dies, is ended with all that it started, and another takes its
-place; a spare one stands ready, so that the next submission waits for nothing.
+A slot that overruns its deadline, or dies, is killed with its descendants and replaced; a spare one
+is kept ready, so that the next submission does not wait.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _TAIL = 2000
 
 
 class SlotLost(Exception):
-    """The slot did not answer: in time, or at all. It has been ended."""
+    """The slot did not answer in time, or at all. It has been ended."""
 
     def __init__(self, reason: str, late: bool = False) -> None:
         super().__init__(reason)
@@ -42,12 +42,12 @@ class SlotLost(Exception):
 
 
 class Slot:
-    """One process that judges one submission after another.
+    """One process that judges submissions in sequence.
 
-    home: its working folder, where what it compiles is kept. matrices: where submissions are
-    written for it, which it only reads. memory: bytes that each of its processes may allocate; 0
-    for no bound. walls: the sandbox around it, if any; then `home` is nobody else's, and nobody
-    outside writes or removes anything there while it lasts: a link may lead anywhere.
+    home: its working folder, for compiled files. matrices: the folder of its submissions, which it
+    only reads. memory: bytes that each of its processes may allocate; 0
+    for no bound. walls: the sandbox around it, if any; `home` then belongs to it alone, and nobody
+    outside writes or removes anything there meanwhile, because a link may lead anywhere.
     """
 
     def __init__(self, home: Path, matrices: Path, memory: int, walls: Walls | None) -> None:
@@ -78,7 +78,7 @@ class Slot:
         return self._child.pid
 
     def do(self, request: Request, seconds: float) -> Answer:
-        """Judge one submission. Raises SlotLost, after which the slot is of no more use."""
+        """Judge one submission. Raises SlotLost, after which the slot is unusable."""
         self.wait()
         self.is_idle = False
         try:
@@ -119,7 +119,7 @@ class Slot:
         return self._output.read().decode(errors="replace").strip()
 
     def end(self, thoroughly: bool = True) -> None:
-        """End it, with everything that it started."""
+        """End it, with all its descendants."""
         if self.is_ended:
             return
         self.is_ended = True
@@ -135,7 +135,7 @@ def _no_walls() -> Iterator[tuple[list[str], list[int]]]:
 
 
 class Slots:
-    """As many slots as submissions may be judged at a time, and a spare one if there is to be one.
+    """One slot per concurrent submission, and optionally a spare one.
 
     Safe to use from any thread.
     """
@@ -170,7 +170,7 @@ class Slots:
 
     @contextmanager
     def one(self) -> Iterator[Slot]:
-        """A slot, as soon as one is free; another takes its place if it is lost."""
+        """Take the first free slot; a lost one is replaced."""
         slot = self._free.get()
         well = False
         try:
@@ -197,7 +197,7 @@ class Slots:
 
     @property
     def pids(self) -> list[int]:
-        """The processes that all others of the judge are below."""
+        """The root processes of all others in the judge."""
         with self._lock:
             return [slot.pid for slot in self._all]
 
@@ -207,7 +207,7 @@ class Slots:
             slot.wait()
 
     def stop(self) -> None:
-        """End all of them, with everything that they started."""
+        """End all of them, with all their descendants."""
         with self._lock:
             self._stopped = True
             slots, self._all = list(self._all), set()

@@ -1,12 +1,12 @@
-"""A process that judges submissions, each in a fork of its own; `pool.py` starts it.
+"""A process that judges submissions, each in its own fork; `pool.py` starts it.
 
     python -m harness.judge.slots.process BYTES KEPT
 
 It has done the imports, and keeps the server that workers are forked from. A request is a line on
-standard input, an answer a line on standard output. What a submission's problem.py does to its
-process ends with that process; a kernel runs one process further on, which has a deadline of its
-own. BYTES bounds what any process here may allocate; 0 for no bound. KEPT bounds how many compiled
-kernels stay in its folder; 0 where that is not its own.
+standard input, an answer a line on standard output. Changes that a submission's problem.py makes to
+its process end with that process; a kernel runs in another process, with a deadline of its own.
+BYTES limits the allocations of any process here; 0 for no limit. KEPT limits the number of compiled
+kernels kept in its folder; 0 if the folder is shared.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ _CONFIG = ConfigDict(extra="forbid", frozen=True)
 
 @dataclass(config=_CONFIG)
 class Request:
-    """folder: the submission's matrix. out: where the run goes, and stays if it is to be kept.
-    timed: on a GPU."""
+    """folder: the submission's matrix. out: the run's folder, if it is to be kept. timed: on a
+    GPU."""
 
     folder: str
     out: str
@@ -68,7 +68,7 @@ class Request:
 
 @dataclass(config=_CONFIG)
 class Answer:
-    """The verdicts; or why the matrix could not be run, or how the process ended that ran it."""
+    """The verdicts; or why the matrix could not run, or how its process ended."""
 
     verdicts: list[Verdict]
     refused: str = ""
@@ -80,7 +80,7 @@ ANSWER: TypeAdapter[Answer] = TypeAdapter(Answer)
 
 
 def judged(request: Request) -> Answer:
-    """Run the matrix and read the verdicts off its records."""
+    """Run the matrix and derive the verdicts from its records."""
     began = time.monotonic()
     folder, out = Path(request.folder), Path(request.out)
     try:
@@ -101,7 +101,7 @@ def of_run(run: Run, folder: Path, kernels: tuple[str, ...]) -> list[Verdict]:
 
 
 def without_folder(text: str, folder: Path) -> str:
-    """A text that names the submission's files alone, wherever they lie for the time being."""
+    """Shorten paths in a text to the submission's own file names, wherever they are stored."""
     # Where a slot's own folder holds it, a text may name it from there.
     for place in (str(folder.absolute()), f"{folder.parent.name}/{folder.name}"):
         for problem in (folder / "kernels").glob("*/problem.py"):
@@ -111,7 +111,7 @@ def without_folder(text: str, folder: Path) -> str:
 
 
 def cannot_tell(kernels: tuple[str, ...], cause: str, message: str) -> list[Verdict]:
-    """Verdicts on kernels of which nothing is known."""
+    """Verdicts on kernels without any results."""
     return [
         wording.worded(Verdict(kernel, "cannot-tell", "", cause=cause, message=message))
         for kernel in kernels
@@ -155,7 +155,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _import_torch_for(folder: Path) -> None:
-    """Import torch once, and not in each fork, if the reference in this folder names it."""
+    """Import torch once, instead of in each fork, if the reference in this folder names it."""
     if "torch" in sys.modules:
         return
     for problem in folder.glob("kernels/*/problem.py"):
@@ -167,14 +167,14 @@ def _import_torch_for(folder: Path) -> None:
 
 
 def tidy(folder: Path, most: int) -> None:
-    """Remove the oldest of what is kept for a kernel that may come again, beyond so many."""
+    """Remove the oldest cached files for kernels that may come again, beyond this many."""
     kept = sorted(folder.glob("*"), key=lambda path: path.lstat().st_mtime_ns)
     for path in kept[: max(0, len(kept) - most)]:
         shutil.rmtree(path, ignore_errors=True)
 
 
 def _work_out_ahead() -> None:
-    """What every fork would work out anew, and keeps for as long as it lasts."""
+    """Compute values in advance that every fork would otherwise compute."""
     staleness.harness_hash(False)
     finders.stall_reasons()
     from_json(to_json(Finished("plan")))
@@ -184,7 +184,7 @@ def _work_out_ahead() -> None:
 
 
 def _answer(line: bytes, where: int) -> None:
-    """In the fork: judge one submission, tell, and end without tidying up for the parent."""
+    """In the fork: judge one submission, report, and exit without the parent's cleanup."""
     code = 1
     gc.disable()
     try:
@@ -205,7 +205,7 @@ def _ended(status: int) -> bytes:
 
 
 def _bound(most: int) -> None:
-    """Bound the memory of each process, and leave no core files."""
+    """Limit the memory of each process, and disable core files."""
     for what, limit in ((resource.RLIMIT_DATA, most), (resource.RLIMIT_CORE, 0)):
         hard = resource.getrlimit(what)[1]
         if what == resource.RLIMIT_DATA and not most:

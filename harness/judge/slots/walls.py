@@ -1,4 +1,4 @@
-"""A sandbox around a slot: bubblewrap, with nothing to write but the slot's own folder."""
+"""A sandbox around a slot: bubblewrap, with only the slot's own folder writable."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TRIAL_S = 20.0
 
 
 def refusal() -> str:
-    """Why no sandbox can be made here, or nothing; found by making one."""
+    """Why no sandbox can be made here, or nothing; determined by making one."""
     program = walls.program()
     if program is None:
         return (
@@ -34,7 +34,7 @@ def refusal() -> str:
 
 
 class Walls:
-    """Makes the sandboxes of a judge's slots. Raises UsageError where none can be made."""
+    """Makes the sandboxes of a judge's slots. Raises UsageError if none can be made."""
 
     def __init__(self) -> None:
         if why := refusal():
@@ -48,7 +48,7 @@ class Walls:
 
     @contextmanager
     def opened(self, home: Path, matrices: Path) -> Iterator[tuple[list[str], list[int]]]:
-        """What stands before the slot's command, and the descriptors that it is to have."""
+        """The prefix of the slot's command, and the descriptors to pass on."""
         for name in ("home", "tmp"):
             (home / name).mkdir(exist_ok=True)
         shown = [PACKAGE, Path(sys.prefix), Path(sys.base_prefix)]

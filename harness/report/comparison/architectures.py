@@ -22,7 +22,7 @@ NONE = "–"
 
 @dataclass(frozen=True)
 class Line:
-    """One figure of one variant: what it is on each architecture."""
+    """One figure of one variant: its value on each architecture."""
 
     variant: str
     figure: str
@@ -74,7 +74,7 @@ def problems(runs: Mapping[str, Run]) -> Iterator[Problem]:
 
 
 def text(figure: str, answer: Answer) -> str:
-    """As it is written; `~` before what is not exact."""
+    """The formatted value; `~` marks an inexact one."""
     if isinstance(answer, Missing):
         return NONE
     shown = fmt.percent(answer.value) if figure == "occupancy" else fmt.count(answer.value)
@@ -82,7 +82,7 @@ def text(figure: str, answer: Answer) -> str:
 
 
 def write(runs: Mapping[str, Run], labels: Sequence[str], folder: Path) -> Path:
-    """Write architectures.html to a folder that holds a run of each; return its path.
+    """Write architectures.html to a folder with one run per architecture; return its path.
 
     labels: how exact each one's counters are.
     """

@@ -1,6 +1,6 @@
 """The types of a comparison's JSON, which files.py fills and its JSON Schema describes.
 
-Names are only ever added: a reader may rely on those that are here.
+Names are only ever added, so readers may rely on existing ones.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A comparison as files: JSON for programs, Markdown for a comment, JUnit XML for a CI system.
 
-`sarif.py` beside this has the fourth, for what shows alerts at lines.
+`sarif.py` writes the fourth, for systems that show alerts at lines.
 
 docs/comparing.md documents the JSON. Its format is only ever extended; if something had to be
 removed or to change its meaning, `form` would become another number.
@@ -177,7 +177,7 @@ def markdown(judgement: Judgement) -> str:
 
 
 def markdown_of_nothing(base: str, untold: Sequence[str]) -> str:
-    """The comment of a comparison in which no variant is left that differs."""
+    """The comment for a comparison without any remaining differing variant."""
     answer = f"Cannot tell: {untold[0]}" if untold else (
         f"Nothing is left to compare: every variant has the same sources and headers as in {base}"
     )  # fmt: skip
@@ -208,7 +208,7 @@ def junit(judgement: Judgement) -> str:
     """Write a test case for each pair.
 
     It fails if the pair closes the gate. If the pair cannot be judged, it is skipped, so that no
-    system takes it for one that passed.
+    system counts it as passed.
     """
     closed = sum(change.closes for change in judgement.changes)
     skipped = {change.name: reason for change in judgement.changes
@@ -232,7 +232,7 @@ def junit(judgement: Judgement) -> str:
 
 
 def junit_of_nothing() -> str:
-    """A suite without a test case, of a comparison in which no variant is left that differs."""
+    """A suite without a test case, for a comparison without any remaining differing variant."""
     suites, _ = _suite(0, 0, 0)
     return _as_text(suites)
 
@@ -240,7 +240,7 @@ def junit_of_nothing() -> str:
 def _suite(
     tests: int, failures: int, skipped: int
 ) -> tuple[ElementTree.Element, ElementTree.Element]:
-    """The document, and the suite in it that test cases are added to."""
+    """The document, and its suite to which test cases are added."""
     suites = ElementTree.Element("testsuites")
     about = {"name": "kernel-harness compare", "tests": str(tests), "failures": str(failures),
              "errors": "0", "skipped": str(skipped)}  # fmt: skip

@@ -1,6 +1,6 @@
 """A comparison as SARIF 2.1.0: what closes the gate, as results at their lines.
 
-GitHub's code scanning, editors and other systems read it. A result needs a place: where a reason
+GitHub's code scanning, editors and other systems read it. A result needs a location: if a reason
 names no line, it is the variant's source, else the matrix.
 """
 
@@ -53,7 +53,7 @@ def text(judgement: Judgement, kernels: Path) -> str:
 
 
 def of_nothing(untold: Sequence[str], kernels: Path) -> str:
-    """The log of a comparison in which no variant is left that differs; it ends older alerts."""
+    """The log of a comparison without any remaining differing variant; it closes older alerts."""
     return _log(_cannot_tell(untold, kernels))
 
 
@@ -65,7 +65,7 @@ def _cannot_tell(untold: Iterable[str], kernels: Path) -> list[dict[str, Any]]:
 
 
 def _home(case: str, kernels: Path) -> Line:
-    """The nearest that there is to a case's place: its source, its problem's matrix, the matrix."""
+    """The nearest available location of a case: its source, its problem's matrix, the matrix."""
     problem, _, rest = case.partition("/")
     variant = rest.partition("/")[0]
     for name in (f"{problem}/{variant}.cu", f"{problem}/bench.yaml") if case else ():

@@ -61,7 +61,7 @@ def headline(history: History) -> str:
 
 
 def told(history: History) -> Iterator[str]:
-    """Every new level in a line, the latest first."""
+    """Every new level on its own line, the latest first."""
     for series, at in history.changed:
         run = history.runs[series.points[at].run]
         before, after = _step(series, at)
@@ -139,7 +139,8 @@ def _runs(history: History) -> Table:
 
 
 def _figures(history: History, folder: Path) -> Iterator[Figure]:
-    """One for each problem, type, size and quantity that changed; of times, the others too."""
+    """One for each problem, type, size and quantity that changed; for times, also unchanged
+    ones."""
     by: dict[tuple[tuple[str, str, str], str], list[Series]] = {}
     for series in history.series:
         by.setdefault((series.group, series.what), []).append(series)

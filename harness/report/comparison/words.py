@@ -189,7 +189,7 @@ def reasons(judgement: Judgement) -> list[Reason]:
 
 
 def _keyed(change: Change) -> Iterator[tuple[str, str]]:
-    """Why a case closes a gate: what makes two reasons the same, and the reason in words."""
+    """Why a case closes a gate: the key of equal reasons, and the reason in words."""
     if change.kind == "newly faulty":
         text = _first_line(change.faults[1])
         yield text, text

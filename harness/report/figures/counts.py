@@ -35,7 +35,7 @@ class Counts:
 
 
 def counts_of(readings: Readings, cases: Sequence[Planned]) -> Counts | None:
-    """The chosen quantities that some case has and that distinguish cases; None if there are
+    """The chosen quantities that some case has and in which cases differ; None if there are
     none."""
     found = []
     for key in CHOSEN:

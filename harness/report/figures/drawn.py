@@ -97,8 +97,7 @@ def over_size_figure(run: Run, own: list[Ladder]) -> Figure:
 
 
 def counts_figure(readings: Readings, key: Group, cases: Sequence[Planned]) -> Figure | None:
-    """The figure for a run without times; None if nothing that distinguishes variants was
-    counted."""
+    """The figure for a run without times; None if no counted quantity distinguishes variants."""
     found = counts_of(readings, cases)
     if found is None:
         return None
@@ -171,7 +170,7 @@ def roofline_of_all(run: Run, chart: Roofline) -> Figure:
 
 
 def stall_figure(readings: Readings, key: Group, shown: Sequence[Planned]) -> Figure | None:
-    """The figure of what warps wait for; None if no stall counter was read."""
+    """The figure of stall reasons; None if no stall counter was read."""
     found = stalls_of(readings, [p for p in shown if not p.is_library])
     if found is None:
         return None

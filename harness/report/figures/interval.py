@@ -14,7 +14,7 @@ MOST = 1.1
 
 
 def interval_bar(ratio: Interval, most: float, css: str) -> Markup:
-    """most: the logarithm at either edge; what lies beyond is cut off there."""
+    """most: the logarithm at either edge; larger changes are cut off there."""
 
     def at(value: float) -> float:
         part = max(-1.0, min(1.0, math.log(value) / most))

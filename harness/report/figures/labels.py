@@ -33,7 +33,8 @@ class Box:
         )
 
     def crossed_by(self, a: tuple[float, float], b: tuple[float, float]) -> bool:
-        """Whether the segment from a to b enters the rectangle (Liang and Barsky's clipping)."""
+        """Return whether the segment from a to b enters the rectangle (Liang and Barsky's
+        clipping)."""
         (x0, y0), (x1, y1) = a, b
         low, high = 0.0, 1.0
         for delta, near, far in (

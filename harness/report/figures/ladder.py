@@ -84,8 +84,7 @@ def _beside(
 
 
 def _bars(axes: Axes, ladder: Ladder, layout: Layout) -> None:
-    """All bars, each with its interval, and a mark where the longest launch by itself would
-    reach."""
+    """All bars, each with its interval, and a mark for the longest launch alone."""
     ranked = [(row, rung) for row, rung in enumerate(ladder.rows) if isinstance(rung, Rung)]
     lower, height = (0.18, 0.38) if layout.narrow else (0.0, 0.7)
     centres = [row + lower for row, _ in ranked]

@@ -46,7 +46,7 @@ def lines_over_size(ladders: list[Ladder]) -> list[Series]:
 
 
 def limits_over_size(ladders: Sequence[Ladder]) -> list[tuple[float, float]]:
-    """The rate that the roof leaves at each size that has one, the smallest size first."""
+    """The rate that the roof allows at each size that has one, the smallest size first."""
     found = [(x.extent, x.measure.limit.value) for x in ladders if x.measure.limit]
     return sorted(found)
 
@@ -64,7 +64,7 @@ def _role(rung: Rung, roles: dict[str, str]) -> str:
 
 
 def axis_of(ladders: list[Ladder]) -> str:
-    """The one size that varies, or else the compulsory bytes."""
+    """The only varying size, or else the compulsory bytes."""
     names = list(ladders[0].sizes)
     return names[0] if len(names) == 1 else "bytes"
 

@@ -24,7 +24,7 @@ faint."""
 
 @dataclass(frozen=True)
 class Stalls:
-    """For each variant's main launch, the share of all waiting per reason."""
+    """For each variant's main launch, the share of waiting per reason."""
 
     cases: list[Planned]
     reasons: list[str]
@@ -114,7 +114,7 @@ def _beside(axes: Axes, y: float, text: str, role: str) -> None:
 
 
 def _role(i: int, reasons: int) -> str:
-    """The last of the reasons stands for all the others."""
+    """The last of the reasons combines all the others."""
     return ROLES[i] if i < reasons - 1 else "faint"
 
 

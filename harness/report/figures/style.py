@@ -186,7 +186,7 @@ def cut(name: str, layout: Layout) -> str:
 
 
 def text_width(text: str, size: float = 8.5) -> float:
-    """About how wide a text is set, in inches: enough to reserve a margin for it."""
+    """The approximate width of a text in inches: enough to reserve a margin for it."""
     return len(text) * size * 0.63 / 72
 
 

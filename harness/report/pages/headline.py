@@ -62,7 +62,7 @@ def stories(
 
 
 def _with_counts(verified: Story, found: Counts | None, links: Links) -> Story:
-    """Put the story of what was verified after what was counted; a failure stays in front."""
+    """Put the verification story after the counts; a failure stays in front."""
     if found is None:
         return verified
     both = [counted.answer(found, links), verified.headline]
@@ -233,7 +233,7 @@ def _listed(rungs: list[Rung], links: Links) -> Markup:
 
 
 def _losses(ladders: Sequence[Ladder], links: Links) -> list[Markup]:
-    """Which variants have no place for a failure, at any size."""
+    """The variants without a location for a failure, at any size."""
     failed = {u.variant: u.short for ladder in ladders for u in ladder.unranked if u.failed}
     if not failed:
         return []

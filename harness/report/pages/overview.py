@@ -171,7 +171,7 @@ def _heading(pages: Sequence[ProblemPage], told: Sequence[Counts]) -> str:
 
 
 def _left(told: Sequence[Counts]) -> str:
-    """How many variants leave something on the table, at each problem's largest counted size."""
+    """The number of variants with losses, at each problem's largest counted size."""
     own = list({c.key[:2]: c for c in reversed(told)}.values())[::-1]
     losing = [(c, rung) for c in own for rung in c.losing]
     of = sum(len(c.rungs) for c in own)
@@ -259,7 +259,7 @@ def _spark(ladder: Ladder) -> Markup:
 
 
 def _counted(maker: Maker, cases: Sequence[Planned]) -> tuple[list[Cell], str, Markup, str]:
-    """What was verified, what variants leave on the table, and what changed most on a step."""
+    """What was verified, the variants' losses, and the largest changes on a step."""
     run = maker.run
     problem, dtype = cases[0].problem, cases[0].dtype
     found = [c for c in checks(run, problem, dtype) if c.status != "skipped"]
@@ -339,7 +339,7 @@ def _moment(stamp: Any) -> str:
 
 
 def _machine(info: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What the run ran on, as far as run.json says."""
+    """The run's environment, as far as run.json describes it."""
     device, machine = info.get("device") or {}, info.get("machine") or {}
     compiler, commit = info.get("compiler") or {}, info.get("commit") or {}
     role = "GPU" if info.get("backend") == "cuda" else "GPU compiled for"
@@ -381,7 +381,7 @@ def _glossary(readings: Readings) -> list[tuple[str, words.Meaning, str]]:
 
 
 def _provenance(run: Run) -> dict[str, str]:
-    """The words that this run's numbers carry."""
+    """The provenance labels of this run's numbers."""
     found = {"measured"} if run.is_timed else set()
     found |= set(run.counters.provenance.dropna())
     return {word: text for word, text in words.PROVENANCE.items() if word in found}

@@ -194,8 +194,8 @@ class Maker:
         self, group: Group, steps: Sequence[LadderStep], number: int, typed: bool,
         apart: Sequence[str], links: Links,
     ) -> Panel:  # fmt: skip
-        """number: of the panel. typed: whether there are several types. apart: the sizes that are
-        not always the same."""
+        """number: of the panel. typed: whether there are several types. apart: the sizes that
+        vary."""
         run, shown = self.run, self._shown(group)
         first = number == 0
         key = slug("-".join(group))
@@ -228,7 +228,7 @@ class Maker:
         )
 
     def _roofline(self, ladder: Ladder, wanted: bool) -> Roofed | None:
-        """At every size whose bytes were counted; else at the largest."""
+        """At every size with counted bytes; otherwise at the largest."""
         if not wanted:
             return None
         shorts = {r.planned.case: r.short for r in ladder.everyone}
@@ -281,7 +281,7 @@ class Maker:
 
 
 def settings(run: Run) -> dict[str, Any]:
-    """How the rounds were run, in words, as far as run.json says."""
+    """A description of the rounds, as far as run.json has it."""
     timing = run.info.get("timing") or {}
     placements = [len(each) for each in _placements(run).values()]
     several = max(placements, default=0) > 1

@@ -172,7 +172,7 @@ def idea(step: LadderStep, after: str) -> str:
 
 
 def limits(step: LadderStep, before: str, after: str) -> str:
-    """For each, the unit whose roof it is nearest to, and what its warps wait for most."""
+    """For each, the unit whose roof is nearest, and the most frequent wait."""
     told = []
     for name, spent in zip((before, after), step.spent, strict=True):
         if spent is None or not (limit := spent.limit):

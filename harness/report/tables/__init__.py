@@ -1,1 +1,1 @@
-"""Tables for the templates: cells that know how they sort and why they are empty."""
+"""Tables for the templates: cells with sort keys and reasons for missing values."""

@@ -127,7 +127,7 @@ def _waves(step: Compiled) -> Cell:
 
 
 def launch_table(run: Run, anchor: str, title: str, shown: Sequence[Planned]) -> Table:
-    """One row per launch of each variant as it is shown; the one that takes longest is marked."""
+    """One row per launch of each variant as it is shown; the longest one is marked."""
     timed_ = any(run.timings.step_times(p.case, "cold") for p in shown)
     columns = [Column("variant", numeric=False), Column("launch shape", numeric=False),
                Column("kernel", numeric=False)]  # fmt: skip

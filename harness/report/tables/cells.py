@@ -35,7 +35,7 @@ class Cell:
 
     @property
     def key(self) -> str:
-        """What the page needs to sort by, beyond the text; empty if the text suffices."""
+        """The sort key, if it differs from the text; otherwise empty."""
         if self.sort is None or isinstance(self.sort, str) or str(self.sort) == self.text:
             return ""
         return f"{self.sort:.6g}"
@@ -90,7 +90,7 @@ def compared(comparison: Comparison | None, missing: str = "–", title: str = "
 
 
 def of_ceiling(percent: float | None, measure: Measure, name: bool = False) -> Cell:
-    """A share of the roof, with the roof's name if requested; or why there is none."""
+    """The fraction of the roof, with the roof's name if requested; or why there is none."""
     if percent is None or measure.roof is None:
         return none("no roof", measure.no_roof) if measure.no_roof else none("no ceiling")
     text = fmt.share(percent, measure.roof.name if name else "")
@@ -107,7 +107,7 @@ def placed(spread: Spread | None) -> Cell:
 
 
 def shape(p: Planned) -> str:
-    """`block 256`; a library and a Python function have a launch shape of their own."""
+    """`block 256`; a library and a Python function choose their own launch shape."""
     return ", ".join(f"{name} {fmt.count(value)}" for name, value in p.launch.items())
 
 

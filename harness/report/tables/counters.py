@@ -1,4 +1,4 @@
-"""Counters as they were read, and Nsight Compute's durations beside event times."""
+"""Counters as read, and Nsight Compute's durations beside event times."""
 
 from __future__ import annotations
 

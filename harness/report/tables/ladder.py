@@ -84,7 +84,7 @@ def ladder_table(run: Run, ladder: Ladder, links: Links) -> Table:
 
 
 def _ceiling(measure: Measure) -> tuple[str, str]:
-    """`of copying`, and what that means."""
+    """`of copying`, and its explanation."""
     if measure.roof is None:
         why = measure.no_roof or "nothing that its work is limited by was measured in this run"
         return "of ceiling", why
@@ -95,7 +95,7 @@ def _ceiling(measure: Measure) -> tuple[str, str]:
 
 
 def remarks_on(run: Run, rung: Rung) -> list[str]:
-    """Remarks on a variant that is nevertheless right."""
+    """Remarks on a variant that is nevertheless correct."""
     p, found = rung.planned, []
     if rung.spread and rung.spread.depends_on_placement:
         between = fmt.percent(100 * rung.spread.between)

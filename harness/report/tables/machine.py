@@ -1,4 +1,4 @@
-"""Tables about the run itself: what was verified, how steady the GPU was, its peak rates."""
+"""Variant × phase: the number of passed checks, and the worst error over its bound."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ UNITS = {
 
 
 def ceilings_table(run: Run) -> Table:
-    """What the machine can do, measured in this run."""
+    """The machine's peak rates, measured in this run."""
     columns = [Column("ceiling", numeric=False), Column("value"), Column("how", numeric=False)]
     rows = []
     for c in run.ceilings.values():

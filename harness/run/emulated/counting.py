@@ -30,7 +30,7 @@ class Counting:
     cores: int
 
     def carry_out(self) -> str:
-        """Carry it out; return the result in a word or two. A case that crashes the worker costs no
+        """Do it; return the result in a word or two. A case that crashes the worker costs no
         other."""
         rest, reasons, attempts = list(self.cases), dict[str, str](), 0
         while rest:

@@ -2,8 +2,9 @@
 
 First its sizes shrink, then its launch shape.
 
-Two faults are the same if their line and kind are. Numbers with which the case cannot be planned,
-compiled or launched do not show the fault, so a block stays a multiple of what its kernel requires.
+Two faults are the same if they have the same line and kind. Numbers with which the case cannot be
+planned, compiled or launched do not show the fault, so a block stays a multiple of what its kernel
+requires.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _MOST_ROUNDS = 4
 
 @dataclass(frozen=True)
 class Found:
-    """A case that has a fault on some draw of its inputs, and what it did."""
+    """A case that has a fault on some draw of its inputs, and the fault."""
 
     case: Case
     draw: int | None
@@ -48,7 +49,7 @@ def first_fault(
 
 
 def smallest(bench: model.Bench, device: Device, faulty: Found, jobs: int) -> Found:
-    """The case with the least numbers that has the same fault, and what it did."""
+    """The smallest case with the same fault, and the fault."""
     wanted, found, case = same(faulty.execution), faulty, faulty.case
 
     def shows(numbers: Numbers) -> bool:
@@ -70,8 +71,7 @@ def smallest(bench: model.Bench, device: Device, faulty: Found, jobs: int) -> Fo
 
 
 def same(execution: Execution) -> tuple[str, ...]:
-    """What distinguishes one fault from another: its file, line and kind; empty if there is
-    none."""
+    """The identity of a fault: its file, line and kind; empty if there is none."""
     return tuple(execution.faults[0].split(":")[:3]) if execution.faults else ()
 
 

@@ -36,7 +36,7 @@ Sizes = Mapping[str, int]
 
 
 def is_within(work: Work, limits: Limits, times: int = 1) -> bool:
-    """Whether the work is within the limits, or within so many times the limits."""
+    """Return whether the work is within the limits, or within this multiple of them."""
     return work.bytes <= times * limits.emulate_bytes and work.flops <= times * limits.emulate_flops
 
 
@@ -45,7 +45,7 @@ def stand_in(sizes: Sizes, works: Iterable[tuple[Sizes, Work]], limits: Limits) 
 
     works: the sizes of the matrix. The nearest is the one whose parameters differ by the smallest
     factors, taken together. So a size with few columns does not represent one with few rows, nor
-    uniform data skewed data.
+    does uniform data represent skewed data.
     """
     every = list(works)
     found = [each for each, work in every if is_within(work, limits)]
@@ -75,5 +75,5 @@ def _distance(a: Sizes, b: Sizes) -> float:
 
 
 def seconds(thread_instructions: float, times: float) -> float:
-    """Estimate how long counting takes at a size with so many times the work of a counted one."""
+    """Estimate how long counting takes at a size with this many times the work of a counted one."""
     return thread_instructions * times / RATE

@@ -54,7 +54,7 @@ class TimedRun:
 
 
 def count(run: TimedRun, sound: Iterable[Case]) -> None:
-    """Count what has no counters yet, each case that can be; the others have a reason."""
+    """Count every case without counters, if possible; the others get a reason."""
     kernels = [c for c in sound if c.kind == "kernel"]
     if why := _impossible(run.setting):
         for case in kernels:
@@ -133,7 +133,7 @@ class Stage:
             self._work(case)
 
     def _is_left(self, case: Case) -> bool:
-        """Whether it has no counters yet, or only a stand-in's although it is now fastest or
+        """Return whether it has no counters yet, or only a stand-in's although it is now fastest or
         slowest."""
         found = self._run.known.emulated.get(case.id)
         if found is None or not found.counted:
@@ -192,8 +192,7 @@ class Stage:
     # What is counted
 
     def _compile(self, cases: Iterable[Case]) -> None:
-        """Compile, from the cache, everything that was timed; drop stand-ins that are other
-        code."""
+        """Compile everything that was timed, from the cache; drop stand-ins with different code."""
         setting = self._run.setting
         made = compile_all({c.id: c for c in cases}.values(), setting.kernels, setting.device.arch)
         self._task_runner.built.update(made.built)
@@ -247,7 +246,7 @@ class Stage:
             return _Near({}, str(error).splitlines()[0])
 
     def _near(self, cases: Sequence[Case]) -> _Near:
-        """The largest size, from a group's own downwards, at which counting it is quick enough.
+        """The largest size, at or below the group's own, that is quick enough to count.
 
         If other cases of the group were counted before, their size is used.
         """
@@ -294,7 +293,8 @@ class Stage:
         return {case.id: by_shape[case.shape] for case in cases}
 
     def _compile_near(self, near: Iterable[_Near], cases: Iterable[Case]) -> None:
-        """Compile from the cache; if a case is other machine code, drop its group's nearer size."""
+        """Compile from the cache; if a case has different machine code, drop its group's nearer
+        size."""
         setting, built = self._run.setting, self._task_runner.built
         new = [case for case in cases if case.id not in built]
         if new:

@@ -1,1 +1,2 @@
-"""Suites of small kernels that others wrote to be judged: some are faulty, some only look so."""
+"""Suites of small kernels by others, written to test checkers: some are faulty, some only appear
+so."""

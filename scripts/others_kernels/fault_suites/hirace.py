@@ -1,6 +1,7 @@
-"""Indigo as HiRace has it: kernels over graphs, with barriers, guards, atomics or bounds left out.
+"""Indigo in HiRace's version: kernels over graphs, with barriers, guards, atomics or bounds left
+out.
 
-They are HiRace's sources without the calls of its own detector. Their names say what is wrong.
+They are HiRace's sources without the calls of its own detector. Their names describe the fault.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ VERTICES = 40
 
 @dataclass(frozen=True)
 class Graph:
-    """The neighbours of each vertex, in one list, and where those of each begin in it."""
+    """The neighbours of each vertex, in one list, and the start of each vertex's part."""
 
     starts: np.ndarray
     ends: np.ndarray
@@ -31,7 +32,7 @@ class Graph:
 
 
 def by_blocks(clone: Path) -> Iterator[Kernel]:
-    """8 blocks of 64 threads on a small graph: those that have shared memory, where barriers may be
+    """8 blocks of 64 threads on a small graph: kernels with shared memory, whose barriers may be
     missing. Their arrays are longer than they need."""
     graph = _small_graph()
     random = np.random.default_rng(6)
@@ -42,9 +43,9 @@ def by_blocks(clone: Path) -> Iterator[Kernel]:
 
 
 def all_of_them(clone: Path, bounds: bool) -> Iterator[Kernel]:
-    """200 blocks of 256 threads on a graph of the suite, with arrays as long as its own.
+    """200 blocks of 256 threads on a graph of the suite, with arrays of its size.
 
-    bounds: those that leave their arrays, instead of the others.
+    bounds: select kernels that access memory out of bounds, instead of the others.
     """
     graph = _read_graph(clone / "indigo" / "input" / "power_law_200n_1000e.egr")
     length = max(graph.vertices, len(graph.ends))
@@ -102,7 +103,7 @@ def _small_graph() -> Graph:
 
 
 def _read_graph(path: Path) -> Graph:
-    """A file of ECL's: the numbers of vertices and edges, the starts, the ends."""
+    """A graph file in ECL's format: the numbers of vertices and edges, the starts, the ends."""
     numbers = np.fromfile(path, np.int32)
     vertices = int(numbers[0])
     return Graph(numbers[2 : 3 + vertices], numbers[3 + vertices :])

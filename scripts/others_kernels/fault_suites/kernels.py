@@ -1,4 +1,4 @@
-"""A kernel of a suite: what it is compiled from, how it is launched, and what is wrong with it."""
+"""A kernel of a suite: its source, its launch, and its faults."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ RACE, BOUNDS = frozenset({"race"}), frozenset({"out of bounds"})
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel that has a fault of one of the kinds in `faults`, or none if there are none.
+    """A kernel that has a fault of one of the kinds in `faults`, or none if it is empty.
 
-    source: CUDA, or PTX if it begins with `.version`. entry: a part of its name, where the
-    source has several. written: how many bytes of its first array hold anything; all, if None.
+    source: CUDA, or PTX if it begins with `.version`. entry: a part of its name, if the
+    source has several. written: the initialised bytes of its first array; None for all.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Suite:
-    """A row of the table. title: as it stands there. commit: of the clone that `kernels` reads."""
+    """A row of the table. title: as shown there. commit: of the clone that `kernels` reads."""
 
     title: str
     repository: str

@@ -1,6 +1,7 @@
 """Litmus tests of PTX's memory model, in the format of Dat3M: a column for each thread.
 
-A test says what a model allows, and not whether it races. That is found here (`litmus_races.py`). A
+A test states what a model allows, not whether it races. That is determined here
+(`litmus_races.py`). A
 test becomes a kernel: a thread is the first lane of a warp of its own, a `cta` is a block.
 """
 
@@ -23,7 +24,8 @@ _END = re.compile(r"^\s*(~?\s*exists|forall|filter)", re.MULTILINE)
 
 
 class NotALaunch(Exception):
-    """A test that no launch on one card is: of two cards, of proxies, or that need not end."""
+    """A test that cannot run as one launch on one card: it uses two cards or proxies, or need not
+    end."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class Instruction:
     """verb: st, ld, atom, fence, bar, move, add, beq, bne, goto or label.
 
     order: weak, relaxed, acquire, release, acq_rel or sc. operands: registers, numbers, locations
-    and labels as they stand.
+    and labels, as written.
     """
 
     verb: str
@@ -140,7 +142,7 @@ def _kernel(test: Test, races: bool) -> Kernel:
 
 
 def _ptx(test: Test) -> str:
-    """Where a thread ends, it stores what its registers hold, so that what it has read is used."""
+    """At its end, a thread stores its registers, so that the values it has read are used."""
     places = {location: 4 * n for n, location in enumerate(test.initial)}
     lines = [
         ".version 8.0", ".target sm_90", ".address_size 64",

@@ -1,8 +1,8 @@
-"""Whether a litmus test races: in all its executions, in some, or in none.
+"""Determine whether a litmus test races: in all its executions, in some, or in none.
 
-The executions are those in which the threads' instructions take turns: if none of them races, no
-other one does. What orders accesses is written from "Memory Consistency Model" of the PTX manual:
-a release pattern and the acquire pattern that reads from it, one `fence.sc` and the next, barriers.
+The executions considered are sequentially consistent interleavings: if none of them races, no other
+one does. The ordering rules follow "Memory Consistency Model" of the PTX manual: a release pattern
+and the acquire pattern that reads from it, one `fence.sc` and the next, barriers.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ class Access:
 
 @dataclass(frozen=True)
 class Message:
-    """What a strong write publishes: `scopes` are those of the release, and of the write."""
+    """The effects that a strong write publishes: `scopes` are those of the release, and of the
+    write."""
 
     thread: int
     scopes: tuple[str, str]
@@ -106,8 +107,8 @@ def _can_go(test: Test, state: State, n: int) -> bool:
 
 
 def _step(test: Test, state: State, n: int) -> State | None:
-    """One instruction of a thread, and what follows it within the thread. None for one more turn of
-    a loop in which nothing changes."""
+    """One instruction of a thread, and its successor within the thread. None for another iteration
+    of a loop in which nothing changes."""
     thread = state.threads[n]
     each = test.threads[n][thread.at]
     place = (thread.at, thread.registers, state.memory, thread.clock[:n] + thread.clock[n + 1 :])

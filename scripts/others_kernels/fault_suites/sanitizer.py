@@ -1,4 +1,4 @@
-"""The samples of NVIDIA's compute-sanitizer whose fault is in a kernel: one of each tool or two."""
+"""NVIDIA's compute-sanitizer samples with a fault in a kernel: one or two for each tool."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fault_suites.kernels import BOUNDS, RACE, Kernel
 def kernels(clone: Path) -> Iterator[Kernel]:
     def made(path: str, entry: str, faults: frozenset[str], grid: int, block: int,
              *words: int) -> Kernel:  # fmt: skip
-        """words: how many numbers each of its arrays has."""
+        """words: the number of elements of each array."""
 
         def arguments() -> list[Any]:
             return [np.zeros(count, np.int32) for count in words]

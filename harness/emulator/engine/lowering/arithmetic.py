@@ -70,7 +70,7 @@ class ComputingEncoder(Emitter):
             self.emit(".".join([name, *sorted(words)]) + f"/{types}", results, sources)
 
     def _each_float(self, name: str, words: set[str], result: int, sources: Sequence[int]) -> None:
-        """A pair of floats, one after the other."""
+        """A pair of floats, in sequence."""
         made = [self.temporary(4), self.temporary(4)]
         for each, end in zip(made, ("low/8", "high/8"), strict=True):
             self._plain(name, words, "f32", [each], [self.made(end, 4, row) for row in sources])

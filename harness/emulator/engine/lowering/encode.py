@@ -55,9 +55,9 @@ class Encoded:
     `constants` holds one lane's values of the rows that never change. Those that depend on the
     launch are zero here and listed in `params` (number, offset into the parameters, bytes) and
     `symbols` (number, name, offset, shift in bits). `rows` are those of the program's registers.
-    `meetings` are the rows of the masks by which lanes of a warp meet, by basic block, in programs
-    with loops that wait. `why_only_judged`: why only the judge can run it; empty if the fast run
-    can, too.
+    `meetings` are the rows of the masks by which lanes of a warp synchronise, by basic block, in
+    programs with waiting loops. `why_only_judged`: why only the judge can run it; empty if the fast
+    run can, too.
     """
 
     ops: NDArray[Any]
@@ -181,8 +181,8 @@ class _Encoder(ComputingEncoder, VideoEncoder, MemoryEncoder, TextureEncoder):
         self._warp(op, "syncwarp")
 
     def _op_fence(self, op: Op) -> None:
-        """Memory is consistent after every instruction of a job; a fence excuses races, and one
-        between proxies lets bulk copies see what threads wrote."""
+        """Memory is consistent after every instruction of a job; a fence excuses races, and a proxy
+        fence lets bulk copies see what threads wrote."""
         name = self.program.sites[op.site].opcode
         excuses = name.startswith(("fence", "membar")) and not name.startswith("fence.proxy")
         between = name.startswith("fence.proxy.async")
@@ -226,7 +226,7 @@ class _Encoder(ComputingEncoder, VideoEncoder, MemoryEncoder, TextureEncoder):
     # --- tensor cores ---------------------------------------------------------------------
 
     def _product(self, op: Op, types: Sequence[str], rows: list[int], *shape: int) -> None:
-        """Put operands that do not fit into operations before it."""
+        """Move operands that do not fit into preceding operations."""
         room = layout.MAX_SOURCES
         first, *more = [rows[i : i + room] for i in range(0, len(rows), room)]
         for each in reversed(more):
@@ -320,7 +320,7 @@ class _Encoder(ComputingEncoder, VideoEncoder, MemoryEncoder, TextureEncoder):
 
 
 def _bytes(*values: int) -> int:
-    """An immediate that is made of bytes."""
+    """An immediate built from bytes."""
     return int.from_bytes(bytes(values), "little")
 
 

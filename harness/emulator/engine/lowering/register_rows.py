@@ -82,7 +82,7 @@ class Emitter:
     # --- rows -----------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Before an operation of the program, free what only the last one needed."""
+        """Before each operation of the program, free the rows that only the last one needed."""
         self.after: list[tuple[str, int, int]] = []  # extensions of its results, to be emitted
         self.taken = dict.fromkeys(self.temporaries, 0)
 
@@ -115,7 +115,7 @@ class Emitter:
         return row
 
     def _symbol(self, symbol: SymbolAddress) -> tuple[int, int]:
-        """The row of an address, and the bytes of its lanes."""
+        """The row of an address, and its lane size in bytes."""
         if symbol.space in ("shared", "local"):
             own = self.program.shared if symbol.space == "shared" else self.program.local
             return self.constant(own[symbol.name] + symbol.offset & (1 << 64) - 1, 8), 8
@@ -146,7 +146,7 @@ class Emitter:
         return self.made(f"clock/{size}", size), size
 
     def only_judged(self, reason: str) -> None:
-        """Note that the program has something that only the judge can execute."""
+        """Record that the program contains an operation that only the judge can execute."""
         self.why_only_judged = self.why_only_judged or reason
 
     def read(self, source: Source, type_: str) -> int:
@@ -242,7 +242,7 @@ class Emitter:
         return [self.read(s, t) for s, t in zip(op.sources, op.source_types, strict=True)]
 
     def made(self, name: str, size: int, *sources: int, immediate: int = 0) -> int:
-        """A temporary row that an operation makes of others."""
+        """A temporary row that an operation computes from others."""
         row = self.temporary(size)
         self.emit(name, [row], sources, immediate=immediate)
         return row

@@ -1,6 +1,7 @@
-"""What PTX has from sm_100 on: extremes of three floats, of a warp's floats, halves into floats.
+"""PTX instructions introduced with sm_100: min and max of three floats, reductions over a warp's
+floats, mixed-precision halves.
 
-Each is made of operations that there were before. Pairs of floats, `f32x2`, are a type of the table
+Each is composed of existing operations. Pairs of floats, `f32x2`, are a type of the table
 in `signatures`.
 """
 
@@ -22,7 +23,7 @@ class BlackwellDecoder(WarpDecoder):
     def of_blackwell(
         self, instruction: Instruction, name: str, modifiers: list[str], types: list[str]
     ) -> list[Op] | None:
-        """The instruction decoded, or None if it is none of these."""
+        """Decode the instruction; None if it is none of these."""
         if name in _EXTREMES and types == ["f32"] and len(instruction.operands) == 4:
             return self._extreme_of_three(instruction, name, modifiers)
         if name in _MIXED and types in (["f32", "f16"], ["f32", "bf16"]):
@@ -51,7 +52,7 @@ class BlackwellDecoder(WarpDecoder):
         self, name: str, how: tuple[str, ...], source: Source, number: int, ops: list[Op],
         type_: str = "f32",
     ) -> Register:  # fmt: skip
-        """A float made of a source, as the source of what follows."""
+        """Convert a source to a float, for use by the following operation."""
         register = self.declare(f"!operand {number}", "f32")
         ops.append(Op(name, how, (register,), ("f32",), (source,), (type_,), self.site))
         return register
@@ -59,7 +60,7 @@ class BlackwellDecoder(WarpDecoder):
     def _mixed(
         self, instruction: Instruction, name: str, modifiers: list[str], half: str
     ) -> list[Op]:
-        """Halves are floats exactly, so that what is done with them rounds once."""
+        """Halves are exact as floats, so the result is rounded only once."""
         matched = signatures.match(name, modifiers, ["f32"])
         if matched is None or "ftz" in modifiers:
             raise self.unknown()
@@ -97,5 +98,5 @@ class BlackwellDecoder(WarpDecoder):
 
 
 def _each_once(modifiers: list[str], *known: str) -> bool:
-    """Whether there are no others, in whatever order."""
+    """Return whether the modifiers are exactly these, in any order."""
     return {*modifiers} <= {*known} and len({*modifiers}) == len(modifiers)

@@ -1,4 +1,4 @@
-"""Decode call parameters, pointers to functions, and calls that the system answers."""
+"""Decode call parameters, function pointers, and calls to system functions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class CallDecoder(OperandReader):
     """The part of the decoder that handles calls of device functions."""
 
     def is_own_param(self, name: str) -> bool:
-        """Whether a name is a scalar parameter of a call, which is kept as registers."""
+        """Return whether a name is a scalar parameter of a call, which is kept in registers."""
         name = self.names.get(name, name)
         return name in self.variables and self.variables[name].space == "param"
 
@@ -90,7 +90,7 @@ class CallDecoder(OperandReader):
         return out
 
     def system_call(self, name: str, actuals: list[str]) -> list[Op] | None:
-        """The operation of a call that the system answers; None for any other function."""
+        """Decode a call to a system function; None for any other function."""
         function = self.module.functions.get(name)
         if function is None or function.body is not None:
             return None

@@ -1,7 +1,7 @@
 """Decode thread block cluster instructions: its barrier, and the shared memory of its blocks.
 
 An address in the shared memory of the cluster is in one of its windows, which `machine/cluster.cpp`
-lays out. An instruction that has it, by `.shared::cluster`, takes it as a generic address.
+lays out. An instruction with `.shared::cluster` takes it as a generic address.
 """
 
 from __future__ import annotations

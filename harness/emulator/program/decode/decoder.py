@@ -249,7 +249,7 @@ class Decoder(
         ]  # fmt: skip
 
     def _fraction(self, type_: str, parts: Group) -> str:
-        """The type of each part of a register that is put together or taken apart."""
+        """The type of each part of a register that is packed or unpacked."""
         bits, count = 8 * TYPE_SIZES[type_], len(parts.items)
         if count not in (2, 4) or bits // count < 8:
             raise self.unknown(f"{bits} bits in {count} parts")
@@ -257,5 +257,6 @@ class Decoder(
 
 
 def _space_of(word: str) -> str:
-    """A state space by its qualifier: a part of one counts for all of it, but for shared memory."""
+    """The state space of a qualifier; sub-spaces count as the whole space, except for shared
+    memory."""
     return word if word == "shared::cluster" else word.partition("::")[0]

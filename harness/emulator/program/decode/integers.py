@@ -1,4 +1,4 @@
-"""Decode integer instructions that the signature table has no form for: carries, dot products."""
+"""Decode integer instructions that do not fit the signature table: carries, dot products."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class IntegerDecoder(OperandReader):
     ) -> list[Op]:
         """`add.cc`, `addc`, `addc.cc` and so on; the condition code is a predicate register.
 
-        It is the adder's carry, also of a difference, which has one where nothing is borrowed.
+        It is the adder's carry; for a difference it is set if there is no borrow.
         """
         base = name[:3]
         part = [m for m in modifiers if m in ("lo", "hi")]
@@ -43,7 +43,7 @@ class IntegerDecoder(OperandReader):
     def _op_prmt(
         self, instruction: Instruction, modifiers: list[str], types: list[str]
     ) -> list[Op]:
-        """The modes of `prmt` other than the one that names each byte."""
+        """The modes of `prmt` other than the default, which selects each byte."""
         mode = modifiers[1:] if modifiers[:1] == ["b32"] else []
         if types == ["b32"] and not modifiers:
             mode = []

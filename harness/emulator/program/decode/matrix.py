@@ -112,7 +112,7 @@ class MatrixDecoder(MemoryDecoder):
         return int(count[0][1:]), "trans" in words
 
     def _row_words(self, space: str, where: Operand, count: int, ops: list[Op]) -> list[Register]:
-        """Registers with the address of each lane's word in each matrix."""
+        """Registers that hold the address of each lane's word in each matrix."""
         base, offset, kind = self._place(space, where)
         made = tuple(self.declare(f"!matrix row {i}", "u64") for i in range(count))
         start = self.declare("!matrix address", "u64")

@@ -4,7 +4,7 @@ An mbarrier is one word here: the arrivals that its current phase still waits fo
 phase, the bytes still to come, and the phase's parity (`memory/mbarrier.h`). Arriving is an atomic
 on it and testing is a load; both order what other threads see, as in the memory model. Copies move
 their bytes when they are issued, except that `cp.async` writes when its thread waits. The checks do
-not depend on that: until a thread knows that a copy is done, it may touch neither of its ends
+not depend on that: a thread may touch neither end of a copy until it knows that the copy is done
 (`judge/ordering/flights.h`).
 """
 
@@ -54,7 +54,7 @@ class MbarrierDecoder(MemoryDecoder):
         return made
 
     def _ordered(self, rest: list[str], *besides: str) -> None:
-        """Refuse what is neither an order, a scope nor among some other modifiers."""
+        """Refuse modifiers other than an order, a scope or some given ones."""
         if set(rest) - _ORDERS - _SCOPES - set(besides) or len(set(rest)) < len(rest):
             raise self.unknown()
 
@@ -126,7 +126,7 @@ class MbarrierDecoder(MemoryDecoder):
     def _mbarrier_test_wait(
         self, instruction: Instruction, space: str, rest: list[str]
     ) -> list[Op]:
-        """Whether a phase is over: that of a state, or the one of a parity."""
+        """Decode a test for the end of a phase, given by a state or by parity."""
         self._ordered(rest, "parity")
         tries = instruction.opcode.startswith("mbarrier.try_wait")
         target, where, phase, *_ = self.given(instruction, *((3, 4) if tries else (3,)))

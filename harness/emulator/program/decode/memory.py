@@ -74,7 +74,7 @@ class MemoryDecoder(CallDecoder):
         return base, offset, kind
 
     def _check_hints(self, name: str, hints: list[str]) -> None:
-        """Refuse an access whose order, scope and caching do not go together.
+        """Refuse an invalid combination of order, scope and caching.
 
         All are executed alike: memory is consistent after every instruction.
         """
@@ -138,7 +138,7 @@ class MemoryDecoder(CallDecoder):
         return self._op_ld(instruction, modifiers, types)
 
     def _in_halves(self, modifiers: list[str]) -> tuple[list[str], list[str]]:
-        """An access of 128 bits as one of a vector."""
+        """Split a 128-bit access into a vector access."""
         if not {"v2", "v4", "v8"}.isdisjoint(modifiers):
             raise self.unknown()
         return [*modifiers, "v2"], ["b64"]
@@ -170,7 +170,7 @@ class MemoryDecoder(CallDecoder):
         ]  # fmt: skip
 
     def _own_space(self, space: str, where: Operand) -> str:
-        """The state space of an access; the instruction may leave it to a variable that it names.
+        """The state space of an access; it may be implied by the variable that the access names.
 
         A struct that is passed to a function, or returned by it, is in local memory.
         """
@@ -236,7 +236,7 @@ class MemoryDecoder(CallDecoder):
         return out
 
     def _atom_128(self, instruction: Instruction, space: str, operation: str) -> list[Op]:
-        """An atomic on 128 bits, whose operands are registers in halves."""
+        """A 128-bit atomic, whose operands are pairs of registers."""
         operands = self.given(instruction, 3 if operation == "exch" else 4)
         target, where, *values = operands
         base, offset, address_type = self._place(self._own_space(space, where), where)

@@ -17,7 +17,7 @@ _ENORMOUS = 1 << 31  # what no stack has room for
 
 
 def takes_memory(function: Function) -> bool:
-    """Whether a function moves the end of the stack."""
+    """Return whether a function moves the end of the stack."""
     return any(
         isinstance(s, Instruction) and s.opcode.split(".")[0] in _TAKING
         for s in function.body or ()

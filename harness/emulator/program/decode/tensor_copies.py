@@ -1,6 +1,6 @@
-"""Decode copies of boxes of tensors by a tensor map, and what a kernel does to a map itself.
+"""Decode tensor copies through a tensor map, and a kernel's changes to a map.
 
-A map is 128 bytes, which are the emulator's own (`memory/tensor_maps.py`). So `tensormap.replace`
+A map is 128 bytes in the emulator's own format (`memory/tensor_maps.py`). So `tensormap.replace`
 is a store, or a change of some bits of a word, and `tensormap.cp_fenceproxy` is loads and stores.
 """
 
@@ -92,7 +92,8 @@ class TensorCopyDecoder(MbarrierDecoder):
         return [*ops, self._update("arrive", "shared", barrier, None, Constant(0), done)]
 
     def _arrive_in_many(self, place: Source, done: Register, ranks: Source) -> list[Op]:
-        """Report bytes to the mbarrier at the same place in each of some blocks of the cluster."""
+        """Report bytes to the mbarrier at the same offset in each of several blocks of the
+        cluster."""
         blocks, where = (self.declare(f"!copy {name}", "u64") for name in ("blocks", "mbarriers"))
         read = (where, Constant(0), Constant(0), done, blocks)
         kinds = ("u64", "s64", "u64", "u64", "u64")
@@ -125,7 +126,7 @@ class TensorCopyDecoder(MbarrierDecoder):
         return [self.source(item, "u16") for item in items]
 
     def _prefetch(self, instruction: Instruction, words: list[str]) -> list[Op]:
-        """A hint, which moves data between caches."""
+        """Decode a prefetch hint, which only moves data between caches."""
         modes: tuple[list[str], ...] = ([], ["tile"], ["im2col"])
         if not words or words[0] not in _DIMENSIONS or words[1:3] != ["L2", "global"]:
             raise self.unknown()
@@ -187,7 +188,7 @@ class TensorCopyDecoder(MbarrierDecoder):
     def _change_mode(
         self, space: str, where: tuple[Source, Constant, str], field: str, mode: int
     ) -> list[Op]:
-        """Put one of the bytes of the word of modes."""
+        """Set one of the bytes of the mode word."""
         if not 0 <= mode <= 3:
             raise self.unknown(f"{field} {mode} is not supported")
         shift = _SWIZZLE if field == "swizzle_mode" else _FILL

@@ -132,7 +132,7 @@ class WarpDecoder(OperandReader):
     def _op_prefetch(
         self, instruction: Instruction, modifiers: list[str], types: list[str]
     ) -> list[Op]:
-        """A hint: it moves data between caches and faults on nothing."""
+        """A hint: it moves data between caches and never faults."""
         return self._warp_op("fence", "", (), (), (), ())
 
     def _op_createpolicy(
@@ -152,7 +152,8 @@ class WarpDecoder(OperandReader):
     def _op_setmaxnreg(
         self, instruction: Instruction, modifiers: list[str], types: list[str]
     ) -> list[Op]:
-        """Registers have room for all here, whatever a warp gives back or asks for."""
+        """The register file is always large enough here, regardless of what a warp releases or
+        requests."""
         (count,) = self.given(instruction, 1)
         known = modifiers in (["inc", "sync", "aligned"], ["dec", "sync", "aligned"])
         value = count.value if isinstance(count, Number) else 0
@@ -216,7 +217,8 @@ class WarpDecoder(OperandReader):
 
 
 def _between_proxies(modifiers: list[str]) -> bool:
-    """Whether a fence is between two kinds of access (proxies); here there is only one kind."""
+    """Return whether a fence is between two kinds of access (proxies); here there is only one
+    kind."""
     if modifiers[:1] != ["proxy"]:
         return False
     if modifiers[1:2] == ["tensormap::generic"]:
@@ -226,5 +228,5 @@ def _between_proxies(modifiers: list[str]) -> bool:
 
 
 def _sync_first(modifiers: list[str]) -> list[str]:
-    """`vote.ballot.sync` is `vote.sync.ballot`: ptxas takes either."""
+    """`vote.ballot.sync` is `vote.sync.ballot`: ptxas accepts both."""
     return sorted(modifiers, key=lambda modifier: modifier != "sync")

@@ -4,8 +4,8 @@ Each of the four warps computes 16 of the 64 rows: products of 16 × 8, side by 
 registers as `mma` leaves them. A factor in shared memory is read at the place given by its matrix
 descriptor. No counter counts these loads, because the machine code has none. A product is complete
 when it is issued, so fences and groups do nothing, and a program that uses a result without waiting
-for it is not detected. But a product is one operation of four warps: none is complete before all of
-them have issued theirs. So they meet where they wait for it, and any of them may then say that the
+for it is not detected. But a product is one operation of four warps: it completes only when all of
+them have issued it. So they meet where they wait for it, and any of them may then report that the
 tiles were read.
 
 Source: PTX ISA 9.0, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions".

@@ -1,8 +1,7 @@
 """Put the code of many cubins into one ELF, so that the disassembler starts once for all of them.
 
 nvdisasm takes some 0.6 s to start, whatever its input, and about a millisecond per kernel. Its JSON
-output needs the instructions and the function symbols, which calls and returns name; nothing else
-in a cubin shows there.
+output needs only the instructions and the function symbols, which calls and returns name.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ class _Strings:
 
 
 def kind_of(content: bytes) -> bytes:
-    """What cubins must have in common to be merged: ABI and architecture."""
+    """The properties that cubins must share to be merged: ABI and architecture."""
     return content[_IDENTITY] + content[_FLAGS]
 
 
@@ -109,7 +108,7 @@ def apart(printed: str, count: int) -> list[str]:
 
 
 def _functions(content: bytes) -> Iterator[tuple[str, bytes, list[tuple[str, int, int]]]]:
-    """Each kernel's name, code, and the symbols in it with their starts and sizes."""
+    """Each kernel's name and code, and its symbols with their starts and sizes."""
     elf = ELFFile(io.BytesIO(content))
     entries: dict[int, list[tuple[str, int, int]]] = {}
     for table in elf.iter_sections():

@@ -1,4 +1,4 @@
-"""Find nvdisasm, and check its output before anything relies on it.
+"""Find nvdisasm, and check its output before use.
 
 It comes with the CUDA toolkit, and separately from PyPI (`nvidia-cuda-nvdisasm`). It prints the
 instructions as JSON; their source lines are in the cubin itself.
@@ -60,7 +60,7 @@ _USUAL_ROOT = "/usr/local/cuda"
 
 
 def candidates() -> list[tuple[str, str]]:
-    """(path or command, where it was named), in the order in which they are tried."""
+    """(path or command, where it was configured), in search order."""
     named = []
     if path := os.environ.get("NVDISASM"):
         named.append((path, "NVDISASM"))

@@ -124,7 +124,7 @@ def _architecture(elf: ELFFile) -> str:
 
 
 def _take(section: Any, kernels: dict[str, Kernel], symbols: list[str]) -> None:
-    """Read what one section says about the kernels."""
+    """Parse one section's attributes of the kernels."""
     if section.name == ".nv.info":
         _take_resources(section, kernels, symbols)
     elif (kernel := kernels.get(section.name.removeprefix(".nv.info."))) is not None:
@@ -199,7 +199,7 @@ def _entries(symbols: Any, sections: list[Any], kernels: dict[str, Kernel]) -> N
 
 
 def _banks(sections: list[Any]) -> dict[int, bytes]:
-    """Constant banks of the module; bank 0 is made by the launch."""
+    """Constant banks of the module; bank 0 is built at launch."""
     prefix = ".nv.constant"
     return {
         int(s.name.removeprefix(prefix)): s.data()

@@ -2,9 +2,9 @@
 
 It is a DWARF 2 line table with one undocumented extension, inferred from the output of `nvdisasm
 -gi`: the rows of an inlined function are preceded by the row that called it. (nvdisasm prints a
-line only once if just its caller changes; here each instruction has its own.) The line program of
-pyelftools does not fit: it skips that extension, and takes three times as long. Its LEB128 reader
-has no length limit, so a damaged file can keep it reading without end.
+line only once if just its caller changes; here each instruction has its own.) pyelftools' line
+program is not used: it skips that extension, and takes three times as long. Its LEB128 reader has
+no length limit, so a damaged file can keep it reading without end.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ class Lines:
 
 
 def lines_of(elf: ELFFile) -> dict[str, Lines]:
-    """Map each section of code to its lines. Raises what a damaged table causes.
+    """Map each section of code to its lines. Raises the errors that a damaged table causes.
 
     Each section has a sequence of rows that begins with a relocated address. The relocations, in
-    order, say which section each sequence belongs to. If they do not, no line is known.
+    order, say which section each sequence belongs to. If they do not, no lines are known.
     """
     section = elf.get_section_by_name(".debug_line")
     relocations = (  # the second up to compute capability 8

@@ -1,1 +1,1 @@
-"""Rows of the table of machine instructions, and what a row is."""
+"""Rows of the table of machine instructions, and the definition of a row."""

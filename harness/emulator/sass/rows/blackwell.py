@@ -1,8 +1,8 @@
-"""Rows of what Blackwell brought: floats in pairs, three operands, halves into floats, 256 bits.
+"""Rows introduced with Blackwell: floats in pairs, three operands, halves into floats, 256 bits.
 
-A pair of floats stands in two registers (`F`): `.F32x2.HI_LO` as it stands, `.F32x2.LO_HI` the
-other way round, `.F32` one float for both, as an immediate is. A half that becomes a float (`e`) is
-the lower half of its register, or with `.H1` the upper one.
+A pair of floats is in two registers (`F`): `.F32x2.HI_LO` in order, `.F32x2.LO_HI` swapped, `.F32`
+one float for both, as for an immediate. A half converted to a float (`e`) is the lower half of its
+register or, with `.H1`, the upper one.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def words_of(instruction: Instruction) -> int:
 
 
 def check_extreme(instruction: Instruction) -> None:
-    """Raises Unencodable where predicates say or ask for more than which extreme is meant."""
+    """Raises Unencodable if predicates do anything but choose between minimum and maximum."""
     first, second, *_, last = instruction.operands
     for operand, known in ((first, "PT"), (second, "PT"), (last, "!PT")):
         if operand.text.replace("U", "") != known:

@@ -16,7 +16,7 @@ Groups = tuple[Flags, ...]
 class Row:
     """One row of the table.
 
-    groups: the modifiers that are acted on, with their flags; those of a group exclude each other.
+    groups: the modifiers with an effect, and their flags; those of a group exclude each other.
     harmless: those that change no result, with the reason. always: flags without a modifier.
     space: of a memory access.
     """

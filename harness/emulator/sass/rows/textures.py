@@ -1,6 +1,6 @@
-"""Rows of fetches from textures and accesses to surfaces, and how their operands are read.
+"""Rows of fetches from textures and accesses to surfaces, and the parsing of their operands.
 
-The handle is a uniform register, a word of a constant bank that two immediates name, or a register.
+The handle is a uniform register, a constant bank word named by two immediates, or a register.
 The last operand of a fetch is a mask of the channels that it returns.
 """
 
@@ -32,8 +32,8 @@ _SIZES = {"U8": 0, "U16": 0, "64": 0, "128": 0}
 
 @dataclass(frozen=True)
 class Read:
-    """kind: of the texture that a fetch is from. handle: None where it is among other values.
-    channels: one bit each."""
+    """kind: of the fetched texture. handle: None if it is among other values. channels: one bit
+    each."""
 
     kind: int
     handle: Operand | None
@@ -41,7 +41,7 @@ class Read:
 
 
 def read(instruction: Instruction, among_others: bool) -> Read:
-    """The operands that stand for the texture. Raises Unencodable."""
+    """The operands that identify the texture. Raises Unencodable."""
     operands = instruction.operands
     at = next((n for n, each in enumerate(operands) if each.kind == "name"), len(operands))
     kind = KINDS.get(operands[at].text, -1) if at < len(operands) else -1
