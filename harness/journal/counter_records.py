@@ -80,7 +80,7 @@ class SourceLine:
 
 
 class MachineInstruction(NamedTuple):
-    """The cost of one machine instruction: `threads` are active lanes, `threads_on` those that act.
+    """The cost of one machine instruction: `threads` are active lanes, `threads_on` those predicated on.
 
     address: byte offset in its function. file: index into MachineCode.files. Requests and sectors
     are of global memory, wavefronts of shared memory.

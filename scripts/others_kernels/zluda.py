@@ -160,7 +160,7 @@ def assembled(paths: list[Path], folder: Path) -> None:
 
 
 def from_machine_code(test: Test, path: Path) -> str:
-    """The same of what ptxas made of it."""
+    """The same for ptxas's machine code."""
     if not path.exists():
         return PTXAS_REFUSES
     code = sass.read(path, path.with_suffix(".listing"))

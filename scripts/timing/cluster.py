@@ -6,8 +6,8 @@
 scaling.csv has one row per number of workers. jobs: the cores of all workers, so many per worker
 in each row. wall_s: from the command to the last record, before anything is drawn; what is compiled
 was compiled before. speedup: over one worker. same: of how many cases and cache states the verdict
-is that of the run with one worker; apart: the others, and what each run says of them. Of the runs
-themselves results.csv and run.json are kept beside the table.
+is that of the run with one worker; apart: the others, and what each run says of them. Only
+results.csv and run.json of the runs are kept beside the table.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ _PRODUCTS = frozenset({"mma", "mma_async"})  # of `wmma` and `wgmma`
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """One thread's arithmetic in an instruction. `instruction`: of INSTRUCTIONS, or empty."""
+    """One thread's arithmetic in an instruction. `instruction`: one of INSTRUCTIONS, or empty."""
 
     precision: str
     instruction: str

@@ -23,7 +23,7 @@ def is_float(type_: str) -> bool:
 
 
 def unsigned(type_: str) -> str:
-    """The unsigned integer type of the same size; predicates and floats stay what they are."""
+    """The unsigned integer type of the same size; predicates and floats are unchanged."""
     return type_ if type_ == "pred" or is_float(type_) else UNSIGNED[TYPE_SIZES[type_]]
 
 

@@ -1,4 +1,4 @@
-"""Find the buffers that a kernel may write; reads of all others need no watching.
+"""Find the buffers that a kernel may write; reads of all others need not be tracked.
 
 An address is traced back through arithmetic to the parameters and variables it was computed from. A
 pointer that was itself read from memory may lead anywhere.

@@ -250,7 +250,7 @@ def _sentence(step: LadderStep) -> str:
 
 
 def rules_table() -> Table:
-    """The rules by which a cause is named."""
+    """The rules for naming a cause."""
     columns = [
         Column("cause", numeric=False), Column("quantity", numeric=False),
         Column("in the faster case", numeric=False), Column("from a level of"),
