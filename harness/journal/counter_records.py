@@ -80,8 +80,9 @@ class SourceLine:
 
 
 class MachineInstruction(NamedTuple):
-    """The cost of one machine instruction: `threads` are active lanes, `threads_on` those predicated on.
+    """The cost of one machine instruction.
 
+    `threads` are active lanes, `threads_on` those that are predicated on.
     address: byte offset in its function. file: index into MachineCode.files. Requests and sectors
     are of global memory, wavefronts of shared memory.
     """
