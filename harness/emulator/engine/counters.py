@@ -8,6 +8,7 @@ from harness.emulator.engine.raw_counts import RawCounts
 from harness.emulator.memory.address_space import Allocation
 from harness.emulator.program import flops
 from harness.emulator.program.ir import Branch, Jump, Op, Program
+from harness.emulator.program.merged_accesses import merged_accesses
 from harness.emulator.program.signatures import split_opcode
 from harness.emulator.ptx.syntax import TYPE_SIZES
 from harness.emulator.results.counters import (
@@ -231,9 +232,12 @@ def _kind(op: Op, program: Program) -> str:
 def _shared_provenance(
     program: Program, instructions: tuple[InstructionCount, ...]
 ) -> tuple[Provenance, Provenance]:
-    """The provenance: exact, unless an executed shared access has no rule derived from hardware."""
+    """The provenance: exact, unless an executed shared access has no rule derived from hardware, or
+    ptxas may merge it with another."""
     cost: Provenance = EXACT
     ideal: Provenance = EXACT
+    if any(instructions[site].shared_wavefronts for site in program.once(merged_accesses)):
+        return PTX, PTX
     if any(i.shared_wavefronts and _has_no_reading(i.opcode) for i in instructions):
         return MODEL, MODEL
     for block in program.blocks:

@@ -1,0 +1,70 @@
+"""Wavefronts of PTX make no claim where ptxas may merge accesses to shared memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from emulator_tools import CompilePtx, run
+from sass.conftest import ReadSource
+
+from harness.emulator.results.counters import WAVEFRONTS, WAVEFRONTS_IDEAL
+from harness.emulator.sass import launch_machine_code
+
+SOURCE = r"""
+#define T threadIdx.x
+#define KERNEL(name, first, second) \
+extern "C" __global__ void name(const float* in, float* out, unsigned n) { \
+    __shared__ float s[2048]; \
+    for (unsigned i = T; i < 2048; i += 64) s[i] = in[i]; \
+    __syncthreads(); \
+    const unsigned a = first, b = second; \
+    out[T] = s[a] * s[b]; \
+}
+KERNEL(pairs, 2 * T, 2 * T + 1)
+KERNEL(rows, (T / 8) * 16 + 4, (T / 8) * 16 + 5)
+KERNEL(across_the_boundary, 2 * T + 1, 2 * T + 2)
+KERNEL(neighbours, T, T + 1)
+KERNEL(of_any_row, n * T, n * T + 1)
+KERNEL(apart, 2 * T, 2 * T + 3)
+extern "C" __global__ void with_a_barrier_between(const float* in, float* out, unsigned n) {
+    __shared__ float s[128];
+    s[2 * T] = in[T];
+    __syncthreads();
+    s[2 * T + 1] = in[T + 64];
+    __syncthreads();
+    out[T] = s[127 - 2 * T];
+}
+extern "C" __global__ void stored(const float* in, float* out, unsigned n) {
+    __shared__ float s[128];
+    s[2 * T] = in[T];
+    s[2 * T + 1] = in[T + 64];
+    __syncthreads();
+    out[T] = s[127 - 2 * T];
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("kernel", "merged"),
+    [
+        ("pairs", True), ("rows", True), ("stored", True), ("across_the_boundary", False),
+        ("neighbours", False), ("of_any_row", False), ("apart", False),
+        ("with_a_barrier_between", False),
+    ],
+)  # fmt: skip
+def test_wavefronts_claim_to_be_exact_unless_accesses_may_be_merged(
+    compile_ptx: CompilePtx,
+    read_source: ReadSource,
+    kernel: str,
+    merged: bool,
+) -> None:
+    arrays = [np.arange(2048, dtype=np.float32), np.zeros(64, np.float32), 3]
+    ptx = run(compile_ptx(SOURCE), kernel, 1, 64, [*arrays])
+    machine = launch_machine_code(read_source(SOURCE), kernel, 1, 64, [*arrays])
+    widest = max(each.opcode.endswith((".64", ".128")) for each in machine.instructions
+                 if each.opcode.startswith(("LDS", "STS")))  # fmt: skip
+    assert widest == merged
+    for name in (WAVEFRONTS, WAVEFRONTS_IDEAL):
+        ours, theirs = ptx.counter(name), machine.counter(name)
+        assert ours.provenance == ("ptx-level" if merged else "emulator-exact")
+        assert merged or ours.value == theirs.value
