@@ -18,7 +18,10 @@ from harness.journal.counter_records import MachineCode, Uncounted
 from harness.matrix import model, plan
 from harness.run.emulate import by_front_end, emulate
 
-OF_HALVES = '({ unsigned t; asm("tanh.approx.f16x2 %0, %1;" : "=r"(t) : "r"(i & 0)); (float)t; })'
+PREPARED = (
+    '({ asm volatile("{ .shared .align 8 .b64 m; .reg .pred p; setp.eq.u32 p, %0, 0; "'
+    '"@p mbarrier.init.shared::cta.b64 [m], 1; }" :: "r"(threadIdx.x)); 0; })'
+)
 """An instruction whose machine code is not executed here; 0."""
 
 
@@ -71,11 +74,12 @@ def test_a_line_has_what_its_machine_instructions_cost(
 def test_what_machine_code_cannot_be_executed_for_is_counted_in_ptx_and_not_exact(
     case: Callable[[str], tuple[model.Bench, Case]],
 ) -> None:
-    ptx, refusal = by_front_end(*case(OF_HALVES), "sm_90")
+    ptx, refusal = by_front_end(*case(PREPARED), "sm_90")
     assert isinstance(refusal, str)
-    assert "v0.cu:3: the emulator does not know the machine instruction `MUFU.TANH.F16" in refusal
+    assert "v0.cu:3: the emulator does not know the machine instruction `" in refusal
+    assert "SYNCS" in refusal
     assert "emulator-exact" in {count.provenance for count in ptx.counts}
-    found = emulate(*case(OF_HALVES), "sm_90")
+    found = emulate(*case(PREPARED), "sm_90")
     assert not {"emulator-exact", "machine-exact"} & {count.provenance for count in found.counts}
     assert {line.provenance for line in found.lines} == {"ptx-level"}
 

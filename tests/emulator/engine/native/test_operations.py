@@ -31,6 +31,7 @@ UNREACHED = dict.fromkeys(
         "assertfail",
         "atom.arrive/u64",
         "atom.arrive_drop/u64",
+        "atom.arrive_in_many/u64",
         "copy_bulk",  # and those that reduce
         "copy_tensor",  # and those that reduce
         "bulk_commit",
