@@ -59,6 +59,7 @@ class _Alignment:
 
     def __init__(self, program: Program) -> None:
         self._program = program
+        self._known: dict[tuple[int, int], int] = {}
         self._made: dict[int, list[tuple[Op, int]]] = defaultdict(list)
         for block in program.blocks:
             for op in block.ops:
@@ -73,8 +74,11 @@ class _Alignment:
             return self._of_symbol(source)
         if not isinstance(source, Register) or steps == 0:
             return 1
-        made = self._made.get(source.slot, [])
-        return min((self._of_result(op, steps - 1) for op, _ in made), default=1)
+        key = source.slot, steps  # without it two registers that add each other take 2^32 steps
+        if key not in self._known:
+            made = self._made.get(source.slot, [])
+            self._known[key] = min((self._of_result(op, steps - 1) for op, _ in made), default=1)
+        return self._known[key]
 
     def _of_symbol(self, symbol: SymbolAddress) -> int:
         offset = self._program.shared.get(symbol.name, 0) + symbol.offset

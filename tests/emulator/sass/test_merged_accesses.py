@@ -7,6 +7,10 @@ import pytest
 from emulator_tools import CompilePtx, run
 from sass.conftest import ReadSource
 
+from harness.emulator.program.merged_accesses import merged_accesses
+from harness.emulator.program.translate import translate
+from harness.emulator.ptx.kernel_names import find_kernel
+from harness.emulator.ptx.parser import parse
 from harness.emulator.results.counters import WAVEFRONTS, WAVEFRONTS_IDEAL
 from harness.emulator.sass import launch_machine_code
 
@@ -68,3 +72,31 @@ def test_wavefronts_claim_to_be_exact_unless_accesses_may_be_merged(
         ours, theirs = ptx.counter(name), machine.counter(name)
         assert ours.provenance == ("ptx-level" if merged else "emulator-exact")
         assert merged or ours.value == theirs.value
+
+
+ADD_EACH_OTHER = """
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k() {
+    .reg .pred %p;
+    .reg .b32 %r<4>;
+    .shared .align 16 .b8 s[64];
+    mov.u32 %r0, 0;
+    mov.u32 %r1, 4;
+again:
+    add.u32 %r0, %r0, %r1;
+    add.u32 %r1, %r1, %r0;
+    setp.lt.u32 %p, %r1, 32;
+    @%p bra again;
+    ld.shared.u32 %r2, [%r0];
+    ld.shared.u32 %r3, [%r0+4];
+    ret;
+}
+"""
+
+
+def test_registers_that_add_each_other_are_followed_in_no_time() -> None:
+    """Each in its two makers, and so on: without what is known already 2^32 steps."""
+    module = parse(ADD_EACH_OTHER)
+    assert merged_accesses(translate(module, find_kernel(module, "k"))) == frozenset()
