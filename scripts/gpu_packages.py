@@ -1,5 +1,4 @@
-"""Install the additional packages for a GPU: the torch that its driver supports, and PyCUDA, built
-here.
+"""What a GPU needs beside the rest of `.venv`: torch as its driver runs it, and PyCUDA, built here.
 
 PyCUDA has no wheels on PyPI, so it is compiled against the headers of the CUDA toolkit that nvcc
 belongs to, or of PyPI's wheels where there is no toolkit. The driver decides the rest
@@ -36,12 +35,12 @@ GOES_ON = "kernels are emulated all the same: make bench ARGS='--backend emulato
 
 
 def torch_for(cuda: tuple[int, int], pinned: str) -> str:
-    """The torch that a driver of this CUDA release supports. pinned: the one for CUDA 13."""
+    """The torch that a driver of this CUDA release runs. pinned: the one for CUDA 13."""
     return pinned if cuda >= (13, 0) else TORCH_OF_CUDA_12
 
 
 def without_cuda_13(constraints: str) -> str:
-    """The pins that also apply to an older torch: excluding torch's own components."""
+    """The pins that hold with an older torch, too: none of torch's own parts."""
     ours = re.compile(r"^(torch|triton|nvidia-(?!ml-py|cuda-nvdisasm)|cuda-)")
     return "".join(line for line in constraints.splitlines(True) if not ours.match(line))
 
@@ -129,7 +128,7 @@ def build_pycuda(
 
 
 def _compiled(log: Path) -> int:
-    """The number of files compiled so far."""
+    """How many files the compiler was called for so far."""
     return len(re.findall(r"^ *\S*(?:g\+\+|gcc|cc) .* -c ", log.read_text(errors="replace"), re.M))
 
 
@@ -141,7 +140,7 @@ def _step(
     progress: Callable[[], str] = lambda: "",
     settled: bool = False,
 ) -> None:
-    """Run a step to its end, printing progress every few seconds. Raises SetupError."""
+    """Run a step to its end, saying every few seconds that it goes on. Raises SetupError."""
     print(f"{what} …", flush=True)
     begun = time.monotonic()
     child = subprocess.Popen(
@@ -166,7 +165,7 @@ def _step(
 
 
 def install(python: Path, root: Path, log: Path) -> None:
-    """Install everything that timing needs into that Python's environment. Raises SetupError."""
+    """All that timing needs, into the environment of that Python. Raises SetupError."""
     cuda, ours = drivers.driver(), drivers.toolkit()
     if found := drivers.obstacle(cuda, ours) or drivers.missing_for_building():
         raise SetupError(found.what, found.why, f"{found.remedy}, and run make again; {GOES_ON}")

@@ -1,10 +1,10 @@
-"""Install what this machine needs into `.venv`, once, and again whenever the pins change.
+"""Make `.venv` hold what this machine needs, once, and again whenever the pins change.
 
 Run by every Makefile target with the system's Python, so it may use the standard library only. The
-CUDA compiler is installed from PyPI wheels only if the machine has none of its own; the
-disassembler, which exact counting requires, always.
-GPU packages are installed in a second step if an NVIDIA driver is present: a failure is reported,
-and everything that needs no GPU works.
+CUDA compiler comes from PyPI wheels only where the machine has none of its own; the disassembler,
+without which nothing is counted exactly, always.
+What a GPU needs comes in a second step, where an NVIDIA driver is present: if that fails, it is
+told, and everything that needs no GPU works.
 """
 
 import hashlib
@@ -43,8 +43,7 @@ def main() -> None:
 
 
 def _base(python: str, extras: list[str]) -> None:
-    """Install everything that needs no GPU. Exits if that fails, because nothing works without
-    it."""
+    """All that needs no GPU. Ends the program where that fails: nothing works without it."""
     state = f"{python} {extras} {_digest(PINS)}"
     stamp, made_with = VENV / "installed", VENV / "made-with"
     if stamp.exists() and stamp.read_text() == state:
@@ -70,7 +69,7 @@ def _base(python: str, extras: list[str]) -> None:
 
 
 def _make_environment() -> None:
-    """A venv works only with the Python that made it."""
+    """One Python's venv does not serve another."""
     try:
         import ensurepip  # noqa: F401
     except ImportError:
@@ -82,8 +81,7 @@ def _make_environment() -> None:
 
 
 def _gpu(python: str) -> None:
-    """What timing needs. A failure is reported each time, and retried once something has
-    changed."""
+    """What timing needs. A failure is told each time, and tried again once something changed."""
     own = drivers.toolkit()
     built = drivers.missing_for_building() is None
     facts = f"{python} {drivers.driver()} {own} {built} {_digest(GPU_PINS)}"
