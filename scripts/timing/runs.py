@@ -59,7 +59,7 @@ def fresh(folder: Path, only: Sequence[str], timing: Mapping[str, Any] | None = 
 
 
 def earlier(path: Path | None) -> list[dict[str, str]]:
-    """The rows of a table from an earlier session; empty if the file does not exist."""
+    """The rows of a table from an earlier run; empty if the file does not exist."""
     if path is None or not path.exists():
         return []
     with path.open(newline="") as file:
