@@ -1,5 +1,5 @@
-"""Scratch folders. Create scratch folders; one whose process was killed is removed by the next
-process to make one.
+"""Create scratch folders. A folder whose process was killed is removed by the next process that
+creates one.
 
 Each is locked by the process that made it, and the kernel releases that lock however the process
 ends.

@@ -94,8 +94,8 @@ Sizes = dict[str, Any]
 
 
 def is_path(source: str) -> bool:
-    """Return whether a kernel's source is a file name: a text contains a line break, a brace or a
-    semicolon."""
+    """Return whether a kernel's source is a file name. Code would contain a line break, a brace or
+    a semicolon."""
     return source.endswith((".cu", ".cuh")) and not set("\n{;") & set(source)
 
 

@@ -56,8 +56,7 @@ def cases(
     """The cases that a pattern matches, and their baselines and libraries.
 
     every: all cases of the chosen rows, and of their baselines and libraries. Raises UsageError for
-    a
-    pattern that matches none.
+    a pattern that matches none.
     """
     chosen = {case.id for case in every if not patterns}
     for pattern in patterns:

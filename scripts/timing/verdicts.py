@@ -81,7 +81,7 @@ def autocorrelated(rng: np.random.Generator, rounds: int, slots: int) -> Noise:
 
 
 def clock_levels(rng: np.random.Generator, rounds: int, slots: int) -> Noise:
-    """White noise, with clocks that jump between two levels 4 % apart, about every hundred
+    """White noise plus a clock that jumps between two levels 4 % apart, about once per hundred
     batches."""
     flips = rng.random(rounds * slots) < 0.01
     level = (np.cumsum(flips) + rng.integers(2)) % 2

@@ -74,7 +74,7 @@ class Watch:
         self._rows.append(regions.count)
 
     def forget(self) -> None:
-        """Drop the last hashes noted, which belong to a launch that does not count."""
+        """Discard the hashes noted last: their launch does not count."""
         self._used -= self._rows.pop()
 
     def noted(self) -> list[tuple[int, ...]]:

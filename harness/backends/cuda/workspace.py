@@ -151,7 +151,7 @@ class CudaWorkspace:
         self._watch.noise(memory.address, memory.buffer.nbytes // 4)
 
     def audit(self) -> str:
-        """Report and restore anything that must not change but has; empty if nothing has."""
+        """Restore whatever a launch changed illegally, and name it; empty if it changed nothing."""
         faults: list[str] = []
         inputs_are, guards = self._watch.hashes(self._input_regions, self._guards)
         if self._inputs and inputs_are != self._inputs_were:
