@@ -117,6 +117,7 @@ def script_of() -> Iterator[Callable[[str], ModuleType]]:
             "pages",
             "divergence",
             "gate",
+            "judge",
             "tensor_maps",
             "textures",
         ):

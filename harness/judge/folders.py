@@ -22,6 +22,8 @@ from harness.matrix.expressions import FUNCTIONS, Expression
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 _HEADERS = ("", ".h", ".hh", ".hpp", ".hxx", ".cuh", ".cu", ".inc", ".inl", ".ipp", ".tpp", ".def")
 """The endings of what a kernel may bring."""
+_LOOKS = (4, 8, 16, 24)
+"""The placements after which a run may stop, where a submission names its interval."""
 _SHAPED = ("Array", "ShapedProblem", "ceil_div", "function_in", "next_power_of_2")
 
 
@@ -78,8 +80,11 @@ def _check_names(submission: Submission) -> None:
 
 def _top(submission: Submission, seed: int | None) -> dict[str, Any]:
     """The settings that all problems share. A hanging kernel is stopped before the deadline."""
-    found: dict[str, Any] = {} if seed is None else {"timing": {"seed": seed}}
-    return {**found, "limits": {"qualify_s": max(1, math.ceil(0.75 * submission.seconds))}}
+    timing: dict[str, Any] = {} if seed is None else {"seed": seed}
+    if submission.interval is not None:
+        timing |= {"interval": submission.interval, "placements": list(_LOOKS)}
+    limits = {"qualify_s": max(1, math.ceil(0.75 * submission.seconds))}
+    return {**({"timing": timing} if timing else {}), "limits": limits}
 
 
 def _write_yaml(path: Path, comment: str, data: Mapping[str, Any]) -> None:

@@ -13,9 +13,10 @@ import secrets
 import shutil
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 
 from harness import tables
 from harness.errors import BackendUnavailable, HarnessError, UsageError
@@ -72,6 +73,9 @@ class Judge:
             self._kept: list[Path] = []
             self._left.callback(self._forget)
             self._pool = ThreadPoolExecutor(max_workers=jobs)
+            # What waits for the GPU keeps nothing waiting that needs none.
+            self._timing = ThreadPoolExecutor(max_workers=1)
+            self._gpu = Lock()
         except BaseException:
             self._left.close()
             raise
@@ -88,7 +92,8 @@ class Judge:
     def submit(self, submission: Submission, keep_run: bool = False) -> Future[Judged]:
         """Judge as soon as a slot is free. The future raises HarnessError if judging is
         impossible."""
-        return self._pool.submit(self.judge, submission, keep_run)
+        pool = self._timing if _is_for_gpu(submission) else self._pool
+        return pool.submit(self.judge, submission, keep_run)
 
     def check(self, submission: Submission) -> Verdict:
         """The verdict on the first kernel. Raises HarnessError if there can be none."""
@@ -102,7 +107,7 @@ class Judge:
         """
         if submission.kind == "time" and not devices.has_driver():
             raise BackendUnavailable(NO_GPU.format("no driver is installed"))
-        with self._slots.one() as own:
+        with self._alone(submission), self._slots.one() as own:
             out = own.home / "runs" / secrets.token_hex(8)
             folder = placed(submission, own.matrices)
             try:
@@ -125,13 +130,18 @@ class Judge:
     def _answer(
         self, own: Slot, submission: Submission, folder: Path, out: Path, keep: bool
     ) -> Answer:
+        jobs = environment.cores() if _is_for_gpu(submission) else 1  # to compile and verify
         request = Request(
             str(folder), str(out.relative_to(own.home)),
             tuple(folders.names(submission)), submission.arch, submission.kind == "time",
             backend="auto" if submission.kind == "compare" else "emulator",
-            keep=keep, seed=secrets.randbits(62) if self._is_secret else None,
+            keep=keep, jobs=jobs, seed=secrets.randbits(62) if self._is_secret else None,
         )  # fmt: skip
         return own.do(request, submission.seconds)
+
+    def _alone(self, submission: Submission) -> AbstractContextManager[object]:
+        """The GPU, for as long as a submission needs it to itself."""
+        return self._gpu if _is_for_gpu(submission) else nullcontext()
 
     def _forget(self) -> None:
         for path in self._kept:
@@ -139,7 +149,8 @@ class Judge:
 
     def close(self) -> None:
         """End all processes; waiting submissions are not judged."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        for pool in (self._pool, self._timing):
+            pool.shutdown(wait=False, cancel_futures=True)
         self._left.close()
 
     def __enter__(self) -> Judge:
@@ -147,6 +158,11 @@ class Judge:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _is_for_gpu(submission: Submission) -> bool:
+    """Return whether it needs the GPU to itself: two that are timed at once disturb each other."""
+    return submission.kind != "check" and devices.has_driver()
 
 
 def placed(submission: Submission, matrices: Path) -> Path:

@@ -47,6 +47,7 @@ class Runner:
     went wrong with that, `unread` why the emulator counted instead, and `without_ceilings` why the
     machine's limits were not measured.
     matrix: the matrix with all sizes, including those not chosen.
+    with_ceilings: measure the machine's limits before anything is timed.
     """
 
     def __init__(
@@ -61,7 +62,9 @@ class Runner:
         chosen: Collection[str] | None = None,
         driver: str | None = None,
         matrix: model.Bench | None = None,
+        with_ceilings: bool = True,
     ) -> None:
+        self._with_ceilings = with_ceilings
         self.wanted, self.driver = wanted, driver or environment.driver()
         self._executor = executor or LocalExecutor(1)
         self.renewed: list[Renewed] = []
@@ -291,7 +294,7 @@ class Runner:
         return not judged.wrong and not judged.unfinished
 
     def _measure_ceilings(self) -> None:
-        if self._known.ceilings or not self._open(self.cases):
+        if not self._with_ceilings or self._known.ceilings or not self._open(self.cases):
             return
         item = WorkItem("ceilings", "ceilings")
         self.without_ceilings = self._executor.carry_out("ceilings", self._task_runner, [item])[

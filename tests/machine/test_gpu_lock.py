@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -114,3 +115,18 @@ def test_a_link_in_the_place_of_the_lock_is_not_followed(tmp_path: Path) -> None
     with pytest.raises(UsageError, match="whether another run uses the GPU"):
         gpu_to_itself(UUID).__enter__()
     assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_sandbox_that_shows_the_file_read_only_can_still_take_the_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / f"kernel-harness-{UUID}.lock").touch()
+
+    def acquire(self: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(gpu_lock.FileLock, "acquire", acquire)
+    with gpu_to_itself(UUID), pytest.raises(UsageError, match="another run is using this GPU"):
+        gpu_to_itself(UUID).__enter__()
+    with gpu_to_itself(UUID):
+        pass

@@ -31,11 +31,13 @@ NO_GPU = (
 
 
 def run(
-    folder: Path, backend: str, arch: str | None, jobs: int, out: Path, seed: int | None = None
-) -> Run:
+    folder: Path, backend: str, arch: str | None, jobs: int, out: Path, seed: int | None = None,
+    with_ceilings: bool = True,
+) -> Run:  # fmt: skip
     """Run the matrix in a folder into `out`; return the run.
 
-    seed: of the inputs, instead of the matrix's own.
+    seed: of the inputs, instead of the matrix's own. with_ceilings: measure the GPU's limits as
+    well, which a page shows and no verdict needs.
     Raises HarnessError if the matrix cannot run at all; a failed kernel is recorded in the run.
     """
     started = datetime.now(timezone.utc)
@@ -48,11 +50,15 @@ def run(
             card = look(device.bus)
             with gpu_to_itself(card.uuid or device.bus):
                 place = RunContext(chosen, device, LocalExecutor(jobs), card)
-                return _whole(bench, place, out, started)
-        return _whole(bench, RunContext(chosen, device, LocalExecutor(jobs)), out, started)
+                return _whole(bench, place, out, started, with_ceilings)
+        place = RunContext(chosen, device, LocalExecutor(jobs))
+        return _whole(bench, place, out, started, with_ceilings)
 
 
-def on_a_gpu(folder: Path, arch: str | None, jobs: int, out: Path) -> Run:
+def on_a_gpu(
+    folder: Path, arch: str | None, jobs: int, out: Path, seed: int | None = None,
+    with_ceilings: bool = True,
+) -> Run:  # fmt: skip
     """The same on a GPU. Raises BackendUnavailable, with an alternative, if there is none.
 
     A machine without a driver is recognised without starting a process.
@@ -60,16 +66,18 @@ def on_a_gpu(folder: Path, arch: str | None, jobs: int, out: Path) -> Run:
     if not devices.has_driver():
         raise BackendUnavailable(NO_GPU.format("no driver is installed"))
     try:
-        return run(folder, "cuda", arch, jobs, out)
+        return run(folder, "cuda", arch, jobs, out, seed, with_ceilings)
     except BackendUnavailable as error:
         raise BackendUnavailable(NO_GPU.format(str(error).splitlines()[0])) from None
 
 
-def _whole(bench: model.Bench, place: RunContext, out: Path, started: datetime) -> Run:
+def _whole(
+    bench: model.Bench, place: RunContext, out: Path, started: datetime, with_ceilings: bool
+) -> Run:
     folder = Folder(out, bench, Choice(), place.backend, place.device, started)
     runner = Runner(
         folder.bench, place.device, place.backend, (), folder.path, None, place.executor,
-        folder.chosen, place.driver, matrix=bench,
+        folder.chosen, place.driver, matrix=bench, with_ceilings=with_ceilings,
     )  # fmt: skip
     folder.open(runner, place.card)
     runner.run()

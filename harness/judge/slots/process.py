@@ -52,7 +52,7 @@ _CONFIG = ConfigDict(extra="forbid", frozen=True)
 @dataclass(config=_CONFIG)
 class Request:
     """folder: the submission's matrix. out: the run's folder, if it is to be kept. timed: on a
-    GPU."""
+    GPU. keep: keep the run's folder, with what its page needs."""
 
     folder: str
     out: str
@@ -84,12 +84,11 @@ def judged(request: Request) -> Answer:
     began = time.monotonic()
     folder, out = Path(request.folder), Path(request.out)
     try:
+        how = request.arch, request.jobs, out, request.seed, request.keep
         if request.timed:
-            run = folder_runs.on_a_gpu(folder, request.arch, request.jobs, out)
+            run = folder_runs.on_a_gpu(folder, *how)
         else:
-            run = folder_runs.run(
-                folder, request.backend, request.arch, request.jobs, out, request.seed
-            )
+            run = folder_runs.run(folder, request.backend, *how)
         found = of_run(run, folder, request.kernels)
     except HarnessError as error:
         return Answer([], without_folder(str(error), folder))
