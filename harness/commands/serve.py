@@ -10,6 +10,7 @@ from harness.judge.judge import Judge
 from harness.judge.serve import conversations, over_http, over_mcp
 from harness.judge.serve.protocol import Ready
 from harness.judge.slots import walls
+from harness.judge.slots.pool import SlotLost
 from harness.machine import environment
 
 
@@ -33,7 +34,10 @@ def serve(
         print(f"BEWARE no sandbox around submissions: {why}", file=sys.stderr, flush=True)
     most = None if memory is None else memory << 20
     with Judge(jobs, not why, most, with_spare=True, secret=True) as judge:
-        judge.wait()
+        try:
+            judge.wait()
+        except SlotLost as lost:
+            raise UsageError(f"a process that judges could not be started: {lost}") from None
         ready = Ready(True, jobs, not why)
         if mcp:
             over_mcp.over_stdio(judge, seconds)

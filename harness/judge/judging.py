@@ -102,10 +102,10 @@ class _Judged:
         bad = [v for v in mine if not v.ok]
         told = [v for v in bad if v.phase != "scrutiny"] or bad
         if not told:
-            found = reasons.of_launch(outcome.reason)
+            found = self._reason(outcome.reason)
             return self._placed(replace(blank, verdict=found.refusal, message=message), found)
         least = min(told, key=lambda v: math.prod(v.sizes.values()))
-        found = reasons.of_launch(least.reason)
+        found = self._reason(least.reason)
         verdict = replace(
             blank, verdict=found.refusal, message=message,
             counterexample=Counterexample(
@@ -114,6 +114,14 @@ class _Judged:
             ),
         )  # fmt: skip
         return self._placed(verdict, found)
+
+    def _reason(self, text: str) -> Reason:
+        """The reason, and whose fault it is. An emulated kernel is data and ends no process: that
+        is the reference, or the harness itself."""
+        found = reasons.of_launch(text)
+        if not self._run.is_timed and found.cause in reasons.ENDS:
+            return replace(found, refusal="cannot-tell")
+        return found
 
     def _placed(self, verdict: Verdict, found: Reason) -> Verdict:
         cause = "" if verdict.verdict == "compile-error" else found.cause

@@ -59,6 +59,8 @@ _ENDS = (
     ("the process ended with exit code", "crash"),
     ("its worker wrote no record", "forged its own records"),
 )
+ENDS = ("hang", "crash")
+"""Causes that are the end of a process, in which more than the kernel runs."""
 _LAUNCHES = (
     "but args: lists", "cannot be passed", "is a buffer, but the kernel takes",
     "is no integer, and the kernel takes one", "does not fit a",

@@ -1,14 +1,22 @@
-"""The example that drives `serve` writes variants of all families, and the judge tells them."""
+"""The example that drives `serve`, and the script that sends it 1,000 submissions."""
 
 from __future__ import annotations
 
+import json
 import os
+import random
 import re
 import subprocess
 import sys
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
+
+from harness.judge.serve.protocol import read
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -39,3 +47,48 @@ def test_its_memory_stayed_as_it_was() -> None:
     [figures] = re.findall(r"memory of the judge, MiB, over time: (.*)", told)
     first, *_, last = map(int, figures.split(", "))
     assert last < first + 32
+
+
+@pytest.fixture(scope="module")
+def script(script_of: Callable[[str], ModuleType]) -> ModuleType:
+    return script_of("thousand_submissions")
+
+
+def test_half_are_right_and_every_way_to_be_broken_is_sent(script: ModuleType) -> None:
+    names = script.ways(1000, random.Random(1))
+    sent = Counter(names)
+    assert sent.pop("right") == 500
+    assert len(sent) == 11
+    assert set(sent.values()) == {45, 46}
+
+
+def test_every_submission_is_a_valid_request(script: ModuleType) -> None:
+    for way in script.WAYS.values():
+        read(json.dumps(script.request(7, way, 2)).encode())
+
+
+@pytest.mark.parametrize(
+    ("change", "is_well"),
+    [
+        ({}, True),
+        ({"found": {1: "cannot-tell: hang"}}, True),
+        ({"found": {0: "wrong"}}, False),
+        ({"found": {1: "right"}}, False),
+        ({"missing": 1}, False),
+        ({"left": 1}, False),
+        ({"last": (50, 331, 14)}, False),
+        ({"last": (50, 300, 15)}, False),
+        ({"last": (50, 310, 14)}, True),
+    ],
+)
+def test_what_must_not_be_is_no_success(
+    script: ModuleType, change: dict[str, Any], is_well: bool
+) -> None:
+    found = {0: "right", 1: "cannot-tell: deadline", **change.get("found", {})}
+    found.pop(change.get("missing", 99), None)
+    counts = [script.Count(0, 40, 250, 14), script.Count(100, 50, 300, 14),
+              script.Count(1000, *change.get("last", (50, 300, 14)))]  # fmt: skip
+    _, told = script.told(
+        ["right", "its reference hangs"], found, counts, change.get("left", 0), 1.0
+    )
+    assert told == is_well

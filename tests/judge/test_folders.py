@@ -10,6 +10,7 @@ from types import ModuleType
 import affine
 import numpy as np
 import pytest
+import yaml
 
 from harness.errors import ProblemError, UsageError
 from harness.judge import Kernel, Problem, ProblemFolder, Submission, Text, Written
@@ -210,3 +211,12 @@ def test_a_reference_of_torch_takes_and_returns_tensors(
     given = problem.inputs(SIZES, "float32", np.random.default_rng(1), 0)
     found = problem.reference(SIZES, "float32", given)["y"]
     assert np.allclose(found, given["x"].reshape(3, 4).astype(np.float64).sum(axis=1))
+
+
+def test_the_width_that_is_asked_for_is_the_matrixs_own(tmp_path: Path) -> None:
+    to_folder(affine.submission("right", interval=0.02), tmp_path / "wide")
+    to_folder(affine.submission("right"), tmp_path / "default")
+    read = {name: yaml.safe_load((tmp_path / name / "bench.yaml").read_text())
+            for name in ("wide", "default")}  # fmt: skip
+    assert read["wide"]["timing"] == {"interval": 0.02, "placements": [4, 8, 16, 24]}
+    assert "timing" not in read["default"]

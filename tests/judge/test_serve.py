@@ -9,16 +9,25 @@ import socket
 import stat
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import affine
 import pytest
 
+from harness.commands.serve import serve
+from harness.errors import UsageError
+from harness.judge.judge import Judge
 from harness.judge.serve import protocol
+from harness.judge.slots.pool import SlotLost
+from harness.judge.slots.process import Answer
 from harness.judge.submissions import SUBMISSION
+from harness.machine import devices
 from harness.processes import reaper
 
 ROOT = Path(__file__).parents[2]
@@ -258,3 +267,59 @@ def test_requests_and_answers_keep_to_the_published_schema(asked: Asked) -> None
         jsonschema.validate(each, schema)
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({**request, "kernls": []}, schema)
+
+
+class FreeSlots:
+    """As many slots as are asked for."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+
+    @contextmanager
+    def one(self) -> Iterator[SimpleNamespace]:
+        yield SimpleNamespace(home=self.home, matrices=self.home)
+
+    def stop(self) -> None: ...
+
+
+def test_two_timed_submissions_never_share_the_gpu_and_a_check_passes_both(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(devices, "has_driver", lambda: True)
+    monkeypatch.setattr("harness.judge.judge.Slots", lambda *asked: FreeSlots(tmp_path))
+    checked, running, most = threading.Event(), set[int](), list[int]()
+
+    def answer(self: Judge, own: object, submission: Any, *rest: object) -> Answer:
+        if submission.kind == "check":
+            checked.set()
+            return Answer([])
+        running.add(id(submission))
+        most.append(len(running))
+        assert checked.wait(30), "the check waited for what is timed"
+        threading.Event().wait(0.02)  # in which another would begin
+        running.discard(id(submission))
+        return Answer([])
+
+    monkeypatch.setattr(Judge, "_answer", answer)
+    with Judge(jobs=2, home=tmp_path) as judge:
+        own = threading.Thread(target=judge.judge, args=(affine.submission("right", kind="time"),))
+        own.start()  # as from Python, beside what is queued
+        timed = [judge.submit(affine.submission("right", kind=k)) for k in ("time", "compare")]
+        judge.submit(affine.submission("right")).result(30)
+        for each in timed:
+            each.result(30)
+        own.join()
+    assert most == [1, 1, 1]
+
+
+def test_a_judge_whose_processes_do_not_start_says_so_in_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def wait(self: FreeSlots) -> None:
+        raise SlotLost("the process that judged it ended\nbwrap: no such file")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("harness.judge.judge.Slots", lambda *asked: FreeSlots(tmp_path))
+    monkeypatch.setattr(FreeSlots, "wait", wait, raising=False)
+    with pytest.raises(UsageError, match=r"could not be started: .*\nbwrap: no such file"):
+        serve(1, None, False, None, 60)

@@ -157,12 +157,20 @@ def test_a_crashing_reference_ends_its_own_process_alone(
     assert judge.check(affine.submission("right")).verdict == "right"
 
 
+def test_a_reference_that_crashes_when_it_is_called_is_no_fault_of_the_kernel(judge: Judge) -> None:
+    problem = affine.problem()
+    source = "import os\ndef affine(x, n): os.kill(os.getpid(), 11)\n"
+    object.__setattr__(problem, "reference", type(problem.reference)(source=source, name="affine"))
+    verdict = judge.check(Submission((affine.kernel("right"),), problem))
+    assert (verdict.verdict, verdict.cause) == ("cannot-tell", "crash")
+
+
 @pytest.mark.fault("a submission that leaves processes behind", "they end with it")
 def test_what_a_submission_starts_ends_with_it(judge: Judge, tmp_path: Path) -> None:
     told = tmp_path / "pid"
     source = (
         "import os, subprocess\n"
-        f"pid = subprocess.Popen(['sleep', '3600']).pid\n"
+        "pid = subprocess.Popen(['sleep', '3600'], env={}, start_new_session=True).pid\n"
         f"open({str(told)!r}, 'w').write(str(pid))\n"
         "def affine(x, n): return 3 * x + n\n"
     )

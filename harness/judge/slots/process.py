@@ -36,7 +36,7 @@ from harness.judge import judging, wording
 from harness.judge.slots import folder_runs
 from harness.judge.verdicts import VERDICTS, Verdict
 from harness.machine import environment
-from harness.processes import workers
+from harness.processes import descendants, workers
 from harness.run import staleness
 from harness.tables import Run
 
@@ -127,10 +127,12 @@ def main(arguments: list[str]) -> int:
     workers.start_server()
     _work_out_ahead()
     gc.freeze()  # what all forks share is copied by none, for no collector looks at it
+    descendants.adopt()
     answers.write(b"ready\n")
     for line in sys.stdin.buffer:
         _import_torch_for(Path(REQUEST.validate_json(line).folder))
         workers.start_server()  # if a submission has ended it
+        own = descendants.descendants()
         reading, writing = os.pipe()
         pid = os.fork()
         if not pid:
@@ -142,7 +144,9 @@ def main(arguments: list[str]) -> int:
             answer = told.read()
         _, status = os.waitpid(pid, 0)
         with suppress(ProcessLookupError, PermissionError):
-            os.killpg(pid, signal.SIGKILL)  # what it may have left
+            os.killpg(pid, signal.SIGKILL)
+        if not descendants.end_all_but(own):  # the pool ends us, and them with us
+            sys.exit("a submission starts processes faster than they can be ended")
         request = REQUEST.validate_json(line)
         if answer and not request.keep:
             shutil.rmtree(request.out, ignore_errors=True)

@@ -1,0 +1,240 @@
+"""Send 1,000 submissions to `serve`, half of them broken in eleven ways, and see what it costs it.
+
+    python scripts/judge/thousand_submissions.py [--count 1000] [--jobs N] [--out FILE]
+
+Half are right. Of the others, some kernels do not compile, are wrong, write out of bounds, never
+end, trap or cheat, and some references hang, crash, leave processes behind or take all memory. The
+next submission must not notice. After 100, 500 and 1,000 answers the judge is left to rest, and its
+memory and its processes are counted; after its end, what is left of them.
+
+Texts repeat, so that the script measures the judge and not nvcc. The exit code is 1 if a submission
+has no answer or another verdict than expected, if the judge's memory has grown by more than a tenth
+from the first count to the last, or if a process is left.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import os
+import random
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from conversation import Serve, serve
+
+MARK = "KERNEL_HARNESS_THOUSAND"
+"""Variable of the environment that all processes of this judge have, wherever they end up."""
+COUNTED_AFTER = (0.1, 0.5, 1.0)
+"""Of the submissions."""
+GROWTH = 1.1
+REST_S = 1.0
+"""What ended processes have to be gone within."""
+SECONDS = 8
+"""The deadline of a submission whose reference hangs, of which three quarters are its own."""
+MEMORY_MIB = 1024
+
+REFERENCE = "def tripled(x, n):\n    return 3 * x + n\n"
+KERNEL = """\
+__global__ void tripled(const float* x, float* y, int n) {
+    const int i = blockIdx.x * 128 + threadIdx.x;
+    BODY
+}
+// %d
+"""
+STORE = "if (i < n) y[i] = 3 * x[i] + n;"
+KEEPS = """\
+static __device__ float kept[512], asked[512];
+__global__ void tripled(const float* x, float* y, int n) {
+    const int i = blockIdx.x * 128 + threadIdx.x;
+    if (i >= n) return;
+    if (asked[i] != x[0]) kept[i] = 3 * x[i] + n;
+    y[i] = kept[i];
+    asked[i] = x[0];
+}
+// %d
+"""
+
+
+def kernel(body: str) -> str:
+    return KERNEL.replace("BODY", body)
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way to be broken, or to be right. before: lines of the reference, ahead of its answer."""
+
+    expected: str
+    text: str = kernel(STORE)
+    before: str = ""
+    seconds: float = 60
+
+
+WAYS = {
+    "right": Way("right"),
+    "does not compile": Way("compile-error", kernel("y[i] = 3 * z[i];")),
+    "includes itself": Way("compile-error", "#include __FILE__\n" + kernel(STORE)),
+    "wrong": Way("wrong", kernel("if (i < n) y[i] = 3 * x[i] + n + (i == 7);")),
+    "out of bounds": Way("fault: out of bounds", kernel("y[i] = 3 * x[i] + n;")),
+    "never ends": Way("fault: endless", kernel("while (x[0] != 1e30f) __nanosleep(1);")),
+    "traps": Way("fault: trap", kernel(f"{STORE} if (i == 20) __trap();")),
+    "cheats": Way("cheat: keeps state between launches", KEEPS),
+    "its reference hangs": Way("cannot-tell", before="import time; time.sleep(600)",
+                               seconds=SECONDS),
+    "its reference crashes": Way("cannot-tell", before="import os; os.kill(os.getpid(), 11)"),
+    "its reference leaves processes": Way("right", before=(
+        "import subprocess\n"
+        "    for _ in range(3):\n"
+        "        subprocess.Popen(['sleep', '3600'], start_new_session=True)")),
+    "its reference takes all memory": Way("cannot-tell", before=(
+        "import numpy\n"
+        "    kept = [numpy.ones(1 << 26) for _ in range(1 << 10)]")),
+}  # fmt: skip
+"""How a submission is → what must come of it, its cause included where it is certain."""
+
+
+def ways(count: int, chance: random.Random) -> list[str]:
+    """Half right, and the others broken in all ways equally, in an order that tells nothing."""
+    broken = [name for name in WAYS if name != "right"]
+    found = ["right"] * (count - count // 2)
+    found += [broken[number % len(broken)] for number in range(count // 2)]
+    chance.shuffle(found)
+    return found
+
+
+def request(number: int, way: Way, texts: int) -> dict[str, Any]:
+    before = f"    {way.before}\n" if way.before else ""
+    source = REFERENCE.replace("    return", f"{before}    return")
+    return {
+        "id": number,
+        "seconds": way.seconds,
+        "problem": {
+            "name": "tripled", "reference": {"source": source, "name": "tripled"},
+            "inputs": {"x": "n"}, "outputs": {"y": "n"}, "test": {"n": [1, 33, 300]},
+        },
+        "kernels": [{
+            "source": way.text % (number % texts), "name": "candidate", "entry": "tripled",
+            "grid": "ceil_div(n, 128)", "block": 128, "args": ["x", "y", "n"],
+        }],
+    }  # fmt: skip
+
+
+def kind(answer: dict[str, Any]) -> str:
+    """The verdict of an answer, with its cause."""
+    if answer["error"]:
+        return f"{answer['error']['kind']}: {answer['error']['message']}"
+    [verdict] = answer["verdicts"]
+    return ": ".join(filter(None, [verdict["verdict"], verdict["cause"]]))
+
+
+def marked(mark: str) -> Iterator[Path]:
+    """The processes with this mark in their environment, by their folders in /proc."""
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if f"{MARK}={mark}".encode() in (process / "environ").read_bytes().split(b"\0"):
+                yield process
+        except OSError:  # it has ended, or is somebody else's
+            continue
+
+
+def mebibytes(process: Path) -> float:
+    """The memory that a process has to itself, and its share of what it has with others."""
+    try:
+        lines = (process / "smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0.0
+    return next(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
+
+
+@dataclass(frozen=True)
+class Count:
+    """The judge at rest. server: of its main process, MiB. all: of all its processes, MiB."""
+
+    answered: int
+    server: float
+    all: float
+    processes: int
+
+
+def counted(answered: int, judge: Serve, mark: str) -> Count:
+    time.sleep(REST_S)
+    every = [each for each in marked(mark) if each.name != str(os.getpid())]
+    server = Path("/proc") / str(judge.process.pid)
+    return Count(answered, mebibytes(server), sum(map(mebibytes, every)), len(every))
+
+
+def judged(
+    judge: Serve, requests: Sequence[dict[str, Any]], count: Callable[[int], Count]
+) -> tuple[dict[int, str], list[Count]]:
+    """What each became, and what the judge was like at rest on the way."""
+    found: dict[int, str] = {}
+    counts, before = [count(0)], 0
+    for part in COUNTED_AFTER:
+        until = round(part * len(requests))
+        for answer in judge.ask(requests[before:until]):
+            found[answer["id"]] = kind(answer)
+        counts.append(count(len(found)))
+        before = until
+        print(f"{len(found)} of {len(requests)} answered", file=sys.stderr, flush=True)
+    return found, counts
+
+
+def told(
+    names: Sequence[str], found: dict[int, str], counts: Sequence[Count], left: int, seconds: float
+) -> tuple[list[str], bool]:
+    """The lines to show, and whether all is as it must be."""
+    given: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
+    for number, name in enumerate(names):
+        given[name][found.get(number, "no answer")] += 1
+    strange = 0
+    lines = [f"{len(found)} of {len(names)} submissions answered in {seconds:,.0f} s", ""]
+    for name, way in WAYS.items():
+        lines.append(f"{name}: {given[name].total()}, expected {way.expected}")
+        for verdict, count in given[name].most_common():
+            is_right = verdict == way.expected or verdict.partition(":")[0] == way.expected
+            strange += 0 if is_right else count
+            lines.append(f"  {count:4}  {verdict.splitlines()[0]}")
+    lines.append("")
+    lines += [
+        f"after {each.answered:4} answers, at rest: the server {each.server:.0f} MiB, all "
+        f"{each.processes} processes together {each.all:.0f} MiB"
+        for each in counts
+    ]
+    first, last = counts[1], counts[-1]
+    is_flat = last.all <= GROWTH * first.all and last.processes <= first.processes
+    lines.append(f"after its end: {left} processes left")
+    lines.append(f"{strange} verdicts were not those expected")
+    return lines, len(found) == len(names) and not strange and is_flat and not left
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--texts", type=int, default=8, help="different texts of each way")
+    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args(arguments)
+    mark = os.environ[MARK] = f"{os.getpid()}-{time.time_ns()}"
+    names = ways(options.count, random.Random(20260101))
+    requests = [request(n, WAYS[name], options.texts) for n, name in enumerate(names)]
+    began = time.monotonic()
+    with serve("--jobs", str(options.jobs), "--memory", str(MEMORY_MIB)) as judge:
+        found, counts = judged(judge, requests, lambda n: counted(n, judge, mark))
+        seconds = time.monotonic() - began
+        first = f"{judge.ready['jobs']} jobs, sandbox: {judge.ready['sandbox']}"
+    time.sleep(REST_S)
+    left = sum(each.name != str(os.getpid()) for each in marked(mark))
+    lines, is_well = told(names, found, counts, left, seconds)
+    text = "\n".join([first, *lines, ""])
+    print(text)
+    if options.out:
+        options.out.write_text(text)
+    return 0 if is_well else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
