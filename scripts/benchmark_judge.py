@@ -1,13 +1,17 @@
-"""Measure the judge's verdicts per second on one core, for every kernel here.
+"""Measure the judge's verdicts per second on one core, for every kernel here or for others' ones.
 
     python scripts/benchmark_judge.py [--jobs N] [--out reports/benchmarks/judge.csv] [PROBLEM …]
+    python scripts/benchmark_judge.py --solutions PAIRS [--right 60] --out FILE
 
-Each kernel of kernels/ is submitted twice, as by a program that knows only its text. The second
-submission finds compiled and disassembled files, and its cost is reported: a whole verdict, which
-is
-every test size verified on two draws of inputs, the search for shortcuts, and exact counters at the
-largest test size. Seconds are processor time of all the judge's processes, so the figure does not
-depend on the machine's other load.
+Each kernel is submitted twice, as by a program that knows only its text. The second submission
+finds compiled and disassembled files, and its cost is reported: a whole verdict, which is every
+test size verified on two draws of inputs, the search for shortcuts, and exact counters at the
+largest test size. Seconds are processor time of all the judge's processes, so the figure hardly
+depends on the machine's other load; `load` is how many processes wanted a core meanwhile.
+
+PAIRS names others' solutions of KernelBench's problems, as for benchmark_public_solutions.py, the
+first to try at the top. What is refused is left out, and so are those beyond as many right ones.
+Determining their launches from host code is no part of a verdict, and is not measured.
 """
 
 from __future__ import annotations
@@ -21,6 +25,8 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from harness.errors import HarnessError
@@ -33,7 +39,7 @@ ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "reports" / "benchmarks" / "judge.csv"
 COLUMNS = (
     "problem", "kernel", "verdict", "launches", "counted_at", "processor_s",
-    "verdicts_per_second_and_core", "seconds", "first_seconds", "cause",
+    "verdicts_per_second_and_core", "seconds", "first_seconds", "load", "cause",
 )  # fmt: skip
 SECONDS = 300.0
 _TICK = os.sysconf("SC_CLK_TCK")
@@ -42,7 +48,16 @@ _CPU = slice(11, 15)
 children that have ended took."""
 
 
-def submissions(problems: list[str]) -> Iterator[Submission]:
+@dataclass(frozen=True)
+class Measured:
+    """What is submitted, and the names of its row."""
+
+    problem: str
+    kernel: str
+    submission: Submission
+
+
+def submissions(problems: list[str]) -> Iterator[Measured]:
     """Every kernel here, as a text in its problem's folder, counted at the largest test size that
     it supports."""
     bench = model.load(ROOT / "bench.yaml")
@@ -56,7 +71,22 @@ def submissions(problems: list[str]) -> Iterator[Submission]:
                 text = Text((folder / variant.source).read_text(), variant.name)
                 largest = max(sizes, key=lambda each: math.prod(each.values()))
                 like = ProblemFolder(str(folder), variant.name, counted=_row(largest))
-                yield Submission((text,), like, seconds=SECONDS)
+                submission = Submission((text,), like, seconds=SECONDS)
+                yield Measured(name, variant.name, submission)
+
+
+def solutions(pairs: Path) -> Iterator[Measured]:
+    """Others' solutions, in the order of a file, where their launches can be determined."""
+    from benchmark_public_solutions import traced  # which needs torch
+
+    for line in pairs.read_text().splitlines():
+        problem, solution = map(Path, line.split()[:2])
+        try:
+            submission, _ = traced(problem, solution)
+        except HarnessError as error:
+            print(problem.stem, solution.stem[:8], "refused:", str(error).splitlines()[0][:120])
+            continue
+        yield Measured(problem.stem, solution.stem[:8], submission)
 
 
 def _row(sizes: Mapping[str, int]) -> dict[str, list[list[int]]]:
@@ -82,11 +112,9 @@ def processor_seconds(pid: int) -> float:
     return found
 
 
-def measured(judge: Judge, submission: Submission) -> list[object]:
+def measured(judge: Judge, one: Measured) -> list[object]:
     """One row of the table. The judge, and so its processes, serve only this row."""
-    [kernel] = submission.kernels
-    assert isinstance(submission.problem, ProblemFolder)
-    problem = Path(submission.problem.folder).name
+    submission, names = one.submission, [one.problem, one.kernel]
     try:
         began = time.monotonic()
         judge.judge(submission)
@@ -94,13 +122,14 @@ def measured(judge: Judge, submission: Submission) -> list[object]:
         cpu, began = processor_seconds(judge.pids[0]), time.monotonic()
         [verdict] = judge.judge(submission).verdicts
     except HarnessError as error:
-        return [problem, kernel.name, "refused", 0, "", "", "", "", "", str(error).splitlines()[0]]
+        return [*names, "refused", 0, *[""] * 6, str(error).splitlines()[0]]
     seconds = time.monotonic() - began
     took = processor_seconds(judge.pids[0]) - cpu
     sizes = " ".join(f"{name}={value}" for name, value in verdict.counted_at.items())
     return [
-        problem, kernel.name, verdict.verdict, verdict.verified, sizes, f"{took:.2f}",
+        *names, verdict.verdict, verdict.verified, sizes, f"{took:.2f}",
         f"{1 / took:.2f}" if took else "", f"{seconds:.2f}", f"{first:.2f}",
+        f"{os.getloadavg()[0]:.1f}",
         (verdict.message or verdict.cause).partition("\n")[0],
     ]  # fmt: skip
 
@@ -110,15 +139,18 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("problems", nargs="*")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--out", type=Path, default=OUT)
+    parser.add_argument("--solutions", type=Path, metavar="PAIRS")
+    parser.add_argument("--right", type=int, default=60, help="solutions that are enough")
     options = parser.parse_args(arguments)
+    found = solutions(options.solutions) if options.solutions else submissions(options.problems)
     judges = [Judge(jobs=1) for _ in range(options.jobs)]
     try:
         free = list(judges)
 
-        def one(submission: Submission) -> list[object]:
+        def one(each: Measured) -> list[object]:
             judge = free.pop()
             try:
-                row = measured(judge, submission)
+                row = measured(judge, each)
             finally:
                 free.append(judge)
             print(*row[:3], row[6], flush=True)
@@ -132,10 +164,15 @@ def main(arguments: list[str] | None = None) -> int:
         ):
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(COLUMNS)
-            for row in pool.map(one, submissions(options.problems)):
-                writer.writerow(row)
-                file.flush()  # a benchmark that is stopped keeps what it has
-                rows.append(row)
+            # A pool would take all solutions at once, and not only enough of them.
+            at_once = options.jobs if options.solutions else None
+            while batch := list(islice(found, at_once)):
+                for row in pool.map(one, batch):
+                    writer.writerow(row)
+                    file.flush()  # a benchmark that is stopped keeps what it has
+                    rows.append(row)
+                if options.solutions and sum(r[2] == "right" for r in rows) >= options.right:
+                    break
     finally:
         for judge in judges:
             judge.close()
