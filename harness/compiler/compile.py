@@ -1,7 +1,7 @@
 """Compile a .cu file to PTX and cubin, with the assembler's report per kernel; cached by content.
 
 There is only one path: nvcc makes the PTX that the emulator executes, and the same PTX is assembled
-into the cubin that the GPU runs.
+into the cubin that the GPU runs. PTX of another compiler enters it in the middle.
 """
 
 from __future__ import annotations
@@ -148,20 +148,21 @@ def _compile(one: Unit, compiler: Toolchain, work: Path) -> cache.About:
     from harness.compiler.variables import device_variables
 
     ptx, cubin, depends = work / "kernel.ptx", work / "kernel.cubin", work / "depends"
-    # nvcc's own -MD preprocesses everything a second time, which is a fifth of a small unit's time.
-    rule = '-MD,-MT,kernel,-MF,"' + str(depends).replace(",", r"\,") + '"'
-    cache.run(one.source, [compiler.nvcc, *one.options(), "-ptx", "-Xcompiler", rule,
-                           "-o", str(ptx), str(one.file(work))])  # fmt: skip
-    names = one.take_symbols(ptx)
+    arch, names = one.arch, {}
+    if one.is_ptx:
+        ptx.write_bytes(one.source.read_bytes())
+        arch = one.assembled_for(ptx.read_text(errors="replace"))
+    else:
+        names = _to_ptx(one, compiler, ptx, depends)
     if one.clusters:
         ptx.write_text(declare(ptx.read_text(), one.clusters, names, one.source.name))
-    said = cache.run(one.source, [compiler.nvcc, f"-arch={one.arch}", "-lineinfo", *one.flags,
+    said = cache.run(one.source, [compiler.nvcc, f"-arch={arch}", "-lineinfo", *one.flags,
                                   "-Xptxas", "-v", "-cubin", "-o", str(cubin),
                                   str(ptx)])  # fmt: skip
     code, local = identity.machine_code(cubin), local_memory.places(cubin)
     made = resources(said)
     whole = identity.loaded(cubin, made)
-    headers = cache.dependencies(depends, one.include)
+    headers = [] if one.is_ptx else cache.dependencies(depends, one.include)
     for path in (depends, work / "unit.cu"):
         path.unlink(missing_ok=True)
     return {
@@ -181,6 +182,15 @@ def _compile(one: Unit, compiler: Toolchain, work: Path) -> cache.About:
         "variables": device_variables(cubin),
         "headers": headers,
     }
+
+
+def _to_ptx(one: Unit, compiler: Toolchain, ptx: Path, depends: Path) -> dict[str, str]:
+    """Write the PTX of a CUDA source, and its headers; return the symbols of its names."""
+    # nvcc's own -MD preprocesses everything a second time, which is a fifth of a small unit's time.
+    rule = '-MD,-MT,kernel,-MF,"' + str(depends).replace(",", r"\,") + '"'
+    cache.run(one.source, [compiler.nvcc, *one.options(), "-ptx", "-Xcompiler", rule,
+                           "-o", str(ptx), str(one.file(ptx.parent))])  # fmt: skip
+    return one.take_symbols(ptx)
 
 
 def resources(said: str) -> dict[str, Resources]:

@@ -14,6 +14,7 @@ from harness.dtypes import BY_NAME
 from harness.errors import CompileError, CompilerStopped
 
 FLAGS = ("-std=c++17", "-O3", "-lineinfo")
+_TARGET = re.compile(r"^[ \t]*\.target\s+sm_(\d+)([af]?)\b", re.MULTILINE)
 _SYMBOL = "harness_kernel_"
 _VARIABLE = re.compile(rf"^(?:\.visible )?\.global .* {_SYMBOL}(\d+) = (\S+);\n", re.MULTILINE)
 
@@ -43,6 +44,27 @@ class Unit:
             *(f"-I{folder}" for folder in self.include),
             *(f"-D{name}={value}" for name, value in self.defines),
         ]  # fmt: skip
+
+    @property
+    def is_ptx(self) -> bool:
+        """Return whether another compiler has made PTX of the source, such as Triton's."""
+        return self.source.suffix == ".ptx"
+
+    def assembled_for(self, ptx: str) -> str:
+        """The architecture to assemble PTX from elsewhere for. Raises CompileError."""
+        match = _TARGET.search(ptx)
+        if not match:
+            raise CompileError(f"{self.source} is no PTX: it names no .target")
+        own, number, suffix = match[0].split()[-1], int(match[1]), match[2]
+        ours = int(re.sub(r"\D", "", self.arch))
+        if suffix and number == ours:  # what it uses exists on this architecture alone
+            return own
+        if suffix or number > ours:
+            raise CompileError(
+                f"{self.source} is PTX for {own}, and this run is for {self.arch}\n"
+                f"  compile it for {self.arch}, or run for {own.rstrip('af')}"
+            )
+        return self.arch
 
     def key(self, compiler: Toolchain, what: str) -> str:
         """The cache key of the results. Headers are checked separately."""
@@ -100,8 +122,11 @@ def unit(case: Case, kernels: Path, arch: str) -> Unit:
     names = dict.fromkeys(s.kernel for s in case.steps if "<" in s.kernel or "::" in s.kernel)
     in_clusters = {step.kernel for step in case.steps if step.cluster != (1, 1, 1)}
     clusters = {(s.kernel, s.cluster) for s in case.steps if s.kernel in in_clusters}
+    source = _plain(folder / case.source)
+    if source.suffix == ".ptx":
+        return Unit(source, (), (), arch, clusters=tuple(sorted(clusters)))
     return Unit(
-        _plain(folder / case.source),
+        source,
         (*(kernels / each for each in case.include), kernels, folder),
         tuple(sorted(defines.items())),
         arch if arch[-1].isalpha() else arch + case.target,

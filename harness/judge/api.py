@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import UsageError
-from harness.judge import candidates
+from harness.judge import candidates, triton_kernels
 from harness.judge.judge import Judge
 from harness.judge.results import Comparison, Report
 from harness.judge.submissions import Kernel, Kind, Problem, ProblemFolder, Submission, Text, listed
@@ -21,7 +21,8 @@ SECONDS = 60.0
 """After which `check` waits for no answer, for each kernel; a time takes minutes by itself."""
 TIMED_SECONDS = 3600.0
 
-AnyKernel = Kernel | Text | str | Path
+AnyKernel = Any
+"""A Kernel, a Text, a path or a text of CUDA C++ or PTX, or a function of triton.jit."""
 AnyProblem = Problem | ProblemFolder | str | Path
 
 _lock = threading.Lock()
@@ -34,11 +35,14 @@ def check(
 ) -> Report:  # fmt: skip
     """Verify and count one kernel without a GPU: right, wrong or at fault, and exact counters.
 
-    kernel: a Kernel, or its source or path with entry, grid, block and args beside it.
+    kernel: a Kernel, or its source or path with entry, grid, block and args beside it; or a
+    function of triton.jit, with grid, args, constants and num_warps.
     problem: a Problem, or the folder of one. arch: to compile for and to emulate, such as sm_80.
     Raises HarnessError if nothing can be judged, for example if the reference cannot run.
     """
-    submission = _submission([_kernel(kernel, launch)], problem, "check", arch, seconds)
+    submission = _submission(
+        [_kernel(kernel, launch, problem, arch)], problem, "check", arch, seconds
+    )
     return _report(submission)
 
 
@@ -64,7 +68,7 @@ def time(
 
     Raises BackendUnavailable if there is no GPU: nothing emulated is ever shown as a time.
     """
-    kernels = [_kernel(kernel, launch)]
+    kernels = [_kernel(kernel, launch, problem)]
     if against is not None:
         kernels.insert(0, _kernel(against, {}))
     submission = _submission(kernels, problem, "time", None, seconds)
@@ -89,16 +93,24 @@ def _report(submission: Submission) -> Report:
     return Report(judged.verdicts[0], submission, judged.run, judged.matrix)
 
 
-def _kernel(kernel: AnyKernel, launch: dict[str, Any]) -> Kernel | Text:
+def _kernel(
+    kernel: AnyKernel, launch: dict[str, Any], problem: object = None, arch: str | None = None
+) -> Kernel | Text:
+    if triton_kernels.is_one(kernel):
+        if "args" not in launch or "grid" not in launch:
+            raise UsageError(
+                "a kernel in Triton needs its grid and args\n"
+                "  to compare several, make each by harness.judge.triton_kernels.kernel(…)"
+            )
+        return triton_kernels.kernel(kernel, problem, arch=arch, **launch)
     if isinstance(kernel, Kernel | Text):
         if launch:
             raise TypeError(f"a Kernel has its {', '.join(launch)} already")
         return kernel
     if not isinstance(kernel, str | Path):
         raise UsageError(
-            f"a kernel is CUDA C++, a path or a text, and no {type(kernel).__name__}\n"
-            "  kernels of Triton are not taken by the judge: make a matrix with `python:`, which "
-            "needs a GPU"
+            f"a kernel is CUDA C++ or PTX, a path or a text, or a function of triton.jit, and no "
+            f"{type(kernel).__name__}"
         )
     if launch:
         return Kernel(str(kernel), **launch)

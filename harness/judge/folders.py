@@ -45,7 +45,7 @@ def to_folder(submission: Submission, path: Path, seed: int | None = None) -> Pa
         kernels = [each for each in submission.kernels if isinstance(each, Kernel)]
         matrix = _matrix(problem, kernels)
         for kernel in kernels:
-            _write_source(own, f"{kernel.title}.cu", kernel.source, kernel.is_file, kernel.headers)
+            _write_source(own, kernel.file_name, kernel.source, kernel.is_file, kernel.headers)
     else:
         texts = [each for each in submission.kernels if isinstance(each, Text)]
         matrix = lent.copied(problem, texts, path / "kernels", own)
@@ -113,7 +113,7 @@ def _variant(kernel: Kernel, scalars: Mapping[str, float]) -> dict[str, Any]:
     used = _used(kernel)
     let = {name: value for name, value in scalars.items() if name in used} | kernel.let
     found: dict[str, Any] = {
-        "source": f"{kernel.title}.cu",
+        "source": kernel.file_name,
         "steps": [_step(launch) for launch in kernel.all_launches],
     }
     if let:
@@ -261,7 +261,7 @@ def _write_source(
             _put(own, header, (path.parent / header).read_text())
     for header, content in headers.items():
         _put(own, header, content)
-    _put(own, name, text)
+    _put(own, name, text, ".ptx")
 
 
 def _headers(path: Path, text: str) -> Iterator[str]:
@@ -278,13 +278,16 @@ def _headers(path: Path, text: str) -> Iterator[str]:
                     yield name
 
 
-def _put(own: Path, name: str, text: str) -> None:
-    """Write a kernel's file; it may not replace a problem's file or another kernel's."""
+def _put(own: Path, name: str, text: str, *also: str) -> None:
+    """Write a kernel's file; it may not replace a problem's file or another kernel's.
+
+    also: endings that it may have, and a header may not.
+    """
     parts = PurePosixPath(name)
     if parts.is_absolute() or ".." in parts.parts or not parts.name:
         raise UsageError(f"{name!r} leads out of the kernel's folder")
     # Python would load a .pyc or .so beside the problem, and a problem may read files of its own.
-    if parts.suffix not in _HEADERS or "__pycache__" in parts.parts:
+    if parts.suffix not in (*_HEADERS, *also) or "__pycache__" in parts.parts:
         raise UsageError(f"{name!r} is no header: a kernel brings none of the problem's files")
     path = own / name
     if path.is_file() and path.read_text() != text:

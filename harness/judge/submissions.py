@@ -6,6 +6,7 @@ path (references.py), so that a submission can be sent to another process.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -96,7 +97,11 @@ Sizes = dict[str, Any]
 def is_path(source: str) -> bool:
     """Return whether a kernel's source is a file name. Code would contain a line break, a brace or
     a semicolon."""
-    return source.endswith((".cu", ".cuh")) and not set("\n{;") & set(source)
+    return source.endswith((".cu", ".cuh", ".ptx")) and not set("\n{;") & set(source)
+
+
+_PTX = re.compile(r"\s*(?://[^\n]*\n\s*)*\.version\s+\d")
+"""How PTX begins."""
 
 
 @dataclass(config=CONFIG)
@@ -122,7 +127,7 @@ class Kernel:
     """
 
     source: Annotated[str, BeforeValidator(_text, json_schema_input_type=str)]
-    """The text, or the path of a .cu file."""
+    """The text, or the path of a .cu file; or PTX, as other compilers write it."""
     entry: str = ""
     grid: MaybeExtents = ()
     block: MaybeExtents = ()
@@ -162,8 +167,14 @@ class Kernel:
         return is_path(self.source)
 
     @property
+    def file_name(self) -> str:
+        """The name of its file in a matrix."""
+        is_ptx = self.source.endswith(".ptx") if self.is_file else _PTX.match(self.source)
+        return f"{self.title}.ptx" if is_ptx else f"{self.title}.cu"
+
+    @property
     def title(self) -> str:
-        """A valid file name."""
+        """A valid name, also of a file."""
         if self.name:
             return self.name
         told = Path(self.source).stem if self.is_file else self.all_launches[0].entry

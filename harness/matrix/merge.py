@@ -15,7 +15,7 @@ from harness.cases import COMPILED, LIBRARY, Kind
 from harness.console.suggestions import did_you_mean
 from harness.files.strict_yaml import Key, YamlLocation
 from harness.matrix import written
-from harness.matrix.values import KernelName
+from harness.matrix.values import PTX, KernelName
 from harness.matrix.variants import MergedStep, Needs, Problem, Sizes, Variant
 from harness.silicon.features import FEATURES, Feature
 
@@ -77,11 +77,16 @@ class _Merger:
         merged = _Values(self, own, place)
         steps = self._steps(own, place, merged.places)
         source = own.source or f"{name}.cu"
+        is_ptx = source.endswith(PTX)
+        for key in _ONLY_COMPILED if is_ptx else ():
+            if own.says(key):
+                raise place.at(key).error("does not go with PTX: its compiler has run already")
         return self._checked(Variant(
             name, "kernel", launch=tuple(merged.take("launch", ({},))), source=source, steps=steps,
             expect=merged.expect(defaults=True), builds_on=own.builds_on,
             idea=own.idea or own.trap, is_trap=bool(own.trap),
-            needs=self._needs(own), **merged.common(), **merged.compiled(), places=merged.places,
+            needs=self._needs(own), **merged.common(), **({} if is_ptx else merged.compiled()),
+            places=merged.places,
         ))  # fmt: skip
 
     def _function(

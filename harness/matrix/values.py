@@ -253,15 +253,19 @@ def _flag(value: Any) -> str:
     return value
 
 
-def relative(value: Any, suffix: str = "") -> str:
+PTX = ".ptx"
+"""The ending of a source that another compiler has made, such as Triton."""
+
+
+def relative(value: Any, *suffixes: str) -> str:
     """A path below the problem's folder, or below the folder of all problems."""
     path = PurePosixPath(str(value))
     if path.is_absolute() or ".." in path.parts or "\\" in str(value):
         raise ValueError("a path lies in its problem's folder: no absolute path, no ..")
     if len(str(path)) > 200 or not all(c.isprintable() and c != '"' for c in str(path)):
         raise ValueError("a path has up to 200 printable characters, and no quotation mark")
-    if suffix and path.suffix != suffix:
-        raise ValueError(f"a source is a {suffix} file")
+    if suffixes and path.suffix not in suffixes:
+        raise ValueError(f"a source is a {' or '.join(suffixes)} file")
     return str(path)
 
 
@@ -378,6 +382,11 @@ PythonFunction = Annotated[
 ]
 RelativePath = Annotated[str, BeforeValidator(relative)]
 Rounds = Annotated[Literal["auto"] | int, BeforeValidator(_rounds), forms.ROUNDS]
-Source = Annotated[
+CudaSource = Annotated[
     str, BeforeValidator(lambda value: relative(value, ".cu")), forms.matching(r"\.cu$")
+]
+Source = Annotated[
+    str,
+    BeforeValidator(lambda value: relative(value, ".cu", PTX)),
+    forms.matching(r"\.(cu|ptx)$"),
 ]

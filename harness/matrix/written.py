@@ -36,6 +36,7 @@ from harness.matrix.values import (
     Argument,
     Axes,
     Budgets,
+    CudaSource,
     Dtypes,
     Extents,
     Flag,
@@ -109,7 +110,7 @@ class Common(Strict):
     """Further options of nvcc."""
     include: list[RelativePath] = []
     """Folders in which `#include` looks, besides the problem's and that of all problems."""
-    sources: list[Source] = []
+    sources: list[CudaSource] = []
     """Further files, compiled into one unit with the source, before it."""
     overwrites: list[str] = []
     """Inputs that the kernels write to; restored, untimed, before every launch."""
@@ -154,7 +155,8 @@ class Library(Function):
 
 
 class Variant(Function):
-    """One way to compute the problem: a .cu file with steps, or a Python or host function."""
+    """One way to compute the problem: a .cu or .ptx file with steps, or a Python or host
+    function."""
 
     source: Source = ""
     steps: Steps | None = None

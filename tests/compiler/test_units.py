@@ -269,3 +269,26 @@ def test_a_cases_unit_has_the_clusters_of_its_launches() -> None:
     other = replace(step, kernel="other", cluster=(1, 1, 1))
     case = Case("p", "v", "float32", {"n": 1}, source="v.cu", steps=(step, other))
     assert unit(case, Path("kernels"), "sm_90").clusters == (("k", (2, 1, 1)),)
+
+
+@pytest.mark.parametrize(
+    ("target", "arch", "assembled"),
+    [("sm_90", "sm_90", "sm_90"), ("sm_80", "sm_90", "sm_90"), ("sm_90a, debug", "sm_90", "sm_90a"),
+     ("sm_120a", "sm_120", "sm_120a")],
+)  # fmt: skip
+def test_ptx_from_elsewhere_is_assembled_for_what_it_needs(
+    target: str, arch: str, assembled: str
+) -> None:
+    one = Unit(Path("v0.ptx"), (), (), arch)
+    assert one.assembled_for(f"// by hand\n.version 8.0\n.target {target}\n") == assembled
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [(".version 8.0\n.target sm_100\n", "v0.ptx is PTX for sm_100, and this run is for sm_90"),
+     (".version 8.0\n.target sm_80a\n", "v0.ptx is PTX for sm_80a, and this run is for sm_90"),
+     ("int main() {}\n", "v0.ptx is no PTX: it names no .target")],
+)  # fmt: skip
+def test_ptx_that_is_for_another_architecture_is_refused(text: str, told: str) -> None:
+    with pytest.raises(CompileError, match=told):
+        Unit(Path("v0.ptx"), (), (), "sm_90").assembled_for(text)

@@ -137,6 +137,7 @@ def test_without_a_gpu_functions_and_libraries_are_skipped_and_say_so(
         (PYTHON + HOST, "host", "does not go with `python`"),
         (PYTHON + "    flags: [-O1]\n", "flags", "is not compiled by nvcc"),
         (PYTHON + "    args: [n]\n", "args", "called with what its parameters name"),
+        ("    source: v0.ptx\n    flags: [-O1]\n", "flags", "does not go with PTX"),
         ("    args: [n]\n", "args", "belongs into each of the steps, or to `host:`"),
         ("    python: fast.py\n", "python", "write file.py:function, such as sums.py:sum"),
         ("    python: fast.cu:twice\n", "python", "a source is a .py file"),

@@ -1,0 +1,144 @@
+"""Kernels in Triton: Triton itself compiles them to PTX, which needs no GPU, and that is judged.
+
+Triton passes a kernel's arguments without its constants, then pointers to scratch memory of its
+own; it launches 32 threads for each warp, and its shared memory is dynamic. Pointers are compiled
+as multiples of 16 bytes, as Triton does for those that a framework allocates; integers are not
+specialised, so that one compilation is right at all sizes. Triton is no dependency of the harness.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from harness.compiler.parameters import kernel_parameters
+from harness.errors import CompileError, NotInstalled, UsageError
+from harness.judge.submissions import Kernel, Problem
+from harness.machine.devices import DEFAULT_ARCH
+
+_TYPES = {
+    "float64": "fp64", "float32": "fp32", "float16": "fp16", "bfloat16": "bf16",
+    "float8_e4m3": "fp8e4nv", "float8_e5m2": "fp8e5", "bool": "i1", "int8": "i8", "int16": "i16",
+    "int32": "i32", "int64": "i64", "uint8": "u8", "uint32": "u32",
+}  # fmt: skip
+"""Element type → what Triton calls it."""
+_ALIGNED = [["tt.divisibility", 16]]
+_FOLLOWS = {
+    "entry": "its own name", "block": "num_warps", "shared": "its text", "defines": "its text",
+    "flags": "its text", "headers": "its text", "launches": "its grid",
+}  # fmt: skip
+"""What other kernels are given → what it follows from."""
+_MOST_SCRATCH = 2
+
+
+def is_one(kernel: object) -> bool:
+    """Return whether it is a function of Triton's, or something of Triton's around one."""
+    return type(kernel).__module__.partition(".")[0] == "triton"
+
+
+def kernel(
+    function: Any, problem: object, *, args: Sequence[str | int | float], arch: str | None = None,
+    constants: Mapping[str, Any] = {}, num_warps: int = 4, num_stages: int = 3, **launch: Any,
+) -> Kernel:  # fmt: skip
+    """Compile a function of `triton.jit` for a problem, and say how it is launched.
+
+    args: of its parameters that are no constants, in order. constants: its `tl.constexpr`
+    parameters by name. launch: grid, and whatever else a Kernel takes. Raises NotInstalled without
+    Triton, UsageError for what cannot be judged, CompileError if Triton rejects the function.
+    """
+    if not isinstance(problem, Problem):
+        raise UsageError("a kernel in Triton is judged for a Problem, and not for a folder's")
+    if given := sorted(_FOLLOWS.keys() & launch.keys()):
+        raise UsageError(f"{given[0]} of a kernel in Triton follows from {_FOLLOWS[given[0]]}")
+    if not hasattr(function, "arg_names") or not hasattr(function, "params"):
+        raise UsageError(
+            f"{type(function).__name__} is no function of triton.jit\n"
+            "  give the function below it, and the constants that it would choose as `constants`"
+        )
+    types = _signature(function, problem, args, constants)
+    made = _compiled(function, types, constants, arch or DEFAULT_ARCH, num_warps, num_stages)
+    about, ptx = made.metadata, made.asm["ptx"]
+    for field, what in _NOT_JUDGED.items():
+        if getattr(about, field, 0) not in (0, 1, None, [], ()) or getattr(about, field, 0) is True:
+            raise UsageError(f"{about.name} {what}, which is not judged")
+    scratch = len(kernel_parameters(ptx)[about.name]) - len(args)
+    if not 0 <= scratch <= _MOST_SCRATCH:
+        raise UsageError(
+            f"{about.name} takes {scratch} arguments of Triton's; up to {_MOST_SCRATCH} are known"
+        )
+    return Kernel(
+        ptx, about.name, block=32 * about.num_warps, shared=about.shared,
+        args=(*args, *[0] * scratch), **launch,
+    )  # fmt: skip
+
+
+_NOT_JUDGED = {
+    "global_scratch_size": "needs scratch memory that Triton allocates",
+    "profile_scratch_size": "profiles itself",
+    "num_ctas": "is launched in clusters",
+    "launch_cooperative_grid": "is launched cooperatively",
+    "tensordesc_meta": "takes tensor descriptors",
+}
+"""Field of Triton's metadata → what it says of a kernel, unless it is 0, or 1 cluster's block."""
+
+
+def _signature(
+    function: Any, problem: Problem, args: Sequence[str | int | float], constants: Mapping[str, Any]
+) -> dict[str, str]:
+    """Each parameter with its type as Triton has it."""
+    fixed = [each.name for each in function.params if each.is_constexpr]
+    needed = {each.name for each in function.params if each.is_constexpr and not each.has_default}
+    free = [name for name in function.arg_names if name not in fixed]
+    if wrong := sorted(set(constants) - set(fixed)) + sorted(needed - set(constants)):
+        raise UsageError(
+            f"the constants of {function.__name__} are {', '.join(fixed) or 'none'}; "
+            f"`{wrong[0]}` is {'missing' if wrong[0] in needed else 'none of them'}"
+        )
+    if len(args) != len(free):
+        raise UsageError(
+            f"{function.__name__} takes {len(free)} arguments beside its constants "
+            f"({', '.join(free)}), and args lists {len(args)}"
+        )
+    if len(problem.dtypes) > 1:
+        raise UsageError("a kernel in Triton is compiled for one type: give the problem one dtype")
+    given = dict(zip(free, args, strict=True))
+    return {
+        name: "constexpr" if name in fixed else _type(given[name], problem)
+        for name in function.arg_names
+    }
+
+
+def _type(arg: str | int | float, problem: Problem) -> str:
+    if arg in problem.arrays:
+        dtype = problem.types.get(str(arg), problem.dtypes[0])
+        if dtype not in _TYPES:
+            raise UsageError(f"`{arg}` has the type {dtype}, which is not passed to Triton here")
+        return f"*{_TYPES[dtype]}"
+    value = problem.scalars.get(str(arg), arg)
+    return "fp32" if isinstance(value, float) else "i32"
+
+
+def _compiled(
+    function: Any, types: Mapping[str, str], constants: Mapping[str, Any], arch: str,
+    num_warps: int, num_stages: int,
+) -> Any:  # fmt: skip
+    try:
+        import triton
+        from triton.backends.compiler import GPUTarget
+        from triton.compiler import ASTSource
+    except ImportError:
+        raise NotInstalled(
+            "a kernel in Triton needs triton 3, which is not installed\n  pip install triton"
+        ) from None
+    values = {each.name: each.default for each in function.params
+              if each.is_constexpr and each.has_default} | dict(constants)  # fmt: skip
+    aligned = {(n,): _ALIGNED for n, each in enumerate(types.values()) if each.startswith("*")}
+    source = ASTSource(function, dict(types), values, aligned)
+    target = GPUTarget("cuda", int(re.sub(r"\D", "", arch)), 32)
+    options = {"num_warps": num_warps, "num_stages": num_stages}
+    try:
+        return triton.compile(source, target=target, options=options)
+    except Exception as error:  # of Triton's many kinds
+        told = str(error).strip() or type(error).__name__
+        raise CompileError(f"Triton rejects {function.__name__}:\n{told}") from None

@@ -1,0 +1,155 @@
+"""Kernels in Triton are judged as Triton launches them, and refused by name without it.
+
+Triton itself is only where a GPU is: elsewhere a stand-in gives PTX that Triton wrote.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+import harness
+from harness.errors import CompileError, NotInstalled, UsageError
+from harness.judge import Problem, Submission, triton_kernels
+from harness.judge.judge import Judge
+
+HERE = Path(__file__).parent
+PTX = (HERE / "row_sum.ptx").read_text()
+LAUNCH: dict[str, Any] = {
+    "grid": "rows", "args": ("x", "y", "cols"), "constants": {"BLOCK": 256},
+}  # fmt: skip
+
+
+def problem(**more: Any) -> Problem:
+    source = {"source": "def row_sum(x):\n    return x.sum(axis=1)\n", "name": "row_sum"}
+    stated = {
+        "inputs": {"x": "rows, cols"}, "outputs": {"y": "rows"}, "name": "row_sum",
+        "test": {"rows, cols": [[1, 1], [3, 33], [2, 256]]}, **more,
+    }  # fmt: skip
+    return Problem(source, **stated)  # type: ignore[arg-type]
+
+
+class Function:
+    """What `triton.jit` makes of row_sum."""
+
+    __module__ = "triton.runtime.jit"
+    __name__ = "row_sum"
+    arg_names = ("x", "y", "cols", "BLOCK")
+    params = tuple(
+        SimpleNamespace(name=name, is_constexpr=name == "BLOCK", has_default=False, default=None)
+        for name in arg_names
+    )
+
+
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """A stand-in for Triton: what it was `asked` for, and what it says `about` a kernel."""
+    found = SimpleNamespace(ptx=PTX, about={}, asked=None)
+
+    def compile(source: tuple[Any, ...], target: Any, options: Any) -> SimpleNamespace:
+        found.asked = (*source[1:], target, options)
+        about = {"name": "row_sum", "shared": 16, "num_warps": 4, "num_ctas": 1,
+                 "global_scratch_size": 0, **found.about}  # fmt: skip
+        return SimpleNamespace(metadata=SimpleNamespace(**about), asm={"ptx": found.ptx})
+
+    def module(name: str, **members: Any) -> None:
+        made = ModuleType(name)
+        vars(made).update(members)
+        monkeypatch.setitem(sys.modules, name, made)
+
+    module("triton", compile=compile)
+    module("triton.compiler", ASTSource=lambda *source: source)
+    module("triton.backends")
+    module("triton.backends.compiler", GPUTarget=lambda *target: target)
+    return found
+
+
+def test_it_is_launched_as_triton_launches_it(compiled: SimpleNamespace, judge: Judge) -> None:
+    kernel = triton_kernels.kernel(Function(), problem(), **LAUNCH)
+    types, constants, aligned, target, options = compiled.asked
+    assert types == {"x": "*fp32", "y": "*fp32", "cols": "i32", "BLOCK": "constexpr"}
+    assert constants == {"BLOCK": 256}
+    assert set(aligned) == {(0,), (1,)}
+    assert target == ("cuda", 90, 32)
+    assert options == {"num_warps": 4, "num_stages": 3}
+    assert kernel.block == (128,)
+    assert kernel.shared == 16
+    assert kernel.args == ("x", "y", "cols", 0, 0), "Triton's own two pointers come last"
+    verdict = judge.check(Submission((kernel,), problem()))
+    assert verdict.verdict == "right", verdict.text
+    assert len(verdict.verified_at) == 3
+    assert verdict.counters["sectors_per_load"].value > 0
+
+
+def test_a_fault_has_the_line_of_the_python_file(compiled: SimpleNamespace, judge: Judge) -> None:
+    short = problem(inputs={"x": "rows, cols - 1"}, test={"rows, cols": [[3, 33]]})
+    kernel = triton_kernels.kernel(Function(), short, **LAUNCH)
+    verdict = judge.check(Submission((kernel,), short))
+    assert (verdict.verdict, verdict.cause) == ("fault", "out of bounds"), verdict.text
+    assert (verdict.file, verdict.line) == ("row_sum.py", 15)
+
+
+def test_without_triton_it_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "triton", None)
+    with pytest.raises(NotInstalled, match="needs triton 3, which is not installed"):
+        harness.check(Function(), problem(), **LAUNCH)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"constants": {}}, "the constants of row_sum are BLOCK; `BLOCK` is missing"),
+        ({"constants": {"BLOCK": 256, "ROWS": 1}}, "`ROWS` is none of them"),
+        ({"args": ("x", "y")}, r"takes 3 arguments beside its constants \(x, y, cols\)"),
+        ({"block": 128}, "block of a kernel in Triton follows from num_warps"),
+        ({"problem": problem(dtypes=("float32", "float16"))}, "give the problem one dtype"),
+        ({"problem": "kernels/row_sum"}, "and not for a folder's"),
+        ({"about": {"global_scratch_size": 64}}, "row_sum needs scratch memory that Triton"),
+        ({"about": {"num_ctas": 2}}, "row_sum is launched in clusters"),
+        ({"about": {"tensordesc_meta": [1]}}, "row_sum takes tensor descriptors"),
+    ],
+)
+def test_what_is_not_judged_is_refused_by_name(
+    compiled: SimpleNamespace, change: dict[str, Any], told: str
+) -> None:
+    launch = {**LAUNCH, **change}
+    compiled.about = launch.pop("about", {})
+    stated = launch.pop("problem", problem())
+    with pytest.raises(UsageError, match=told):
+        triton_kernels.kernel(Function(), stated, **launch)
+
+
+def test_what_triton_wraps_around_a_function_is_no_kernel(compiled: SimpleNamespace) -> None:
+    class Autotuner:
+        __module__ = "triton.runtime.autotuner"
+
+    with pytest.raises(UsageError, match=r"Autotuner is no function of triton.jit"):
+        harness.check(Autotuner(), problem(), **LAUNCH)
+
+
+def test_a_function_that_triton_rejects_is_a_compile_error(
+    compiled: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def compile(*asked: Any, **more: Any) -> None:
+        raise RuntimeError("at 3:4: cols is no tensor")
+
+    monkeypatch.setattr(sys.modules["triton"], "compile", compile)
+    with pytest.raises(CompileError, match="Triton rejects row_sum:\nat 3:4"):
+        triton_kernels.kernel(Function(), problem(), **LAUNCH)
+
+
+@pytest.mark.gpu  # run by `make test-gpu`: Triton comes with torch
+def test_triton_itself_compiles_it_to_the_same_parameters(judge: Judge) -> None:
+    spec = importlib.util.spec_from_file_location("row_sum", HERE / "row_sum.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    kernel = triton_kernels.kernel(module.row_sum, problem(), **LAUNCH)
+    assert kernel.args[:3] == LAUNCH["args"]
+    assert judge.check(Submission((kernel,), problem())).verdict == "right"
