@@ -65,7 +65,7 @@ def foreign(launches: Sequence[Row], kernels: Sequence[Row]) -> str:
     as_read = {row["launch"]: row["digest"] for row in launches if row["arch"] == READ}
     files = _by_arch(kernels)
     columns = ["launches", "executed", "", "to the bit as PTX", "if not fused"]
-    columns += [f"to the bit as {READ}"] if as_read else []
+    columns += [f"to the bit as {READ}", "from its PTX"] if as_read else []
     columns += ["kernels in the files", "executable", ""]
     lines = [f"| architecture | {' | '.join(columns)} |", "|---|" + "--:|" * len(columns)]
     for arch, own in _by_arch(launches).items():
@@ -77,6 +77,7 @@ def foreign(launches: Sequence[Row], kernels: Sequence[Row]) -> str:
                  beside.count(UNFUSED)]  # fmt: skip
         if as_read:
             cells.append(sum(row["digest"] == as_read.get(row["launch"]) for row in ran))
+            cells.append(sum(row["from_ptx_of_sm_90"] == EQUAL for row in ran))
         cells += [there, taken, _percent(taken, there)]
         lines.append(f"| {arch} | {' | '.join(map(str, cells))} |")
     return "\n".join([*lines, "", *_apart(launches, kernels)])
@@ -89,9 +90,11 @@ def _apart(launches: Sequence[Row], kernels: Sequence[Row]) -> list[str]:
         name, why = f"`{row['launch']}`", row["from_machine_code"]
         if why != EXECUTED:
             told[f"{name} is not executed: {why}"].append(row["arch"])
-        elif row["beside_ptx"] == DIFFERS:
+        elif row["from_ptx_of_sm_90"] == DIFFERS:
+            told[f"{name} differs from {READ}, also from its PTX"].append(row["arch"])
+        if why == EXECUTED and row["beside_ptx"] == DIFFERS:
             told[f"{name} differs from PTX"].append(f"{row['arch']} by {row['difference']}")
-        elif row["beside_ptx"] not in (EQUAL, UNFUSED):
+        elif why == EXECUTED and row["beside_ptx"] not in (EQUAL, UNFUSED):
             kind = row["beside_ptx"].partition(" ")[2]
             told[f"{name}, from PTX: the fault `{kind}`"].append(row["arch"])
     for row in kernels:

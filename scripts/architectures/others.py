@@ -5,7 +5,9 @@
 CHECKOUTS is as scripts/others_kernels/sources.py has it. reports/emulated/others.csv gets a row for
 each launch: whether its machine code was executed, how its results compare with PTX's, and their
 digest, by which architectures are compared. Where results differ from PTX's, the same PTX is
-assembled once more without fusing a product and a sum, which PTX leaves to ptxas.
+assembled once more without fusing a product and a sum, which PTX leaves to ptxas. Where they differ
+from those of sm_90, which has to be there first, the PTX that nvcc makes for sm_90 is assembled for
+the architecture instead: from sm_100 on nvcc makes another of some kernels.
 reports/emulated/others_kernels.csv has the kernels of every file, launched or not, and why some are
 refused. A row takes the place of the earlier one of its launch, or file, and architecture.
 """
@@ -36,9 +38,13 @@ from harness.emulator.sass import read as read_cubin
 from harness.emulator.sass.launch import prepare
 
 FOLDER = Path(__file__).resolve().parents[2] / "reports" / "emulated"
-ARCHES = ("sm_75", "sm_90", "sm_100", "sm_120")
+ARCHES = ("sm_90", "sm_75", "sm_100", "sm_120")
 EQUAL, UNFUSED, DIFFERS, FAULT = "equal", "equal unfused", "differs", "fault"
-LAUNCHES = ("arch", "launch", "from_machine_code", "beside_ptx", "difference", "digest")
+LAUNCHES = (
+    "arch", "launch", "from_machine_code", "beside_ptx", "difference", "digest",
+    "from_ptx_of_sm_90",
+)  # fmt: skip
+READ, OF_ITS_PTX = "sm_90", "from_ptx_of_sm_90"
 KERNELS = ("arch", "file", "kernels", "executable", "refused")
 EXECUTED = "executed"
 Row = dict[str, str]
@@ -78,7 +84,7 @@ def _difference(ours: Results, theirs: Results) -> float:
 
 def launched(launcher: Launcher) -> Row:
     """One launch from both front ends. Its digest is empty where machine code was not executed."""
-    row = {"launch": launcher.launch.name, "beside_ptx": "", "difference": "", "digest": ""}
+    row = dict.fromkeys(LAUNCHES, "") | {"arch": launcher.arch, "launch": launcher.launch.name}
     try:
         machine = launcher.from_machine_code()
     except EmulatorError as error:
@@ -100,6 +106,35 @@ def launched(launcher: Launcher) -> Row:
         cubin = unfused(launcher, Path(folder) / "k.cubin")
         is_equal = _digest(launcher.from_machine_code(cubin)) == wanted
     return row | {"beside_ptx": UNFUSED if is_equal else DIFFERS, "difference": apart}
+
+
+def of_ptx_of(read: Launcher, arch: str) -> str:
+    """The digest of a launch whose PTX is assembled for another architecture."""
+    text = read.ptx.read_text(encoding="utf-8")
+    with tempfile.TemporaryDirectory() as folder:
+        ptx, cubin = Path(folder, "k.ptx"), Path(folder, "k.cubin")
+        ptx.write_text(text.replace(f".target {read.arch}", f".target {arch}"), encoding="utf-8")
+        command = [toolchain.find().nvcc, f"-arch={arch}", "-lineinfo", "-cubin", "-o", str(cubin)]
+        done = subprocess.run([*command, str(ptx)], capture_output=True, check=False)
+        return _digest(read.from_machine_code(cubin)) if done.returncode == 0 else ""
+
+
+def compare(new: Sequence[Row], known: Sequence[Mapping[str, str]], checkouts: Path) -> None:
+    """Add to the rows whose results are not sm_90's what those of its PTX are."""
+    wanted = {row["launch"]: row["digest"] for row in known if row["arch"] == READ}
+    apart = [row for row in new if row["digest"] not in ("", wanted.get(row["launch"], ""))]
+    names = {row["launch"] for row in apart} & wanted.keys()
+    if not names:
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        compiled = Path(folder)
+        again = [each for each in listed.read() if each.name in names]
+        sources.compile_all(again, checkouts, compiled, READ)
+        read = {each.launch.name: each for each in launchers(compiled, READ)}
+        for row in apart:
+            if launcher := read.get(row["launch"]):
+                same = of_ptx_of(launcher, row["arch"]) == wanted[row["launch"]]
+                row[OF_ITS_PTX] = EQUAL if same else DIFFERS
 
 
 def unfused(launcher: Launcher, cubin: Path) -> Path:
@@ -140,11 +175,10 @@ def of_architecture(
             print(f"{arch}: {reason}", file=sys.stderr, flush=True)
         for each in launches:
             if each.name not in manifest:
-                refused = {"from_machine_code": "does not compile", "beside_ptx": ""}
-                row = {"launch": each.name, **refused, "difference": "", "digest": ""}
-                yield "launches", {"arch": arch} | row
+                row = dict.fromkeys(LAUNCHES, "") | {"arch": arch, "launch": each.name}
+                yield "launches", row | {"from_machine_code": "does not compile"}
         for launcher in launchers(compiled, arch):
-            row = {"arch": arch} | launched(launcher)
+            row = launched(launcher)
             if row["beside_ptx"] != EQUAL:
                 print(", ".join(row[column] for column in LAUNCHES), flush=True)
             yield "launches", row
@@ -186,7 +220,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         found: dict[str, list[Row]] = {"launches": [], "kernels": []}
         for table, row in of_architecture(chosen, options.checkouts, arch):
             found[table].append(row)
-        keep(options.out / "others.csv", LAUNCHES, 2, found["launches"])
+        table = options.out / "others.csv"
+        compare(found["launches"], rows(table), options.checkouts)
+        keep(table, LAUNCHES, 2, found["launches"])
         keep(options.out / "others_kernels.csv", KERNELS, 2, found["kernels"])
         ran = sum(row["from_machine_code"] == EXECUTED for row in found["launches"])
         print(f"{arch}: {ran} of {len(found['launches'])} launches executed", flush=True)

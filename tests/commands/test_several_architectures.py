@@ -32,11 +32,13 @@ def test_figures_of_each_architecture_stand_side_by_side_in_the_terminal_and_on_
     assert [name.replace("\\", "") for name in rows[0][2:]] == ["sm_80", "sm_120"]
     figures = {row[1]: row[2:] for row in rows}
     assert figures["sectors"] == ["256", "256"]
-    assert figures["occupancy"] != ["–", "–"]
+    assert figures["occupancy"] == ["100\u202f%"] * 2
+    labels = "sm_80, sm_120: code-exact: instructions; hopper-rules: sectors, bank conflicts"
+    assert labels in ended.stdout
     assert figures["bank conflicts"] == ["0", "0"]
     assert all(int(each) > 5 for each in figures["registers"])
     page = (out / "architectures.html").read_text()
-    assert "hopper-rules" in page
+    assert labels in page
     assert 'href="sm_80/report.html"' in page
     for arch in ("sm_80", "sm_120"):
         assert (out / arch / "report.html").exists()

@@ -82,5 +82,5 @@ def _sheet(problem: architectures.Problem, arches: Sequence[str]) -> Sheet:
         name = "" if line.variant == before else line.variant
         made.rows.append([Cell(name), Cell(line.figure), *map(Cell, line.texts)])
         before = line.variant
-    made.notes.extend(problem.missing(arches))
+    made.notes.extend([*problem.labels(arches), *problem.missing(arches)])
     return made

@@ -8,7 +8,7 @@ from itertools import groupby
 from pathlib import Path
 
 from harness.analysis.architectures import Beside, beside
-from harness.analysis.readings import Answer, Missing
+from harness.analysis.readings import ORIGINS, Answer, Missing, Reading
 from harness.journal import run_files
 from harness.report import format as fmt
 from harness.report import site
@@ -18,6 +18,8 @@ from harness.tables import Run
 
 PAGE = "architectures.html"
 NONE = "–"
+LABELS = frozenset(ORIGINS) - {"measured"}
+"""Those of counters: what the compiler says of a kernel needs none."""
 
 
 @dataclass(frozen=True)
@@ -50,12 +52,25 @@ class Problem:
                     own += [line.variant] * (line.variant not in own)
         return [f"{arch}: {', '.join(who)}: {why}" for (arch, why), who in found.items()]
 
+    def labels(self, arches: Sequence[str]) -> list[str]:
+        """How exact the counted figures are, once for the architectures that are alike."""
+        found: dict[str, list[str]] = {}
+        for at, arch in enumerate(arches):
+            own: dict[str, dict[str, None]] = {}
+            for line in self.lines:
+                answer = line.answers[at]
+                if isinstance(answer, Reading) and answer.provenance in LABELS:
+                    own.setdefault(answer.provenance, {})[line.figure] = None
+            told = "; ".join(f"{label}: {', '.join(figures)}" for label, figures in own.items())
+            found.setdefault(told, []).append(arch)
+        return [f"{', '.join(alike)}: {told}" for told, alike in found.items() if told]
+
 
 @dataclass(frozen=True)
 class Page:
     title: str
     labels: list[str]
-    tables: list[tuple[Table, list[str]]]
+    tables: list[tuple[Table, list[str], list[str]]]
     runs: list[str]
 
 
@@ -65,11 +80,14 @@ def problems(runs: Mapping[str, Run]) -> Iterator[Problem]:
     def which(each: Beside) -> tuple[str, str]:
         return each.planned.problem, each.planned.dtype
 
-    for (problem, dtype), found in groupby(sorted(beside(runs), key=which), which):
-        made = Problem(f"{problem} ({dtype})")
+    for (problem, dtype), each_figure in groupby(sorted(beside(runs), key=which), which):
+        found = list(each_figure)
+        sizes = dict.fromkeys(fmt.assignments(each.planned.sizes) for each in found)
+        alike = len(sizes) == 1
+        made = Problem(f"{problem} ({dtype})" + (f" at {next(iter(sizes))}" if alike else ""))
         for each in found:
-            name = f"{each.planned.variant} at {fmt.assignments(each.planned.sizes)}"
-            made.lines.append(Line(name, each.figure, each.answers))
+            own = "" if alike else f" at {fmt.assignments(each.planned.sizes)}"
+            made.lines.append(Line(each.planned.variant + own, each.figure, each.answers))
         yield made
 
 
@@ -77,7 +95,7 @@ def text(figure: str, answer: Answer) -> str:
     """The formatted value; `~` marks an inexact one."""
     if isinstance(answer, Missing):
         return NONE
-    shown = fmt.percent(answer.value) if figure == "occupancy" else fmt.count(answer.value)
+    shown = fmt.percent(100 * answer.value) if figure == "occupancy" else fmt.count(answer.value)
     return shown if answer.judges else f"~{shown}"
 
 
@@ -87,7 +105,9 @@ def write(runs: Mapping[str, Run], labels: Sequence[str], folder: Path) -> Path:
     labels: how exact each one's counters are.
     """
     arches = list(runs)
-    tables = [(_table(each, arches), each.missing(arches)) for each in problems(runs)]
+    tables = [
+        (_table(each, arches), each.labels(arches), each.missing(arches)) for each in problems(runs)
+    ]
     page = Page(", ".join(arches), list(labels), tables, [f"{a}/report.html" for a in arches])
     drawn = site.alone("architectures.html.j2", next(iter(runs.values())), page=page)
     run_files.write(folder, PAGE, drawn)
