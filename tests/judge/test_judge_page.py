@@ -1,4 +1,4 @@
-"""The examples of docs/judge.md run as they stand there."""
+"""The examples of docs/judge.md, and those of the README, run as they stand there."""
 
 from __future__ import annotations
 
@@ -7,12 +7,17 @@ import os
 import re
 import subprocess
 import sys
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
 PAGE = (ROOT / "docs" / "judge.md").read_text()
+TWICE = """\
+__global__ void twice(const float* x, float* y) { y[blockIdx.x] = 2 * x[blockIdx.x]; }
+"""
 TILE = """\
 __global__ void transpose(const float* x, float* y, int n) {
     __shared__ float tile[32][%d];
@@ -57,14 +62,16 @@ def test_the_example_in_python(place: Path) -> None:
     assert run(place, sys.executable, "example.py").stdout.startswith("right 0.0")
 
 
-def test_the_example_in_pytest(place: Path) -> None:
-    from importlib.metadata import entry_points
+def plugin() -> list[str]:
+    """The options of pytest for the plugin, which an installed package needs none for."""
+    name = "harness.judge.pytest_plugin"
+    known = any(each.value == name for each in entry_points(group="pytest11"))
+    return [] if known else ["-p", name]
 
+
+def test_the_example_in_pytest(place: Path) -> None:
     (place / "test_example.py").write_text(example("pytest"))
-    plugin = "harness.judge.pytest_plugin"
-    known = any(e.value == plugin for e in entry_points(group="pytest11"))
-    named = [] if known else ["-p", plugin]
-    ended = run(place, sys.executable, "-m", "pytest", "-q", *named)
+    ended = run(place, sys.executable, "-m", "pytest", "-q", *plugin())
     assert ended.returncode == 0, ended.stdout
 
 
@@ -76,6 +83,31 @@ def test_the_example_of_serve(place: Path) -> None:
     assert ready["ready"]
     assert (verdict["verdict"], verdict["cause"]) == ("fault", "out of bounds")
     assert (verdict["file"], verdict["line"]) == ("twice.cu", 1)
+
+
+def test_the_readmes_five_lines_for_python_and_for_pytest(place: Path) -> None:
+    in_python, in_pytest = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    for lines in (in_python, in_pytest):
+        assert len([each for each in lines.splitlines() if each]) <= 5
+    (place / "example.py").write_text(in_python)
+    (place / "test_example.py").write_text(in_pytest)
+    (place / "twice.cu").write_text(TWICE)
+    (place / "reference.py").write_text("def twice(x):\n    return 2 * x\n")
+    # In one process, for both share its judge.
+    both = "import runpy, sys, pytest; runpy.run_path('example.py'); sys.exit(pytest.main(%r))"
+    ended = run(place, sys.executable, "-c", both % ["-q", *plugin()])
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert ended.stdout.startswith("twice: right: ")
+    assert "1 passed" in ended.stdout
+
+
+def test_the_readmes_five_lines_for_serve(place: Path) -> None:
+    [lines] = re.findall(r"```sh\n(echo .*?)```", README, re.DOTALL)
+    assert len(lines.splitlines()) == 5
+    ended = run(place, "bash", "-euc", lines)
+    assert ended.returncode == 0, ended.stderr
+    _, answer = map(json.loads, ended.stdout.splitlines())
+    assert [each["verdict"] for each in answer["verdicts"]] == ["right"]
 
 
 def test_the_page_names_every_verdict() -> None:
