@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from pathlib import Path
 
 from harness import tables
@@ -153,7 +154,14 @@ class Report:
         return self.text
 
     def _repr_html_(self) -> str:
-        return self.told._repr_html_()
+        """The verdict, the lines around a fault, and the source with the cost of its lines."""
+        from harness.report import notebook  # which imports what draws
+
+        lines = f"<pre>{escape(self.excerpt)}</pre>" if self.excerpt else ""
+        costs = ""
+        if self.folder and self.matrix:
+            costs = notebook.sources(self.run, self.matrix / "kernels", self.told.kernel)
+        return f"{self.told._repr_html_()}{lines}{costs}"
 
 
 def page(run: Path | None, matrix: Path | None) -> Path:
@@ -212,5 +220,12 @@ class Comparison:
         return self.text
 
     def _repr_html_(self) -> str:
+        """All verdicts, the run's tables, its figures, and its annotated sources."""
         shown = "".join(each._repr_html_() for each in self.verdicts)
-        return shown + (self.run._repr_html_() if self.folder else "")
+        if self.folder is None or self.matrix is None:
+            return shown
+        from harness.report import notebook
+
+        run = self.run
+        costs = notebook.sources(run, self.matrix / "kernels")
+        return shown + run._repr_html_() + notebook.figures(run) + costs

@@ -145,7 +145,8 @@ class Verdict:
             for name, c in self.counters.items()
         )
         table = f"<details><summary>counters</summary><table>{rows}</table></details>"
-        return f"<pre>{escape(self.text)}</pre>{table if rows else ''}"
+        text = f"<pre style='white-space: pre-wrap'>{escape(self.text)}</pre>"
+        return f"{text}{table if rows else ''}"
 
 
 VERDICT: TypeAdapter[Verdict] = TypeAdapter(Verdict)

@@ -53,7 +53,9 @@ def test_a_check_counts_bank_conflicts_exactly(problem: Problem) -> None:
     assert report.bank_conflicts == 32 * 31
     assert report.counters["wavefronts_over_ideal"] == pytest.approx(16.5)
     assert "bank conflicts" in str(report)
-    assert "counters" in report._repr_html_()
+    html = report._repr_html_()
+    assert "counters" in html
+    assert "<summary>turned/padded_0.cu, turned at n = 32, 1 marked</summary>" in html
     assert len(report.run.results) == 1
 
 
@@ -72,7 +74,9 @@ def test_several_kernels_are_one_matrix(problem: Problem, tmp_path: Path) -> Non
         assert [r.verdict for r in found] == ["right", "right"]
         assert found["padded_1"].bank_conflicts == 0 < found["padded_0"].bank_conflicts
     assert found.run.ladder("turned").index.tolist() == ["padded_0", "padded_1"]
-    assert "turned" in found._repr_html_()
+    html = found._repr_html_()
+    assert html.count("data:image/png;base64,") == 1, "what each kernel did"
+    assert all(f"<summary>turned/padded_{n}.cu" in html for n in (0, 1))
     page = found.page()
     assert "padded_1" in page.read_text()
     assert "tile[threadIdx.x][threadIdx.y]" in (page.parent / "problems/turned.html").read_text()

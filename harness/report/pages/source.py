@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from harness.analysis.lines import machine_lines
 from harness.analysis.lines import source_lines as annotate
@@ -42,10 +43,14 @@ class Listing:
     missing: str
     heading: str = ""
     """The heading of the machine instructions; empty if none were executed."""
+    variant: str = ""
 
 
-def listings(run: Run, problem: str, dtype: str) -> list[Listing]:
-    """Each variant at its largest counted size and the launch shape that it is shown at."""
+def listings(run: Run, problem: str, dtype: str, folder: Path | None = None) -> list[Listing]:
+    """Each variant at its largest counted size and the launch shape that it is shown at.
+
+    folder: kernels/ with the files, if it is not that of the working folder.
+    """
     lines = run.lines
     cases: dict[str, list[Planned]] = defaultdict(list)
     for p in run.planned.values():
@@ -56,7 +61,7 @@ def listings(run: Run, problem: str, dtype: str) -> list[Listing]:
         largest = max(shapes, key=lambda p: p.bytes)
         shown = run.timings.shape(group_of(largest), variant)
         p = shown if shown in shapes else largest
-        found += _listings(run, p, lines[p.case])
+        found += _listings(run, p, lines[p.case], folder)
     return found
 
 
@@ -64,7 +69,9 @@ HEADER_SHARE = 0.2
 """The share of the instructions from which on an included header is shown too."""
 
 
-def _listings(run: Run, p: Planned, lines: Sequence[SourceLine]) -> Iterator[Listing]:
+def _listings(
+    run: Run, p: Planned, lines: Sequence[SourceLine], folder: Path | None
+) -> Iterator[Listing]:
     """List the sources of the step with most instructions: the variant's file, and headers that
     matter."""
     per_step: dict[int, int] = defaultdict(int)
@@ -81,7 +88,7 @@ def _listings(run: Run, p: Planned, lines: Sequence[SourceLine]) -> Iterator[Lis
         costs = files[file]
         part = sum(cost.warps for cost in costs.values()) / per_step[step]
         if file in first or part >= HEADER_SHARE:
-            yield _listing(run, p, step, names[file], costs)
+            yield _listing(run, p, step, names[file], costs, folder)
 
 
 def _name(run: Run, file: str) -> str:
@@ -91,9 +98,10 @@ def _name(run: Run, file: str) -> str:
 
 
 def _listing(
-    run: Run, p: Planned, step: int, name: str, costs: Mapping[int, SourceLine]
-) -> Listing:
-    source = as_it_was(run, name)
+    run: Run, p: Planned, step: int, name: str, costs: Mapping[int, SourceLine],
+    folder: Path | None,
+) -> Listing:  # fmt: skip
+    source = as_it_was(run, name, folder)
     shown = [] if source.missing else annotate.annotated(source.content, costs)
     file = next(iter(costs.values())).file
     machine = machine_lines.by_line(run.machine_code.get(p.case, ()), step, file)
@@ -117,4 +125,4 @@ def _listing(
     columns = [annotate.COLUMNS[i] for i in used]
     anchor = slug(f"source-{p.case}-{name}")
     heading = machine_lines.HEADING if machine else ""
-    return Listing(anchor, title, marked, columns, rows, source.missing, heading)
+    return Listing(anchor, title, marked, columns, rows, source.missing, heading, p.variant)
