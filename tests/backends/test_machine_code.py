@@ -18,10 +18,7 @@ from harness.journal.counter_records import MachineCode, Uncounted
 from harness.matrix import model, plan
 from harness.run.emulate import by_front_end, emulate
 
-PREPARED = (
-    '({ asm volatile("{ .shared .align 8 .b64 m; .reg .pred p; setp.eq.u32 p, %0, 0; "'
-    '"@p mbarrier.init.shared::cta.b64 [m], 1; }" :: "r"(threadIdx.x)); 0; })'
-)
+PREPARED = '({ asm volatile("fence.proxy.alias;" ::: "memory"); 0; })'
 """An instruction whose machine code is not executed here; 0."""
 
 
@@ -77,7 +74,7 @@ def test_what_machine_code_cannot_be_executed_for_is_counted_in_ptx_and_not_exac
     ptx, refusal = by_front_end(*case(PREPARED), "sm_90")
     assert isinstance(refusal, str)
     assert "v0.cu:3: the emulator does not know the machine instruction `" in refusal
-    assert "SYNCS" in refusal
+    assert "UP2UR" in refusal
     assert "emulator-exact" in {count.provenance for count in ptx.counts}
     found = emulate(*case(PREPARED), "sm_90")
     assert not {"emulator-exact", "machine-exact"} & {count.provenance for count in found.counts}

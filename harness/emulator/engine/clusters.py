@@ -20,18 +20,29 @@ def extents(kernel: Kernel, asked: int | Sequence[int] | None, limits: Architect
     LaunchError."""
     compiled = kernel.directives.get("reqnctapercluster")
     own = _three(compiled) if compiled else None
+    most = min([MOST_BLOCKS, *kernel.directives.get("maxclusterrank", ())])
+    asks = "explicitcluster" in kernel.directives
+    return chosen(kernel.name, own, asks, asked, limits, most)
+
+
+def chosen(
+    kernel: str, own: Dim3 | None, asks: bool, asked: int | Sequence[int] | None,
+    limits: Architecture, most: int = MOST_BLOCKS,
+) -> Dim3:  # fmt: skip
+    """The same from what a kernel is compiled for.
+
+    own: its extents. asks: whether the launch has to say them. most: blocks. Raises LaunchError.
+    """
     given = None
     if asked is not None:
         given = arguments.dim3("cluster", asked, (MOST_BLOCKS,) * 3)
-    name = f"kernel `{kernel.name}`"
+    name = f"kernel `{kernel}`"
     if own and given and own != given:
         raise LaunchError(f"{name} is compiled for clusters of {own} blocks; cluster is {given}")
-    if "explicitcluster" in kernel.directives and not (own or given):
+    if asks and not (own or given):
         raise LaunchError(f"{name} is to be launched with a cluster: say cluster=(x, y, z)")
     found = own or given or (1, 1, 1)
-    blocks, most = math.prod(found), MOST_BLOCKS
-    for rank in kernel.directives.get("maxclusterrank", ()):
-        most = min(most, rank)
+    blocks = math.prod(found)
     if blocks > most:
         raise LaunchError(f"a cluster of {found} has {blocks} blocks; {name} may have {most}")
     if blocks > 1 and int("".join(c for c in limits.name if c.isdigit())) < _FIRST_ARCHITECTURE:

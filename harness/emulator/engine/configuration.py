@@ -112,8 +112,8 @@ def _checked(program: Program, kernel: Kernel, asked: Requested) -> LaunchConfig
     of_cluster = math.prod(cluster)
     together = max(of_cluster, together // of_cluster * of_cluster)
     return LaunchConfiguration(
-        found.grid, found.block, found.shared_bytes, found.budget, checks, jobs, together, held,
-        fitting, cluster,
+        found.grid, found.block, found.shared_bytes, found.budget, found.dynamic_bytes, checks,
+        jobs, together, held, fitting, cluster,
     )  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.emulator.engine.faults import VERBS, Launched, Place
+from harness.emulator.engine.faults import VERBS, Launched
 from harness.silicon.tensor_maps import ELEMENTS
 
 # In the order of TensorMap::Flaw in machine/memory/tensor_map.h.
@@ -42,7 +42,7 @@ def under_way(
 
 
 def no_proxy_fence(
-    p: Place, own: int, width: int, at: int, memory: int, thread: int, site: int
+    p: Launched, own: int, width: int, at: int, memory: int, thread: int, site: int
 ) -> str:
     return (
         f"a bulk copy reads {width} bytes at offset {at} of {p.name(memory)}, which "
@@ -52,7 +52,7 @@ def no_proxy_fence(
 
 
 def phase_stuck(
-    p: Place, own: int, at: int, pending: int, arrivals: int, expected: int, came: int,
+    p: Launched, own: int, at: int, pending: int, arrivals: int, expected: int, came: int,
     expecting: int, coming: int, ended: int,
 ) -> str:  # fmt: skip
     """The current phase of an mbarrier, and its missing arrivals and bytes."""
@@ -70,33 +70,32 @@ def phase_stuck(
     )
 
 
-def too_many_arrivals(_: Place, __: int) -> str:
+def too_many_arrivals(_: Launched, __: int) -> str:
     return "more arrivals at an mbarrier than its phase waits for"
 
 
-def copied_in_part(_: Place, __: int, size: int, unit: int) -> str:
+def copied_in_part(_: Launched, __: int, size: int, unit: int) -> str:
     return f"a bulk copy of {size} bytes, which is not a multiple of {unit}"
 
 
-def not_a_tensor_map(p: Place, site: int, address: int, flaw: int) -> str:
-    opcode = p.program.sites[site].opcode
+def not_a_tensor_map(p: Launched, site: int, address: int, flaw: int) -> str:
     return (
-        f"`{opcode}` by the {128} bytes at {address & (1 << 64) - 1:#x}, which are no tensor map: "
-        f"{_FLAWS[flaw]}"
+        f"`{p.opcode(site)}` by the {128} bytes at {address & (1 << 64) - 1:#x}, which are no "
+        f"tensor map: {_FLAWS[flaw]}"
     )
 
 
 def other_tensor_map(
-    p: Place, site: int, rank: int, im2col: int, dimensions: int, copies_im2col: int
+    p: Launched, site: int, rank: int, im2col: int, dimensions: int, copies_im2col: int
 ) -> str:
     def words(count: int, by_pixels: int) -> str:
         return f"{count} dimensions{' of im2col' if by_pixels else ''}"
 
     return (
-        f"`{p.program.sites[site].opcode}` is of {words(dimensions, copies_im2col)}, and its "
+        f"`{p.opcode(site)}` is of {words(dimensions, copies_im2col)}, and its "
         f"tensor map is of {words(rank, im2col)}"
     )
 
 
-def no_reduction_of_type(p: Place, site: int, element: int) -> str:
-    return f"`{p.program.sites[site].opcode}` has no form for elements of {list(ELEMENTS)[element]}"
+def no_reduction_of_type(p: Launched, site: int, element: int) -> str:
+    return f"`{p.opcode(site)}` has no form for elements of {list(ELEMENTS)[element]}"

@@ -34,12 +34,14 @@ class CompiledFor:
 
 @dataclass(frozen=True)
 class Shape:
-    """shared_bytes: per block, static and dynamic. budget: thread instructions."""
+    """shared_bytes: per block, static and dynamic. budget: thread instructions. dynamic_bytes: of
+    shared memory."""
 
     grid: Dim3
     block: Dim3
     shared_bytes: int
     budget: int
+    dynamic_bytes: int
 
     @property
     def blocks(self) -> int:
@@ -71,7 +73,7 @@ def checked(
     if budget is None:
         budget = max(LEAST_BUDGET, BUDGET_PER_THREAD * math.prod(grid) * threads)
     budget = arguments.whole("max_thread_instructions", budget, 1, MOST_BUDGET)
-    return Shape(grid, block, shared_bytes, budget)
+    return Shape(grid, block, shared_bytes, budget, shared_bytes - code.shared_bytes)
 
 
 def _check_threads(code: CompiledFor, limits: Architecture, block: Dim3, threads: int) -> None:

@@ -87,8 +87,14 @@ def _is_list(value: Any) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
 
 
-def pack(kernel: Kernel, args: Any, names: Sequence[str] | None, memory: AddressSpace) -> bytes:
-    """The parameters' bytes; arrays among them are placed in memory."""
+def pack(
+    kernel: Kernel, args: Any, names: Sequence[str] | None, memory: AddressSpace, first: int = 0
+) -> bytes:
+    """The parameters' bytes; arrays among them are placed in memory.
+
+    first: where the parameters begin in a bank, from whose start they are aligned. The bytes before
+    them are zeros.
+    """
     if not _is_list(args):
         raise LaunchError(f"args is {shown(args)}: give a list, with one entry a parameter")
     if len(args) != len(kernel.params):
@@ -99,7 +105,7 @@ def pack(kernel: Kernel, args: Any, names: Sequence[str] | None, memory: Address
         )
     if names is not None and (not _is_list(names) or len(names) != len(args)):
         raise LaunchError(f"names is {shown(names)}: give a list of {len(args)}, one an argument")
-    packed = bytearray()
+    packed = bytearray(first)
     placed: dict[tuple[int, int], int] = {}
     for i, (param, arg) in enumerate(zip(kernel.params, args, strict=True)):
         packed += bytes(-len(packed) % param.align)

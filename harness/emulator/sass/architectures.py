@@ -29,6 +29,8 @@ class CodeArchitecture:
     reserved_at: offset of the shared memory reserved for the system, before a block's own.
     reserved_shared: bytes at the start of a kernel's shared memory that belong to the driver;
     addresses include them.
+    has_clusters: whether it is known where the driver puts what code reads of clusters, and the
+    address of the parameters.
     known_at: the only offsets before the parameters that code may read; None if no others are
     known to be read.
     was_read: whether the counts match readings of its hardware.
@@ -42,6 +44,7 @@ class CodeArchitecture:
     registers_at: tuple[tuple[str, int], ...] = (("envreg1", 0x44), ("envreg2", 0x48))
     reserved_at: int | None = 0x6C
     reserved_shared: int = 0
+    has_clusters: bool = False
     known_at: tuple[range, ...] | None = None
     was_read: bool = False
 
@@ -50,7 +53,7 @@ _TURING = CodeArchitecture(
     "sm_75", registers_at=(("envreg1", 0x8C), ("envreg2", 0x90)), reserved_at=None
 )
 _AMPERE = CodeArchitecture("sm_80")
-_HOPPER = CodeArchitecture("sm_90", reserved_shared=1024, was_read=True)
+_HOPPER = CodeArchitecture("sm_90", reserved_shared=1024, has_clusters=True, was_read=True)
 _BLACKWELL = CodeArchitecture(
     "sm_100", block_at=0x360, grid_at=0x370, stack_at=0x37C,
     windows_at=((0x2F8, LOCAL_WINDOW),),

@@ -18,6 +18,7 @@ from harness.emulator.ptx.syntax import Kernel, Param
 from harness.emulator.sass.code import Function
 
 _INTEGERS = {1: "u8", 2: "u16", 4: "u32", 8: "u64"}
+_ALIGNMENTS = tuple(1 << n for n in range(8))
 _FLOATS = {2: "f16", 4: "f32", 8: "f64"}
 
 
@@ -25,18 +26,20 @@ def pack(
     function: Function, args: Any, names: Sequence[str] | None, memory: AddressSpace,
     kernel: Kernel | None,
 ) -> bytes:  # fmt: skip
-    """The parameters' bytes; arrays among the arguments are placed in memory."""
+    """Constant bank 0 up to the last parameter, with zeros before the first; arrays among the
+    arguments are placed in memory."""
     given = args if isinstance(args, Sequence) else ()
     params = _of_ptx(function, kernel) if kernel else _guessed(function, given)
-    return arguments.pack(Kernel(function.name, params), args, names, memory)
+    named = Kernel(function.name, params)
+    return arguments.pack(named, args, names, memory, function.parameter_base)
 
 
 def _of_ptx(function: Function, kernel: Kernel) -> tuple[Param, ...]:
-    at = 0
+    at = first = function.parameter_base
     for number, param in enumerate(kernel.params):
         at += -at % param.align
         own = function.parameters[number : number + 1]
-        if not own or (own[0].offset, own[0].size) != (at, param.size):
+        if not own or (own[0].offset, own[0].size) != (at - first, param.size):
             raise LaunchError(
                 f"kernel `{function.name}`: parameter {number} ({param.name}) of the PTX is not "
                 "that of the machine code; compile both from the same source"
@@ -47,11 +50,14 @@ def _of_ptx(function: Function, kernel: Kernel) -> tuple[Param, ...]:
 
 def _guessed(function: Function, args: Sequence[Any]) -> tuple[Param, ...]:
     params = []
+    at = function.parameter_base
     for number, each in enumerate(function.parameters):
         arg = args[number] if number < len(args) else None
         following = function.parameters[number + 1 : number + 2]
-        # What separates two parameters is at most the alignment of the second.
-        align = next((a for a in (16, 8, 4, 2) if each.offset % a == 0 and a <= each.size), 1)
+        # The least alignment that puts it where it is, behind the one before.
+        begins = function.parameter_base + each.offset
+        align = next((a for a in _ALIGNMENTS if at + -at % a == begins), 1)
+        at = begins + each.size
         if following and each.offset + each.size > following[0].offset:
             raise LaunchError(f"kernel `{function.name}`: parameter {number} overlaps the next one")
         whole = isinstance(arg, (numbers.Integral, np.bool_))

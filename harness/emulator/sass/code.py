@@ -16,7 +16,7 @@ INSTRUCTION_BYTES = 16
 
 Kind = Literal[
     "register", "uniform", "predicate", "uniform predicate", "immediate", "constant", "memory",
-    "special", "barrier", "name", "descriptor",
+    "special", "barrier", "name", "descriptor", "hint",
 ]  # fmt: skip
 ZERO = 255
 """The number of RZ and URZ, which hold 0, and of PT and UPT, which are true."""

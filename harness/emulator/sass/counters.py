@@ -31,6 +31,7 @@ from harness.emulator.results.counters import (
     of_mixed,
 )
 from harness.emulator.sass.report import MachineCount
+from harness.emulator.sass.rows import hopper
 from harness.emulator.sass.table import CALL_OF_DRIVER
 
 _COPIES = ("ldgsts_cache_access", "ldgsts_cache_bypass")
@@ -74,7 +75,10 @@ def counters(
 
 
 def _goes_elsewhere(each: MachineCount) -> bool:
-    """Return whether execution counts depend on other threads, or on the driver's own code."""
+    """Return whether execution counts depend on other threads or on the driver's own code, or no
+    reading of hardware supports them."""
+    if _base(each) in hopper.OPCODES or each.opcode == "BRA.U.ANY":
+        return True
     return ".SPIN" in each.opcode or each.opcode == CALL_OF_DRIVER
 
 

@@ -12,9 +12,16 @@ from harness.emulator.ptx.source_lines import user_line
 from harness.emulator.sass import layout, lookup, suffixes, table
 from harness.emulator.sass.code import INSTRUCTION_BYTES, ZERO, Function, Instruction, Operand
 from harness.emulator.sass.errors import UnknownMachineInstruction
-from harness.emulator.sass.layout import INSTRUCTION, LANES, PREDICATES_OF_EACH_KIND
-from harness.emulator.sass.operand_shapes import Unencodable, matched
-from harness.emulator.sass.rows import blackwell, textures
+from harness.emulator.sass.layout import INSTRUCTION, LANES
+from harness.emulator.sass.operand_shapes import (
+    ALWAYS,
+    Unencodable,
+    all_operands,
+    is_numbered,
+    matched,
+    predicate,
+)
+from harness.emulator.sass.rows import blackwell, hopper, textures
 from harness.emulator.sass.rows.row import Row
 
 Array = NDArray[Any]
@@ -23,7 +30,7 @@ ALL_BITS = 0xFFFFFFFF
 _SIGN, _SIGNS_OF_HALVES, _SIGN_OF_LOWER = 0x80000000, 0x80008000, 0x8000
 _BANKS, _BARRIERS = 6, 16
 _WORDS, _WORDS_OF_SUMS = 4, 128  # of the widest value of registers, but for a warpgroup's sums
-_PT = PREDICATES_OF_EACH_KIND - 1
+_UNIFORM_WORDS = 8  # what a box is loaded by
 _WIDTHS = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
 _ATOMIC_WIDTHS = {2: 8, 3: 8, 5: 8, 10: 8, 11: 16}
 _ARGUMENTS = (4, 6, 10)
@@ -78,13 +85,14 @@ class _Encoder:
     constants: dict[tuple[int, int] | int, int] = field(default_factory=dict)
 
     def encoded(self) -> Encoded:
-        every = [o for i in self.function.instructions for o in _all_operands(i)]
+        every = [o for i in self.function.instructions for o in all_operands(i)]
         has_sums = any(i.opcode.endswith("GMMA") for i in self.function.instructions)
         words = _WORDS_OF_SUMS if has_sums else _WORDS
         calls = any(i.name == table.CALL_OF_DRIVER for i in self.function.instructions)
-        named = [o.number for o in every if _is(o, "register")]
+        named = [o.number for o in every if is_numbered(o, "register")]
         self.vectors = 1 + words + max([*named, *(_ARGUMENTS if calls else ())], default=0)
-        uniforms = 1 + _WORDS + max([o.number for o in every if _is(o, "uniform")], default=0)
+        named = [o.number for o in every if is_numbered(o, "uniform")]
+        uniforms = 1 + _UNIFORM_WORDS + max(named, default=0)
         self.trash = self.vectors + uniforms
         out = np.zeros(len(self.function.instructions), INSTRUCTION)
         for number, instruction in enumerate(self.function.instructions):
@@ -116,12 +124,12 @@ class _Encoder:
         row, uniform, flags = found
         out["flags"], out["control"], out["uniform"] = flags, row.control, uniform
         out["space"] = row.space
-        out["guard"], out["guard_inverted"] = _predicate(instruction.guard)
+        out["guard"], out["guard_inverted"] = predicate(instruction.guard)
         out["source"]["keep"] = ALL_BITS
         out["source"]["constant"] = 1
         out["result"] = self.trash * LANES
-        out["result_predicate"] = _PT
-        out["source_predicate"] = _PT
+        out["result_predicate"] = ALWAYS
+        out["source_predicate"] = ALWAYS
         out["width"] = next((_WIDTHS[m] for m in instruction.modifiers if m in _WIDTHS), 4)
         slots = _Slots()
         for kind, operand in matched(row.shape, instruction):
@@ -129,15 +137,17 @@ class _Encoder:
             whole = kind == "d" and row.handler in table.CONVERSIONS and not table.of_double(flags)
             self._take("w" if whole else kind, operand, instruction, out, slots)
         out["source_count"] = slots.sources
+        if instruction.opcode in hopper.OPCODES:
+            hopper.check(row, instruction)
         self._refine(row, instruction, out)
 
     def _refine(self, row: Row, instruction: Instruction, out: Any) -> None:
         """Set the fields that depend on all operands together."""
         handler = row.handler
-        has_predicate = out["result_predicate"][0] & _PT != _PT
+        has_predicate = out["result_predicate"][0] & ALWAYS != ALWAYS
         if handler == "IADD3" and has_predicate:
             handler = "IADD3.CARRY"
-        elif handler in _WITHOUT_PREDICATES and any(out["result_predicate"] & _PT != _PT):
+        elif handler in _WITHOUT_PREDICATES and any(out["result_predicate"] & ALWAYS != ALWAYS):
             raise Unencodable(_WITHOUT_PREDICATES[handler])
         elif handler == "ATOMIC":
             kind = (int(out["flags"]) & table.ATOMIC_TYPE_BITS) >> 4
@@ -185,15 +195,15 @@ class _Encoder:
         """Encode one operand at its position; a missing one still takes up its position."""
         if kind in "RPpn":
             self._register_or_predicate(kind, operand, out, slots)
-        elif operand is None or kind in "zqY":
+        elif operand is None or kind in "zqYH":
             return
         elif kind == "S":
             self._predicate_or_sign(operand, instruction, out, slots)
         elif kind in "svwQdhrkyFe":
             self._source(operand, instruction, out["source"][slots.sources], kind in "wQd", kind)
             slots.sources += 1
-        elif kind == "g":
-            self._descriptor(operand, out, slots)
+        elif kind in "Tg":
+            self._uniforms_in_a_row(kind, operand, out, slots)
         elif kind in "mtcA":
             self._address(kind, operand, instruction, out)
             slots.sources = max(slots.sources, _VALUE_TO_STORE if kind == "A" else 2)
@@ -219,10 +229,10 @@ class _Encoder:
                 out["result"][slots.results] = self._row(operand) * LANES
             slots.results += 1
         elif kind == "P":
-            out["result_predicate"][slots.result_predicates] = _predicate(operand)[0]
+            out["result_predicate"][slots.result_predicates] = predicate(operand)[0]
             slots.result_predicates += 1
         else:
-            number, inverted = _predicate(operand)
+            number, inverted = predicate(operand)
             out["source_predicate"][slots.source_predicates] = number
             missing = operand is None and kind == "n"
             out["source_inverted"][slots.source_predicates] = 1 if missing else inverted
@@ -241,16 +251,20 @@ class _Encoder:
         out["flags"] |= layout.SIGN_OF_FIRST << number
         slots.source_predicates += 1
 
-    def _descriptor(self, operand: Operand, out: Any, slots: _Slots) -> None:
-        """The first of four uniform registers: two for each factor."""
-        if set(operand.suffixes) - set(table.OF_FACTORS) or operand.uniform is None:
+    def _uniforms_in_a_row(self, kind: str, operand: Operand, out: Any, slots: _Slots) -> None:
+        """The first of several uniform registers: of four with two descriptors, one a factor, or of
+        those that a copy takes."""
+        first, known = operand.uniform, table.OF_FACTORS if kind == "g" else ()
+        if set(operand.suffixes) - set(known) or first is None or first.number == ZERO:
+            raise Unencodable(f"operand {operand.text}")
+        if operand.base or operand.offset:
             raise Unencodable(f"operand {operand.text}")
         for suffix in operand.suffixes:
             out["flags"] |= table.OF_FACTORS[suffix]
-        if slots.sources == 0:
+        if kind == "g" and slots.sources == 0:
             out["flags"] |= table.FIRST_FACTOR_IN_MEMORY
         source = out["source"][slots.sources]
-        source["constant"], source["row"] = 0, self._row(operand.uniform) * LANES
+        source["constant"], source["row"] = 0, self._row(first) * LANES
         slots.sources += 1
 
     def _address(self, kind: str, operand: Operand, instruction: Instruction, out: Any) -> None:
@@ -382,30 +396,6 @@ def _of_copies(handler: str, instruction: Instruction) -> str:
     if f"SB{control >> 46 & 7}" != table.OF_COPIES:  # nvdisasm does not print it
         raise Unencodable(f"groups of copies that are not counted by {table.OF_COPIES}")
     return handler
-
-
-def _all_operands(instruction: Instruction) -> list[Operand]:
-    found = []
-    for operand in instruction.operands:
-        found += [operand, *(part for part in (operand.base, operand.uniform) if part)]
-    return found
-
-
-def _is(operand: Operand, kind: str) -> bool:
-    return operand.kind == kind and operand.number != ZERO
-
-
-def _predicate(operand: Operand | None) -> tuple[int, int]:
-    if operand is None:
-        return _PT, 0
-    number = _PT if operand.number == ZERO else operand.number
-    if operand.kind == "uniform predicate":
-        number += PREDICATES_OF_EACH_KIND
-    elif operand.kind != "predicate":
-        raise Unencodable(f"operand {operand.text}")
-    if number >= 2 * PREDICATES_OF_EACH_KIND or operand.number not in (*range(_PT), ZERO):
-        raise Unencodable(f"operand {operand.text}")
-    return number, int(operand.negated)
 
 
 def _constant(instruction: Instruction) -> Operand:

@@ -14,10 +14,11 @@ from harness.emulator.engine import layout as engine_layout
 from harness.emulator.engine import native
 from harness.emulator.engine.fault_messages import told
 from harness.emulator.engine.faults import fault_at, index_of, over_budget
-from harness.emulator.engine.shape import Shape
+from harness.emulator.engine.shape import Dim3, Shape
 from harness.emulator.errors import LaunchError
 from harness.emulator.memory import heap
 from harness.emulator.memory.address_space import AddressSpace
+from harness.emulator.memory.arguments import PARAMETERS
 from harness.emulator.ptx.source_lines import user_line
 from harness.emulator.results.faults import Fault
 from harness.emulator.sass import layout
@@ -40,13 +41,33 @@ _FAULTS = {
     layout.BAD_TARGET: "bad target", layout.LEFT_CODE: "left code",
     layout.NO_TEXTURE: "no texture", layout.OUTSIDE_SURFACE: "outside a surface",
     layout.ASSERTED: "assert", layout.PRINTED_TOO_MUCH: "budget",
+    layout.NO_MBARRIER: "no mbarrier", layout.NOT_COUNTED: "bad count",
+    layout.POOL_EMPTY: "no registers",
 }  # fmt: skip
 _NAMED_OTHERWISE = {
     "bad target": "trap", "left code": "trap", "no texture": "out of bounds",
-    "outside a surface": "out of bounds",
+    "outside a surface": "out of bounds", "no mbarrier": "mbarrier", "bad count": "mbarrier",
+    "no registers": "deadlock",
+}  # fmt: skip
+_UNSUPPORTED = {
+    layout.MAP_MAY_CHANGE: "it copies by a tensor map in memory that code may write, and what code "
+    "changes of the 128 bytes of a tensor map is not documented: pass the map as an argument, or "
+    "launch() the PTX",
+    layout.ANOTHER_BLOCK: "it names another block's shared memory where only its own is known to "
+    "be meant: launch() the PTX",
 }  # fmt: skip
 _BANKS = 6
+_SHARED_AT, _CLUSTERS_AT, _RANKS_AT, _PARAMETERS_AT = 0x2C, 0x140, 0x188, 0x198
+_REGISTER_UNIT = 8
 _WORD_BYTES = 4
+
+
+@dataclass(frozen=True)
+class Clustered:
+    """The clusters of a launch. is_explicit: whether it, or its kernel, asks for any."""
+
+    extents: Dim3
+    is_explicit: bool
 
 
 @dataclass(frozen=True)
@@ -69,23 +90,47 @@ def synchronises_grid(function: Function, arch: CodeArchitecture) -> bool:
 
 def bank_of_parameters(
     function: Function, arch: CodeArchitecture, shape: Shape, params: bytes,
-    registers: Mapping[str, int],
+    registers: Mapping[str, int], cluster: Clustered, memory: AddressSpace,
 ) -> bytes:  # fmt: skip
     """Fill constant bank 0 as the driver does, as far as code is known to read it.
 
-    registers: special registers of PTX that the driver stores there.
+    params: the bank, with zeros before the parameters. registers: special registers of PTX that the
+    driver stores there.
     """
-    bank = bytearray(function.parameter_base) + params
+    bank = bytearray(params)
     for at, extents in ((arch.block_at, shape.block), (arch.grid_at, shape.grid)):
         bank[at : at + 12] = b"".join(extent.to_bytes(4, "little") for extent in extents)
     bank[arch.stack_at : arch.stack_at + 4] = local_bytes(function).to_bytes(4, "little")
     for at, window in arch.windows_at:
         bank[at : at + 8] = window.to_bytes(8, "little")
+    if arch.has_clusters:
+        _fill_clusters(bank, shape, cluster)
+        own = next(a.base for a in memory.allocations if a.name == PARAMETERS)
+        own += function.parameter_base
+        bank[_PARAMETERS_AT : _PARAMETERS_AT + 8] = own.to_bytes(8, "little")
     offsets = dict(arch.registers_at)
     for name, value in registers.items():
         at = offsets[name]
         bank[at : at + 4] = value.to_bytes(4, "little")
     return bytes(bank)
+
+
+def _fill_clusters(bank: bytearray, shape: Shape, cluster: Clustered) -> None:
+    """The extents that sm_90's code reads, found from pairs of PTX and machine code.
+
+    To divide by an extent, code multiplies by a float; the least one that no quotient is too small
+    with serves.
+    """
+    extents = cluster.extents
+    counts = [blocks // extent for blocks, extent in zip(shape.grid, extents, strict=True)]
+    bank[_SHARED_AT : _SHARED_AT + 4] = shape.dynamic_bytes.to_bytes(4, "little")
+    parts = [1 / extent for extent in extents]
+    up = [np.nextafter(f, np.float32(2)) if float(f) < p else f
+          for p, f in zip(parts, map(np.float32, parts), strict=True)]  # fmt: skip
+    words = [int(cluster.is_explicit), *extents, *(int(f.view(np.uint32)) for f in up), *counts]
+    raw = b"".join(word.to_bytes(4, "little") for word in words)
+    bank[_CLUSTERS_AT : _CLUSTERS_AT + len(raw)] = raw
+    bank[_RANKS_AT : _RANKS_AT + 4] = math.prod(extents).to_bytes(4, "little")
 
 
 def local_bytes(function: Function) -> int:
@@ -95,7 +140,8 @@ def local_bytes(function: Function) -> int:
 
 def execute(
     function: Function, arch: CodeArchitecture, encoded: Encoded, shape: Shape,
-    memory: AddressSpace, banks: Mapping[int, Array], judged: Judged | None = None,
+    memory: AddressSpace, banks: Mapping[int, Array], cluster: Clustered,
+    judged: Judged | None = None,
 ) -> Ran:  # fmt: skip
     """Execute all blocks, or stop at the first fault. judged: None to skip race detection."""
     library = load().library
@@ -124,6 +170,8 @@ def execute(
         texture_count=len(textures),
     )  # fmt: skip
     launch.has_copies = any(i.opcode == "LDGSTS" for i in function.instructions)
+    launch.cluster = cluster.extents
+    launch.own_registers = -(-function.registers // _REGISTER_UNIT) * _REGISTER_UNIT
     if judged:
         launch.kinds, launch.traits = layout.at(judged.kinds), layout.at(judged.traits)
         launch.lines = layout.at(judged.lines)
@@ -148,6 +196,9 @@ def execute(
             allocation.data[:] = data[: allocation.size]
     fault = None
     if verdict.outcome == layout.FAULTY:
+        if verdict.fault in _UNSUPPORTED:
+            what = function.instructions[verdict.instruction]
+            raise LaunchError(f"`{what.text}` is not executed: {_UNSUPPORTED[verdict.fault]}")
         fault = _fault(function, shape, verdict, memory, numbers, said)
     return Ran(() if fault is None else (fault,), system.printed, _counts(function, counts))
 
@@ -224,6 +275,11 @@ def _fault(
         "trap": f"{what}: the kernel ended itself",
         "bad target": f"{what} goes to {address:#x}, where no instruction is",
         "no texture": f"{what} is given {address:#x}, which is no handle of this kind",
+        "no mbarrier": f"{what} is of an mbarrier that nobody has set up (mbarrier.init)",
+        "bad count": f"{what} sets an mbarrier up for a number of arrivals that is not from 1 to "
+        f"{(1 << 20) - 1}",
+        "no registers": f"{what} takes more registers than the warps of its block have given back "
+        f"(setmaxnreg.dec), of which {address} are left for each thread",
         "outside a surface": f"{what} accesses a place outside of the surface",
         "left code": f"execution ran past the last of {len(function.instructions)} instructions "
         f"of {INSTRUCTION_BYTES} bytes",

@@ -36,8 +36,12 @@ ORDERS: Final = {
     **_words("ALL SC GPU SYS CTA VC", "accesses are done in order, and all see the one memory"),
     **_words("IVALL E C", "no cache is emulated that could be stale"),
     **_words("LE ARRIVE DEPBAR", "nothing is left to wait for: it is done where it is issued"),
-    **_words("VIEW ASYNC S", "accesses are done in order, and all see the one memory"),
+    **_words("VIEW ASYNC S G", "accesses are done in order, and all see the one memory"),
 }
 TURING: Final = _words("U", "Turing's loads from shared memory all have it, and load what PTX's do")
 SCHEDULING: Final = _words("U DEFER_BLOCKING", "a hint to the scheduler")
 MEETING: Final = _words("RECONVERGENT RELIABLE", "lanes meet where BSYNC says, with and without")
+AWAKES: Final = _words(
+    "SYNCS", "it ends earlier where a phase does: nothing depends on how long it is"
+)
+OF_PREFETCHES: Final = _words("IM2COL", "nothing is moved but between caches")

@@ -23,6 +23,7 @@ from harness.emulator.ptx.source_lines import user_line
 from harness.emulator.ptx.syntax import Location
 from harness.emulator.sass import layout
 from harness.emulator.sass.code import Function, Instruction
+from harness.emulator.sass.rows import hopper
 
 Array = NDArray[Any]
 
@@ -30,8 +31,8 @@ _LOADS = ("LD", "LDG", "LDS")
 _STORES = ("ST", "STG", "STS")
 _ATOMICS = ("ATOM", "ATOMG", "ATOMS", "RED", "REDG")
 _ACCESSES = (*_LOADS, *_STORES, *_ATOMICS, "LDSM", "LDGSTS")
+_IN_ORDER = {"ELECT", "STSM"}
 _BYTES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2}
-_MBARRIERS = ("SYNCS", "UBLKCP", "ARRIVES")
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ def judged(function: Function, lines: OfLines) -> Judged:
 def unjudged(function: Function) -> str:
     """The operation that the judge cannot follow, by its name in the code; empty if there is
     none."""
-    found = (i.name for i in function.instructions if i.opcode.startswith(_MBARRIERS))
+    found = (i.name for i in function.instructions if i.opcode in hopper.OPCODES - _IN_ORDER)
     return next(found, "")
 
 

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.emulator.engine import clusters
 from harness.emulator.engine.judging import OfLines
-from harness.emulator.engine.shape import CompiledFor, checked
+from harness.emulator.engine.shape import CompiledFor, Shape, checked
 from harness.emulator.errors import LaunchError, shown
 from harness.emulator.memory import grid_workspace, heap, module_variables
 from harness.emulator.memory.address_space import AddressSpace, address_of_slot
@@ -24,10 +25,16 @@ from harness.emulator.sass.code import Function, Instruction, MachineCode, Opera
 from harness.emulator.sass.counters import counters, uncounted
 from harness.emulator.sass.encode import Encoded, encode
 from harness.emulator.sass.errors import UnknownMachineInstruction
-from harness.emulator.sass.execute import bank_of_parameters, execute, synchronises_grid
+from harness.emulator.sass.execute import (
+    Clustered,
+    bank_of_parameters,
+    execute,
+    synchronises_grid,
+)
 from harness.emulator.sass.judging import Judged, judged, unjudged
 from harness.emulator.sass.library import load
 from harness.emulator.sass.report import MachineReport
+from harness.emulator.sass.rows import hopper
 from harness.emulator.sass.table import ALLOCATION, CALL_OF_DRIVER, FUNCTIONS_OF_DRIVER
 from harness.silicon.architectures import architecture
 
@@ -63,13 +70,15 @@ def launch_machine_code(
     signature: Kernel | None = None,
     max_thread_instructions: int | None = None,
     ptx: Module | None = None,
+    cluster: int | Sequence[int] | None = None,
 ) -> MachineReport:
     """Execute a kernel's machine code on the CPU; arrays among the arguments change in place.
 
     It matches `launch` for PTX: `args` has one entry for each parameter, `names` are their names in
     messages, `shared_bytes` is dynamic. `signature`: the kernel of the PTX, for the types of its
     parameters; without it a Python float goes to a float of the parameter's size, and an integer to
-    an integer. Accesses outside of buffers, misaligned ones, deadlocks and endless loops are
+    an integer. `cluster`: extents of a thread block cluster in blocks, if the kernel is not
+    compiled for one. Accesses outside of buffers, misaligned ones, deadlocks and endless loops are
     faults. `ptx`: the module that it was assembled from, with lines; it enables race detection
     between warps (docs/checks.md). Reads of unwritten memory are never detected here.
     Raises UnknownMachineInstruction and LaunchError before anything has run.
@@ -84,20 +93,22 @@ def launch_machine_code(
     for each in _global_variables(code):
         memory.add(each.name, device.variables[each.name])
     params = pack(function, args, names, memory, signature)
+    clustered = _clustered(code, function, cluster, shape)
     registers = {}
     if synchronises_grid(function, arch):
         grid_workspace.place_workspace(memory)
         registers = grid_workspace.workspace_registers(memory)
-    first = bank_of_parameters(function, arch, shape, params, registers)
+    first = bank_of_parameters(function, arch, shape, params, registers, clustered, memory)
     own = {number: np.frombuffer(bank, np.uint8) for number, bank in function.banks.items()}
     banks = device.banks | own | {0: np.frombuffer(first, np.uint8)}
-    looked_for = _judged(function, ptx) if ptx else None
+    looked_for = _judged(function, clustered, ptx) if ptx else None
     if any(symbol == ALLOCATION for _, symbol, _ in code.addresses):
         heap.add(memory)
-    ran = execute(function, arch, encoded, shape, memory, banks, looked_for)
+    ran = execute(function, arch, encoded, shape, memory, banks, clustered, looked_for)
+    others = encoded.takes_turns or math.prod(clustered.extents) > 1
     return MachineReport(
         kernel, shape.grid, shape.block, shape.shared_bytes, ran.faults, ran.printed, ran.counts,
-        counters(ran.counts, encoded.takes_turns, arch.was_read), uncounted(ran.counts),
+        counters(ran.counts, others, arch.was_read), uncounted(ran.counts),
     )  # fmt: skip
 
 
@@ -118,27 +129,58 @@ def prepare(code: MachineCode, kernel: str) -> tuple[Function, Encoded]:
         raise LaunchError(f"there is no kernel {shown(kernel)}; the cubin has {there}")
     function, known = code.functions[kernel], _device(code).encoded
     if kernel not in known:
-        _refuse_clusters(function)
+        _refuse_undetermined(ARCHITECTURES[code.arch], function)
+        _refuse_both_groups(function)
         _refuse_calls(code, function)
         _refuse_places(ARCHITECTURES[code.arch], function)
         known[kernel] = encode(function, load().definitions)
     return function, known[kernel]
 
 
-def _refuse_clusters(function: Function) -> None:
-    """Refuse code that runs in clusters: every block here would act as the first of its cluster."""
-    if function.cluster in (None, (1, 1, 1)):
+def _refuse_undetermined(arch: CodeArchitecture, function: Function) -> None:
+    """Refuse instructions of the asynchronous machine, and clusters, but for sm_90."""
+    if arch.has_clusters:
         return
-    blocks = math.prod(function.cluster)
-    size = f"of {blocks} blocks" if blocks else "whose size the launch says"
-    raise LaunchError(
-        f"kernel `{function.name}` runs in thread block clusters {size}; machine code of clusters "
-        "is not executed: launch() its PTX"
-    )
+    for each in function.instructions:
+        if each.opcode in hopper.OPCODES:
+            raise _unknown(function, each, f"its meaning is known for {hopper.ARCHITECTURE} alone")
+    if function.cluster not in (None, (1, 1, 1)):
+        raise LaunchError(
+            f"kernel `{function.name}` runs in thread block clusters; machine code of clusters is "
+            f"executed for {hopper.ARCHITECTURE} alone: launch() its PTX"
+        )
 
 
-def _judged(function: Function, ptx: Module) -> Judged:
-    if strange := unjudged(function):
+def _refuse_both_groups(function: Function) -> None:
+    """Refuse groups of two kinds of copies: which kind a wait counts is not in the code."""
+    of_lanes = next((i for i in function.instructions if i.opcode == "LDGDEPBAR"), None)
+    if of_lanes and any(i.opcode == "UTMACMDFLUSH" for i in function.instructions):
+        raise _unknown(
+            function, of_lanes, "beside groups of bulk copies, which waits do not tell apart"
+        )
+
+
+def _clustered(
+    code: MachineCode, function: Function, asked: int | Sequence[int] | None, shape: Shape
+) -> Clustered:
+    compiled = function.cluster
+    own = compiled if compiled and all(compiled) else None
+    limits = architecture(code.arch)
+    found = clusters.chosen(function.name, own, compiled == (0, 0, 0), asked, limits)
+    if math.prod(found) > 1 and not ARCHITECTURES[code.arch].has_clusters:
+        raise LaunchError(
+            f"machine code of clusters is executed for {hopper.ARCHITECTURE} alone: launch() the "
+            f"PTX of `{function.name}`"
+        )
+    clusters.check_grid(function.name, found, shape.grid)
+    return Clustered(found, own is not None or asked is not None)
+
+
+def _judged(function: Function, clustered: Clustered, ptx: Module) -> Judged:
+    strange = unjudged(function)
+    if not strange and math.prod(clustered.extents) > 1:
+        strange = "clusters"
+    if strange:
         raise LaunchError(
             f"races are not judged in code with `{strange}`, whose order the judge knows from PTX "
             "alone: launch() that, or leave out ptx="

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.emulator.sass.code import Instruction, Operand
+from harness.emulator.sass.code import ZERO, Instruction, Operand
+from harness.emulator.sass.layout import PREDICATES_OF_EACH_KIND
+
+ALWAYS = PREDICATES_OF_EACH_KIND - 1
+"""The number of the predicate that is true."""
 
 
 class Unencodable(Exception):
@@ -34,6 +38,8 @@ _KINDS = {
     "A": ("memory",),
     "F": ("register", "uniform", "immediate"),
     "e": ("register", "uniform"),
+    "T": ("memory",),
+    "H": ("hint",),
 }
 _KINDS["v"] = _KINDS["w"] = _KINDS["Q"] = _KINDS["d"] = _KINDS["h"] = _KINDS["s"]
 _KINDS["r"] = _KINDS["k"] = ("register",)
@@ -71,3 +77,30 @@ def _joined(operands: Sequence[Operand]) -> list[Operand]:
             continue
         out.append(operand)
     return out
+
+
+def all_operands(instruction: Instruction) -> list[Operand]:
+    """Operands, and the registers of their addresses."""
+    found = []
+    for operand in instruction.operands:
+        found += [operand, *(part for part in (operand.base, operand.uniform) if part)]
+    return found
+
+
+def is_numbered(operand: Operand, kind: str) -> bool:
+    """Return whether a register has a number, not the one that reads as 0."""
+    return operand.kind == kind and operand.number != ZERO
+
+
+def predicate(operand: Operand | None) -> tuple[int, int]:
+    """The number of a predicate, uniform ones last, and whether it is inverted."""
+    if operand is None:
+        return ALWAYS, 0
+    number = ALWAYS if operand.number == ZERO else operand.number
+    if operand.kind == "uniform predicate":
+        number += PREDICATES_OF_EACH_KIND
+    elif operand.kind != "predicate":
+        raise Unencodable(f"operand {operand.text}")
+    if number >= 2 * PREDICATES_OF_EACH_KIND or operand.number not in (*range(ALWAYS), ZERO):
+        raise Unencodable(f"operand {operand.text}")
+    return number, int(operand.negated)

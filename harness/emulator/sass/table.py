@@ -14,8 +14,8 @@ the same, false if missing, S one or a register's sign; i immediate; m memory, t
 copy, c constant memory; g matrix descriptor; r, k a factor by rows, by columns; b convergence
 barrier, B one that it is moved to; l label; x special register; _ not used. Of textures and
 surfaces: y registers side by side, A the register of coordinates, q the kind; z and Y are of a
-handle or channels (rows/textures.py); F and e are in rows/blackwell.py. `?` marks an optional
-operand.
+handle or channels (rows/textures.py); F and e are in rows/blackwell.py, T and H in rows/hopper.py.
+`?` marks an optional operand.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from typing import Any, Final
 
 from harness.emulator.sass import layout
 from harness.emulator.sass.harmless import (
+    AWAKES,
     CACHES,
     EXACT,
     FLUSHED,
@@ -37,7 +38,7 @@ from harness.emulator.sass.harmless import (
     SCHEDULING,
     TURING,
 )
-from harness.emulator.sass.rows import blackwell, textures
+from harness.emulator.sass.rows import blackwell, hopper, textures
 from harness.emulator.sass.rows.row import Flags, Groups, Row
 from harness.emulator.sass.rows.row import row as _row
 
@@ -116,7 +117,7 @@ SPECIALS = {
     "SR_CTAID.Z": 6, "SR_LANEID": 7, "SR_SWINHI": 8, "SR_EQMASK": 9, "SR_LTMASK": 10,
     "SR_LEMASK": 11, "SR_GTMASK": 12, "SR_GEMASK": 13, "SR_CLOCKLO": 14, "SR_CLOCKHI": 16,
     "SR_GLOBALTIMERLO": 14, "SR_GLOBALTIMERHI": 16,
-    "SR_LWINHI": 15, "SR_SWINLO": 0, "SR_LWINLO": 0, "SR_CgaCtaId": 0, "SR_CgaSize": 0,
+    "SR_LWINHI": 15, "SR_SWINLO": 0, "SR_LWINLO": 0, "SR_CgaCtaId": 17, "SR_CgaSize": 0,
 }  # fmt: skip
 """Special registers by the number of their definition; 0 is the one that reads as 0."""
 
@@ -308,6 +309,7 @@ ROWS: Sequence[Row] = (
     _row("QSPC.E.S", "P R m", "QSPC"),
     *textures.ROWS,
     *blackwell.ROWS,
+    *hopper.ROWS,
     # Between lanes, and of themselves
     _row("SHFL", "P R v v v", groups=_SHUFFLES),
     _row("VOTE", "R? P? p", groups={"ANY": 0, "ALL": 1, "EQ": 2}),
@@ -321,7 +323,7 @@ ROWS: Sequence[Row] = (
         _row(f"REDUX.{name}", "R v", "REDUX", {"S32": 8}, always=flag, is_uniform=True)
         for name, flag in (("SUM", 0), ("MIN", 1), ("MAX", 2), ("AND", 3), ("OR", 4), ("XOR", 5))
     ),
-    _row("R2UR", "P? R s", is_uniform=True),
+    _row("R2UR", "P? R s", groups={"OR": layout.DIFFERS_ALSO}, is_uniform=True),
     _row("S2R", "R x"),
     _row("S2UR", "R x", "S2R", is_uniform=True),
     _row("CS2R", "R x", "S2R", always=1 << 8),
@@ -363,6 +365,7 @@ ROWS: Sequence[Row] = (
     _row("MEMBAR", "_? _? _?", "MEMBAR", harmless=ORDERS),  # for the judge
     # Where lanes go
     _row("BRA", "p? l", "NOTHING", (), layout.BRANCH, harmless=SCHEDULING),
+    _row("BRA.U.ANY", "l", "NOTHING", (), layout.BRANCH_OF_ANY),
     _row("BRA.DIV", "s? l", "NOTHING", (), layout.BRANCH_DIV),
     _row("BRA.CONV", "s? l", "NOTHING", (), layout.BRANCH_DIV, always=1),
     _row("EXIT", "p?", "NOTHING", (), layout.EXIT),
@@ -390,6 +393,6 @@ ROWS: Sequence[Row] = (
     ),
     _row("B2R.RESULT", "R P?", "B2R.RESULT"),
     _row("YIELD", "", "NOTHING", (), layout.YIELD),
-    _row("NANOSLEEP", "s", "NOTHING", (), layout.YIELD),
+    _row("NANOSLEEP", "s", "NOTHING", (), layout.YIELD, harmless=AWAKES),
     _row("BPT.TRAP", "_?", "TRAP"),
 )  # fmt: skip

@@ -24,7 +24,9 @@ constexpr int BLOCK_INDICES = 3;
 constexpr int CLUSTER_INDEX = 25;  // and those that say which cluster a block is in, and where there
 constexpr int CLUSTER_INDICES = 7;
 
-inline u32 blocks_of_cluster(const Launch& launch) {
+// Launches of PTX and of machine code alike have a grid and a cluster.
+template <class L>
+u32 blocks_of_cluster(const L& launch) {
     return launch.cluster[0] * launch.cluster[1] * launch.cluster[2];
 }
 
@@ -33,7 +35,8 @@ inline u32 blocks_of_cluster(const Launch& launch) {
 struct BlockPlace {
     u32 at[3], cluster[3], inside[3], rank;
 
-    BlockPlace(const Launch& launch, u64 number) {
+    template <class L>
+    BlockPlace(const L& launch, u64 number) {
         const u32 blocks = blocks_of_cluster(launch);
         rank = static_cast<u32>(number % blocks);
         u64 which = number / blocks;
@@ -48,7 +51,8 @@ struct BlockPlace {
     }
 
     // Its number as the grid has it, by which it is told.
-    i64 in_grid(const Launch& launch) const {
+    template <class L>
+    i64 in_grid(const L& launch) const {
         return at[0] + static_cast<i64>(launch.grid[0]) * (at[1] + static_cast<i64>(launch.grid[1]) * at[2]);
     }
 };

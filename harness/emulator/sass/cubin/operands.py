@@ -11,6 +11,7 @@ _INTEGER = re.compile(r"-?0x[0-9a-fA-F]{1,16}$")
 _FLOAT = re.compile(r"[-+]?(?:\d+(?:\.\d*)?(?:e[-+]?\d+)?|INF|QNAN|SNAN)$", re.IGNORECASE)
 _CONSTANT = re.compile(r"c\[(0x[0-9a-f]{1,2})\]\[([^\[\]]*)\]((?:\.\w+)*)$")
 _MEMORY = re.compile(r"(?:desc\[(UR\d+|URZ)\])?\[([^\[\]]*)\]((?:\.\w+)*)$")
+_HINT = re.compile(r"desc\[(UR\d{1,2}|URZ)\]$")
 _DESCRIPTOR = re.compile(r"gdesc\[(UR\d{1,2})\]((?:\.\w+)*)$")
 _KINDS: dict[str, Kind] = {
     "R": "register", "UR": "uniform", "P": "predicate", "UP": "uniform predicate",
@@ -79,6 +80,8 @@ def _operand(text: str, bits: int) -> Operand:
     if found := _DESCRIPTOR.match(rest):
         first = _operand(found[1], 0)
         return Operand("descriptor", text, uniform=first, suffixes=_suffixes(found[2]))
+    if found := _HINT.match(rest):
+        return Operand("hint", text, uniform=_operand(found[1], 0))
     if rest in _OF_THE_RETURN_PC:
         return Operand("register", text, _OF_THE_RETURN_PC[rest], negated, absolute, inverted)
     if rest.startswith(("SR_", "SRZ")):

@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include "judge/chunk.h"
 #include "memory/address_space.h"
 #include "rows_of.h"
 #include "sass.h"
@@ -12,6 +13,33 @@ namespace sass {
 using machine::Access;
 using machine::base_of;
 using machine::space_of;
+
+// An address in shared memory has the rank of its block in the cluster above these bits: `mapa` is a PRMT
+// that puts one there, and a block's own addresses are made of SR_CgaCtaId.
+constexpr int RANK_SHIFT = 24;
+static_assert(machine::WINDOW_BYTES == i64(1) << RANK_SHIFT);
+
+inline i64 own_window(const Block& block) { return i64(block.rank) << RANK_SHIFT; }
+inline i64 in_window(i64 address) { return address & (machine::WINDOW_BYTES - 1); }
+inline int thread_of(const Context& c, int lane) { return c.warp->number * LANES + lane; }
+
+// The block of the cluster that an address is of.
+inline Block& block_at(const Context& c, i64 address, int lane, machine::Verb verb, i64 width) {
+    const i64 rank = address >> RANK_SHIFT, blocks = static_cast<i64>(c.block->cluster->blocks.size());
+    if (rank < 0 || rank >= blocks)
+        throw machine::Accusation{machine::NO_SUCH_BLOCK, c.at, thread_of(c, lane), {rank, blocks}};
+    if (Block* const found = c.block->cluster->blocks[rank]) return *found;
+    const machine::BlockPlace place(*c.launch, static_cast<u64>(c.block->first + rank));
+    throw machine::Accusation{machine::BLOCK_HAS_LEFT, c.at, thread_of(c, lane),
+                              {verb, width, in_window(address) - c.launch->shared_start,
+                               place.in_grid(*c.launch)}};
+}
+
+// The state space that a generic address is of, as a thread of a cluster sees it.
+inline i32 space_in_cluster(const Context& c, i64 address) {
+    const bool is_shared = address >= machine::SHARED_WINDOW && address < machine::LOCAL_WINDOW;
+    return is_shared && c.block->cluster->blocks.size() > 1 ? i32(SHARED) : space_of(address);
+}
 
 enum Verb { READ, WRITE, UPDATE };
 
@@ -90,11 +118,26 @@ inline void in_global(const Context& c, const Access& access, Verb verb, Places&
     });
 }
 
-inline void in_shared(const Context& c, const Access& access, Places& places) {
+inline void in_shared_of_cluster(const Context& c, const Access& access, Places& places, machine::Verb verb) {
     const i64 size = static_cast<i64>(c.block->shared.size());
-    if (access.low < c.launch->shared_start || access.high + access.width > size)
-        outside(access, c.launch->shared_start, size - c.launch->shared_start);
-    u8* data = c.block->shared.data();
+    each_lane(access.active, [&](int i) {
+        Block& block = block_at(c, access.address[i], i, verb, access.width);
+        const i64 at = in_window(access.address[i]);
+        if (at < c.launch->shared_start || at + access.width > size) throw Fault{OUTSIDE, i, access.address[i]};
+        places.at[i] = block.shared.data() + at;
+    });
+}
+
+// everywhere: whether the instruction may go to other blocks of the cluster.
+inline void in_shared(const Context& c, const Access& access, Places& places, bool everywhere = false,
+                      machine::Verb verb = machine::READ) {
+    const i64 size = static_cast<i64>(c.block->shared.size()), first = own_window(*c.block);
+    if (access.low - first < c.launch->shared_start || access.high + access.width - first > size) {
+        if (everywhere && c.block->cluster->blocks.size() > 1)
+            return in_shared_of_cluster(c, access, places, verb);
+        outside(access, first + c.launch->shared_start, size - c.launch->shared_start);
+    }
+    u8* data = c.block->shared.data() - first;
     for (int i = 0; i < LANES; i++) places.at[i] = data + access.address[i];
 }
 
@@ -105,28 +148,31 @@ inline void in_local(const Context& c, const Access& access, Places& places) {
     for (int i = 0; i < LANES; i++) places.at[i] = data + size * i + access.address[i];
 }
 
-inline void in_space(const Context& c, i32 space, const Access& access, Verb verb, Places& places) {
+// is_generic: whether the address is one, which may be of another block's shared memory.
+inline void in_space(const Context& c, i32 space, const Access& access, Verb verb, Places& places,
+                     bool is_generic) {
     aligned(access, access.width);
     if (space == GLOBAL) {
         in_global(c, access, verb, places);
     } else if (space == SHARED) {
-        in_shared(c, access, places);
+        in_shared(c, access, places, is_generic, static_cast<machine::Verb>(verb));
     } else {
         in_local(c, access, places);
     }
 }
 
 // The lanes whose generic addresses are of a space.
-inline u32 lanes_of(const Access& access, i32 space) {
-    return access.active & lanes_where([&](int i) { return space_of(access.address[i]) == space; });
+inline u32 lanes_of(const Context& c, const Access& access, i32 space) {
+    return access.active &
+           lanes_where([&](int i) { return space_in_cluster(c, access.address[i]) == space; });
 }
 
 // Generic addresses become addresses in the space that they are of; MIXED where not all of them
 // are of one, or no window has them.
-inline i32 resolved(Access& access) {
+inline i32 resolved(const Context& c, Access& access) {
     if (access.high < machine::SHARED_WINDOW) return GLOBAL;
-    const i32 space = space_of(access.low);
-    if (space == GLOBAL || space != space_of(access.high)) return MIXED;
+    const i32 space = space_in_cluster(c, access.low);
+    if (space == GLOBAL || space != space_in_cluster(c, access.high)) return MIXED;
     for (int i = 0; i < LANES; i++) access.address[i] -= base_of(space);
     access.low -= base_of(space), access.high -= base_of(space);
     return space;
@@ -136,11 +182,11 @@ inline i32 resolved(Access& access) {
 inline void in_several(const Context& c, Access& access, Verb verb, Places& places) {
     for (const i32 space : {GLOBAL, SHARED, LOCAL}) {
         Access own = access;
-        if (!(own.active = lanes_of(access, space))) continue;
+        if (!(own.active = lanes_of(c, access, space))) continue;
         for (int i = 0; i < LANES; i++) own.address[i] -= base_of(space);
         machine::survey(own);
         Places found;
-        in_space(c, space, own, verb, found);
+        in_space(c, space, own, verb, found, true);
         each_lane(own.active, [&](int i) { places.at[i] = found.at[i]; });
     }
     access.in_a_row = false;
@@ -148,11 +194,12 @@ inline void in_several(const Context& c, Access& access, Verb verb, Places& plac
 
 // Finds the bytes and checks them. Returns the space that the access goes to.
 inline i32 place(Context& c, const Instruction& n, Access& access, Verb verb, Places& places) {
-    const i32 space = n.space == GENERIC ? resolved(access) : n.space;
+    const bool is_generic = n.space == GENERIC;
+    const i32 space = is_generic ? resolved(c, access) : n.space;
     if (space == MIXED)
         in_several(c, access, verb, places);
     else
-        in_space(c, space, access, verb, places);
+        in_space(c, space, access, verb, places, is_generic);
     return space;
 }
 

@@ -108,7 +108,7 @@ void atomic(Context& c, const Instruction& n) {
     const i32 operation = operation_of(n), type = type_of(n);
     // Pairs of halves have no atomic in shared memory: the code goes on with a loop for them.
     if (n.flags & SAYS_SUCCESS) {
-        const u32 done = n.space == GENERIC ? c.on & ~lanes_of(access, SHARED) : c.on;
+        const u32 done = n.space == GENERIC ? c.on & ~lanes_of(c, access, SHARED) : c.on;
         c.set_predicate(n, 0, done);
         if (!done) return;
         c.counts.mixed[c.at] += done != c.on;

@@ -11,7 +11,7 @@ enum Space { GLOBAL, SHARED, LOCAL, GENERIC, MIXED };
 enum Control {
     PLAIN, BRANCH, BRANCH_DIV, EXIT, CALL, RETURN, SET_BARRIER, WAIT_BARRIER, BREAK_BARRIER,
     WARP_SYNC, COLLECTIVE, END_COLLECTIVE, BLOCK_BARRIER, YIELD, BRANCH_INDEXED,
-    WARP_SYNC_EXCLUSIVE,
+    WARP_SYNC_EXCLUSIVE, BRANCH_OF_ANY, PHASE_TEST, CLUSTER_WAIT, TAKE_REGISTERS,
 };
 enum OfAddress { BASE_IS_WIDE = 1, OFFSET_IS_WIDE = 2 };       // `is_wide`
 enum OfAtomic { HAS_RESULT = 1 << 8, SAYS_SUCCESS = 1 << 9 };  // `flags`
@@ -76,6 +76,8 @@ typedef struct Launch {
     Print print;
     i32 heap;  // the buffer that malloc takes from
     i32 has_copies;  // asynchronous ones
+    u32 cluster[3];  // its blocks; 1 in every direction without clusters
+    i32 own_registers;  // of a thread, when it begins
 } Launch;
 
 // By instruction.
@@ -88,6 +90,19 @@ typedef struct Counts {
 } Counts;
 
 enum OfLogic { SIGN_OF_FIRST = 1 };  // `flags`: a source is a register's sign; of the second, doubled
+enum OfRegister { DIFFERS_ALSO = 1 };  // `flags`: lanes that differed already still do
+// `flags` of an arrival: how many arrive, and what the operand is of.
+enum OfArrival {
+    ONE = 1, GIVEN = 2,                       // arrivals
+    EXPECTED = 4, COMPLETED = 8,              // the operand's bytes are to come, or have come
+    BYTE = 16, LANDED = 128,                  // one byte is to come, or has come
+    DROPS = 32, ELSEWHERE = 64,               // the mbarrier may be another block's
+};
+enum OfPhase { WAITS = 1 };  // `flags`: lanes stay until a phase has ended
+// `flags` of a copy by the unit that copies alone: the lowest three bits are a map's dimensions.
+enum OfBulk {
+    BY_PIXELS = 8, TO_MANY = 16, FROM_SHARED = 32, TO_SHARED = 64, REDUCTION = 128,  // above: which
+};
 enum OfCopy { FILLS = 1 };  // `flags`: the address says how many bytes behind those copied are zeros
 
 enum OfFence { FENCE_OF_BLOCK, FENCE_OF_ALL };  // `kinds` of a MEMBAR
@@ -99,6 +114,7 @@ enum FaultKind {
     BARRIER_OF_SOME,
     ASSERTED, PRINTED_TOO_MUCH,
     ACCUSED,  // by the judge; `address` is what of, as a What
+    NO_MBARRIER, NOT_COUNTED, MAP_MAY_CHANGE, POOL_EMPTY, ANOTHER_BLOCK,
 };
 
 typedef struct Verdict {

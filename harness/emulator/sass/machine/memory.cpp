@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "addresses.h"
+#include "mbarriers.h"
 #include "races/judge.h"
 
 namespace sass {
@@ -189,6 +190,40 @@ void ldsm(Context& c, const Instruction& n) {
         write(c, c.result(n, 0, m), [&](int i) { return out[m][i]; });
 }
 
+// The same the other way round: the lanes of a matrix store rows of 8 words, or of its transpose, STSM.
+void stsm(Context& c, const Instruction& n) {
+    if (!c.on) return;
+    const int matrices = n.flags >> 4;
+    Access all = addressed(c, n);
+    const Value value = value_of(c, n, 2);
+    machine::Wavefronts cost{};
+    for (int m = 0; m < matrices; m++) {
+        Access rows = all;
+        rows.active = 0xFFu << 8 * m;
+        rows.width = 16;
+        machine::survey(rows);
+        aligned(rows, 16);
+        Places places;
+        in_shared(c, rows, places);
+        cost.spent += machine::fullest_bank(rows, rows.active);
+        cost.ideal++;
+        u16 held[8][8];
+        for (int i = 0; i < LANES; i++) {
+            const u32 word = value.row[value.step * m + i];
+            const int row = i / 4, column = 2 * (i % 4);
+            if (n.flags & TRANSPOSED)
+                held[column][row] = machine::low(word), held[column + 1][row] = machine::high(word);
+            else
+                held[row][column] = machine::low(word), held[row][column + 1] = machine::high(word);
+        }
+        u8 bytes[LANES * 16];
+        for (int r = 0; r < 8; r++) std::memcpy(bytes + 16 * (8 * m + r), held[r], 16);
+        if (c.judge) c.judge->access(c, rows, SHARED, machine::WRITE, places, bytes);
+        for (int r = 0; r < 8; r++) std::memcpy(places.at[8 * m + r], held[r], 16);
+    }
+    count_shared(c, cost);
+}
+
 // The 32-bit addresses of another memory operand, of an asynchronous copy's target.
 Access shared_target(const Context& c, const Instruction& n) {
     Access access;
@@ -267,10 +302,24 @@ void wait_for_copies(Context& c, const Instruction& n) {
             all[kept++] = each;
             continue;
         }
-        std::memcpy(c.block->shared.data() + each.target, each.data, each.width);
+        std::memcpy(c.block->shared.data() + in_window(each.target), each.data, each.width);
         if (c.judge) c.judge->land(c, each);
     }
     all.resize(kept);
+}
+
+// An mbarrier is told that all copies of each lane have landed: by an arrival, or by a byte that it was told
+// to expect in front of this.
+void tell_of_copies(Context& c, const Instruction& n) {
+    if (!c.on) return;
+    i64 committed[LANES];
+    std::memcpy(committed, c.warp->committed, sizeof committed);
+    Instruction all = n;
+    all.immediate = 0;
+    commit_copies(c, n);
+    wait_for_copies(c, all);
+    std::memcpy(c.warp->committed, committed, sizeof committed);
+    arrive(c, n);
 }
 
 void membar(Context& c, const Instruction&) {
@@ -312,8 +361,8 @@ void ldc(Context& c, const Instruction& n) {
 
 std::vector<Entry> memory_entries() {
     return {
-        {"LOAD", load}, {"STORE", store}, {"LOAD.256", load_256}, {"STORE.256", store_256}, {"LDSM", ldsm}, {"LDGSTS", copy}, {"QSPC", qspc},
-        {"LDGDEPBAR", commit_copies}, {"DEPBAR.LE", wait_for_copies},
+        {"LOAD", load}, {"STORE", store}, {"LOAD.256", load_256}, {"STORE.256", store_256}, {"LDSM", ldsm}, {"STSM", stsm}, {"LDGSTS", copy}, {"QSPC", qspc},
+        {"LDGDEPBAR", commit_copies}, {"ARRIVES", tell_of_copies}, {"DEPBAR.LE", wait_for_copies},
         {"LDC", ldc}, {"MEMBAR", membar},
     };
 }

@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <unordered_map>
 #include <vector>
 
 #include "arithmetic/floats.h"
@@ -46,7 +47,9 @@ struct Fault {
     i64 address;
 };
 
-enum State : i32 { READY, AT_BARRIER, AT_SYNC, AT_BLOCK_BARRIER };
+enum State : i32 {
+    READY, AT_BARRIER, AT_SYNC, AT_BLOCK_BARRIER, AT_MBARRIER, AT_CLUSTER_BARRIER, AT_POOL,
+};
 
 // Lanes of a warp that go together.
 struct Part {
@@ -96,6 +99,28 @@ struct Warp {
     std::vector<Part> parts;
     std::vector<UnderWay> copies;
     i64 committed[LANES];  // groups of copies
+    u32 tested[LANES], phase[LANES];  // the mbarrier that a lane waits for, and the bit of its phase
+    u32 arrived;                      // lanes that have come to the cluster's barrier and not waited there since
+    u32 arrived_in[LANES];            // the phase that they came in
+    i32 registers;                    // of each lane
+};
+
+// What the current phase of an mbarrier has been told, for a message.
+struct PhaseBytes {
+    i64 expected = 0, came = 0, ended = 0;
+    i32 expecting = -1, coming = -1;  // instructions
+};
+
+struct Block;
+
+// Blocks that share their memory and meet at a barrier of their own.
+struct Cluster {
+    std::vector<Block*> blocks;  // by rank; null for one that has left
+    u32 completed = 0;           // phases of the barrier
+    i64 arrived = 0, alive = 0;  // lanes
+    i64 ended = 0;               // phases of all its mbarriers
+    int given_up = 0;            // how often its waiting lanes were told in vain that nothing has ended
+    i64 ended_then = -1;
 };
 
 struct Block {
@@ -106,6 +131,12 @@ struct Block {
     std::vector<u8> shared, local;
     int alive;  // threads that have not exited
     int next_warp;
+    u32 rank;   // in its cluster
+    i64 first;  // of its cluster, as blocks are numbered cluster by cluster
+    Cluster* cluster;
+    std::unordered_map<u32, PhaseBytes> phases;  // by the place of their mbarrier
+    i32 pool;    // registers that warps have given back, for each lane of a warp
+    bool idle;   // none of its warps can go on by itself
 };
 
 class Judge;
@@ -119,7 +150,8 @@ struct Context {
     const u32* constants;
     machine::Pattern* patterns;  // an instruction's last access
     u32 active;  // lanes of the part
-    u32 on;      // those whose guard is true: they act
+    u32 on;      // those whose guard is true: they act; all of them for an instruction of the warp
+    u32 guarded;  // lanes whose guard is true
     bool full;
     alignas(64) u32 mask[LANES];  // all ones for a lane that acts
     i32 at;
@@ -178,6 +210,9 @@ std::vector<Entry> texture_entries();
 std::vector<Entry> warp_entries();
 std::vector<Entry> matrix_entries();
 std::vector<Entry> warpgroup_entries();
+std::vector<Entry> mbarrier_entries();
+std::vector<Entry> cluster_entries();
+std::vector<Entry> bulk_entries();
 
 // Bytes at a generic address, as the lane `c.lane` sees them; returns how many there are.
 int peek(const Context& c, i64 address, u8* out, int most);

@@ -71,8 +71,8 @@ void call(Context& c, const Instruction& n) {
 int peek(const Context& c, i64 address, u8* out, int most) {
     const u8* from = nullptr;
     i64 size = 0;
-    const i32 space = space_of(address);
-    const i64 within = address - base_of(space);
+    const i32 space = space_in_cluster(c, address);
+    const i64 within = address - base_of(space) - (space == SHARED ? own_window(*c.block) : 0);
     if (space == SHARED) {
         from = c.block->shared.data(), size = static_cast<i64>(c.block->shared.size());
     } else if (space == LOCAL) {

@@ -82,17 +82,29 @@ void redux(Context& c, const Instruction& n) {
     write(c, c.result(n), [&](int) { return total; });
 }
 
-// A vector register's value in the first active lane, for the warp.
-// Its predicate, which is no uniform one, says of a lane whether its value is the one taken.
+// A vector register's value in the first of the lanes, for the warp.
+// Its predicate, which is no uniform one, says of a lane whether its value is another one: in a loop around
+// a fetch the lanes without it fetch, and the others go round again.
 void r2ur(Context& c, const Instruction& n) {
     const Operand a = operand(c, n, 0);
-    const u32 value = a[__builtin_ctz(c.active)];
-    const u32 same = lanes_where([&](int i) { return a[i] == value; });
+    const u32 value = a[__builtin_ctz(c.guarded)];
+    const u32 differs = lanes_where([&](int i) { return a[i] != value; });
     write(c, c.result(n), [&](int) { return value; });
     const i32 number = n.result_predicate[0];
     if ((number & ALWAYS) == ALWAYS) return;
     u32& held = c.warp->predicate[number];
-    held = (held & ~c.active) | (same & c.active);
+    const u32 before = n.flags & DIFFERS_ALSO ? held : 0;
+    held = (held & ~c.guarded) | ((before | differs) & c.guarded);
+}
+
+// The first of the lanes: its number, for the warp, and a predicate that it alone has.
+void elect(Context& c, const Instruction& n) {
+    const u32 leader = __builtin_ctz(c.guarded);
+    write(c, c.result(n), [&](int) { return leader; });
+    const i32 number = n.result_predicate[0];
+    if ((number & ALWAYS) == ALWAYS) return;
+    u32& held = c.warp->predicate[number];
+    held = (held & ~c.guarded) | 1u << leader;
 }
 
 // The address of an instruction.
@@ -103,6 +115,7 @@ void lepc(Context& c, const Instruction& n) {
 enum Special : i32 {
     ZERO, TID_X, TID_Y, TID_Z, CTAID_X, CTAID_Y, CTAID_Z, LANEID, SHARED_WINDOW_HIGH, EQMASK, LTMASK,
     LEMASK, GTMASK, GEMASK, CLOCK, LOCAL_WINDOW_HIGH, CLOCK_HIGH,
+    RANK_IN_CLUSTER,
 };
 
 u32 special(const Context& c, i32 which, int lane) {
@@ -124,6 +137,7 @@ u32 special(const Context& c, i32 which, int lane) {
         case GTMASK: return ~((2u << lane) - 1);
         case GEMASK: return ~((1u << lane) - 1);
         case CLOCK: return static_cast<u32>(c.spent);
+        case RANK_IN_CLUSTER: return c.block->rank;
         case CLOCK_HIGH: return static_cast<u32>(c.spent >> 32);
         default: return 0;
     }
@@ -174,7 +188,7 @@ void trap(Context& c, const Instruction&) {
 
 std::vector<Entry> warp_entries() {
     return {
-        {"SHFL", shfl}, {"VOTE", vote}, {"MATCH", match}, {"REDUX", redux}, {"R2UR", r2ur}, {"LEPC", lepc},
+        {"SHFL", shfl}, {"VOTE", vote}, {"MATCH", match}, {"REDUX", redux}, {"R2UR", r2ur}, {"ELECT", elect}, {"LEPC", lepc},
         {"S2R", s2r}, {"BMOV.CLEAR", bmov_from_barrier}, {"BMOV.BARRIER", bmov_to_barrier},
         {"B2R.RESULT", b2r_result}, {"NOTHING", nothing}, {"TRAP", trap},
     };

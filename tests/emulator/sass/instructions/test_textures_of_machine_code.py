@@ -14,7 +14,7 @@ import pytest
 from sass.conftest import ReadSource
 
 from harness.emulator import Surface, Texture
-from harness.emulator.sass import UnknownMachineInstruction, launch_machine_code
+from harness.emulator.sass import launch_machine_code
 
 READINGS = Path(__file__).parents[4] / "reports" / "h200" / "fidelity"
 STEPS = {"float16": 2.0**-10, "int8": 1.01 / 32767}
@@ -77,8 +77,10 @@ def test_surfaces_are_loaded_and_stored_as_by_the_h200(
 BEYOND = """extern "C" __global__ void trap(cudaSurfaceObject_t s, int x) {
     surf2Dwrite(1.0f, s, x, 0);
 }
-extern "C" __global__ void divergent(const cudaTextureObject_t* t, float* out) {
-    out[threadIdx.x] = tex2D<float>(t[threadIdx.x], 0.5f, 0.5f);
+extern "C" __global__ void divergent(cudaTextureObject_t a, cudaTextureObject_t b,
+                                     cudaTextureObject_t c, float* out) {
+    const cudaTextureObject_t t = threadIdx.x % 3 == 0 ? a : threadIdx.x % 3 == 1 ? b : c;
+    out[threadIdx.x] = tex2D<float>(t, 0.5f, 0.5f);
 }"""
 
 
@@ -92,7 +94,14 @@ def test_a_wrong_handle_and_a_place_beyond_are_faults(read_source: ReadSource, a
         assert (fault.kind, fault.line) == ("out of bounds", 2)
 
 
-def test_handles_that_differ_within_a_warp_are_refused_by_name(read_source: ReadSource) -> None:
-    code = read_source(BEYOND)
-    with pytest.raises(UnknownMachineInstruction, match=r"R2UR\.OR|BRA\.U\.ANY"):
-        launch_machine_code(code, "divergent", 1, 1, [np.zeros(1, np.uint64), np.zeros(1, "f4")])
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
+def test_handles_may_differ_within_a_warp(read_source: ReadSource, arch: str) -> None:
+    """Hopper's code goes round for one handle after the other; lanes with others skip the fetch."""
+    code = read_source(BEYOND, arch)
+    texels = [Texture(np.full((2, 4), value, np.float32)) for value in (3, 5, 7)]
+    out = np.zeros(64, np.float32)
+    report = launch_machine_code(code, "divergent", 1, 64, [*texels, out])
+    assert not report.faults
+    assert out.tolist() == [(3, 5, 7)[i % 3] for i in range(64)]
+    label = {each.provenance for each in report.counters}
+    assert (label == {"emulator-model"}) == (arch == "sm_90")

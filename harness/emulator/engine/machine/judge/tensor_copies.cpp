@@ -3,60 +3,11 @@
 // Each is a bulk copy: a list of units in one memory and in the other, and the same flights say when it is
 // done. What of the box lies outside of the tensor is filled, or not written.
 
-#include <string>
-
 #include "accesses.h"
 
-#include "memory/reductions.h"
-#include "memory/tensor_map.h"
+#include "memory/tensor_box.h"
 
 namespace machine {
-namespace {
-
-struct Row {
-    i64 from;       // of its first element, from the tensor's first byte; elements from `low` to `high` are in it
-    i64 low, high;  // bytes
-};
-
-std::vector<Row> rows_of(const TensorMap& map, const i32* at, const i32* offsets) {
-    std::vector<Row> out;
-    out.reserve(map.rows());
-    const i64 element = map.element_bytes();
-    const auto [low, high] = map.inside(at[0]);
-    map.each_row(at, offsets, [&, low = low * element, high = high * element](i64 offset, bool is_inside) {
-        out.push_back({offset + at[0] * element, is_inside ? low : 0, is_inside ? high : 0});
-    });
-    return out;
-}
-
-// The widest unit that no row's beginning and end splits.
-int unit_of(const TensorMap& map, i64 first) {
-    const i64 bits = TensorMap::ATOM | first * map.element_bytes() | map.size(0) * map.element_bytes();
-    return static_cast<int>(bits & -bits);
-}
-
-// Outside of the tensor: zeros, or a NaN, of which the payload is not documented.
-void fill(const TensorMap& map, std::vector<u8>& bytes) {
-    if (!map.fill) return;
-    const size_t size = map.element_bytes();
-    std::fill(bytes.begin(), bytes.end(), 0xFF);
-    for (size_t at = size - 1; at < bytes.size(); at += size) bytes[at] = 0x7F;
-}
-
-const char* type_of(const TensorMap& map, const std::string& operation) {
-    static const char* const TYPES[] = {"", "", "u32", "s32", "u64", "s64", "f16", "f32", "f64", "bf16", "f32"};
-    const bool is_signed = map.element == 3 || map.element == 5;
-    if (is_signed && operation != "min" && operation != "max") return map.element == 3 ? "u32" : "u64";
-    return TYPES[map.element];
-}
-
-// That of an operation `reduce_tensor.add`, for the type of a tensor's elements; null where there is none.
-const BulkReduction* reduction_of(const Op& op, const TensorMap& map) {
-    const std::string operation = std::string(entries()[op.handler].name).substr(14);
-    return reduction_named("reduce_bulk." + operation + "/" + type_of(map, operation));
-}
-
-}  // namespace
 
 // The map of a copy. Its numbers are checked, as a kernel may have changed it.
 TensorMap Accesses::tensor_map(const Op& op, i64 where, int warp, int lane) {
@@ -110,10 +61,12 @@ void Accesses::copy_tensor(const Op& op, const Selection& lanes) {
         const int lane = geometry_.lane(w, i);
         const TensorMap map = tensor_map(op, address(1), w, lane);
         const bool reduces = std::strncmp(entries()[op.handler].name, "reduce", 6) == 0;
-        const BulkReduction* const reduction = reduces ? reduction_of(op, map) : nullptr;
+        // Of an operation `reduce_tensor.add`.
+        const BulkReduction* const reduction =
+            reduces ? reduction_of_elements(map, entries()[op.handler].name + 14) : nullptr;
         if (reduces && !reduction) throw Accusation{NO_REDUCTION_OF_TYPE, op.site, lane, {map.element}};
-        const int unit = unit_of(map, at[0]);
-        const std::vector<Row> rows = rows_of(map, at, offsets);
+        const int unit = unit_of_rows(map, at[0]);
+        const std::vector<BoxRow> rows = rows_of(map, at, offsets);
         Request outside{op.site, PLAIN, to_shared ? READ : WRITE, unit, 1, 0, 0, {}};
         Request inside{op.site, PLAIN, to_shared ? WRITE : READ, to_shared ? TensorMap::ATOM : unit, 1,
                        SHARED_MEMORY, 0, {}};
@@ -122,7 +75,7 @@ void Accesses::copy_tensor(const Op& op, const Selection& lanes) {
         const auto in_block = [&](int n) { return to_many ? address(n) % WINDOW_BYTES : address(n); };
         i64 place_of_row = in_block(0);
         check_box(op, map, place_of_row, inside.verb, lane);
-        for (const Row& row : rows) {
+        for (const BoxRow& row : rows) {
             for (i64 n = row.low; n < row.high; n += unit) {
                 outside.touches.push_back({base + row.from + n, w, lane});
                 if (!to_shared) inside.touches.push_back({map.swizzled(place_of_row + n), w, lane});
@@ -134,14 +87,9 @@ void Accesses::copy_tensor(const Op& op, const Selection& lanes) {
         in_one_buffer(outside, map.address);
         std::vector<u8> bytes(to_shared ? map.bytes() : outside.touches.size() * unit);
         if (to_shared) {
-            fill(map, bytes);
+            fill_outside(map, bytes);
             const u8* const data = outside.touches.empty() ? nullptr : launch_.buffers[outside.memory].data;
-            u8* to = bytes.data();
-            for (const Row& row : rows) {
-                if (row.low < row.high)
-                    std::memcpy(to + row.low, data + (base - outside.base) + row.from + row.low, row.high - row.low);
-                to += map.row_bytes();
-            }
+            gather_rows(map, rows, data ? data + (base - outside.base) : nullptr, bytes);
         } else {
             for (size_t n = 0; n < inside.touches.size(); n++)
                 std::memcpy(bytes.data() + n * unit, place(inside, inside.touches[n]), unit);

@@ -1,9 +1,10 @@
-// What a reducing bulk copy does to the bytes that it comes to.
+// What a reducing bulk copy does to the bytes that it comes to: element by element what an atomic does.
 
 #pragma once
 
 #include <string>
 
+#include "arithmetic/halves.h"
 #include "machine.h"
 
 namespace machine {
@@ -13,12 +14,54 @@ struct BulkReduction {
     void (*apply)(u8* place, const u8* given, int bytes);
 };
 
-const std::vector<BulkReduction>& bulk_reductions();
+template <class T, class F>
+void reduce_each(u8* place, const u8* given, int bytes, F reduce) {
+    for (int at = 0; at < bytes; at += static_cast<int>(sizeof(T))) {
+        T old, more;
+        std::memcpy(&old, place + at, sizeof old);
+        std::memcpy(&more, given + at, sizeof more);
+        old = reduce(old, more);
+        std::memcpy(place + at, &old, sizeof old);
+    }
+}
+
+#define REDUCTION(NAME, T, EXPRESSION)                                                            \
+    {"reduce_bulk." NAME, [](u8* place, const u8* given, int bytes) {                             \
+         reduce_each<T>(place, given, bytes, [](T a, T b) -> T { return static_cast<T>(EXPRESSION); });  \
+     }},
+
+#define BITS(N, T)                                                                      \
+    REDUCTION("add/" N, T, a + b) REDUCTION("and/" N, T, a & b) REDUCTION("or/" N, T, a | b) \
+    REDUCTION("xor/" N, T, a ^ b)
+
+#define ORDER(N, T) REDUCTION("min/" N, T, a < b ? a : b) REDUCTION("max/" N, T, a > b ? a : b)
+
+inline const std::vector<BulkReduction>& bulk_reductions() {
+    static const std::vector<BulkReduction> all = {
+        BITS("u32", u32) BITS("u64", u64)
+        ORDER("u32", u32) ORDER("s32", i32) ORDER("u64", u64) ORDER("s64", i64)
+        REDUCTION("inc/u32", u32, a >= b ? 0 : a + 1)
+        REDUCTION("dec/u32", u32, a == 0 || a > b ? b : a - 1)
+        REDUCTION("add/f32", f32, canonical(a + b)) REDUCTION("add/f64", f64, canonical(a + b, a, b))
+        REDUCTION("add/f16", u16, sum<F16>(a, b)) REDUCTION("add/bf16", u16, sum<BF16>(a, b))
+    };
+    return all;
+}
+
+#undef ORDER
+#undef BITS
+#undef REDUCTION
 
 // By name; null where there is none.
-const BulkReduction* reduction_named(const std::string& name);
+inline const BulkReduction* reduction_named(const std::string& name) {
+    for (const BulkReduction& reduction : bulk_reductions())
+        if (name == reduction.name) return &reduction;
+    return nullptr;
+}
 
 // Of an operation; null where it copies only.
-const BulkReduction* reduction_of(const Op& op);
+inline const BulkReduction* reduction_of(const Op& op) {
+    return reduction_named(entries()[op.handler].name);
+}
 
 }  // namespace machine

@@ -7,18 +7,19 @@
 #include "block_barriers.h"
 #include "divergence.h"
 #include "races/judge.h"
+#include "waits.h"
 
 namespace sass {
 namespace {
 
 constexpr int TURN = 4096;  // instructions of one part before another goes on
 constexpr int LOOK_AT_CLOCK = 1 << 16;
-
 std::vector<Entry> all_entries() {
     std::vector<Entry> all;
     for (const auto& some : {integer_entries(), bit_entries(), float_entries(), half_entries(),
                              conversion_entries(), memory_entries(), texture_entries(), atomic_entries(), system_entries(), warp_entries(),
-                             matrix_entries(), warpgroup_entries()})
+                             matrix_entries(), warpgroup_entries(), mbarrier_entries(), cluster_entries(),
+                             bulk_entries()})
         all.insert(all.end(), some.begin(), some.end());
     return all;
 }
@@ -30,6 +31,7 @@ const std::vector<Entry>& entries() {
 
 struct Resident : Block {
     BlockBarriers barriers;
+    std::shared_ptr<Cluster> own;
 };
 
 class Machine {
@@ -44,6 +46,7 @@ class Machine {
         if (launch.kinds) judge_ = std::make_unique<Judge>(launch_);
         context_.judge = judge_.get();
         total_ = static_cast<i64>(launch.grid[0]) * launch.grid[1] * launch.grid[2];
+        cluster_ = machine::blocks_of_cluster(launch);
     }
 
     void run(double seconds, Verdict& verdict) {
@@ -59,8 +62,8 @@ class Machine {
             verdict.outcome = FAULTY;
             verdict.fault = ACCUSED;
             verdict.instruction = found.site;
-            verdict.block = judge_->block_of(found);
-            verdict.thread = judge_->thread_of(found);
+            verdict.block = judge_ ? judge_->block_of(found) : context_.block->number;
+            verdict.thread = judge_ ? judge_->thread_of(found) : found.lane;
             verdict.address = found.what;
             context_.details = found.details;
         } catch (const Fault& fault) {
@@ -85,19 +88,21 @@ class Machine {
                 if (judge_) judge_->over();
                 return false;
             }
-            begin(started_++);
+            const auto shared = std::make_shared<Cluster>();
+            for (i64 rank = 0; rank < cluster_; rank++) begin(started_++, shared);
             waited_ = false;
-            current_ = std::prev(resident_.end());
+            current_ = std::prev(resident_.end(), cluster_);
         }
         Resident& block = **current_;
         left_ = launch_.slice ? launch_.slice : LOOK_AT_CLOCK;
         work(block);
         if (block.alive == 0) {
             if (judge_) judge_->end(block.number);
+            has_left(block);
             spare_ = std::move(*current_);
             current_ = resident_.erase(current_);
             if (current_ == resident_.end()) current_ = resident_.begin();
-        } else if (launch_.slice) {
+        } else if (launch_.slice || cluster_ > 1) {
             waited_ = true;
             if (++current_ == resident_.end()) current_ = resident_.begin();
         }
@@ -106,14 +111,20 @@ class Machine {
 
     bool may_begin() const { return !judge_ || judge_->may_begin(started_, false); }
 
-    void begin(i64 number) {
+    // number: cluster by cluster.
+    void begin(i64 number, const std::shared_ptr<Cluster>& cluster) {
         if (judge_) judge_->begin(number);
         std::unique_ptr<Resident> made = spare_ ? std::move(spare_) : std::make_unique<Resident>();
         Resident& block = *made;
-        block.number = number;
-        block.index[0] = static_cast<u32>(number % launch_.grid[0]);
-        block.index[1] = static_cast<u32>(number / launch_.grid[0] % launch_.grid[1]);
-        block.index[2] = static_cast<u32>(number / launch_.grid[0] / launch_.grid[1]);
+        const machine::BlockPlace place(launch_, static_cast<u64>(number));
+        block.number = place.in_grid(launch_);
+        std::memcpy(block.index, place.at, sizeof block.index);
+        block.own = cluster, block.cluster = cluster.get();
+        block.rank = place.rank, block.first = number - place.rank;
+        cluster->blocks.push_back(&block);
+        block.phases.clear();
+        block.pool = 0;
+        block.idle = false;
         const int threads = static_cast<int>(launch_.block[0] * launch_.block[1] * launch_.block[2]);
         const int warps = (threads + LANES - 1) / LANES;
         const size_t words = static_cast<size_t>(launch_.registers) * LANES;
@@ -122,6 +133,7 @@ class Machine {
         block.local.assign(static_cast<size_t>(launch_.local_bytes) * LANES * warps, 0);
         block.warps.resize(warps);
         block.alive = threads;
+        cluster->alive += threads;
         block.next_warp = 0;
         block.barriers.judge = judge_.get();
         block.barriers.start();
@@ -139,6 +151,8 @@ class Machine {
             std::memset(warp.barrier_result, 0, sizeof warp.barrier_result);
             warp.predicate[ALWAYS] = warp.predicate[PREDICATES - 1] = EVERYBODY;
             warp.copies.clear();
+            warp.arrived = 0;
+            warp.registers = launch_.own_registers;
             std::memset(warp.committed, 0, sizeof warp.committed);
             warp.parts.clear();
             warp.parts.push_back(Part{warp.threads, 0, READY});
@@ -151,7 +165,7 @@ class Machine {
         context_.block = &block;
         const int warps = static_cast<int>(block.warps.size());
         int idle = 0;
-        while (block.alive && left_ > 0) {
+        while (block.alive && left_ > 0 && !block.idle) {
             Warp& warp = block.warps[block.next_warp];
             block.next_warp = (block.next_warp + 1) % warps;
             if (run_warp(block, warp)) {
@@ -163,19 +177,17 @@ class Machine {
         }
     }
 
-    // Nobody can go on. Convergence barriers are there to save time and hold nobody up for ever: the
+    // Nobody of a block can go on. Convergence barriers are there to save time and hold nobody up for ever: the
     // lanes for which they wait may be waiting for those that wait there.
     void stuck(Resident& block) {
         bool any = false;
         for (Warp& warp : block.warps) any |= parts_.open_all(warp);
         if (any) return;
-        for (Warp& warp : block.warps)
-            for (const Part& part : warp.parts) {
-                context_.warp = &warp;
-                context_.at = part.at;
-                throw Fault{DEADLOCK, __builtin_ctz(part.lanes), 0};
-            }
-        throw Fault{DEADLOCK, 0, 0};
+        block.idle = true;
+        Cluster& cluster = *block.cluster;
+        for (const Block* other : cluster.blocks)
+            if (other && !other->idle) return;
+        if (!gives_up(launch_, cluster)) hang(context_, cluster);
     }
 
     bool run_warp(Resident& block, Warp& warp) {
@@ -231,6 +243,7 @@ class Machine {
             c.counts.on[at] += __builtin_popcount(on);
             left_--;
             if ((c.spent += lanes) > launch_.budget) throw Fault{OVER_BUDGET, __builtin_ctz(active), 0};
+            c.guarded = on;
             if (n.control == PLAIN) {
                 c.act(n.uniform ? (guard & active ? EVERYBODY : 0) : on);
                 if (c.on) handlers_[n.handler](c, n);
@@ -276,21 +289,55 @@ class Machine {
                     throw Fault{BARRIER_OF_SOME, __builtin_ctz(on), 0};
                 block.barriers.arrive(block, part, context_, n);
                 return false;
-            case YIELD:
+            case YIELD: return yield(warp, index, next);
+            case BRANCH_OF_ANY:
+                part.at = on ? n.target : next;
+                context_.counts.branches[context_.at] += on != 0;
+                return true;
+            case PHASE_TEST: {
+                if (!on) {
+                    part.at = next;
+                    return true;
+                }
+                const Tested found = tested(context_, block, warp, part, n);
+                return found == Tested::ENDED || (found == Tested::NOT_YET && yield(warp, index, next));
+            }
+            case CLUSTER_WAIT:
+                if (!has_met_in_cluster(context_, block, warp, part)) return false;
                 part.at = next;
-                part.yielded = true;
-                parts_.met(warp);
-                warp.turn = index;
-                used_up_ = true;
-                return false;
+                return true;
+            case TAKE_REGISTERS:
+                if (!takes_registers(block, warp, n)) {
+                    part.state = AT_POOL;
+                    return false;
+                }
+                part.at = next;
+                return true;
             default: return parts_.control(warp, index, n, on);
         }
+    }
+
+    bool yield(Warp& warp, int index, i32 next) {
+        warp.parts[index].at = next;
+        warp.parts[index].yielded = true;
+        parts_.met(warp);
+        warp.turn = index;
+        used_up_ = true;
+        return false;
+    }
+
+    // Those who wait for a block that has left may now be all that are left.
+    static void has_left(Block& block) {
+        block.cluster->blocks[block.rank] = nullptr;
+        for (Block* const other : block.cluster->blocks)
+            if (other) other->idle = false;
     }
 
     void leave(Resident& block, Warp& warp, const Part& part, u32 lanes) {
         parts_.exited(warp, part, lanes);
         warp.exited |= lanes;
         block.alive -= __builtin_popcount(lanes);
+        leave_cluster(block, warp, lanes);
     }
 
     Launch launch_;
@@ -302,7 +349,7 @@ class Machine {
     std::list<std::unique_ptr<Resident>>::iterator current_ = resident_.end();
     std::unique_ptr<Resident> spare_;
     std::unique_ptr<Judge> judge_;
-    i64 total_ = 0, started_ = 0, left_ = 0;
+    i64 total_ = 0, started_ = 0, left_ = 0, cluster_ = 1;
     bool waited_ = false, used_up_ = false;
 };
 

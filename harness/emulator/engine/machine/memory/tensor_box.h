@@ -1,0 +1,61 @@
+// The box that a copy by a tensor map moves: its rows in the tensor, what lies outside, and how it reduces.
+
+#pragma once
+
+#include <string>
+
+#include "reductions.h"
+#include "tensor_map.h"
+
+namespace machine {
+
+struct BoxRow {
+    i64 from;       // of its first element, from the tensor's first byte; elements from `low` to `high` are in it
+    i64 low, high;  // bytes
+};
+
+inline std::vector<BoxRow> rows_of(const TensorMap& map, const i32* at, const i32* offsets) {
+    std::vector<BoxRow> out;
+    out.reserve(map.rows());
+    const i64 element = map.element_bytes();
+    const auto [low, high] = map.inside(at[0]);
+    map.each_row(at, offsets, [&, low = low * element, high = high * element](i64 offset, bool is_inside) {
+        out.push_back({offset + at[0] * element, is_inside ? low : 0, is_inside ? high : 0});
+    });
+    return out;
+}
+
+// The widest unit that no row's beginning and end splits.
+inline int unit_of_rows(const TensorMap& map, i64 first) {
+    const i64 bits = TensorMap::ATOM | first * map.element_bytes() | map.size(0) * map.element_bytes();
+    return static_cast<int>(bits & -bits);
+}
+
+// Outside of the tensor: zeros, or a NaN, of which the payload is not documented.
+inline void fill_outside(const TensorMap& map, std::vector<u8>& bytes) {
+    if (!map.fill) return;
+    const size_t size = map.element_bytes();
+    std::fill(bytes.begin(), bytes.end(), 0xFF);
+    for (size_t at = size - 1; at < bytes.size(); at += size) bytes[at] = 0x7F;
+}
+
+// What of the rows lies in the tensor, one row after the other. tensor: its first byte; null if none does.
+inline void gather_rows(const TensorMap& map, const std::vector<BoxRow>& rows, const u8* tensor,
+                        std::vector<u8>& bytes) {
+    u8* to = bytes.data();
+    for (const BoxRow& row : rows) {
+        if (row.low < row.high) std::memcpy(to + row.low, tensor + row.from + row.low, row.high - row.low);
+        to += map.row_bytes();
+    }
+}
+
+// A reduction by its name (`add`), for the type of a tensor's elements; null where there is none.
+inline const BulkReduction* reduction_of_elements(const TensorMap& map, const std::string& operation) {
+    static const char* const TYPES[] = {"", "", "u32", "s32", "u64", "s64", "f16", "f32", "f64", "bf16", "f32"};
+    const bool is_signed = map.element == 3 || map.element == 5;
+    const bool any_sign = is_signed && operation != "min" && operation != "max";
+    const char* const type = any_sign ? map.element == 3 ? "u32" : "u64" : TYPES[map.element];
+    return reduction_named("reduce_bulk." + operation + "/" + type);
+}
+
+}  // namespace machine

@@ -1,0 +1,248 @@
+// Copies by the unit that copies alone: bytes in a row (UBLKCP, UBLKRED), boxes by a tensor map (UTMALDG,
+// UTMASTG, UTMAREDG), and stores and reductions that tell an mbarrier (STAS, REDAS).
+//
+// Bytes move when a copy is issued, as from PTX. Operands in brackets are uniform registers in a row: of shared
+// memory its address, then that of the mbarrier if there is one, then coordinates; of global memory, or of a map,
+// an address of two words. The last one has 16 bits of sizes in units of 16 bytes, or of im2col's offsets, and
+// above them those of the blocks of the cluster that a copy goes to.
+
+#include <algorithm>
+
+#include "mbarriers.h"
+#include "memory/tensor_box.h"
+
+namespace sass {
+namespace {
+
+using machine::TensorMap;
+
+constexpr i64 UNIT = 16;
+enum : i32 { OPERATION_SHIFT = 8, TYPE_SHIFT = 11, DIMENSIONS = 7 };
+
+// --- operands -----------------------------------------------------------------------------------
+
+u32 word_of(const Context& c, const Instruction& n, int source, int number = 0) {
+    const Source& s = n.source[source];
+    return s.constant ? c.constants[s.row] : c.rows[s.row + LANES * number];
+}
+
+i64 address_of(const Context& c, const Instruction& n, int source) {
+    return static_cast<i64>(u64(word_of(c, n, source, 1)) << 32 | word_of(c, n, source));
+}
+
+int lane_of(const Context& c) { return __builtin_ctz(c.active); }
+
+std::string operation_of(const Instruction& n) {
+    static const char* const OPERATIONS[] = {"add", "min", "max", "inc", "dec", "and", "or", "xor"};
+    return OPERATIONS[n.flags >> OPERATION_SHIFT & 7];
+}
+
+const machine::BulkReduction* reduction_of(const Instruction& n) {
+    static const char* const TYPES[] = {"u32", "s32", "u64", "s64", "f16", "bf16", "f32", "f64"};
+    if (!(n.flags & REDUCTION)) return nullptr;
+    const std::string operation = operation_of(n);
+    int type = n.flags >> TYPE_SHIFT & 7;
+    const bool by_order = operation == "min" || operation == "max";
+    if (!by_order && type < 4) type &= ~1;  // the same bits with and without sign
+    return machine::reduction_named("reduce_bulk." + operation + "/" + TYPES[type]);
+}
+
+// --- the two memories ---------------------------------------------------------------------------
+
+u8* in_global_memory(const Context& c, i64 address, i64 size, Verb verb) {
+    const Buffer* const buffer = buffer_at(c, address);
+    if (!buffer || address + size > buffer->base + buffer->size) throw Fault{OUTSIDE, lane_of(c), address};
+    if (verb != READ && !buffer->writable) throw Fault{READ_ONLY, lane_of(c), address};
+    return buffer->data + (address - buffer->base);
+}
+
+// Of a block of the cluster, from its first byte on: the bytes have to be there.
+u8* in_shared_memory(const Context& c, Block& block, i64 at, i64 size) {
+    if (at < c.launch->shared_start || at + size > static_cast<i64>(block.shared.size()))
+        throw Fault{OUTSIDE, lane_of(c), own_window(block) + at};
+    return block.shared.data();
+}
+
+void aligned_to(const Context& c, i64 address, i64 unit) {
+    if (address % unit) throw Fault{MISALIGNED, lane_of(c), address};
+}
+
+// The blocks that a copy goes to: the one that an address is of, or those that a mask names by their rank.
+std::vector<Block*> targets_of(const Context& c, const Instruction& n, i64 address, u32 mask, i64 size) {
+    if (!(n.flags & TO_MANY)) return {&block_at(c, address, lane_of(c), machine::WRITE, size)};
+    std::vector<Block*> out;
+    for (i64 rank = 0; rank < 16; rank++) {
+        if (!(mask >> rank & 1)) continue;
+        const i64 there = rank << RANK_SHIFT | in_window(address);
+        out.push_back(&block_at(c, there, lane_of(c), machine::WRITE, size));
+    }
+    return out;
+}
+
+// The mbarrier of a block that has got bytes: in the place that the address names, in that block if the copy
+// goes to many.
+void tell_of_bytes(Context& c, const Instruction& n, i64 address, const Block& target, i64 size) {
+    const i64 there = n.flags & TO_MANY ? own_window(target) | in_window(address) : address;
+    tell(c, mbarrier_at(c, there, lane_of(c), true), lane_of(c), 0, -size, false);
+}
+
+// --- bytes in a row -----------------------------------------------------------------------------
+
+void copy_bulk(Context& c, const Instruction& n) {
+    const u32 last = word_of(c, n, 2);
+    const i64 size = (last & 0xFFFF) * UNIT;
+    const bool from_shared = n.flags & FROM_SHARED, to_shared = n.flags & TO_SHARED;
+    const i64 from = from_shared ? word_of(c, n, 1) : address_of(c, n, 1);
+    const i64 to = to_shared ? word_of(c, n, 0) : address_of(c, n, 0);
+    aligned_to(c, from, UNIT);
+    aligned_to(c, to, UNIT);
+    if (!size) return;
+    std::vector<u8> bytes(size);
+    if (from_shared) {
+        if (from >> RANK_SHIFT != c.block->rank) throw Fault{ANOTHER_BLOCK, lane_of(c), from};
+        std::memcpy(bytes.data(), in_shared_memory(c, *c.block, in_window(from), size) + in_window(from), size);
+    } else {
+        std::memcpy(bytes.data(), in_global_memory(c, from, size, READ), size);
+    }
+    const machine::BulkReduction* const reduction = reduction_of(n);
+    const auto put = [&](u8* place) {
+        if (reduction)
+            reduction->apply(place, bytes.data(), static_cast<int>(size));
+        else
+            std::memcpy(place, bytes.data(), size);
+    };
+    if (!to_shared) return put(in_global_memory(c, to, size, UPDATE));
+    for (Block* const block : targets_of(c, n, to, last >> 16, size)) {
+        put(in_shared_memory(c, *block, in_window(to), size) + in_window(to));
+        tell_of_bytes(c, n, word_of(c, n, 0, 1), *block, size);
+    }
+}
+
+// --- boxes --------------------------------------------------------------------------------------
+
+// The driver's bytes are not documented, so that what code changes in them is not known: a map has to be where
+// no code writes.
+TensorMap map_of(const Context& c, const Instruction& n) {
+    const i64 where = address_of(c, n, 1);
+    aligned_to(c, where, TensorMap::OWN_ALIGNMENT);
+    const u8* const bytes = in_global_memory(c, where, TensorMap::BYTES, READ);
+    if (buffer_at(c, where)->writable) throw Fault{MAP_MAY_CHANGE, lane_of(c), where};
+    const TensorMap map = TensorMap::at(bytes);
+    const auto accuse = [&](machine::What what, std::vector<i64> details) {
+        throw machine::Accusation{what, c.at, thread_of(c, lane_of(c)), std::move(details)};
+    };
+    if (map.flaw()) accuse(machine::NOT_A_TENSOR_MAP, {where, map.flaw()});
+    const int dimensions = n.flags & DIMENSIONS, im2col = (n.flags & BY_PIXELS) != 0;
+    if (map.dimensions() != dimensions || map.im2col != im2col)
+        accuse(machine::OTHER_TENSOR_MAP, {map.dimensions(), map.im2col, dimensions, im2col});
+    return map;
+}
+
+struct Box {
+    TensorMap map;
+    std::vector<machine::BoxRow> rows;
+    const Buffer* buffer;
+    u8* tensor;  // its first byte
+};
+
+// first: the operand's word where coordinates begin. offsets: those of im2col, so many bits each.
+Box box_of(const Context& c, const Instruction& n, int first, u32 offsets, Verb verb) {
+    Box box{map_of(c, n), {}, nullptr, nullptr};
+    const TensorMap& map = box.map;
+    i32 at[TensorMap::MOST_RANK] = {}, apart[3] = {};
+    for (int d = 0; d < map.dimensions(); d++) at[d] = static_cast<i32>(word_of(c, n, 0, first + d));
+    const int count = map.dimensions() - 2, bits = count > 0 ? 16 / count : 0;
+    for (int k = 0; k < count; k++) apart[k] = static_cast<i32>(offsets >> k * bits & ((1u << bits) - 1));
+    box.rows = machine::rows_of(map, at, apart);
+    const i64 base = static_cast<i64>(map.address);
+    box.buffer = buffer_at(c, base);
+    for (const machine::BoxRow& row : box.rows) {
+        if (row.low >= row.high) continue;
+        const i64 from = base + row.from + row.low, end = base + row.from + row.high;
+        if (!box.buffer || from < box.buffer->base || end > box.buffer->base + box.buffer->size)
+            throw Fault{OUTSIDE, lane_of(c), from};
+        if (verb != READ && !box.buffer->writable) throw Fault{READ_ONLY, lane_of(c), from};
+    }
+    if (box.buffer) box.tensor = box.buffer->data + (base - box.buffer->base);
+    return box;
+}
+
+// f(where in the box's bytes, where in shared memory, how many) for what keeps together.
+template <class F> void each_atom(const TensorMap& map, i64 place, F f) {
+    for (i64 at = 0; at < map.bytes(); at += TensorMap::ATOM) f(at, map.swizzled(place + at), TensorMap::ATOM);
+}
+
+void load_box(Context& c, const Instruction& n) {
+    const u32 last = n.source_count > 2 ? word_of(c, n, 2) : 0;
+    const Box box = box_of(c, n, 2, last & 0xFFFF, READ);
+    const i64 to = word_of(c, n, 0), size = box.map.bytes();
+    aligned_to(c, to, TensorMap::ALIGNMENT);
+    std::vector<u8> bytes(size);
+    machine::fill_outside(box.map, bytes);
+    machine::gather_rows(box.map, box.rows, box.tensor, bytes);
+    for (Block* const block : targets_of(c, n, to, last >> 16, size)) {
+        u8* const shared = in_shared_memory(c, *block, in_window(to), size);
+        each_atom(box.map, in_window(to),
+                  [&](i64 at, i64 place, i64 width) { std::memcpy(shared + place, bytes.data() + at, width); });
+        tell_of_bytes(c, n, word_of(c, n, 0, 1), *block, size);
+    }
+}
+
+void store_box(Context& c, const Instruction& n) {
+    const Box box = box_of(c, n, 1, 0, UPDATE);
+    const i64 from = word_of(c, n, 0), size = box.map.bytes();
+    const machine::BulkReduction* reduction = nullptr;
+    if (n.flags & REDUCTION) {
+        reduction = machine::reduction_of_elements(box.map, operation_of(n));
+        if (!reduction)
+            throw machine::Accusation{machine::NO_REDUCTION_OF_TYPE, c.at, thread_of(c, lane_of(c)),
+                                      {box.map.element}};
+    }
+    aligned_to(c, from, TensorMap::ALIGNMENT);
+    if (from >> RANK_SHIFT != c.block->rank) throw Fault{ANOTHER_BLOCK, lane_of(c), from};
+    const u8* const shared = in_shared_memory(c, *c.block, in_window(from), size);
+    std::vector<u8> bytes(size);
+    each_atom(box.map, in_window(from),
+              [&](i64 at, i64 place, i64 width) { std::memcpy(bytes.data() + at, shared + place, width); });
+    const u8* given = bytes.data();
+    for (const machine::BoxRow& row : box.rows) {
+        const i64 count = row.high - row.low;
+        u8* const place = box.tensor + row.from + row.low;
+        if (count > 0 && reduction)
+            reduction->apply(place, given + row.low, static_cast<int>(count));
+        else if (count > 0)
+            std::memcpy(place, given + row.low, count);
+        given += box.map.row_bytes();
+    }
+}
+
+// --- stores that tell an mbarrier ---------------------------------------------------------------
+
+// The address has two words: of the place, and of the mbarrier. Both may be another block's.
+void store_and_tell(Context& c, const Instruction& n) {
+    Access access = addressed(c, n);
+    const u32* const told = c.source_high(n.source[0]);
+    const machine::BulkReduction* const reduction = reduction_of(n);
+    Places places;
+    aligned(access, n.width);
+    in_shared(c, access, places, true, machine::WRITE);
+    const Value value = value_of(c, n, 2);
+    each_lane(c.on, [&](int i) {
+        u8 bytes[UNIT];
+        for (int w = 0; w < n.width / 4; w++) std::memcpy(bytes + 4 * w, value.row + value.step * w + i, 4);
+        if (reduction)
+            reduction->apply(places.at[i], bytes, n.width);
+        else
+            std::memcpy(places.at[i], bytes, n.width);
+        tell(c, mbarrier_at(c, told[i], i, true), i, 0, -n.width, false);
+    });
+}
+
+}  // namespace
+
+std::vector<Entry> bulk_entries() {
+    return {{"BULK.COPY", copy_bulk}, {"BOX.LOAD", load_box}, {"BOX.STORE", store_box},
+            {"STORE.AND.TELL", store_and_tell}};
+}
+
+}  // namespace sass

@@ -1,0 +1,65 @@
+// The barrier of a cluster's blocks, and registers that warps of a block give to each other.
+
+#pragma once
+
+#include "addresses.h"
+#include "mbarriers.h"
+
+namespace sass {
+
+// A phase is over when every thread that has not left the kernel has arrived.
+inline void complete_if_all_are_there(Cluster& cluster) {
+    if (!cluster.arrived || cluster.arrived < cluster.alive) return;
+    cluster.arrived = 0;
+    cluster.completed++;
+    for (Block* const block : cluster.blocks) {
+        if (!block) continue;
+        for (Warp& warp : block->warps)
+            for (Part& part : warp.parts) {
+                if (part.state != AT_CLUSTER_BARRIER) continue;
+                warp.arrived &= ~part.lanes;
+                part.at++;
+                part.state = READY;
+                block->idle = false;
+            }
+    }
+}
+
+// A part comes to the wait. Returns whether it need not wait.
+inline bool has_met_in_cluster(const Context& c, Block& block, Warp& warp, Part& part) {
+    if (const u32 absent = part.lanes & ~warp.arrived)
+        throw machine::Accusation{machine::NOT_ARRIVED, c.at, thread_of(c, __builtin_ctz(absent)), {}};
+    u32 early = 0;
+    each_lane(part.lanes, [&](int i) {
+        if (warp.arrived_in[i] == block.cluster->completed) early |= 1u << i;
+    });
+    if (early) {
+        part.state = AT_CLUSTER_BARRIER;
+        return false;
+    }
+    warp.arrived &= ~part.lanes;
+    return true;
+}
+
+// Lanes leave the kernel.
+inline void leave_cluster(Block& block, Warp& warp, u32 lanes) {
+    Cluster& cluster = *block.cluster;
+    each_lane(lanes & warp.arrived, [&](int i) {
+        if (warp.arrived_in[i] == cluster.completed) cluster.arrived--;
+    });
+    warp.arrived &= ~lanes;
+    cluster.alive -= __builtin_popcount(lanes);
+    complete_if_all_are_there(cluster);
+}
+
+// A warp takes registers, if its block's warps have given enough back; its predicate says that it has.
+inline bool takes_registers(Block& block, Warp& warp, const Instruction& n) {
+    const i32 more = static_cast<i32>(n.immediate) - warp.registers;
+    if (more > block.pool) return false;
+    block.pool -= more;
+    warp.registers += more;
+    set_lanes(warp, n.result_predicate[0], EVERYBODY, EVERYBODY);
+    return true;
+}
+
+}  // namespace sass

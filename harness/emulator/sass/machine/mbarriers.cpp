@@ -1,0 +1,69 @@
+// SYNCS: mbarriers set up, arrived at, and told of bytes. Tests of a phase, after which lanes may wait, are the
+// scheduler's.
+
+#include "mbarriers.h"
+
+namespace sass {
+namespace {
+
+// The word is computed by the code.
+void set_up(Context& c, const Instruction& n) {
+    const Access access = addressed(c, n);
+    const Value value = value_of(c, n, 2);
+    each_lane(c.on, [&](int i) {
+        const u64 word = static_cast<u64>(value.row[value.step + i]) << 32 | value.row[i];
+        const MbarrierPlace place = mbarrier_at(c, access.address[i], i, false);
+        if (!MbarrierWord::is_new(word)) throw Fault{NOT_COUNTED, i, access.address[i]};
+        place.write(word | MbarrierWord::WAS_SET_UP);
+        c.block->phases.erase(place.at);
+    });
+}
+
+void invalidate(Context& c, const Instruction& n) {
+    const Access access = addressed(c, n);
+    each_lane(c.on, [&](int i) { mbarrier_at(c, access.address[i], i, false).write(0); });
+}
+
+}  // namespace
+
+u64 tell(Context& c, const MbarrierPlace& place, int lane, i64 arrivals, i64 bytes, bool drops) {
+    const u64 before = place.word();
+    if (!(before & MbarrierWord::WAS_SET_UP)) throw Fault{NO_MBARRIER, lane, place.at};
+    machine::Mbarrier state = MbarrierWord::read(before);
+    const u64 parity = state.parity;
+    if (!state.update(arrivals, bytes, drops))
+        throw machine::Accusation{machine::TOO_MANY_ARRIVALS, c.at, thread_of(c, lane), {}};
+    place.write(MbarrierWord::written(state));
+    PhaseBytes& told = place.block->phases[place.at];
+    if (bytes > 0) told.expected += bytes, told.expecting = c.at;
+    if (bytes < 0) told.came -= bytes, told.coming = c.at;
+    if (state.parity != parity) {
+        told = PhaseBytes{0, 0, told.ended + 1};
+        place.block->cluster->ended++;
+        look_again(*c.launch, *place.block);
+    }
+    return before;
+}
+
+// Lanes arrive one after another. The result is the word as each finds it.
+void arrive(Context& c, const Instruction& n) {
+    const Access access = addressed(c, n);
+    const i32 flags = n.flags;
+    const u32* value = n.source_count > 2 ? c.source(n.source[2]) : c.constants;
+    u32 *low = c.result(n), *high = c.result(n, 0, 1);
+    each_lane(c.on, [&](int i) {
+        const i64 given = value[i];
+        const i64 arrivals = flags & ONE ? 1 : flags & GIVEN ? given : 0;
+        const i64 one = flags & BYTE ? 1 : flags & LANDED ? -1 : 0;
+        const i64 bytes = flags & EXPECTED ? given : flags & COMPLETED ? -given : one;
+        const MbarrierPlace place = mbarrier_at(c, access.address[i], i, flags & ELSEWHERE);
+        const u64 before = tell(c, place, i, arrivals, bytes, flags & DROPS);
+        low[i] = static_cast<u32>(before), high[i] = static_cast<u32>(before >> 32);
+    });
+}
+
+std::vector<Entry> mbarrier_entries() {
+    return {{"SYNCS.SET", set_up}, {"SYNCS.CLEAR", invalidate}, {"SYNCS.ARRIVE", arrive}};
+}
+
+}  // namespace sass

@@ -1,0 +1,84 @@
+// Lanes that wait for the end of a phase of an mbarrier, and what happens if nothing ends it.
+
+#pragma once
+
+#include "clusters.h"
+
+namespace sass {
+
+constexpr int IN_VAIN = 16;  // times that lanes look at mbarriers in vain until they hang
+
+enum class Tested { ENDED, NOT_YET, WAITS };
+
+// Lanes look whether phases have ended. Those of an instruction that waits stay if none has, and are not counted
+// again when they go on.
+inline Tested tested(const Context& c, Block& block, Warp& warp, Part& part, const Instruction& n) {
+    const u32 on = c.guarded;
+    const Access access = addressed(c, n);
+    const u32* const phase = c.source(n.source[2]);
+    each_lane(on, [&](int i) {
+        const MbarrierPlace place = mbarrier_at(c, access.address[i], i, false);
+        if (!(place.word() & MbarrierWord::WAS_SET_UP)) throw Fault{NO_MBARRIER, i, access.address[i]};
+        warp.tested[i] = place.at, warp.phase[i] = phase[i] >> 31;
+    });
+    const u32 ended = ended_lanes(block, warp, on);
+    if (!ended && n.flags & WAITS) {
+        part.wanted = on;
+        part.state = AT_MBARRIER;
+        return Tested::WAITS;
+    }
+    set_lanes(warp, n.result_predicate[0], on, ended);
+    part.at++;
+    return ended ? Tested::ENDED : Tested::NOT_YET;
+}
+
+// Every lane of a cluster waits. Those that wait for a phase are told that it has not ended, as after a while
+// on a GPU; false if they have only come to wait again, too often.
+inline bool gives_up(const Launch& launch, Cluster& cluster) {
+    if (cluster.ended != cluster.ended_then) cluster.given_up = 0;
+    cluster.ended_then = cluster.ended;
+    if (cluster.given_up++ == IN_VAIN) return false;
+    bool any = false;
+    for (Block* const block : cluster.blocks) {
+        if (!block) continue;
+        for (Warp& warp : block->warps)
+            for (Part& part : warp.parts)
+                if (part.state == AT_MBARRIER) {
+                    go_on_from_mbarrier(launch, *block, warp, part, 0);
+                    any = true;
+                }
+    }
+    return any;
+}
+
+// What of a phase is missing that lanes wait for.
+[[noreturn]] inline void hang_at_mbarrier(const Context& c, Block& block, const Warp& warp, const Part& part) {
+    const int lane = __builtin_ctz(part.wanted);
+    const u32 at = warp.tested[lane];
+    const machine::Mbarrier state = MbarrierWord::read(MbarrierPlace{&block, at}.word());
+    const PhaseBytes& told = block.phases[at];
+    throw machine::Accusation{machine::LOOP_STUCK, part.at, thread_of(c, lane),
+                              {i64(at) - c.launch->shared_start, state.pending, state.expected, told.expected,
+                               told.came, told.expecting, told.coming, told.ended}};
+}
+
+// Nobody of a cluster goes on any more: what its lanes wait for, an mbarrier first of all.
+[[noreturn]] inline void hang(Context& c, const Cluster& cluster) {
+    const Part* first = nullptr;
+    for (Block* const block : cluster.blocks) {
+        if (!block) continue;
+        for (Warp& warp : block->warps)
+            for (const Part& part : warp.parts) {
+                if (first && part.state != AT_MBARRIER) continue;
+                c.block = block, c.warp = &warp;
+                c.at = part.at;
+                if (part.state == AT_MBARRIER) hang_at_mbarrier(c, *block, warp, part);
+                first = &part;
+            }
+    }
+    const int lane = first ? __builtin_ctz(first->lanes) : 0;
+    if (first && first->state == AT_POOL) throw Fault{POOL_EMPTY, lane, c.block->pool};
+    throw Fault{DEADLOCK, lane, 0};
+}
+
+}  // namespace sass

@@ -1,0 +1,141 @@
+"""Rows of Hopper's asynchronous machine: mbarriers, copies by the unit that copies alone, clusters.
+
+None of it is documented. What each form does was derived from pairs: PTX in, what ptxas of CUDA
+13.0 makes of it for sm_90a out (`tests/emulator/sass/asynchronous`). Not executed are
+`SYNCS.ARRIVE.TRANS64.TMASK` (an arrival without completion), what changes a tensor map, and minima
+and maxima of halves.
+
+`T` is the first of several uniform registers, in brackets; `H` a cache policy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from harness.emulator.sass import layout
+from harness.emulator.sass.code import Instruction
+from harness.emulator.sass.harmless import OF_PREFETCHES
+from harness.emulator.sass.operand_shapes import Unencodable
+from harness.emulator.sass.rows.row import Flags, Groups, Row, row
+
+ARCHITECTURE: Final = "sm_90"
+"""The only one whose forms were derived."""
+
+_ARRIVALS: Flags = {
+    "A1T0": layout.ONE, "ART0": layout.GIVEN, "A0TR": layout.EXPECTED, "A0TX": layout.COMPLETED,
+    "A0T1": layout.BYTE,
+}  # fmt: skip
+_OPERATIONS = ("ADD", "MIN", "MAX", "INC", "DEC", "AND", "OR", "XOR")
+_TYPES = ("", ".S32", ".U64", ".S64", ".F16.RN", ".BF16.RN", ".F32.RN", ".F64.RN")
+_OPERATION_SHIFT, _TYPE_SHIFT = 8, 11
+_ORDER, _BITS = ("MIN", "MAX"), ("AND", "OR", "XOR")
+_IN_BULK = {
+    "": _OPERATIONS, ".S32": ("ADD", *_ORDER), ".U64": ("ADD", *_ORDER, *_BITS), ".S64": _ORDER,
+    ".F16.RN": ("ADD",), ".BF16.RN": ("ADD",), ".F32.RN": ("ADD",), ".F64.RN": ("ADD",),
+}  # fmt: skip
+"""Reductions of bulk copies, as PTX's `cp.reduce.async.bulk` has them."""
+_BETWEEN_BLOCKS = {"": _OPERATIONS, ".S32": ("ADD", *_ORDER), ".U64": ("ADD",)}
+"""Those in another block's shared memory, and of `red.async`."""
+
+OPCODES: Final = frozenset({
+    "SYNCS", "ARRIVES", "UBLKCP", "UBLKRED", "UBLKPF", "UTMALDG", "UTMASTG", "UTMAREDG", "UTMAPF",
+    "UTMACCTL", "UTMACMDFLUSH", "STAS", "REDAS", "UCGABAR_ARV", "UCGABAR_WAIT", "USETMAXREG",
+    "STSM", "ELECT",
+})  # fmt: skip
+"""What no reading of hardware supports the counts of, nor those of code around it."""
+LAST_OPERAND: Final = 2
+"""The source with sizes or offsets, and blocks."""
+
+
+def _reduction(operation: str, type_: str) -> int:
+    kind = _OPERATIONS.index(operation) << _OPERATION_SHIFT | _TYPES.index(type_) << _TYPE_SHIFT
+    return layout.REDUCTION | kind
+
+
+def _reductions(
+    known: Mapping[str, Sequence[str]], name: str, shape: str, handler: str, always: int = 0,
+    *, is_uniform: bool = False,
+) -> Iterator[Row]:  # fmt: skip
+    space = layout.GLOBAL if is_uniform else layout.SHARED
+    for type_, operations in known.items():
+        for operation in operations:
+            how = always | _reduction(operation, type_)
+            yield row(f"{name}.{operation}{type_}", shape, handler, always=how, space=space,
+                      is_uniform=is_uniform)  # fmt: skip
+
+
+def _boxes() -> Iterator[Row]:
+    for rank in range(1, 6):
+        pixels: Groups = ({"IM2COL": layout.BY_PIXELS},) if rank > 2 else ()
+        yield row(f"UTMALDG.{rank}D", "T T v? H?", "BOX.LOAD",
+                  (*pixels, {"MULTICAST": layout.TO_MANY}), always=rank,
+                  is_uniform=True)  # fmt: skip
+        yield row(f"UTMASTG.{rank}D", "T T H?", "BOX.STORE", pixels, always=rank, is_uniform=True)
+        for operation in _OPERATIONS:
+            yield row(f"UTMAREDG.{rank}D.{operation}", "T T H?", "BOX.STORE", pixels,
+                      always=rank | _reduction(operation, ""), is_uniform=True)  # fmt: skip
+        yield row(f"UTMAPF.L2.{rank}D", "T T v? H?", "NOTHING", harmless=OF_PREFETCHES,
+                  is_uniform=True)  # fmt: skip
+
+
+def check(row: Row, instruction: Instruction) -> None:
+    """Raises Unencodable if a load of a box has offsets or blocks and does not say so, or the other
+    way round; and for results that are not worked out."""
+    modifiers = set(instruction.modifiers)
+    if row.handler == "BOX.LOAD":
+        last = any(each.kind in ("uniform", "register") for each in instruction.operands)
+        if last != bool(modifiers & {"IM2COL", "MULTICAST"}):
+            raise Unencodable("operands of another form")
+    if row.handler == "SYNCS.SET" and instruction.operands[0].text not in ("RZ", "URZ"):
+        raise Unencodable("what was there before")
+    if row.handler == "SYNCS.ARRIVE" and len(modifiers & set(_ARRIVALS)) > 1:
+        raise Unencodable("arrivals of another form")
+
+
+ROWS: Sequence[Row] = (
+    # mbarriers
+    row("SYNCS.EXCH.64", "R m v", "SYNCS.SET", space=layout.SHARED),
+    row("SYNCS.CCTL.IV", "m", "SYNCS.CLEAR", space=layout.SHARED),
+    *(
+        row(f"SYNCS.ARRIVE.TRANS64{elsewhere}{name}", "R m v", "SYNCS.ARRIVE",
+            {"OPTOUT": layout.DROPS}, always=flags | how, space=layout.SHARED)
+        for elsewhere, flags in (("", 0), (".RED", layout.ELSEWHERE))
+        for name, how in (("", layout.ONE | layout.EXPECTED),
+                          *((f".{each}", flag) for each, flag in _ARRIVALS.items()))
+    ),
+    row("SYNCS.PHASECHK.TRANS64", "P m v", "NOTHING", {"TRYWAIT": layout.WAITS}, layout.PHASE_TEST,
+        space=layout.SHARED),
+    row("ARRIVES.LDGSTSBAR.64.TRANSCNT", "m", "ARRIVES", always=layout.LANDED, space=layout.SHARED),
+    row("ARRIVES.LDGSTSBAR.64.ARVCNT", "m", "ARRIVES", always=layout.ONE, space=layout.SHARED),
+    # Bytes in a row
+    row("UBLKCP.S.G", "T T v H?", "BULK.COPY", {"MULTICAST": layout.TO_MANY},
+        always=layout.TO_SHARED, is_uniform=True),
+    row("UBLKCP.G.S", "T T v H?", "BULK.COPY", always=layout.FROM_SHARED, is_uniform=True),
+    row("UBLKCP.S.S", "T T v H?", "BULK.COPY", always=layout.FROM_SHARED | layout.TO_SHARED,
+        is_uniform=True),
+    *_reductions(_IN_BULK, "UBLKRED.G.S", "T T v H?", "BULK.COPY", always=layout.FROM_SHARED,
+                 is_uniform=True),
+    *_reductions(_BETWEEN_BLOCKS, "UBLKRED.S.S", "T T v H?", "BULK.COPY",
+                 always=layout.FROM_SHARED | layout.TO_SHARED, is_uniform=True),
+    row("UBLKPF.L2", "T v H?", "NOTHING", is_uniform=True),
+    # Boxes
+    *_boxes(),
+    row("UTMACMDFLUSH", "", "NOTHING"),  # nothing is left to be done by then
+    row("UTMACCTL.PF", "T", "NOTHING", is_uniform=True),
+    # Clusters
+    row("STAS", "m v", "STORE.AND.TELL", {"64": 0, "128": 0}, space=layout.SHARED),
+    *_reductions({"": _OPERATIONS, ".S32": ("ADD", *_ORDER)}, "REDAS", "m v", "STORE.AND.TELL"),
+    row("REDAS.ADD.64", "m v", "STORE.AND.TELL", always=_reduction("ADD", ".U64"),
+        space=layout.SHARED),
+    row("UCGABAR_ARV", "", "CLUSTER.ARRIVE", is_uniform=True),
+    row("UCGABAR_WAIT", "", "NOTHING", (), layout.CLUSTER_WAIT),
+    row("USETMAXREG.TRY_ALLOC.CTAPOOL", "P i", "NOTHING", (), layout.TAKE_REGISTERS),
+    row("USETMAXREG.DEALLOC.CTAPOOL", "i", "GIVE.REGISTERS", is_uniform=True),
+    # Of a warp
+    row("ELECT", "P R p", is_uniform=True),
+    *(row(f"STSM.16.{turned}88{count}", "m v", "STSM", always=flags | number << 4,
+          space=layout.SHARED)
+      for turned, flags in (("M", 0), ("MT", 1))
+      for count, number in (("", 1), (".2", 2), (".4", 4))),
+)  # fmt: skip

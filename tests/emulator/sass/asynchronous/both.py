@@ -1,0 +1,72 @@
+"""Kernels of PTX, executed from PTX and from the machine code that ptxas makes of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from emulator_tools import assemble
+
+from harness.emulator import LaunchReport, Module, TensorMap, launch, parse
+from harness.emulator.sass import MachineCode, MachineReport, launch_machine_code, read
+
+
+@dataclass(frozen=True)
+class Case:
+    """arguments: makes new ones for each launch."""
+
+    name: str
+    text: str
+    arguments: Callable[[], list[Any]]
+    grid: int = 1
+    block: int = 32
+    cluster: int | None = None
+
+
+@dataclass(frozen=True)
+class Both:
+    """One module of many kernels."""
+
+    ptx: Module
+    code: MachineCode
+
+
+def together(cases: Sequence[Case], folder: Path) -> Both:
+    """All kernels in one module, each by its case's name."""
+    head = cases[0].text.partition(".visible")[0]
+    bodies = [
+        re.sub(r"\.entry k\b", f".entry {each.name}", each.text.partition(".visible")[2])
+        for each in cases
+    ]
+    text = head + "".join(f".visible{body}" for body in bodies)
+    source = folder / "k.ptx"
+    source.write_text(text)
+    return Both(parse(text), read(assemble(source, folder / "k.cubin", "sm_90a")))
+
+
+def launched(both: Both, case: Case) -> tuple[LaunchReport, MachineReport, list[Any], list[Any]]:
+    """Both reports, and the arguments of both launches."""
+    theirs = case.arguments()
+    ours = [_copy(each) for each in theirs]
+    shape = (case.grid, case.block)
+    ptx = launch(both.ptx, case.name, *shape, theirs, cluster=case.cluster)
+    code = launch_machine_code(
+        both.code, case.name, *shape, ours, cluster=case.cluster,
+        signature=both.ptx.kernels[case.name],
+    )  # fmt: skip
+    return ptx, code, theirs, ours
+
+
+def arrays(arguments: Sequence[Any]) -> list[np.ndarray]:
+    found = [each.array if isinstance(each, TensorMap) else each for each in arguments]
+    return [each for each in found if isinstance(each, np.ndarray)]
+
+
+def _copy(argument: Any) -> Any:
+    if isinstance(argument, TensorMap):
+        return replace(argument, array=argument.array.copy())
+    return argument.copy() if isinstance(argument, np.ndarray) else argument

@@ -1,0 +1,222 @@
+"""Clusters from machine code, and mistakes that it shows by itself.
+
+Races need to know what orders accesses, which the judge learns from PTX alone: a missing wait or
+proxy fence is found there. What hangs, what nobody set up, and what is told of too many arrivals or
+of other bytes than come is found here, too.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from emulator_tools import FAULTY, CompilePtx
+from engine.checks.test_clusters import HEAD, KERNEL, RIGHT
+from kernel_files import BUDGET, asked
+from sass.asynchronous.both import Case, launched, together
+from sass.conftest import ListTogether, ReadSource
+from tensor_kernels import INIT, WAIT, kernel
+
+from harness.emulator import LaunchError, TensorMap, UnknownInstruction, launch
+from harness.emulator.sass import UnknownMachineInstruction, launch_machine_code, prepare
+
+FOUND = {
+    "bulk_copy_expects_more": ("deadlock", "512 bytes are expected (line 8"),
+    "bulk_copy_of_a_tail": ("deadlock", "bytes are expected"),
+    "bulk_copy_past_the_end": ("out of bounds", "has 480 bytes"),
+    "mbarrier_arrived_at_too_often": ("mbarrier", "more arrivals at an mbarrier"),
+    "mbarrier_never_set_up": ("mbarrier", "that nobody has set up"),
+    "mbarrier_waits_for_one_more": ("deadlock", "64 of 65 threads have arrived"),
+    "mbarrier_waits_for_the_phase_before": ("deadlock", "1 phases have ended"),
+    "ring_reused_too_early": ("deadlock", "4 phases have ended"),
+}
+"""Faults of the files in `faulty`, by their kind and words of their message. A wrong phase never
+ends where bytes move at once; the last one has a race in PTX, too."""
+
+ONE_SOURCE = HEAD + "\n".join(
+    KERNEL.format(dims="4", body=body).replace(" k(", f" k{number}(")
+    for number, body in enumerate(RIGHT.values())
+)
+
+
+@pytest.mark.parametrize("number", range(len(RIGHT)), ids=list(RIGHT))
+def test_blocks_of_a_cluster_exchange_what_they_do_from_ptx(
+    compile_ptx: CompilePtx, read_source: ReadSource, number: int
+) -> None:
+    code, ptx = read_source(ONE_SOURCE), compile_ptx(ONE_SOURCE)
+    values = np.arange(512, dtype=np.int32) + 1
+    ours, theirs = np.zeros((2, 512), np.int32)
+    report = launch_machine_code(code, f"k{number}", 8, 64, [values, ours])
+    assert not report.faults, report.faults[0]
+    assert not launch(ptx, f"k{number}", 8, 64, [values, theirs]).faults
+    assert ours.any()
+    assert (ours == theirs).all()
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_a_mistake_is_found_in_machine_code_alone(
+    read_source: ReadSource, list_together: ListTogether, name: str
+) -> None:
+    files = [FAULTY / f"{each}.cu" for each in FOUND]
+    list_together(files)
+    path = FAULTY / f"{name}.cu"
+    how, (kind, words) = asked(path), FOUND[name]
+    report = launch_machine_code(
+        read_source(path), how.kernel, how.grid, how.block, how.copied(), *how.shared,
+        max_thread_instructions=BUDGET,
+    )  # fmt: skip
+    (fault,) = report.faults
+    assert fault.kind == kind
+    assert words in fault.message
+    assert Path(fault.file).name == path.name
+
+
+MEET = "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;"
+LOAD = """cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes\
+ [{0}], [%l1, {{0, 0}}], [%r3];"""
+
+
+def _box(body: str, **more: Any) -> tuple[str, Any]:
+    def arguments() -> list[Any]:
+        map_ = TensorMap(np.zeros(64, np.float32), [16, 4], [16, 4])
+        return [map_, np.zeros(256, np.uint8)]
+
+    return body, {"arguments": arguments, **more}
+
+
+def _loaded(place: str, expected: int) -> str:
+    return f"""{INIT} @%p1 bra WAITS; add.u32 %r7, %r2, 64; add.u32 %r8, %r2, 8064;
+        mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r3], {expected}; {LOAD.format(place)}
+        WAITS: {WAIT}"""
+
+
+WRONG = {
+    "bytes": ("deadlock", _box(_loaded("%r2", 512)), "and 256 have come"),
+    "place": ("misaligned", _box(_loaded("%r7", 256)), "aligned"),
+    "end": ("out of bounds", _box(_loaded("%r8", 256)), "accesses"),
+    "dimensions": ("tensor map", _box(_loaded("%r2", 256).replace("2d", "1d").replace(
+        "{0, 0}", "{0}")), "is of 1 dimensions, and its tensor map is of 2"),
+    "no_map": ("tensor map", _box(_loaded("%r2", 256), arguments=lambda: [
+        bytes(128), np.zeros(256, np.uint8)]), "are no tensor map"),
+    "arrived_twice": ("cluster", _box(f"barrier.cluster.arrive; barrier.cluster.arrive; {MEET}",
+                                      grid=2, cluster=2), "again before it has waited"),
+    "not_arrived": ("cluster", _box(f"barrier.cluster.wait; {MEET}", grid=2, cluster=2),
+                    "without barrier.cluster.arrive"),
+    "rank": ("out of bounds", _box(f"""mapa.shared::cluster.u32 %r9, %r2, 5; {MEET}
+        st.shared::cluster.u32 [%r9], %r1;""", grid=2, cluster=2), "rank 5 in a cluster of 2"),
+    "left": ("cluster", _box(f"""mov.u32 %r9, %cluster_ctarank; setp.eq.u32 %p3, %r9, 1;
+        @%p3 bra END; {MEET} mapa.shared::cluster.u32 %r9, %r2, 1;
+        st.shared::cluster.u32 [%r9], %r1;
+        END:""", grid=2, cluster=2), "all of whose threads have left"),
+    "no_arrivals": ("mbarrier", _box("mov.u32 %r9, %ntid.y; sub.u32 %r9, %r9, 1;"
+                                     "mbarrier.init.shared::cta.b64 [%r3], %r9;"),
+                    "number of arrivals"),
+    "pool": ("deadlock", _box("setmaxnreg.inc.sync.aligned.u32 232;"), "given back"),
+}  # fmt: skip
+
+
+def _case(name: str, body: str, more: dict[str, Any]) -> Case:
+    text = kernel(body)
+    if name == "is_pool":  # without a bound ptxas leaves the instruction out
+        text = text.replace(")\n{", ")\n.maxntid 384\n.minnctapersm 1\n{", 1)
+    return Case(name, text, more["arguments"], grid=more.get("grid", 1), block=32,
+                cluster=more.get("cluster"))  # fmt: skip
+
+
+CASES = {name: _case(f"is_{name}", *given) for name, (_, given, _) in WRONG.items()}
+
+
+@pytest.fixture(scope="module")
+def wrong(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    return together(list(CASES.values()), tmp_path_factory.mktemp("wrong"))
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_hangs_or_is_outside_is_a_fault_of_the_kind_that_ptx_has(
+    wrong: Any, name: str
+) -> None:
+    kind, _, words = WRONG[name]
+    ptx, code, *_ = launched(wrong, CASES[name])
+    (fault,) = code.faults
+    assert fault.kind == kind
+    assert words in fault.message
+    if name not in ("no_arrivals", "pool", "left"):  # of the last PTX says that it races
+        assert {each.kind for each in ptx.faults} == {kind}
+
+
+TELLS = "mbarrier::complete_tx::bytes"
+TO_ANOTHER = "shared::cluster.shared::cta"
+BETWEEN_BLOCKS = {
+    "copy": f"cp.async.bulk.{TO_ANOTHER}.{TELLS} [%r26], [%r2], 128, [%r25];",
+    "sum": f"cp.reduce.async.bulk.{TO_ANOTHER}.{TELLS}.add.u32 [%r26], [%r2], 128, [%r25];",
+    "largest": f"cp.reduce.async.bulk.{TO_ANOTHER}.{TELLS}.max.s32 [%r26], [%r2], 128, [%r25];",
+    "many": f"""mov.b16 %h1, 10; setp.ne.u32 %p5, %r20, 2; @%p5 bra ASKED;
+        cp.async.bulk.shared::cluster.global.{TELLS}.multicast::cluster \
+[%r10], [%l2], 128, [%r3], %h1;""",
+}
+
+
+def _between_blocks(copy: str) -> str:
+    """Each block has its rank times 100 and the thread in 128 bytes, and 150 in the next ones."""
+    return kernel(f"""mov.u32 %r20, %cluster_ctarank; add.u32 %r21, %r20, 1; and.b32 %r21, %r21, 3;
+        add.u32 %r10, %r2, 128; shl.b32 %r9, %r1, 2; add.u32 %r11, %r2, %r9; mov.u32 %r12, 150;
+        mad.lo.u32 %r13, %r20, 100, %r1; st.shared.u32 [%r11], %r13; st.shared.u32 [%r11+128], %r12;
+        mapa.shared::cluster.u32 %r26, %r10, %r21; mapa.shared::cluster.u32 %r25, %r3, %r21;
+        @!%p1 mbarrier.init.shared::cta.b64 [%r3], 1; fence.mbarrier_init.release.cluster;
+        fence.proxy.async; {MEET} @%p1 bra ASKED;
+        mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r3], 128; {copy}
+        ASKED: and.b32 %r14, %r20, 1; setp.eq.u32 %p6, %r14, 0;
+        {"@%p6 bra LEAVES;" if "multicast" in copy else ""} {WAIT}
+        LEAVES: ld.shared.u32 %r12, [%r11+128]; mad.lo.u32 %r9, %r20, 128, %r9;
+        cvt.u64.u32 %l5, %r9; add.u64 %l6, %l2, %l5; {MEET} st.global.u32 [%l6], %r12;""")
+
+
+def test_bulk_copies_go_to_other_blocks(tmp_path: Path) -> None:
+    """PTX of these forms is not executed: what they should do is from its manual."""
+    cases = [Case(name, _between_blocks(copy), list) for name, copy in BETWEEN_BLOCKS.items()]
+    code = together(cases, tmp_path).code
+    own = np.arange(4)[:, None] * 100 + np.arange(32)
+    before = np.roll(own, 1, axis=0)
+    given = np.arange(1000, 1032)
+    wanted = {"copy": before, "sum": before + 150, "largest": np.maximum(before, 150),
+              "many": np.where(np.arange(4)[:, None] % 2, given, 150)}  # fmt: skip
+    for name, values in wanted.items():
+        out = np.zeros(128, np.int32)
+        out[:32] = given
+        arguments = [bytes(128), out]
+        report = launch_machine_code(code, name, 4, 32, arguments, cluster=4)
+        assert not report.faults, (name, report.faults[0])
+        assert (out.reshape(4, 32) == values).all(), name
+
+
+REFUSED = {
+    "TMASK": "mbarrier.arrive.noComplete.release.cta.shared::cta.b64 %l7, [%r3], 1; "
+    "st.shared.u64 [%r2], %l7;",
+    "LDGMC": "multimem.ld_reduce.global.add.u32 %r9, [%l2]; st.shared.u32 [%r2], %r9;",
+    r"UBLKRED\.G\.S\.MIN\.F16": "cp.reduce.async.bulk.global.shared::cta.bulk_group.min.f16 "
+    "[%l2], [%r2], 256;",
+    "LDGDEPBAR": """cp.async.ca.shared.global [%r2], [%l2], 16; cp.async.commit_group;
+        cp.async.wait_group 0; cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;""",
+}
+
+
+def test_what_is_not_known_is_refused_by_name(tmp_path: Path) -> None:
+    cases = [Case(f"k{number}", kernel(body), list) for number, body in enumerate(REFUSED.values())]
+    try:
+        code = together(cases, tmp_path).code
+    except UnknownInstruction as error:  # PTX refuses some of them, too
+        raise AssertionError(error) from None
+    for number, words in enumerate(REFUSED):
+        with pytest.raises(UnknownMachineInstruction, match=words):
+            prepare(code, f"k{number}")
+
+
+def test_a_map_that_code_may_have_changed_is_not_executed(tmp_path: Path) -> None:
+    case = CASES["bytes"]
+    text = case.text.replace(".param .align 64 .b8 map[128]", ".param .u64 map").replace(
+        "mov.b64 %l0, map; cvta.param.u64 %l1, %l0;", "ld.param.u64 %l1, [map];")  # fmt: skip
+    both = together([Case("k", text, list)], tmp_path)
+    with pytest.raises(LaunchError, match="not documented: pass the map as an argument"):
+        launch_machine_code(both.code, "k", 1, 32, [np.zeros(128, np.uint8), np.zeros(4, np.uint8)])
