@@ -28,8 +28,8 @@ HEAD = """\
 
 What can go wrong around a measurement, what then happens, and the test that shows it. A test marked
 GPU needs one and runs with `make test-gpu`; every other one runs with `make test`. What
-`make test-gpu` last said is in `reliability/test-gpu.txt` of `reports/h100`, and before that of
-`reports/h200`; `made.json` beside it names the commit.
+`make test-gpu` last said is in `reliability/test-gpu.txt` of `reports/h100`, with little memory in
+`test-gpu-memory.txt`, and before that of `reports/h200`; `made.json` beside it names the commit.
 """
 
 AREAS = {

@@ -61,7 +61,8 @@ def every() -> list[Asked]:
 
 def _first(rank: int) -> TensorLayout:
     strides = tuple(256 << 8 * n for n in range(rank - 1))
-    return TensorLayout("u8", (64,) * rank, (16,) * rank, strides, (1,) * rank)
+    box = (16, *(4,) * (rank - 1))  # small, as a driver refuses boxes larger than shared memory
+    return TensorLayout("u8", (64,) * rank, box, strides, (1,) * rank)
 
 
 def _choices(first: TensorLayout) -> Iterator[Asked]:
