@@ -98,6 +98,12 @@ def bytes_of(case: Case, problem: Problem) -> int:
     return sum(buffer.nbytes for buffer in problem.buffers(case.sizes, case.dtype))
 
 
+def elements_of(case: Case, problem: Problem) -> int:
+    """The number of elements of the case's inputs and outputs."""
+    buffers = problem.buffers(case.sizes, case.dtype)
+    return sum(each.count for each in buffers if each.role in ("input", "output"))
+
+
 def _device_bytes(case: Case, problem: Problem, device: Device) -> int:
     """The device memory of all buffers, as a workspace that times lays them out."""
     if device.room is None:

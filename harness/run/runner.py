@@ -158,6 +158,8 @@ class Runner:
                 len(self.chosen) if self.wanted and self.is_timed else 0,
                 self._prepared_ahead() if self.is_timed else (),
                 1.0 if self.is_timed else forecast.pace(),
+                lambda case: planning.elements_of(case, self.problems[case.problem]),
+                self.bench.limits.measure_s,
             ),
             forecast.load(self._machine),
             dict.fromkeys(("compile", "verify", "prepare"), self._executor.cores),

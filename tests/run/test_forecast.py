@@ -141,6 +141,35 @@ def test_shared_processes_fewer_placements_and_what_is_compiled_make_a_run_short
     ]  # fmt: skip
 
 
+def test_large_arrays_lengthen_each_placement_unless_they_were_prepared_ahead(
+    double: Callable[..., Case],
+) -> None:
+    cases, timing = [double()], Timing(placements=(6,), choosing=2)
+    [group] = {case.group for case in cases}
+
+    def measure_s(elements: int, ahead: tuple[str, ...] = (), most: float = 60) -> float:
+        found = forecast.steps(cases, 0, timing, 0, ahead, 1.0, lambda case: elements, most)
+        return {step.stage: step.seconds for step in found}["measure"]
+
+    drawn = forecast.ELEMENT_S * 10**8
+    assert measure_s(10**8) - measure_s(0) == pytest.approx(9 * drawn)  # and once to prepare
+    assert measure_s(10**8, ahead=(group,)) == measure_s(0, ahead=(group,))
+
+
+def test_no_more_is_forecast_than_the_first_look_where_that_takes_all_of_the_time(
+    double: Callable[..., Case],
+) -> None:
+    def measure_s(most: float) -> float:
+        timing = Timing(placements=(8, 24), choosing=2)
+        found = forecast.steps([double()], 0, timing, elements=lambda case: 10**9, measure_s=most)
+        return {step.stage: step.seconds for step in found}["measure"]
+
+    one = forecast.PROCESS_S + forecast.CASE_S + forecast.ELEMENT_S * 10**9
+    assert measure_s(1) == pytest.approx(11 * one)
+    assert measure_s(15 * one) == pytest.approx(16 * one)
+    assert measure_s(1000) == pytest.approx(19 * one)
+
+
 def test_what_was_never_emulated_here_is_forecast_by_how_fast_this_machine_is(
     double: Callable[..., Case],
 ) -> None:
