@@ -281,6 +281,7 @@ extern "C" __global__ void k(int* a, int* sum) {
 
 def test_blocks_wait_for_each_other_at_the_barrier_of_the_grid(read_source: ReadSource) -> None:
     code = read_source(GRID, "sm_100")
+    assert any("SR_CgaSize" in each.text for each in code.functions["k"].instructions)
     for blocks in (1, 4):
         a, total = np.zeros(blocks * LANES, np.int32), np.zeros(blocks, np.int32)
         assert not launch_machine_code(code, "k", blocks, LANES, [a, total]).faults

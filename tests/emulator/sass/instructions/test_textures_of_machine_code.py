@@ -20,7 +20,7 @@ READINGS = Path(__file__).parents[4] / "reports" / "h200" / "fidelity"
 STEPS = {"float16": 2.0**-10, "int8": 1.01 / 32767}
 
 
-@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
+@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90"])
 def test_fetches_are_the_h200s(
     script_of: Callable[[str], ModuleType], read_source: ReadSource, arch: str
 ) -> None:
