@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 from concurrent.futures import Future
 from typing import Any
 
@@ -104,3 +105,22 @@ def test_two_ways_to_listen_are_refused() -> None:
 
     with pytest.raises(UsageError, match="give one of them"):
         serve(1, None, False, None, 60.0, 0, True)
+
+
+def test_whoever_reads_where_it_listens_can_connect_at_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    uvicorn = pytest.importorskip("uvicorn")
+    pytest.importorskip("starlette")
+
+    class Server:
+        """One that has not begun to serve."""
+
+        def __init__(self, config: Any) -> None: ...
+
+        def run(self, sockets: list[socket.socket]) -> None:
+            assert f":{sockets[0].getsockname()[1]}" in capsys.readouterr().err
+            socket.create_connection(sockets[0].getsockname(), timeout=5).close()
+
+    monkeypatch.setattr(uvicorn, "Server", Server)
+    over_http.over_http(JudgeOfTests(), Ready(True, 1, False), 60.0, 0)  # type: ignore[arg-type]

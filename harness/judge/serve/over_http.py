@@ -42,6 +42,7 @@ def over_http(judge: Judge, ready: Ready, most_s: float, port: int) -> None:
         server_header=False, lifespan="off", timeout_graceful_shutdown=5,
     )  # fmt: skip
     listener = config.bind_socket()
+    listener.listen()  # before it is said: who connects at once would be refused
     print(f"listening at http://{LOOPBACK}:{listener.getsockname()[1]}", file=sys.stderr,
           flush=True)  # fmt: skip
     uvicorn.Server(config).run([listener])
