@@ -2,8 +2,8 @@
 
 The server is a child like any other. It imports what all processes will need, then waits for
 requests on a socket. Each request becomes a process in a session of its own, with its own mark,
-environment and files. Such a process dies with the server, and the server ends when the harness
-does.
+environment, working directory and files. Such a process dies with the server, and the server ends
+when the harness does.
 
 (The forkserver of `multiprocessing` does something similar, but imports the caller's main module
 into each process, and keeps the environment of the first.)
@@ -19,6 +19,7 @@ import signal
 import socket
 import struct
 import subprocess
+import sys
 import tempfile
 import threading
 import warnings
@@ -100,7 +101,9 @@ class Forked(Group):
     def __init__(self, server: ForkServer, arguments: Sequence[str], files: Sequence[int]) -> None:
         self._server = server
         environment = {**os.environ, reaper.VARIABLE: self._begin()}
-        request = {"arguments": list(arguments), "environment": environment}
+        request = {
+            "arguments": list(arguments), "environment": environment, "folder": os.getcwd()
+        }  # fmt: skip
         self._enter(server.ask(request, files))
 
     def _collect(self) -> int:
@@ -157,7 +160,7 @@ def serve(number: int) -> list[str] | None:
 
 
 def _begin(request: Mapping[str, Any], files: Sequence[int], telling: int) -> list[str]:
-    """Give a new process its own session, mark, environment and files."""
+    """Give a new process its own session, mark, environment, working directory and files."""
     server = os.getppid()
     die_with_the_parent()
     os.setsid()
@@ -170,6 +173,9 @@ def _begin(request: Mapping[str, Any], files: Sequence[int], telling: int) -> li
     os.dup2(output, 2)
     os.close(output)
     os.close(telling)
+    if sys.path[:1] == [os.getcwd()]:  # as `python -m` has it
+        sys.path[0] = request["folder"]
+    os.chdir(request["folder"])
     if os.getppid() != server:  # which died before it could take this one with it
         os._exit(1)
     return [*request["arguments"], str(pipe)]

@@ -359,13 +359,13 @@ def _server(kind: str) -> ForkServer:
 
     It serves all runs of this process; the most recently used ones are kept.
     """
-    place = kind, os.getcwd(), os.environ.get("PYTHONPATH", "")
+    key = kind, os.environ.get("PYTHONPATH", "")
     with _servers_lock:
-        server = _servers.pop(place, None)
+        server = _servers.pop(key, None)
         if server is None or not server.is_alive:
             command = [sys.executable, "-m", "harness.worker", "serve", kind]
             server = ForkServer(command, STARTING_S)
-        _servers[place] = server
+        _servers[key] = server
         for other in list(_servers)[:-MOST_SERVERS]:
             del _servers[other]  # which ends when nobody has a worker of it any more
         return server

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 import time
@@ -224,18 +225,31 @@ def test_a_worker_that_dies_with_its_server_was_killed_and_the_next_runs(qualify
     assert ended.device is not None
 
 
-def test_servers_of_places_that_were_left_end(
+def test_servers_of_import_paths_that_were_left_end(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    servers = []
+    servers, before = [], os.environ["PYTHONPATH"]
     for number in range(workers.MOST_SERVERS + 1):
-        (tmp_path / str(number)).mkdir()
-        monkeypatch.chdir(tmp_path / str(number))
+        monkeypatch.setenv("PYTHONPATH", f"{before}:{tmp_path / str(number)}")
         ended, _ = do(Job("describe", "emulator", "sm_80", Path(), 1))
         assert ended.reason == ""
         servers.append(workers._server("cpu")._child.pid)
     assert gone(servers[0])
     assert not gone(servers[-1], within_s=0.1)
+
+
+def test_a_worker_stands_in_the_folder_of_its_time_and_imports_from_it(
+    qualify: Qualify, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    job, servers = qualify("import beside; sys.exit(f'{os.getcwd()} {beside.WORD}')"), set()
+    for word in ("one", "two"):
+        (tmp_path / word).mkdir()
+        (tmp_path / word / "beside.py").write_text(f"WORD = {word!r}\n")
+        monkeypatch.chdir(tmp_path / word)
+        ended, _ = do(job)
+        assert ended.reason.endswith(f"{tmp_path / word} {word}")
+        servers.add(workers._server("cpu")._child.pid)
+    assert len(servers) == 1
 
 
 def test_a_worker_has_the_environment_of_its_time(
