@@ -155,8 +155,23 @@ void store_256(Context& c, const Instruction& n) {
     });
 }
 
-// Several rows of 8 bytes from each of eight lanes' addresses: LDSM.
 enum : i32 { TRANSPOSED = 1 };
+
+// The rows of a matrix, of 16 bytes each, whose addresses the eight lanes from 8 m on have. They cost as
+// much as a request of theirs.
+Access rows_of_matrix(const Context& c, const Access& all, int m, Places& places, machine::Wavefronts& cost) {
+    Access rows = all;
+    rows.active = 0xFFu << 8 * m;
+    rows.width = 16;
+    machine::survey(rows);
+    aligned(rows, 16);
+    in_shared(c, rows, places);
+    cost.spent += machine::fullest_bank(rows, rows.active);
+    cost.ideal++;
+    return rows;
+}
+
+// Matrices of 8 x 8 halves from shared memory, or their transposes: LDSM.
 
 void ldsm(Context& c, const Instruction& n) {
     if (!c.on) return;
@@ -165,17 +180,9 @@ void ldsm(Context& c, const Instruction& n) {
     u32 out[4][LANES];
     machine::Wavefronts cost{0, 0};
     for (int m = 0; m < matrices; m++) {
-        // The eight lanes 8m to 8m + 7 have the addresses of this matrix's rows of 16 bytes.
-        Access rows = all;
-        rows.active = 0xFFu << 8 * m;
-        rows.width = 16;
-        machine::survey(rows);
-        aligned(rows, 16);
         Places places;
-        in_shared(c, rows, places);
+        const Access rows = rows_of_matrix(c, all, m, places, cost);
         if (c.judge) c.judge->access(c, rows, SHARED, machine::READ, places);
-        cost.spent += machine::fullest_bank(rows, rows.active);
-        cost.ideal++;
         u16 held[8][8];
         for (int r = 0; r < 8; r++) std::memcpy(held[r], places.at[8 * m + r], 16);
         for (int i = 0; i < LANES; i++) {
@@ -190,7 +197,7 @@ void ldsm(Context& c, const Instruction& n) {
         write(c, c.result(n, 0, m), [&](int i) { return out[m][i]; });
 }
 
-// The same the other way round: the lanes of a matrix store rows of 8 words, or of its transpose, STSM.
+// The same the other way round: STSM.
 void stsm(Context& c, const Instruction& n) {
     if (!c.on) return;
     const int matrices = n.flags >> 4;
@@ -198,15 +205,8 @@ void stsm(Context& c, const Instruction& n) {
     const Value value = value_of(c, n, 2);
     machine::Wavefronts cost{};
     for (int m = 0; m < matrices; m++) {
-        Access rows = all;
-        rows.active = 0xFFu << 8 * m;
-        rows.width = 16;
-        machine::survey(rows);
-        aligned(rows, 16);
         Places places;
-        in_shared(c, rows, places);
-        cost.spent += machine::fullest_bank(rows, rows.active);
-        cost.ideal++;
+        const Access rows = rows_of_matrix(c, all, m, places, cost);
         u16 held[8][8];
         for (int i = 0; i < LANES; i++) {
             const u32 word = value.row[value.step * m + i];
