@@ -5,7 +5,8 @@
         assert report.bank_conflicts == 0
 
 It needs no GPU. A kernel that is incorrect, or breaks a budget of its `expect`, fails the test with
-the fault and the lines around it.
+the fault and the lines around it. At the end a table lists all kernels; `--junit-xml` has its rows
+as properties of their tests.
 """
 
 from __future__ import annotations
@@ -21,12 +22,24 @@ if TYPE_CHECKING:
     from harness.judge.results import Report
 
 
-class CudaKernel:
-    """Checks kernels for one test. beside: the folder of the test's file, to which paths are
-    relative."""
+PROPERTY = "cuda_kernel"
+"""The user property of a test with the row of a kernel."""
+WORDS = 3
+"""The columns that are no numbers: test, kernel and verdict."""
+COUNTED = ("instructions", "sectors", "bank_conflicts", "registers", "spills")
+"""What a row says of a kernel besides its times, if it is exact."""
 
-    def __init__(self, beside: Path) -> None:
+
+class CudaKernel:
+    """Checks kernels for one test.
+
+    beside: the folder of the test's file, to which paths are relative. properties: of the test, to
+    which each kernel's row is added.
+    """
+
+    def __init__(self, beside: Path, properties: list[tuple[str, object]]) -> None:
         self._beside = beside
+        self._properties = properties
 
     def __call__(self, kernel: AnyKernel, problem: AnyProblem, **options: Any) -> Report:
         """Check a kernel as `harness.check` does; fail the test unless it is correct."""
@@ -39,7 +52,7 @@ class CudaKernel:
         """The same, but accept any verdict, for tests of kernels that must be refused."""
         from harness.judge import api
 
-        return api.check(self._found(kernel), self._place(problem), **options)
+        return self._noted(api.check(self._found(kernel), self._place(problem), **options))
 
     def time(
         self, kernel: AnyKernel, problem: AnyProblem, against: AnyKernel | None = None,
@@ -52,10 +65,16 @@ class CudaKernel:
 
         other = None if against is None else self._found(against)
         try:
-            report = api.time(self._found(kernel), self._place(problem), against=other, **options)
+            report = self._noted(
+                api.time(self._found(kernel), self._place(problem), against=other, **options)
+            )
         except BackendUnavailable as error:
             pytest.skip(str(error).splitlines()[0])
         self._pass(report)
+        return report
+
+    def _noted(self, report: Report) -> Report:
+        self._properties.append((PROPERTY, row(report)))
         return report
 
     @staticmethod
@@ -88,10 +107,47 @@ class CudaKernel:
             return named
 
 
+def row(report: Report) -> dict[str, str]:
+    """A kernel's row in the table: its name, verdict, times and exact counts, in words."""
+    found = {"kernel": report.told.kernel, "verdict": report.verdict}
+    if report.time_ns:
+        found["time"] = f"{report.time_ns.value / 1e3:.4g} µs"
+    if report.speedup:
+        found["speed-up"] = f"{report.speedup.value:.3g}x"
+    exact = {**report.counters, "bank_conflicts": report.told.bank_conflicts}
+    known = {name: exact.get(name) for name in COUNTED}
+    counts = {name: f"{value:,.0f}" for name, value in known.items() if value is not None}
+    return found | counts
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """List every kernel that a test has judged."""
+    rows = [
+        {"test": each.nodeid.rpartition("::")[2], **found}
+        for reports in terminalreporter.stats.values()
+        for each in reports
+        if getattr(each, "when", "") == "call"
+        for name, found in each.user_properties
+        if name == PROPERTY
+    ]
+    if not rows:
+        return
+    columns = list(dict.fromkeys(name for each in rows for name in each))
+    lines = [columns, *([each.get(name, "") for name in columns] for each in rows)]
+    widths = [max(len(line[n]) for line in lines) for n in range(len(columns))]
+    terminalreporter.section("CUDA kernels")
+    for line in lines:
+        cells = [
+            text.ljust(width) if n < WORDS else text.rjust(width)
+            for n, (text, width) in enumerate(zip(line, widths, strict=True))
+        ]
+        terminalreporter.write_line("  ".join(cells).rstrip())
+
+
 @pytest.fixture
 def cuda_kernel(request: pytest.FixtureRequest, _judging: None) -> CudaKernel:
     """Check CUDA kernels without a GPU: `cuda_kernel(kernel, problem, **launch)` → a Report."""
-    return CudaKernel(request.path.parent)
+    return CudaKernel(request.path.parent, request.node.user_properties)
 
 
 @pytest.fixture(scope="session")

@@ -55,7 +55,11 @@ _AROUND = 2
 def excerpt(submission: Submission, verdict: Verdict) -> str:
     """The lines of a kernel's source around the one that its verdict names."""
     for name, each in zip(names(submission), submission.kernels, strict=True):
-        if name != verdict.kernel or verdict.line is None or verdict.file != f"{name}.cu":
+        if (
+            name != verdict.kernel
+            or verdict.line is None
+            or verdict.file not in (f"{name}.cu", f"{name}.ptx")
+        ):
             continue
         is_file = isinstance(each, Kernel) and each.is_file
         lines = (Path(each.source).read_text() if is_file else each.source).splitlines()

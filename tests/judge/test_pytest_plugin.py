@@ -87,3 +87,17 @@ def test_a_broken_budget_fails_the_test(told: str) -> None:
 def test_a_time_without_a_gpu_is_skipped(told: str) -> None:
     if not Path("/dev/nvidiactl").exists():
         assert "a time needs an NVIDIA GPU" in told
+
+
+def test_a_table_lists_every_kernel_that_a_test_has_judged(told: str) -> None:
+    table = told.partition("CUDA kernels")[2].splitlines()
+    assert table[1].split() == [
+        "test", "kernel", "verdict", "instructions", "sectors", "bank_conflicts", "registers",
+        "spills",
+    ]  # fmt: skip
+    rows = {line.split()[0]: line.split() for line in table[2:6]}
+    assert rows["test_right"][1:3] == ["right", "right"]
+    assert rows["test_right"][5] == "0"
+    assert rows["test_outside"][1:] == ["outside", "fault"]
+    assert rows["test_refused"][1:] == ["outside", "fault"]
+    assert rows["test_budget"][1:3] == ["right", "right"]
