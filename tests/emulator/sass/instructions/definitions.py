@@ -83,6 +83,12 @@ def _of_bytes(parts: Any) -> Results:
 def _extreme(r: Reader) -> Results:
     if r.has("U8x4"):
         return _of_bytes(_larger(r, *(_bytes(r.u(n) & WORD) for n in (0, 1))))
+    if r.has("S16x2") or r.has("U16x2"):
+        halves = [np.stack([r.u(n) & 0xFFFF, r.u(n) >> 16 & 0xFFFF]) for n in (0, 1)]
+        if r.has("S16x2"):
+            halves = [np.where(x >> 15 == 1, x - (1 << 16), x) for x in halves]
+        low, high = np.maximum(_larger(r, *halves), 0 if r.has("RELU") else -(1 << 15)) & 0xFFFF
+        return _int(low | high << 16)
     if r.has("S64") or r.has("U64"):
         a, b = r.q(0), r.q(1)
         if r.has("S64"):

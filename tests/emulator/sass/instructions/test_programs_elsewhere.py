@@ -72,6 +72,8 @@ PROGRAMS: dict[str, tuple[Sequence[str], Any]] = {
          "LDL.S8 R1,[R15+UR10]", "LDL.U8 R2,[R15+UR10]", "IMAD R1,R2,0x10000,R1"],
         [(240 + lane) % 256 * 65536 + (240 + lane + 128) % 256 - 128 & 0xFFFFFFFF
          for lane in range(LANES)]),
+    "CREDUX.MAX.S32 UR4,R4": (
+        ["IADD3 R4,R240,-0x10,RZ", "CREDUX.MAX.S32 UR4,R4", "MOV R1,UR4"], 15),
     "VOTEU.ANY UP0,P0": (
         ["VOTEU.ANY UP0,P0", "SEL R1,RZ,0x1,!UP0", "ISETP.LT.AND P1,PT,R240,RZ,PT",
          "VOTEU.ANY UP1,P1", "SEL R2,RZ,0x2,!UP1", "IADD3 R1,R1,R2,RZ"], 1),
