@@ -1,4 +1,4 @@
-"""Machine instructions by their words, written from PTX's manual and not from the engine.
+"""Machine instructions by their words, from PTX's manual; of carries and DSETP.MIN, as the engine.
 
 A definition takes an instruction and the state before it, and returns the results: of its first
 register (one word or two), and of its predicates. Floats are such that every sum and product is
