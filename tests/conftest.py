@@ -114,6 +114,7 @@ def script_of() -> Iterator[Callable[[str], ModuleType]]:
         for folder in (
             "",
             "architectures",
+            "readings",
             "pages",
             "divergence",
             "gate",

@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from kernels_page import over_parent
@@ -29,7 +29,9 @@ from harness.matrix.variants import Problem, Variant
 from harness.report import format as fmt
 from harness.tables import Run
 
-KERNELS, RUNS = ROOT / "kernels", ROOT / "reports" / "h200"
+KERNELS = ROOT / "kernels"
+RUNS = (ROOT / "reports" / "h200", ROOT / "reports" / "h100")
+"""By preference: a file's line is from the first that has measured it as it is."""
 LINE = re.compile(r"^// Measured: (.*)$", re.MULTILINE)
 NOT_YET = "not yet."
 
@@ -60,29 +62,27 @@ def main(arguments: list[str] | None = None) -> int:
 def wanted() -> Iterator[tuple[Path, str]]:
     """Every variant's file, and the content of its line."""
     for problem in model.load(ROOT / "bench.yaml", KERNELS).problems.values():
-        folder = RUNS / problem.name
-        run = load(folder) if (folder / "results.csv").exists() else None
-        own = [each for each in ladders(run) if each.problem == problem.name] if run else []
-        largest = list({ladder.dtype: ladder for ladder in reversed(own)}.values())
+        folders = [each / problem.name for each in RUNS]
+        runs = [load(each) for each in folders if (each / "results.csv").exists()]
         seen: set[str] = set()
         for variant in problem.variants.values():
             if variant.source and variant.source not in seen:
                 seen.add(variant.source)
-                yield (
-                    KERNELS / problem.name / variant.source,
-                    measured(problem, variant, run, largest),
-                )
+                lines = (line for run in runs if (line := measured(problem, variant, run)))
+                yield KERNELS / problem.name / variant.source, next(lines, NOT_YET)
 
 
-def measured(problem: Problem, variant: Variant, run: Run | None, largest: Sequence[Ladder]) -> str:
-    """One sentence, covering each type. largest: for each type, the ladder with the most work."""
-    name = f"{problem.name}/{variant.source}"
-    if run is None or as_it_was(run, name, KERNELS).missing:
-        return NOT_YET
+def measured(problem: Problem, variant: Variant, run: Run) -> str:
+    """One sentence, covering each type at its largest size; nothing if the run has not measured
+    the file as it is."""
+    if as_it_was(run, f"{problem.name}/{variant.source}", KERNELS).missing:
+        return ""
+    own = [each for each in ladders(run) if each.problem == problem.name]
+    largest = list({ladder.dtype: ladder for ladder in reversed(own)}.values())
     shorts = short_names(list(problem.variants))
     told = [(ladder, text) for ladder in largest if (text := _figure(ladder, variant, shorts))]
     if not told:
-        return NOT_YET
+        return ""
     card = run.info["device"]["name"].removeprefix("NVIDIA ")
     parts = [f"{ladder.dtype} {text}" if len(largest) > 1 else text for ladder, text in told]
     return f"{card}, {fmt.assignments(told[0][0].sizes)}: {', '.join(reversed(parts))}."
