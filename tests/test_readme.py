@@ -18,11 +18,14 @@ README, COMMANDS, ADDING = (
     for name in ("README.md", "docs/commands.md", "docs/adding-a-kernel.md")
 )
 ONE_SCREEN = 60
-"""Lines, of which a picture is one."""
+"""Lines, of which a picture is one, and what a reader has to open is one."""
 
 
 def test_the_readme_is_one_screen_with_pictures_that_are_there() -> None:
-    assert len(README.splitlines()) <= ONE_SCREEN
+    shown = re.sub(
+        r"<details><summary>(.*?)</summary>.*?</details>", r"\1", README, flags=re.DOTALL
+    )
+    assert len(shown.splitlines()) <= ONE_SCREEN
     pictures = re.findall(r'<img src="([^"]+)"', README)
     assert len(pictures) == 2
     for picture in pictures:

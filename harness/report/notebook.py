@@ -13,6 +13,7 @@ from pathlib import Path
 from harness.analysis.ladder import Ladder, ladders
 from harness.analysis.readings import Readings
 from harness.analysis.roofline import roofline
+from harness.journal import run_files
 from harness.report.anchors import slug
 from harness.report.figures import drawn
 from harness.report.figures.style import Figure
@@ -66,7 +67,7 @@ def _of_ladder(run: Run, readings: Readings, ladder: Ladder) -> Iterator[Figure]
 
 
 def _picture(run: Run, figure: Figure) -> str:
-    png = base64.b64encode((run.folder / figure.png).read_bytes()).decode()
+    png = base64.b64encode(run_files.read(run.folder, figure.png)).decode()
     return (
         f"<img alt='{escape(figure.title)}' width='860' src='data:image/png;base64,{png}'>"
         f"<p>{escape(figure.caption)}</p>"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +22,10 @@ def test_of_a_timed_run_it_is_the_ladder_and_the_roofline_of_the_largest_size(
 ) -> None:
     def render(folder: Path, anchor: str, title: str, *rest: Any, **more: Any) -> Figure:
         (tmp_path / anchor).write_bytes(b"a picture")
-        return Figure(
-            anchor, title, "its <caption>", NOTHING, NOTHING, str(tmp_path / anchor), (), ()
-        )
+        return Figure(anchor, title, "its <caption>", NOTHING, NOTHING, anchor, (), ())
 
     monkeypatch.setattr(drawn, "render", render)  # whose pictures have tests of their own
-    html = notebook.figures(tables.load(RUN))
+    html = notebook.figures(replace(tables.load(RUN), folder=tmp_path))
     titles = re.findall(r"<img alt='(.*?)'", html)
     assert [title.split()[0] for title in titles] == ["Bandwidth", "Roofline"]
     assert html.count("base64,YSBwaWN0dXJl'") == 2
