@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,9 @@ def test_of_a_timed_run_it_is_the_ladder_and_the_roofline_of_the_largest_size(
         return Figure(anchor, title, "its <caption>", NOTHING, NOTHING, anchor, (), ())
 
     monkeypatch.setattr(drawn, "render", render)  # whose pictures have tests of their own
-    html = notebook.figures(replace(tables.load(RUN), folder=tmp_path))
+    run = tables.load(RUN)
+    monkeypatch.setattr(run, "folder", tmp_path)
+    html = notebook.figures(run)
     titles = re.findall(r"<img alt='(.*?)'", html)
     assert [title.split()[0] for title in titles] == ["Bandwidth", "Roofline"]
     assert html.count("base64,YSBwaWN0dXJl'") == 2
