@@ -34,7 +34,7 @@ def descendants() -> set[int]:
 
 
 def _children(pid: int) -> Iterator[int]:
-    """The children that any thread of a process has started; nothing if it has ended."""
+    """The children started by any thread of a process; none if the process has ended."""
     with suppress(OSError):
         for thread in os.listdir(f"/proc/{pid}/task"):
             with suppress(OSError), open(f"/proc/{pid}/task/{thread}/children") as file:

@@ -26,8 +26,8 @@ _CODE = "padding: 0 0.6em; text-align: left; white-space: pre; font-family: mono
 
 
 def figures(run: Run) -> str:
-    """The ladder and the roofline of each problem and type at its largest size; without times, what
-    was counted."""
+    """Draw the ladder and the roofline of each problem and type at its largest size, or the counts
+    of a run without times."""
     return "".join(_picture(run, each) for each in _figures(run))
 
 

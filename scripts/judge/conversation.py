@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class Serve:
-    """A running judge. ready: the first line that it wrote."""
+    """A running judge. ready: its first line of output."""
 
     process: subprocess.Popen[bytes]
     ready: dict[str, Any]

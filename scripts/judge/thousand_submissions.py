@@ -33,7 +33,7 @@ COUNTED_AFTER = (0.1, 0.5, 1.0)
 """Of the submissions."""
 GROWTH = 1.1
 REST_S = 1.0
-"""What ended processes have to be gone within."""
+"""Seconds to wait for ended processes to disappear."""
 SECONDS = 8
 """The deadline of a submission whose reference hangs, of which three quarters are its own."""
 MEMORY_MIB = 1024

@@ -27,9 +27,10 @@ HEAD = """\
 <!-- written by scripts/pages/reliability_page.py; do not edit: make reliability-page -->
 
 What can go wrong around a measurement, what then happens, and the test that shows it. A test marked
-GPU needs one and runs with `make test-gpu`; every other one runs with `make test`. What
-`make test-gpu` last said is in `reliability/test-gpu.txt` of `reports/h100`, with little memory in
-`test-gpu-memory.txt`, and before that of `reports/h200`; `made.json` beside it names the commit.
+GPU needs one and runs with `make test-gpu`; every other one runs with `make test`. The latest
+output of `make test-gpu` is in `reports/h100/reliability`: `test-gpu.txt`, and
+`test-gpu-memory.txt` for the tests with little memory. Earlier output is in
+`reports/h200/reliability`. `made.json` in each folder names the commits.
 """
 
 AREAS = {

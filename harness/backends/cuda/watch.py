@@ -74,7 +74,7 @@ class Watch:
         self._rows.append(regions.count)
 
     def forget(self) -> None:
-        """Discard the hashes noted last: their launch does not count."""
+        """Discard the most recent hashes, because their launch does not count."""
         self._used -= self._rows.pop()
 
     def noted(self) -> list[tuple[int, ...]]:

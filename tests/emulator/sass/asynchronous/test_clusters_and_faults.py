@@ -32,8 +32,8 @@ FOUND = {
     "mbarrier_waits_for_the_phase_before": ("deadlock", "1 phases have ended"),
     "ring_reused_too_early": ("deadlock", "4 phases have ended"),
 }
-"""Faults of the files in `faulty`, by their kind and words of their message. A wrong phase never
-ends where bytes move at once; the last one has a race in PTX, too."""
+"""File in `faulty` → the kind of its fault, and words from the message. A wait for the wrong phase
+never ends here, because bytes move at once. The last file has a race in PTX, too."""
 
 ONE_SOURCE = HEAD + "\n".join(
     KERNEL.format(dims="4", body=body).replace(" k(", f" k{number}(")
