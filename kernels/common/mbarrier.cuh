@@ -7,18 +7,6 @@
 
 #include <cstdint>
 
-#define WAIT(order)                                                                                \
-    asm volatile(                                                                                  \
-        "{\n"                                                                                      \
-        ".reg .pred ended;\n"                                                                      \
-        "again:\n"                                                                                 \
-        "mbarrier.try_wait.parity." order ".shared::cta.b64 ended, [%0], %1;\n"                    \
-        "@ended bra done;\n"                                                                       \
-        "bra again;\n"                                                                             \
-        "done:\n"                                                                                  \
-        "}"                                                                                        \
-        :: "r"(address()), "r"(parity) : "memory")
-
 class Barrier {
     std::uint64_t state;
 
@@ -38,13 +26,15 @@ public:
     }
 
     // Arrives at the barrier in the same place of another block's shared memory, or of this one's,
-    // by the block's number in the cluster.
+    // by the block's number in the cluster. Nothing that this thread wrote is published by it: that
+    // would take `.release.cluster`, which waits for all of the thread's writes to global memory and
+    // empties the L1 cache, each time.
     __device__ __forceinline__ void arrive_at(unsigned int rank) {
         asm volatile(
             "{\n"
             ".reg .b32 there;\n"
             "mapa.shared::cluster.u32 there, %0, %1;\n"
-            "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there];\n"
+            "mbarrier.arrive.shared::cluster.b64 _, [there];\n"
             "}"
             :: "r"(address()), "r"(rank) : "memory");
     }
@@ -56,19 +46,23 @@ public:
     }
 
     // Until the phase of this parity has ended.
-    __device__ __forceinline__ void wait(unsigned int parity) const { WAIT("acquire.cta"); }
-
-    // The same where other blocks of the cluster arrive, too.
-    __device__ __forceinline__ void wait_for_cluster(unsigned int parity) const {
-        WAIT("acquire.cluster");
+    __device__ __forceinline__ void wait(unsigned int parity) const {
+        asm volatile(
+            "{\n"
+            ".reg .pred ended;\n"
+            "again:\n"
+            "mbarrier.try_wait.parity.shared::cta.b64 ended, [%0], %1;\n"
+            "@ended bra done;\n"
+            "bra again;\n"
+            "done:\n"
+            "}"
+            :: "r"(address()), "r"(parity) : "memory");
     }
 
     friend __device__ __forceinline__ unsigned int address_of(const Barrier& barrier) {
         return barrier.address();
     }
 };
-
-#undef WAIT
 
 // What init() wrote is shown to the engine that copies, and to other blocks of a cluster.
 __device__ __forceinline__ void show_barriers() {

@@ -47,7 +47,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
                 Tiles<M, N>& tiles = ring.tiles[place.index];
                 Barrier& present = ring.present[place.index];
                 // At first every place is free: the phase before the first counts as ended.
-                ring.free[place.index].wait_for_cluster(place.parity ^ 1);
+                ring.free[place.index].wait(place.parity ^ 1);
                 present.arrive_and_expect(sizeof tiles);
                 load_tile(tiles.a, map_a, row, step * K, present);
                 load_tile_to((1 << BLOCKS) - 1, tiles.b + part * 128, map_b, column + part,
