@@ -27,6 +27,8 @@ from typing import Any
 
 from conversation import Serve, serve
 
+from harness.machine import environment
+
 MARK = "KERNEL_HARNESS_THOUSAND"
 """Variable of the environment that all processes of this judge have, wherever they end up."""
 COUNTED_AFTER = (0.1, 0.5, 1.0)
@@ -213,6 +215,12 @@ def told(
     return lines, len(found) == len(names) and not strange and is_flat and not left
 
 
+def made_on() -> str:
+    """The commit of these sources, with a + where they have changes, and the machine."""
+    commit = environment.commit() or {"id": "unknown", "dirty": False}
+    return f"{commit['id'][:10]}{'+' * bool(commit['dirty'])}, {environment.describe()['cpu']}"
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--count", type=int, default=1000)
@@ -227,7 +235,7 @@ def main(arguments: list[str] | None = None) -> int:
     with serve("--jobs", str(options.jobs), "--memory", str(MEMORY_MIB)) as judge:
         found, counts = judged(judge, requests, lambda n: counted(n, judge, mark))
         seconds = time.monotonic() - began
-        first = f"{judge.ready['jobs']} jobs, sandbox: {judge.ready['sandbox']}"
+        first = f"{made_on()}, {judge.ready['jobs']} jobs, sandbox: {judge.ready['sandbox']}"
     time.sleep(REST_S)
     left = sum(each.name != str(os.getpid()) for each in marked(mark))
     lines, is_well = told(names, found, counts, left, seconds)

@@ -92,3 +92,14 @@ def test_what_must_not_be_is_no_success(
         ["right", "its reference hangs"], found, counts, change.get("left", 0), 1.0
     )
     assert told == is_well
+
+
+def test_the_output_names_its_commit_and_its_machine(
+    script: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environment = script.environment
+    monkeypatch.setattr(environment, "commit", lambda: {"id": "0123456789abcdef", "dirty": True})
+    monkeypatch.setattr(environment, "describe", lambda: {"cpu": "2 × a processor"})
+    assert script.made_on() == "0123456789+, 2 × a processor"
+    monkeypatch.setattr(environment, "commit", lambda: {"id": "0123456789abcdef", "dirty": None})
+    assert script.made_on() == "0123456789, 2 × a processor"
