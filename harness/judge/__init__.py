@@ -7,10 +7,19 @@ in a process of its own (slots/). The verdict is derived from the run's records 
 """
 
 from harness.judge.references import Imported, Written
-from harness.judge.submissions import Kernel, Launch, Problem, ProblemFolder, Submission, Text
+from harness.judge.submissions import (
+    HostFunction,
+    Kernel,
+    Launch,
+    Problem,
+    ProblemFolder,
+    PythonFunction,
+    Submission,
+    Text,
+)  # fmt: skip
 from harness.judge.verdicts import Counterexample, Verdict
 
 __all__ = [
-    "Counterexample", "Imported", "Kernel", "Launch", "Problem", "ProblemFolder", "Submission",
-    "Text", "Verdict", "Written",
+    "Counterexample", "HostFunction", "Imported", "Kernel", "Launch", "Problem", "ProblemFolder",
+    "PythonFunction", "Submission", "Text", "Verdict", "Written",
 ]  # fmt: skip

@@ -15,14 +15,26 @@ from harness.errors import UsageError
 from harness.judge import candidates, triton_kernels
 from harness.judge.judge import Judge
 from harness.judge.results import Comparison, Report
-from harness.judge.submissions import Kernel, Kind, Problem, ProblemFolder, Submission, Text, listed
+from harness.judge.submissions import AnyKernel as Made
+from harness.judge.submissions import (
+    HostFunction,
+    Kernel,
+    Kind,
+    Problem,
+    ProblemFolder,
+    PythonFunction,
+    Submission,
+    Text,
+    listed,
+)  # fmt: skip
 
 SECONDS = 60.0
 """After which `check` waits for no answer, for each kernel; a time takes minutes by itself."""
 TIMED_SECONDS = 3600.0
 
 AnyKernel = Any
-"""A Kernel, a Text, a path or a text of CUDA C++ or PTX, or a function of triton.jit."""
+"""A Kernel, a Text, a path or a text of CUDA C++ or PTX, a function of triton.jit; or a
+PythonFunction, a HostFunction, or a function that takes tensors, which a GPU alone runs."""
 AnyProblem = Problem | ProblemFolder | str | Path
 
 _lock = threading.Lock()
@@ -36,7 +48,8 @@ def check(
     """Verify and count one kernel without a GPU: right, wrong or at fault, and exact counters.
 
     kernel: a Kernel, or its source or path with entry, grid, block and args beside it; or a
-    function of triton.jit, with grid, args, constants and num_warps.
+    function of triton.jit, with grid, args, constants and num_warps. Any other function needs a
+    GPU, and the verdict says so: give it to `time` or `compare`.
     problem: a Problem, or the folder of one. arch: to compile for and to emulate, such as sm_80.
     Raises HarnessError if nothing can be judged, for example if the reference cannot run.
     """
@@ -95,7 +108,7 @@ def _report(submission: Submission) -> Report:
 
 def _kernel(
     kernel: AnyKernel, launch: dict[str, Any], problem: object = None, arch: str | None = None
-) -> Kernel | Text:
+) -> Made:
     if triton_kernels.is_one(kernel):
         if "args" not in launch or "grid" not in launch:
             raise UsageError(
@@ -103,15 +116,19 @@ def _kernel(
                 "  to compare several, make each by harness.judge.triton_kernels.kernel(…)"
             )
         return triton_kernels.kernel(kernel, problem, arch=arch, **launch)
-    if isinstance(kernel, Kernel | Text):
+    if isinstance(kernel, Made):
         if launch:
-            raise TypeError(f"a Kernel has its {', '.join(launch)} already")
+            raise TypeError(f"a {type(kernel).__name__} has its {', '.join(launch)} already")
         return kernel
+    if callable(kernel) and not isinstance(kernel, type):
+        return PythonFunction(kernel, **launch)
     if not isinstance(kernel, str | Path):
         raise UsageError(
-            f"a kernel is CUDA C++ or PTX, a path or a text, or a function of triton.jit, and no "
+            f"a kernel is CUDA C++ or PTX, a path or a text, or a function, and no "
             f"{type(kernel).__name__}"
         )
+    if "host" in launch:
+        return HostFunction(str(kernel), **launch)
     if launch:
         return Kernel(str(kernel), **launch)
     text = kernel.read_text() if isinstance(kernel, Path) else kernel
@@ -119,7 +136,7 @@ def _kernel(
 
 
 def _submission(
-    kernels: Sequence[Kernel | Text], problem: AnyProblem, kind: Kind, arch: str | None,
+    kernels: Sequence[Made], problem: AnyProblem, kind: Kind, arch: str | None,
     seconds: float,
 ) -> Submission:  # fmt: skip
     found = ProblemFolder(str(problem)) if isinstance(problem, str | Path) else problem

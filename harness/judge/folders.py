@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -16,7 +16,15 @@ import yaml
 from harness.errors import UsageError
 from harness.judge import lent
 from harness.judge.references import Imported, Reference, Written
-from harness.judge.submissions import Kernel, Launch, Problem, Submission, Text
+from harness.judge.submissions import (
+    HostFunction,
+    Kernel,
+    Launch,
+    Problem,
+    PythonFunction,
+    Submission,
+    Text,
+)  # fmt: skip
 from harness.matrix.expressions import FUNCTIONS, Expression
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
@@ -42,10 +50,13 @@ def to_folder(submission: Submission, path: Path, seed: int | None = None) -> Pa
     own.mkdir(parents=True, exist_ok=True)
     if isinstance(problem, Problem):
         (own / "problem.py").write_text(problem_text(problem))
-        kernels = [each for each in submission.kernels if isinstance(each, Kernel)]
+        kernels = [each for each in submission.kernels if not isinstance(each, Text)]
         matrix = _matrix(problem, kernels)
         for kernel in kernels:
-            _write_source(own, kernel.file_name, kernel.source, kernel.is_file, kernel.headers)
+            if isinstance(kernel, PythonFunction):
+                _put(own, kernel.file_name, _python_text(kernel, problem), ".py")
+            else:
+                _write_source(own, kernel.file_name, kernel.source, kernel.is_file, kernel.headers)
     else:
         texts = [each for each in submission.kernels if isinstance(each, Text)]
         matrix = lent.copied(problem, texts, path / "kernels", own)
@@ -66,7 +77,7 @@ def problem_name(submission: Submission) -> str:
 
 def names(submission: Submission) -> list[str]:
     """The kernels' names, in order."""
-    return [each.title if isinstance(each, Kernel) else each.name for each in submission.kernels]
+    return [each.name if isinstance(each, Text) else each.title for each in submission.kernels]
 
 
 def _check_names(submission: Submission) -> None:
@@ -95,8 +106,10 @@ def _write_yaml(path: Path, comment: str, data: Mapping[str, Any]) -> None:
 # bench.yaml of a problem that is stated here
 
 
-def _matrix(problem: Problem, kernels: Iterable[Kernel]) -> dict[str, Any]:
-    kernels = list(kernels)
+_Titled = Kernel | PythonFunction | HostFunction
+
+
+def _matrix(problem: Problem, kernels: Sequence[_Titled]) -> dict[str, Any]:
     sizes = {"test": problem.test, "bench": problem.timed or _largest(problem.test)}
     if problem.counted:
         sizes["emulate"] = problem.counted
@@ -109,24 +122,30 @@ def _matrix(problem: Problem, kernels: Iterable[Kernel]) -> dict[str, Any]:
     return found
 
 
-def _variant(kernel: Kernel, scalars: Mapping[str, float]) -> dict[str, Any]:
-    used = _used(kernel)
-    let = {name: value for name, value in scalars.items() if name in used} | kernel.let
-    found: dict[str, Any] = {
-        "source": kernel.file_name,
-        "steps": [_step(launch) for launch in kernel.all_launches],
-    }
-    if let:
-        found["let"] = let
+def _variant(kernel: _Titled, scalars: Mapping[str, float]) -> dict[str, Any]:
+    found: dict[str, Any]
+    if isinstance(kernel, PythonFunction):
+        found = {"python": f"{kernel.file_name}:{_WRITTEN}"}
+    elif isinstance(kernel, HostFunction):
+        found = {"host": f"{kernel.file_name}:{kernel.host}", "args": list(kernel.args)}
+    else:
+        steps = [_step(launch) for launch in kernel.all_launches]
+        found = {"source": kernel.file_name, "steps": steps}
+    if not isinstance(kernel, PythonFunction):
+        used = _used(kernel)
+        let = {name: value for name, value in scalars.items() if name in used} | kernel.let
+        if let:
+            found["let"] = let
     for key in ("launch", "defines", "flags", "overwrites", "expect", "when"):
-        if value := getattr(kernel, key):
+        if value := getattr(kernel, key, None):
             found[key] = _plain(value)
     return found
 
 
-def _used(kernel: Kernel) -> set[str]:
+def _used(kernel: Kernel | HostFunction) -> set[str]:
     """Every name in a kernel's launch: a matrix refuses unused ones."""
-    said = [kernel.let, kernel.defines, kernel.when, kernel.all_launches]
+    called = kernel.args if isinstance(kernel, HostFunction) else kernel.all_launches
+    said = [kernel.let, kernel.defines, kernel.when, called]
     return set(re.findall(r"[A-Za-z_]\w*", repr(said)))
 
 
@@ -163,7 +182,60 @@ def _plain(value: Any) -> Any:
     return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
 
 
+# a Python function's file
+
+_WRITTEN = "on_buffers"
+"""The function of such a file."""
+
+
+def _python_text(kernel: PythonFunction, problem: Problem) -> str:
+    """A Python function, bound to the problem's arrays, as the text of a file."""
+    keys = [part.strip() for key in kernel.launch for part in key.split(",")]
+    names = [*problem.sizes, *keys]
+    return "\n".join([
+        f'"""{kernel.title}, called with the buffers of {problem.name}."""',
+        "",
+        "from pathlib import Path",
+        "",
+        "from harness.problem.shaped import function_in",
+        "from harness.problem.shaped_call import ShapedCall",
+        "",
+        "",
+        _definition(kernel.function, "_function"),
+        "",
+        '_path = str(Path(__file__).with_name("problem.py"))',
+        f"_problem = function_in(_path, {_title(problem)!r})()",
+        f"_call = ShapedCall(_problem, _function, {_taken(kernel, problem, keys)!r})",
+        "",
+        "",
+        f"def {_WRITTEN}(tensors, stream, {', '.join(names)}):",
+        f"    _call(tensors, stream, {{{', '.join(f'{name!r}: {name}' for name in names)}}})",
+        "",
+    ])  # fmt: skip
+
+
+def _taken(kernel: PythonFunction, problem: Problem, keys: Sequence[str]) -> tuple[str, ...]:
+    """The function's arguments, by parameter name; or the inputs, in their order."""
+    known = [*problem.arrays, *problem.sizes, *problem.scalars, *keys, "tensors", "stream"]
+    named = kernel.function.parameters
+    if named and set(named) <= set(known):
+        return tuple(named)
+    if named and len(named) != len(problem.inputs):
+        strange = next(name for name in named if name not in known)
+        raise UsageError(
+            f"{kernel.title} takes `{strange}`, which is none of {', '.join(known)}\n"
+            f"  name its parameters like that, or give it one for each input, in their order: "
+            f"{', '.join(problem.inputs)}"
+        )
+    return tuple(problem.inputs)
+
+
 # problem.py
+
+
+def _title(problem: Problem) -> str:
+    """The name of its class."""
+    return "".join(word.capitalize() for word in problem.name.split("_") if word)
 
 
 def problem_text(problem: Problem) -> str:
@@ -178,8 +250,7 @@ def problem_text(problem: Problem) -> str:
     ]
     if problem.draw:
         lines += ["", _definition(problem.draw, "drawn")]
-    title = "".join(word.capitalize() for word in problem.name.split("_") if word)
-    lines += ["", "", f"class {title}(ShapedProblem):", f"    title = {problem.name!r}"]
+    lines += ["", "", f"class {_title(problem)}(ShapedProblem):", f"    title = {problem.name!r}"]
     lines += ["    arrays = {"]
     roles = (("input", problem.inputs), ("output", problem.outputs), ("scratch", problem.scratch),
              ("zeroed", problem.zeroed))  # fmt: skip

@@ -21,7 +21,7 @@ from typing import Any, Literal
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
-from harness.judge import live_modules
+from harness.judge import extensions, live_modules
 
 _PLAIN = (int, float, str, bool, bytes, type(None))
 _CONFIG = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
@@ -117,21 +117,25 @@ def _found_again(value: FunctionType, name: str) -> Imported | None:
     file = getattr(module, "__file__", None)
     if file is None:
         return None
-    if _is_installed(Path(file)):
+    if extensions.is_installed(Path(file)):
         return Imported(name, module=value.__module__, parameters=_parameters(value))
     return Imported(name, file=str(Path(file).absolute()), parameters=_parameters(value))
 
 
 def _builtin(value: Any, name: str) -> Imported:
     """A function without Python source, such as numpy.maximum or torch.relu."""
+    if found := extensions.of(value):
+        return Imported(found[1], file=str(found[0]))
     tried = [getattr(value, "__module__", None), type(value).__module__.partition(".")[0]]
     for module in [*filter(None, tried), "numpy", "torch"]:
         try:
             there = importlib.import_module(module)
         except ImportError:
             continue
-        if _attribute(there, name) is value:
-            return Imported(name, module=module)
+        # torch.relu is called _VariableFunctionsClass.relu.
+        for each in (name, value.__name__):
+            if _attribute(there, each) is value:
+                return Imported(each, module=module)
     raise ValueError(
         f"`{name}` is in no module that it could be imported from\n"
         f"  give a function that calls it: lambda x: {name}(x)"
@@ -169,6 +173,10 @@ def _globals(value: FunctionType, seen: set[str]) -> Iterator[tuple[str, Any]]:
 def _definition(name: str, found: Any, of: FunctionType) -> str:
     """The lines that define a name as in the function's own module."""
     if isinstance(found, ModuleType):
+        if file := extensions.file_of(found):
+            return (
+                f"from harness.problem.shaped import module_of\n{name} = module_of({str(file)!r})"
+            )
         return f"import {found.__name__} as {name}"
     if isinstance(found, _PLAIN):
         return f"{name} = {found!r}"
@@ -177,7 +185,11 @@ def _definition(name: str, found: Any, of: FunctionType) -> str:
     if isinstance(found, FunctionType) and module == of.__module__ and not found.__closure__:
         text = _source(found)
         return text if found.__name__ == name else f"{name} = {text}"
-    if module and own and _attribute(sys.modules.get(module), own) is found:
+    if (
+        module not in (None, "__main__")
+        and own
+        and _attribute(sys.modules.get(module), own) is found
+    ):
         return f"from {module} import {own} as {name}"
     raise ValueError(
         f"`{of.__qualname__}` uses `{name}`, a {type(found).__name__}, which cannot be written out"
@@ -285,10 +297,3 @@ def _attribute(module: Any, name: str) -> Any:
     for part in name.split("."):
         module = getattr(module, part, None)
     return module
-
-
-def _is_installed(file: Path) -> bool:
-    """Return whether any process of this Python can import it: a package, or the standard
-    library."""
-    places = {Path(p).resolve() for p in (sys.prefix, sys.base_prefix)}
-    return any(place in file.resolve().parents for place in places)

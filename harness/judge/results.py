@@ -16,7 +16,7 @@ from harness.analysis.readings import JUDGES
 from harness.console.suggestions import did_you_mean
 from harness.errors import UsageError
 from harness.judge.folders import names, to_folder
-from harness.judge.submissions import Kernel, Submission
+from harness.judge.submissions import PythonFunction, Submission, Text
 from harness.judge.verdicts import Budget, Counter, Counterexample, Interval, Kind, Verdict
 from harness.tables import Run
 
@@ -58,10 +58,11 @@ def excerpt(submission: Submission, verdict: Verdict) -> str:
         if (
             name != verdict.kernel
             or verdict.line is None
+            or isinstance(each, PythonFunction)
             or verdict.file not in (f"{name}.cu", f"{name}.ptx")
         ):
             continue
-        is_file = isinstance(each, Kernel) and each.is_file
+        is_file = not isinstance(each, Text) and each.is_file
         lines = (Path(each.source).read_text() if is_file else each.source).splitlines()
         first = max(0, verdict.line - 1 - _AROUND)
         return "\n".join(

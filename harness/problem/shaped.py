@@ -15,6 +15,7 @@ problem.py; it may also be used by hand.
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import inspect
 import math
@@ -22,6 +23,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -31,7 +33,7 @@ from harness.errors import ProblemError
 from harness.problem import Array as Values
 from harness.problem import Buffer, Problem, Role, Work
 
-__all__ = ["Array", "ShapedProblem", "ceil_div", "function_in", "next_power_of_2"]
+__all__ = ["Array", "ShapedProblem", "ceil_div", "function_in", "module_of", "next_power_of_2"]
 
 TOLERANCES: Mapping[str, tuple[float, float]] = {
     "float64": (1e-7, 1e-7),
@@ -106,7 +108,7 @@ class ShapedProblem(Problem):
 
     def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
         return [
-            Buffer(name, each.role, each.dtype or dtype, math.prod(self._shape(name, sizes)))
+            Buffer(name, each.role, each.dtype or dtype, math.prod(self.shape(name, sizes)))
             for name, each in self.arrays.items()
         ]
 
@@ -125,7 +127,7 @@ class ShapedProblem(Problem):
     def _drawn(
         self, name: str, sizes: Mapping[str, int], dtype: str, rng: np.random.Generator, draw: int
     ) -> Values:
-        each, shape = self.arrays[name], self._shape(name, sizes)
+        each, shape = self.arrays[name], self.shape(name, sizes)
         kind = each.dtype or dtype
         own = numpy_dtype(kind)
         limits = _of_sizes(each.limits, sizes) if each.limits else None
@@ -150,7 +152,7 @@ class ShapedProblem(Problem):
         given: dict[str, Any] = {**sizes, **self.scalars}
         for name, values in inputs.items():
             kind = self.arrays[name].dtype or dtype
-            shaped = np.asarray(values).reshape(self._shape(name, sizes))
+            shaped = np.asarray(values).reshape(self.shape(name, sizes))
             exact = shaped.astype(np.float64) if is_float(kind) else shaped.copy()
             given[name] = _tensor(exact) if self.wants_tensors else exact
         found = type(self).compute(*(given[name] for name in self.takes))
@@ -172,7 +174,7 @@ class ShapedProblem(Problem):
         for name in outputs:
             if name not in found:
                 raise ProblemError(f"the reference returns no `{name}`")
-            values, wanted = _array(found[name]), self._shape(name, sizes)
+            values, wanted = _array(found[name]), self.shape(name, sizes)
             if values.size != math.prod(wanted):
                 raise ProblemError(
                     f"the reference returns `{name}` in the shape {values.shape}; "
@@ -204,21 +206,15 @@ class ShapedProblem(Problem):
         flops = int(_of_sizes(own, sizes)) if own is not None else 0
         return Work(moved("input"), moved("output"), flops)
 
-    def _shape(self, name: str, sizes: Mapping[str, int]) -> tuple[int, ...]:
+    def shape(self, name: str, sizes: Mapping[str, Any]) -> tuple[int, ...]:
+        """The shape of an array at these sizes."""
         return tuple(int(extent) for extent in _of_sizes(self.arrays[name].shape, sizes))
 
 
 def function_in(path: str, name: str) -> Any:
-    """The definition of a name in a Python file; `Class.method` also works."""
-    file = Path(path)
-    module = f"reference_{file.stem}"
-    spec = importlib.util.spec_from_file_location(module, file)
-    if spec is None or spec.loader is None or not file.is_file():
-        raise ProblemError(f"{path}, which the reference is in, is not there")
-    found: Any = importlib.util.module_from_spec(spec)
-    sys.modules[module] = found
-    sys.path.append(str(file.parent))  # for what stands beside it
-    spec.loader.exec_module(found)
+    """The definition of a name in a Python file or a compiled extension; `Class.method` also
+    works."""
+    found: Any = module_of(path)
     for part in name.split("."):
         if not hasattr(found, part):
             raise ProblemError(f"{path} defines no `{name}`")
@@ -226,7 +222,25 @@ def function_in(path: str, name: str) -> Any:
     return found
 
 
-def _of_sizes(function: Callable[..., Any], sizes: Mapping[str, int]) -> Any:
+def module_of(path: str) -> ModuleType:
+    """Load a Python file, or a compiled extension, which may be one of torch's."""
+    file = Path(path)
+    is_compiled = file.suffix != ".py"
+    # The name of a compiled module is that of its initialisation.
+    module = file.name.partition(".")[0] if is_compiled else f"reference_{file.stem}"
+    spec = importlib.util.spec_from_file_location(module, file)
+    if spec is None or spec.loader is None or not file.is_file():
+        raise ProblemError(f"{path}, which a function of this problem is in, is not there")
+    if is_compiled and importlib.util.find_spec("torch"):
+        importlib.import_module("torch")  # loads the libraries that its extensions need
+    found = importlib.util.module_from_spec(spec)
+    sys.modules[module] = found
+    sys.path.append(str(file.parent))  # for what stands beside it
+    spec.loader.exec_module(found)
+    return found
+
+
+def _of_sizes(function: Callable[..., Any], sizes: Mapping[str, Any]) -> Any:
     """Call a function with those sizes that its parameters name."""
     return function(**{name: sizes[name] for name in inspect.signature(function).parameters})
 

@@ -1,0 +1,92 @@
+"""The types of a submission's fields: what may be given, and how it is validated."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, ConfigDict, Field
+
+from harness.dtypes import BY_NAME
+from harness.errors import ConfigError
+from harness.judge.references import Imported, Reference, Written, reference
+from harness.matrix.expressions import Expression
+from harness.matrix.values import name as checked_name
+
+CONFIG = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+Extent = int | str
+"""A number, or an expression over sizes, launch keys and `let`."""
+
+
+def _extents(value: Any) -> Any:
+    """One or several extents, as a tuple."""
+    return tuple(value) if isinstance(value, list | tuple) else (value,)
+
+
+def _shape(value: Any) -> Any:
+    """`"rows, cols"`, `"n"`, `["rows", 4]` or `("rows", "cols // 2")`, as the text of
+    expressions."""
+    parts = value.split(",") if isinstance(value, str) else value
+    if not isinstance(parts, list | tuple):
+        parts = (parts,)
+    found = tuple(str(part).strip() for part in parts)
+    for part in found:
+        expression(part)
+    return found
+
+
+def expression(text: str) -> Expression:
+    try:
+        return Expression(text)
+    except ConfigError as error:
+        raise ValueError(str(error)) from None
+
+
+def _named(value: str) -> str:
+    checked_name(value)
+    return value
+
+
+def listed_dtypes(value: Any) -> Any:
+    found = (value,) if isinstance(value, str) else value
+    for each in found:
+        checked_dtype(each)
+    return found
+
+
+def checked_dtype(value: str) -> str:
+    if value not in BY_NAME:
+        raise ValueError(f"{value!r} is no element type; known are {', '.join(BY_NAME)}")
+    return value
+
+
+def _text(value: Any) -> Any:
+    return str(value) if isinstance(value, Path) else value
+
+
+def title(told: str) -> str:
+    """A valid name, also of a file, from a file's or a function's."""
+    letters = "".join(c if c.isascii() and c.isalnum() else "_" for c in told).strip("_")
+    return letters if letters[:1].isalpha() else f"kernel_{letters}".rstrip("_")
+
+
+def _listed(value: Any) -> Any:
+    return (value,) if isinstance(value, str) else value
+
+
+OneOrMore = str | list[str]
+Name = Annotated[str, BeforeValidator(_named)]
+_SeveralExtents = BeforeValidator(_extents, json_schema_input_type=Extent | list[Extent])
+Extents = Annotated[tuple[Extent, ...], _SeveralExtents, Field(min_length=1)]
+MaybeExtents = Annotated[tuple[Extent, ...], _SeveralExtents]
+Shape = Annotated[
+    tuple[str, ...], BeforeValidator(_shape, json_schema_input_type=Extent | list[Extent])
+]
+Names = Annotated[tuple[str, ...], BeforeValidator(_listed, json_schema_input_type=OneOrMore)]
+AReference = Annotated[
+    Reference, BeforeValidator(reference, json_schema_input_type=Written | Imported | str)
+]
+Source = Annotated[str, BeforeValidator(_text, json_schema_input_type=str)]
+Dtype = Annotated[str, BeforeValidator(checked_dtype)]
+Sizes = dict[str, Any]
+"""As in bench.yaml: `{"n": [1, 33]}`, or `{"rows, cols": [[1, 1], [5, 3]]}`."""

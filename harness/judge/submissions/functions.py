@@ -1,0 +1,109 @@
+"""Functions in place of kernels: in Python, and host code in CUDA C++.
+
+They run natively, on a GPU. So they come from Python alone, from whoever runs the judge: a request
+to `serve` cannot have them (docs/judge.md).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field
+from pydantic.dataclasses import dataclass
+
+from harness.judge import live_modules
+from harness.judge.references import Reference, reference
+from harness.judge.submissions.fields import (
+    CONFIG,
+    Extent,
+    Names,
+    Sizes,
+    Source,
+    title,
+)  # fmt: skip
+from harness.judge.submissions.kernels import is_path
+
+
+def _function(value: Any) -> Any:
+    if live_modules.is_one(value):
+        raise ValueError(
+            f"{type(value).__name__} is a torch module, and no function\n"
+            "  put it into a function of a file, with its values: def forward(x): return model(x)"
+        )
+    return reference(value)
+
+
+@dataclass(config=CONFIG)
+class PythonFunction:
+    """A Python function that works on torch tensors, or a function of a compiled extension.
+
+    It takes arrays, sizes and scalars by name, or the inputs in their order. It writes the outputs
+    that its parameters name, and returns the others.
+    """
+
+    function: Annotated[Reference, BeforeValidator(_function)]
+    """The function; or `module:name` or `file.py:name`."""
+    name: str = ""
+    """By default the function's."""
+    launch: Sizes = Field(default_factory=dict)
+    """Keys that it takes by name, with the values to try."""
+    overwrites: Names = ()
+    """Inputs that it may change."""
+    when: str = ""
+    """The sizes and launch keys that it is made for, as a condition."""
+
+    @property
+    def title(self) -> str:
+        """A valid name, also of a file."""
+        return title(self.name or self.function.name)
+
+    @property
+    def file_name(self) -> str:
+        """The name of its file in a matrix."""
+        return f"{self.title}.py"
+
+
+@dataclass(config=CONFIG)
+class HostFunction:
+    """A host function in CUDA C++, which is called with `args` and then the stream."""
+
+    source: Source
+    """The text, or the path of a .cu file."""
+    host: str
+    """The function's name."""
+    args: tuple[str | int | float, ...]
+    """Arrays of the problem by name, or numbers and expressions."""
+    name: str = ""
+    """By default the function's."""
+    defines: dict[str, Extent] = Field(default_factory=dict)
+    let: dict[str, int | float | str] = Field(default_factory=dict)
+    launch: Sizes = Field(default_factory=dict)
+    """Keys that its arguments use, with the values to try."""
+    flags: tuple[str, ...] = ()
+    """Further options of nvcc."""
+    headers: dict[str, str] = Field(default_factory=dict)
+    """Name → text of files that the source includes."""
+    overwrites: Names = ()
+    """Inputs that it may change."""
+    when: str = ""
+    """The sizes and launch keys that it is made for, as a condition."""
+
+    def __post_init__(self) -> None:
+        if self.is_file and Path(self.source).suffix == ".ptx":
+            raise ValueError("a host function is CUDA C++, and PTX has none")
+
+    @property
+    def is_file(self) -> bool:
+        """Return whether `source` names a file."""
+        return is_path(self.source)
+
+    @property
+    def title(self) -> str:
+        """A valid name, also of a file."""
+        return title(self.name or self.host)
+
+    @property
+    def file_name(self) -> str:
+        """The name of its file in a matrix."""
+        return f"{self.title}.cu"
