@@ -32,8 +32,9 @@ __device__ __forceinline__ unsigned long long describe(const void* tile) {
     return (address & 0x3ffff) >> 4 | 1ull << 16 | (1024ull >> 4) << 32 | 1ull << 62;
 }
 
-// How far the next 16 elements along k are from a description, within rows of 128 bytes.
-constexpr unsigned long long NEXT_16 = 32 >> 4;
+// How far the 32 bytes along k that the next product takes are from a description, within rows of
+// 128 bytes.
+constexpr unsigned long long NEXT_32_BYTES = 32 >> 4;
 
 __device__ __forceinline__ void show_to_tensor_cores() {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
@@ -71,14 +72,31 @@ __device__ __forceinline__ void wait_for_products() {
     asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32." type "." type " "                  \
                  "{" REGISTERS_0_TO_63 "}, %64, %65, 1, 1, 1, 0, 0;"                               \
                  : SIXTY_FOUR(0) : "l"(a), "l"(b))
+#define REGISTERS_0_TO_31                                                                          \
+    "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "                       \
+    "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define PRODUCT_OF_64(type)                                                                        \
+    asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32." type "." type " "                   \
+                 "{" REGISTERS_0_TO_31 "}, %32, %33, 1, 1, 1, 0, 0;"                               \
+                 : SIXTEEN(0), SIXTEEN(16) : "l"(a), "l"(b))
 #define PRODUCT_OF_256(type)                                                                       \
     asm volatile("wgmma.mma_async.sync.aligned.m64n256k16.f32." type "." type " "                  \
                  "{" REGISTERS_0_TO_63 ", " REGISTERS_64_TO_127 "}, %128, %129, 1, 1, 1, 0, 0;"    \
                  : SIXTY_FOUR(0), SIXTY_FOUR(64) : "l"(a), "l"(b))
 
-// sums += a bᵀ, of 64 × 16 and N × 16 elements, N = 128 or 256. Lane 4 g + t of the warpgroup's
+// sums += a bᵀ, of 64 × 16 and N × 16 elements, N = 64, 128 or 256. Lane 4 g + t of the warpgroup's
 // warp w holds [16 w + g][8 j + 2 t] in sums[4 j], its right neighbour in sums[4 j + 1], and those of
 // row 16 w + g + 8 in sums[4 j + 2] and sums[4 j + 3].
+template <typename T>
+__device__ __forceinline__ void multiply(float (&sums)[32], unsigned long long a,
+                                         unsigned long long b) {
+    if constexpr (std::is_same_v<T, __nv_bfloat16>) {
+        PRODUCT_OF_64("bf16");
+    } else {
+        PRODUCT_OF_64("f16");
+    }
+}
+
 template <typename T>
 __device__ __forceinline__ void multiply(float (&sums)[64], unsigned long long a,
                                          unsigned long long b) {
@@ -99,10 +117,25 @@ __device__ __forceinline__ void multiply(float (&sums)[128], unsigned long long 
     }
 }
 
+// The same for floats, of which the instruction takes the upper 19 bits: 64 × 8 elements from
+// registers and 256 × 8 from shared memory. Lane 4 g + t of warp w gives [16 w + g][t],
+// [16 w + g + 8][t], [16 w + g][t + 4] and [16 w + g + 8][t + 4].
+__device__ __forceinline__ void multiply_tf32(float (&sums)[128], const float (&a)[4],
+                                              unsigned long long b) {
+    asm volatile("wgmma.mma_async.sync.aligned.m64n256k8.f32.tf32.tf32 "
+                 "{" REGISTERS_0_TO_63 ", " REGISTERS_64_TO_127 "}, "
+                 "{%128, %129, %130, %131}, %132, 1, 1, 1;"
+                 : SIXTY_FOUR(0), SIXTY_FOUR(64)
+                 : "r"(__float_as_uint(a[0])), "r"(__float_as_uint(a[1])),
+                   "r"(__float_as_uint(a[2])), "r"(__float_as_uint(a[3])), "l"(b));
+}
+
 #undef PRODUCT_OF_256
 #undef PRODUCT_OF_128
 #undef REGISTERS_64_TO_127
 #undef REGISTERS_0_TO_63
+#undef PRODUCT_OF_64
+#undef REGISTERS_0_TO_31
 #undef SIXTY_FOUR
 #undef SIXTEEN
 #undef FOUR

@@ -2,15 +2,19 @@
 // tensor cores empty: for v3 on.
 #pragma once
 
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
 #include "common/tensor_memory_access.cuh"
 
-constexpr unsigned int K = 64;  // how deep a tile is: its rows have 128 bytes, as the swizzle wants
+// How deep a tile is: its rows have 128 bytes, as the swizzle wants.
+constexpr unsigned int K = 128 / sizeof(DTYPE);
 
 // M rows of a and N rows of b.
 template <unsigned int M, unsigned int N>
 struct Tiles {
-    unsigned char a[M * K * 2];
-    unsigned char b[N * K * 2];
+    unsigned char a[M * 128];
+    unsigned char b[N * 128];
 };
 
 // A place's barriers: `present` says that its tiles have arrived, `free` that all are done with

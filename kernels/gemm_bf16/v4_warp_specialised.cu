@@ -55,7 +55,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         begin_products();
 #pragma unroll
         for (unsigned int i = 0; i < K / 16; i++) {
-            multiply<DTYPE>(sums, tile_a + i * NEXT_16, tile_b + i * NEXT_16);
+            multiply<DTYPE>(sums, tile_a + i * NEXT_32_BYTES, tile_b + i * NEXT_32_BYTES);
         }
         end_products();
         wait_for_products<0>();

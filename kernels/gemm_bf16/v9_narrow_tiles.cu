@@ -1,0 +1,83 @@
+// c = a bᵀ, sums in float32; a is m × k, b is n × k, c is m × n, row-major
+//
+// Idea: of 1,024 × 1,024 sums v8 makes 32 tiles, so that three of four multiprocessors have nothing
+// to do. Tiles of 128 × 64 are 128. A row of a serves fewer products then, which is no loss where
+// the factors lie in the L2 cache; for large matrices v8 stays the better one. The smaller tiles
+// leave room for a ring of eight places.
+//
+// Contract: any m >= 1, and n and k multiples of 8; tensor maps of a with boxes of 64 × 128
+// elements, of b with boxes of 64 × 32, of c with boxes of 64 × 64, and a swizzle of 128 bytes; a
+// block of 384 threads, clusters of 2 blocks, and any number of them. 208 KiB and 128 bytes of
+// dynamic shared memory. Compute capability 9.0.
+//
+// From: the tile sizes among which cuBLAS and CUTLASS's profiler choose.
+//
+#include "cluster.cuh"
+#include "ring.cuh"
+#include "staged_sums.cuh"
+#include "tile_order.cuh"
+
+constexpr unsigned int M = 128, N = 64;  // of a block's tile
+constexpr unsigned int BLOCKS = 2;         // of a cluster, one below the other
+constexpr unsigned int CONSUMERS = 2, THREADS = 128 * (CONSUMERS + 1), STAGES = 8;
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    gemm(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
+         const __grid_constant__ CUtensorMap map_c, unsigned int m, unsigned int n,
+         unsigned int k) {
+    extern __shared__ __align__(1024) unsigned char memory[];
+    auto* staged = reinterpret_cast<Staged<N>*>(memory);
+    auto& ring = *reinterpret_cast<Ring<M, N, STAGES>*>(staged + CONSUMERS);
+    const unsigned int steps = (k + K - 1) / K, group = threadIdx.x / 128;
+    // A cluster makes tiles of 256 × 64; a block the upper or the lower half.
+    const unsigned int rank = rank_in_cluster();
+    const unsigned int across = (n + N - 1) / N, down = (m + BLOCKS * M - 1) / (BLOCKS * M);
+    const unsigned int first = blockIdx.x / BLOCKS, clusters = gridDim.x / BLOCKS;
+    if (threadIdx.x == 0) ring.init(BLOCKS * CONSUMERS);
+    meet_in_cluster();
+
+    Place<STAGES> place;
+    if (group == CONSUMERS) {  // the producer, of which one thread works
+        const unsigned int part = rank * N / BLOCKS;  // of b's rows, this block's
+        const bool asks = threadIdx.x % 128 == 0;
+        for (unsigned int tile = first; asks && tile < across * down; tile += clusters) {
+            const uint2 at = place_of_tile(tile, across, down);
+            const unsigned int row = (BLOCKS * at.y + rank) * M, column = at.x * N;
+            for (unsigned int step = 0; step < steps; step++, place.next()) {
+                Tiles<M, N>& tiles = ring.tiles[place.index];
+                Barrier& present = ring.present[place.index];
+                // At first every place is free: the phase before the first counts as ended.
+                ring.free[place.index].wait(place.parity ^ 1);
+                present.arrive_and_expect(sizeof tiles);
+                load_tile(tiles.a, map_a, row, step * K, present);
+                load_tile_to((1 << BLOCKS) - 1, tiles.b + part * 128, map_b, column + part,
+                             step * K, present);
+            }
+        }
+        meet_in_cluster();
+        return;
+    }
+
+    for (unsigned int tile = first; tile < across * down; tile += clusters) {
+        float sums[N / 2] = {};
+        for (unsigned int step = 0; step < steps; step++, place.next()) {
+            ring.present[place.index].wait(place.parity);
+            const Tiles<M, N>& tiles = ring.tiles[place.index];
+            const unsigned long long tile_a = describe(tiles.a + group * 64 * 128);
+            const unsigned long long tile_b = describe(tiles.b);
+            begin_products();
+#pragma unroll
+            for (unsigned int i = 0; i < K / 16; i++) {
+                multiply<DTYPE>(sums, tile_a + i * NEXT_32_BYTES, tile_b + i * NEXT_32_BYTES);
+            }
+            end_products();
+            wait_for_products<0>();
+            // A thread for each block speaks for the warpgroup, whose product is one operation.
+            if (threadIdx.x % 128 < BLOCKS) ring.free[place.index].arrive_at(threadIdx.x % 128);
+        }
+        const uint2 at = place_of_tile(tile, across, down);
+        staged[group].store(map_c, (BLOCKS * at.y + rank) * M + group * 64, at.x * N, sums);
+    }
+    wait_for_stores();
+    meet_in_cluster();
+}

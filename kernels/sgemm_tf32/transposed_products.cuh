@@ -1,0 +1,68 @@
+// Products of a warpgroup whose first factor, of floats, lies across k in shared memory: for v2 on.
+// A warpgroup makes 64 rows of cᵀ, which are columns of c, from as many columns of b.
+#pragma once
+
+#include <cstdint>
+
+#include "common/tensor_memory_access.cuh"
+#include "common/warpgroup.cuh"
+
+// `count` columns of b as boxes of 32 columns and 32 rows; a row of a box has 128 bytes.
+__device__ __forceinline__ void load_columns(unsigned char* tile, const CUtensorMap& map_b,
+                                             unsigned int row, unsigned int column,
+                                             unsigned int count, const Barrier& present) {
+    for (unsigned int i = 0; i < count; i += 32) {
+        load_tile(tile + i * 128, map_b, row, column + i, present);
+    }
+}
+
+// Of the warpgroup's 64 columns of b a thread has this one and its right neighbour. They are its
+// rows g and g + 8 of the product: which rows these are is free, and thus spread, a warp's reads of
+// eight bytes lie in all banks, and its writes fill sectors of c.
+__device__ __forceinline__ unsigned int column_of_thread() {
+    const unsigned int warp = threadIdx.x / 32 % 4, g = threadIdx.x % 32 / 4;
+    return warp / 2 * 32 + warp % 2 * 8 + g / 2 % 2 * 16 + g / 4 * 4 + g % 2 * 2;
+}
+
+// sums += bᵀ aᵀ, of 64 columns of b and 256 rows of a, 32 deep; complete when it returns.
+__device__ __forceinline__ void multiply_transposed(float (&sums)[128], const unsigned char* tile_b,
+                                                    const unsigned char* tile_a) {
+    const unsigned int column = column_of_thread(), t = threadIdx.x % 4;
+    const unsigned char* box = tile_b + column / 32 * 4096 + column % 4 * 4;
+    float words[4][4];
+#pragma unroll
+    for (unsigned int i = 0; i < 4; i++) {
+#pragma unroll
+        for (unsigned int j = 0; j < 2; j++) {
+            const unsigned int row = 8 * i + t + 4 * j;
+            const float2 pair =
+                *reinterpret_cast<const float2*>(box + swizzled(row, column % 32 / 4));
+            words[i][2 * j] = pair.x;
+            words[i][2 * j + 1] = pair.y;
+        }
+    }
+    begin_products();
+#pragma unroll
+    for (unsigned int i = 0; i < 4; i++) {
+        multiply_tf32(sums, words[i], describe(tile_a) + i * NEXT_32_BYTES);
+    }
+    end_products();
+    wait_for_products<0>();
+}
+
+// The part of c that begins at [first_row][first_column], 256 rows and 64 columns of m × n.
+__device__ __forceinline__ void store_transposed(float* c, unsigned int m, unsigned int n,
+                                                 unsigned int first_row, unsigned int first_column,
+                                                 const float (&sums)[128]) {
+    const unsigned int column = first_column + column_of_thread();
+    if (column >= n) return;
+#pragma unroll
+    for (unsigned int j = 0; j < 64; j++) {
+        const unsigned int row = first_row + j / 2 * 8 + threadIdx.x % 4 * 2 + j % 2;
+        if (row < m) {
+            const unsigned int i = j / 2 * 4 + j % 2;
+            *reinterpret_cast<float2*>(c + static_cast<std::uint64_t>(row) * n + column) =
+                make_float2(sums[i], sums[i + 2]);
+        }
+    }
+}

@@ -1,0 +1,58 @@
+// c = a b, factors cut to TF32, sums in float32; a is m × k, b is k × n, c is m × n, row-major
+//
+// Idea: the tensor cores of compute capability 9.0 are twice as fast by `wgmma`, which 128 threads
+// ask for and which reads shared memory itself, as in gemm_bf16/v5: the tensor memory accelerator
+// fills a ring of tiles, one warpgroup asks for them, two multiply. But of floats it wants rows that
+// lie along k, and those of b do not. So cᵀ = bᵀ aᵀ is computed, whose first factor the instruction
+// also takes from registers: threads fetch its words from shared memory as they please.
+//
+// Contract: any m >= 1, and n and k multiples of 4; tensor maps of a with boxes of 32 × 256
+// elements, of b with boxes of 32 × 32, and a swizzle of 128 bytes; a block of 384 threads; the
+// grid covers c in tiles of 256 × 128 with (n, m) as its (x, y). 192 KiB and 64 bytes of dynamic
+// shared memory. Compute capability 9.0.
+//
+// From: "Register Fragments for wgmma.mma_async.m64nNk8" in the PTX manual; the transposed product
+// is CUTLASS's answer, too.
+//
+#include "gemm_bf16/ring.cuh"
+#include "transposed_products.cuh"
+
+constexpr unsigned int M = 256, N = 128;  // of a block's tile
+constexpr unsigned int CONSUMERS = 2, THREADS = 128 * (CONSUMERS + 1), STAGES = 4;
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    sgemm(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
+          float* c, unsigned int m, unsigned int n, unsigned int k) {
+    extern __shared__ __align__(1024) unsigned char memory[];
+    auto& ring = *reinterpret_cast<Ring<M, N, STAGES>*>(memory);
+    const unsigned int steps = (k + K - 1) / K, group = threadIdx.x / 128;
+    if (threadIdx.x == 0) ring.init(CONSUMERS);
+    __syncthreads();
+
+    Place<STAGES> place;
+    if (group == CONSUMERS) {  // the producer, of which one thread works
+        give_registers_back<40>();
+        if (threadIdx.x % 128 != 0) return;
+        for (unsigned int step = 0; step < steps; step++, place.next()) {
+            Tiles<M, N>& tiles = ring.tiles[place.index];
+            Barrier& present = ring.present[place.index];
+            // At first every place is free: the phase before the first counts as ended.
+            ring.free[place.index].wait(place.parity ^ 1);
+            present.arrive_and_expect(sizeof tiles);
+            load_tile(tiles.a, map_a, blockIdx.y * M, step * K, present);
+            load_columns(tiles.b, map_b, step * K, blockIdx.x * N, N, present);
+        }
+        return;
+    }
+
+    take_registers<232>();
+    float sums[M / 2] = {};
+    for (unsigned int step = 0; step < steps; step++, place.next()) {
+        ring.present[place.index].wait(place.parity);
+        multiply_transposed(sums, ring.tiles[place.index].b + group * 64 * 128,
+                            ring.tiles[place.index].a);
+        // One thread speaks for the warpgroup, whose product is one operation.
+        if (threadIdx.x % 128 == 0) ring.free[place.index].arrive();
+    }
+    store_transposed(c, m, n, blockIdx.y * M, blockIdx.x * N + group * 64, sums);
+}
