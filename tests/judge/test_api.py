@@ -122,8 +122,14 @@ def test_a_type_of_its_own_is_verified_by_its_own_bound() -> None:
     assert report.verdict == "right", report.text
 
 
-def test_what_is_no_text_and_no_path_is_no_kernel(problem: Problem) -> None:
+def test_what_is_no_text_no_path_and_no_function_is_no_kernel(problem: Problem) -> None:
+    with pytest.raises(UsageError, match=r"a path or a text, or a function, and no int"):
+        harness.check(3, problem)
+
+
+def test_a_check_of_a_function_says_that_it_needs_a_gpu(problem: Problem) -> None:
     def softmax(x: object) -> None: ...
 
-    with pytest.raises(UsageError, match=r"a function of triton.jit, and no function"):
-        harness.check(softmax, problem)
+    report = harness.check(softmax, problem)
+    assert (report.verdict, report.cause) == ("cannot-tell", "not run")
+    assert "a Python function needs a GPU" in report.text
