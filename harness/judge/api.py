@@ -113,7 +113,8 @@ def _kernel(
         if "args" not in launch or "grid" not in launch:
             raise UsageError(
                 "a kernel in Triton needs its grid and args\n"
-                "  to compare several, make each by harness.judge.triton_kernels.kernel(…)"
+                "  to compare several, make each by harness.judge.triton_kernels.kernel(…), and "
+                "those of triton.autotune by kernels(…)"
             )
         return triton_kernels.kernel(kernel, problem, arch=arch, **launch)
     if isinstance(kernel, Made):

@@ -14,7 +14,7 @@ from typing import Any
 
 from harness.compiler.parameters import kernel_parameters
 from harness.errors import CompileError, NotInstalled, UsageError
-from harness.judge.submissions import Kernel, Problem
+from harness.judge.submissions import Kernel, Problem, fields
 from harness.machine.devices import DEFAULT_ARCH
 
 _TYPES = {
@@ -39,25 +39,36 @@ def is_one(kernel: object) -> bool:
 
 def kernel(
     function: Any, problem: object, *, args: Sequence[str | int | float], arch: str | None = None,
-    constants: Mapping[str, Any] = {}, num_warps: int = 4, num_stages: int = 3, **launch: Any,
+    constants: Mapping[str, Any] = {}, num_warps: int = 4, num_stages: int = 3,
+    config: int | None = None, **launch: Any,
 ) -> Kernel:  # fmt: skip
     """Compile a function of `triton.jit` for a problem, and say how it is launched.
 
     args: of its parameters that are no constants, in order. constants: its `tl.constexpr`
-    parameters by name. launch: grid, and whatever else a Kernel takes. Raises NotInstalled without
-    Triton, UsageError for what cannot be judged, CompileError if Triton rejects the function.
+    parameters by name; the grid may name those that are numbers. launch: grid, and whatever else a
+    Kernel takes. config: which of the configurations of `triton.autotune`, counted from 0. Raises
+    NotInstalled without Triton, UsageError for what cannot be judged, CompileError if Triton
+    rejects the function.
     """
     if not isinstance(problem, Problem):
         raise UsageError("a kernel in Triton is judged for a Problem, and not for a folder's")
     if given := sorted(_FOLLOWS.keys() & launch.keys()):
         raise UsageError(f"{given[0]} of a kernel in Triton follows from {_FOLLOWS[given[0]]}")
+    options: dict[str, Any] = {"num_warps": num_warps, "num_stages": num_stages}
+    if is_autotuned(function):
+        chosen = _chosen(function, config)
+        constants = {**constants, **chosen.kwargs}
+        options |= {key: value for key in _OPTIONS if (value := getattr(chosen, key, None))}
+        function = function.fn
+    elif config is not None:
+        raise UsageError("config chooses one of triton.autotune's, which is not used here")
     if not hasattr(function, "arg_names") or not hasattr(function, "params"):
         raise UsageError(
             f"{type(function).__name__} is no function of triton.jit\n"
             "  give the function below it, and the constants that it would choose as `constants`"
         )
     types = _signature(function, problem, args, constants)
-    made = _compiled(function, types, constants, arch or DEFAULT_ARCH, num_warps, num_stages)
+    made = _compiled(function, types, constants, arch or DEFAULT_ARCH, options)
     about, ptx = made.metadata, made.asm["ptx"]
     for field, what in _NOT_JUDGED.items():
         if getattr(about, field, 0) not in (0, 1, None, [], ()) or getattr(about, field, 0) is True:
@@ -67,10 +78,70 @@ def kernel(
         raise UsageError(
             f"{about.name} takes {scratch} arguments of Triton's; up to {_MOST_SCRATCH} are known"
         )
+    named = set(re.findall(r"[A-Za-z_]\w*", repr([launch.get("grid"), launch.get("let")])))
+    numbers = {name: value for name, value in constants.items()
+               if name in named and type(value) in (int, float)}  # fmt: skip
+    if numbers:
+        launch["let"] = numbers | launch.get("let", {})
     return Kernel(
         ptx, about.name, block=32 * about.num_warps, shared=about.shared,
         args=(*args, *[0] * scratch), **launch,
     )  # fmt: skip
+
+
+def kernels(function: Any, problem: object, **launch: Any) -> list[Kernel]:
+    """Compile every configuration of a function of `triton.autotune`, each a kernel with a name.
+
+    launch: as of `kernel`. For `compare`: [baseline, *kernels(row_sum, problem, …)].
+    """
+    if not is_autotuned(function):
+        raise UsageError("there is one kernel, and no configurations of triton.autotune")
+    names = [_title(function, each) for each in function.configs]
+    return [
+        kernel(function, problem, config=number, **{**launch, "name": f"{name}_{number}"
+               if names.count(name) > 1 else name})
+        for number, name in enumerate(names)
+    ]  # fmt: skip
+
+
+def is_autotuned(function: object) -> bool:
+    """Return whether it is a function of triton.jit under `triton.autotune`."""
+    return hasattr(function, "configs") and hasattr(function, "fn")
+
+
+_OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
+"""What a configuration says beside its constants."""
+
+
+def _title(function: Any, config: Any) -> str:
+    """A configuration's name, of its constants, and of what else differs from the others'."""
+    differing = [key for key in _OPTIONS
+                 if len({getattr(each, key, None) for each in function.configs}) > 1]  # fmt: skip
+    said = {**config.kwargs, **{key: getattr(config, key, None) for key in differing}}
+    told = "_".join(f"{key}_{value}" for key, value in said.items() if value is not None)
+    return fields.title(f"{function.fn.__name__}_{told}")
+
+
+def _chosen(function: Any, config: int | None) -> Any:
+    """The chosen configuration. Raises UsageError if none is, or if it cannot be judged."""
+    name, count = function.fn.__name__, len(function.configs)
+    if config is None and count > 1:
+        raise UsageError(
+            f"{name} has {count} configurations of triton.autotune\n"
+            f"  choose one, config=0 to config={count - 1}; or give compare all of them: "
+            "harness.judge.triton_kernels.kernels(…)"
+        )
+    number = config or 0
+    if not 0 <= number < count:
+        raise UsageError(f"{name} has no configuration {number}: they are 0 to {count - 1}")
+    found = function.configs[number]
+    for key, what in (
+        ("pre_hook", "calls a function before it"),
+        ("ir_override", "has IR of its own"),
+    ):
+        if getattr(found, key, None):
+            raise UsageError(f"configuration {number} of {name} {what}, which is not judged")
+    return found
 
 
 _NOT_JUDGED = {
@@ -121,7 +192,7 @@ def _type(arg: str | int | float, problem: Problem) -> str:
 
 def _compiled(
     function: Any, types: Mapping[str, str], constants: Mapping[str, Any], arch: str,
-    num_warps: int, num_stages: int,
+    options: Mapping[str, Any],
 ) -> Any:  # fmt: skip
     try:
         import triton
@@ -136,9 +207,8 @@ def _compiled(
     aligned = {(n,): _ALIGNED for n, each in enumerate(types.values()) if each.startswith("*")}
     source = ASTSource(function, dict(types), values, aligned)
     target = GPUTarget("cuda", int(re.sub(r"\D", "", arch)), 32)
-    options = {"num_warps": num_warps, "num_stages": num_stages}
     try:
-        return triton.compile(source, target=target, options=options)
+        return triton.compile(source, target=target, options=dict(options))
     except Exception as error:  # of Triton's many kinds
         told = str(error).strip() or type(error).__name__
         raise CompileError(f"Triton rejects {function.__name__}:\n{told}") from None

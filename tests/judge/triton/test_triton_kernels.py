@@ -124,12 +124,63 @@ def test_what_is_not_judged_is_refused_by_name(
         triton_kernels.kernel(Function(), stated, **launch)
 
 
-def test_what_triton_wraps_around_a_function_is_no_kernel(compiled: SimpleNamespace) -> None:
-    class Autotuner:
+def tuned(*configs: dict[str, Any]) -> Any:
+    """What `triton.autotune` makes of row_sum."""
+    made = [SimpleNamespace(**{"num_warps": 4, "num_stages": 3, "num_ctas": 1, "maxnreg": None,
+                               "pre_hook": None, "ir_override": None, **each})
+            for each in configs]  # fmt: skip
+    own = {"__module__": "triton.runtime.autotuner", "configs": made, "fn": Function()}
+    return type("Autotuner", (), own)()
+
+
+TWO = ({"kwargs": {"BLOCK": 256}}, {"kwargs": {"BLOCK": 512}, "num_warps": 8, "maxnreg": 64})
+UNTOLD = {"args": LAUNCH["args"], "grid": "ceil_div(rows * BLOCK, BLOCK)"}
+
+
+def test_each_configuration_of_autotune_is_a_kernel(
+    compiled: SimpleNamespace, judge: Judge
+) -> None:
+    made = triton_kernels.kernels(tuned(*TWO), problem(), **UNTOLD)
+    assert [each.title for each in made] == [
+        "row_sum_BLOCK_256_num_warps_4", "row_sum_BLOCK_512_num_warps_8_maxnreg_64",
+    ]  # fmt: skip
+    assert compiled.asked[1] == {"BLOCK": 512}
+    assert compiled.asked[-1] == {"num_warps": 8, "num_stages": 3, "num_ctas": 1, "maxnreg": 64}
+    assert [each.let for each in made] == [{"BLOCK": 256}, {"BLOCK": 512}]
+    verdict = judge.check(Submission((made[0],), problem()))
+    assert verdict.verdict == "right", verdict.text
+
+
+def test_a_configuration_is_chosen_by_its_number(compiled: SimpleNamespace) -> None:
+    triton_kernels.kernel(tuned(*TWO), problem(), config=1, **UNTOLD)
+    assert compiled.asked[1] == {"BLOCK": 512}
+    triton_kernels.kernel(tuned(TWO[0]), problem(), **UNTOLD)
+    assert compiled.asked[1] == {"BLOCK": 256}
+
+
+@pytest.mark.parametrize(
+    ("function", "config", "told"),
+    [
+        (tuned(*TWO), None, r"row_sum has 2 configurations of triton.autotune\n  choose one, "
+                            r"config=0 to config=1; or give compare all of them"),
+        (tuned(*TWO), 2, "row_sum has no configuration 2: they are 0 to 1"),
+        (tuned({**TWO[0], "pre_hook": print}), None, "configuration 0 of row_sum calls a function"),
+        (Function(), 0, "config chooses one of triton.autotune's"),
+    ],
+)  # fmt: skip
+def test_a_configuration_that_is_not_judged_is_refused_by_name(
+    compiled: SimpleNamespace, function: Any, config: int | None, told: str
+) -> None:
+    with pytest.raises(UsageError, match=told):
+        triton_kernels.kernel(function, problem(), config=config, **UNTOLD)
+
+
+def test_heuristics_around_a_function_are_no_kernel(compiled: SimpleNamespace) -> None:
+    class Heuristics:
         __module__ = "triton.runtime.autotuner"
 
-    with pytest.raises(UsageError, match=r"Autotuner is no function of triton.jit"):
-        harness.check(Autotuner(), problem(), **LAUNCH)
+    with pytest.raises(UsageError, match=r"Heuristics is no function of triton.jit"):
+        harness.check(Heuristics(), problem(), **LAUNCH)
 
 
 def test_a_function_that_triton_rejects_is_a_compile_error(
