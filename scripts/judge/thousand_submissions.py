@@ -145,6 +145,13 @@ def marked(mark: str) -> Iterator[Path]:
             continue
 
 
+def command(process: Path) -> str:
+    try:
+        return (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    except OSError:
+        return f"{process.name}, which has ended meanwhile"
+
+
 def mebibytes(process: Path) -> float:
     """The memory that a process has to itself, and its share of what it has with others."""
     try:
@@ -228,6 +235,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--out", type=Path)
     options = parser.parse_args(arguments)
+    place = made_on()  # before the mark: a process that watches over this one begins with it
     mark = os.environ[MARK] = f"{os.getpid()}-{time.time_ns()}"
     names = ways(options.count, random.Random(20260101))
     requests = [request(n, WAYS[name], options.texts) for n, name in enumerate(names)]
@@ -235,10 +243,11 @@ def main(arguments: list[str] | None = None) -> int:
     with serve("--jobs", str(options.jobs), "--memory", str(MEMORY_MIB)) as judge:
         found, counts = judged(judge, requests, lambda n: counted(n, judge, mark))
         seconds = time.monotonic() - began
-        first = f"{made_on()}, {judge.ready['jobs']} jobs, sandbox: {judge.ready['sandbox']}"
+        first = f"{place}, {judge.ready['jobs']} jobs, sandbox: {judge.ready['sandbox']}"
     time.sleep(REST_S)
-    left = sum(each.name != str(os.getpid()) for each in marked(mark))
-    lines, is_well = told(names, found, counts, left, seconds)
+    left = [command(each) for each in marked(mark) if each.name != str(os.getpid())]
+    lines, is_well = told(names, found, counts, len(left), seconds)
+    lines += [f"  left: {each}" for each in left]
     text = "\n".join([first, *lines, ""])
     print(text)
     if options.out:
