@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from harness.compiler import toolchain
 from harness.compiler.parameters import kernel_parameters
 from harness.errors import CompileError, NotInstalled, UsageError
 from harness.judge.submissions import Kernel, Problem, fields
@@ -192,7 +193,7 @@ def _type(arg: str | int | float, problem: Problem) -> str:
 
 def _compiled(
     function: Any, types: Mapping[str, str], constants: Mapping[str, Any], arch: str,
-    options: Mapping[str, Any],
+    options: dict[str, Any],
 ) -> Any:  # fmt: skip
     try:
         import triton
@@ -207,8 +208,20 @@ def _compiled(
     aligned = {(n,): _ALIGNED for n, each in enumerate(types.values()) if each.startswith("*")}
     source = ASTSource(function, dict(types), values, aligned)
     target = GPUTarget("cuda", int(re.sub(r"\D", "", arch)), 32)
+    known = {"ptx_version": ptx_version(toolchain.find().version)}  # Triton's ptxas may be newer
     try:
-        return triton.compile(source, target=target, options=dict(options))
+        return triton.compile(source, target=target, options=known | options)
     except Exception as error:  # of Triton's many kinds
         told = str(error).strip() or type(error).__name__
         raise CompileError(f"Triton rejects {function.__name__}:\n{told}") from None
+
+
+def ptx_version(nvcc: str) -> int:
+    """The newest PTX that this nvcc assembles, as Triton has it: 90 is 9.0.
+
+    Source: the release history in NVIDIA's "Parallel Thread Execution ISA".
+    """
+    major, minor = map(int, nvcc.split(".")[:2])
+    if major == 12:  # 12.5 and 12.6 both have 8.5
+        return 80 + minor - (minor >= 6)
+    return 10 * (major - 4) + minor

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import harness
+from harness.compiler import toolchain
 from harness.errors import CompileError, NotInstalled, UsageError
 from harness.judge import Problem, Submission, triton_kernels
 from harness.judge.judge import Judge
@@ -23,6 +24,10 @@ PTX = (HERE / "row_sum.ptx").read_text()
 LAUNCH: dict[str, Any] = {
     "grid": "rows", "args": ("x", "y", "cols"), "constants": {"BLOCK": 256},
 }  # fmt: skip
+
+
+def own_ptx() -> int:
+    return triton_kernels.ptx_version(toolchain.find().version)
 
 
 def problem(**more: Any) -> Problem:
@@ -76,7 +81,7 @@ def test_it_is_launched_as_triton_launches_it(compiled: SimpleNamespace, judge: 
     assert constants == {"BLOCK": 256}
     assert set(aligned) == {(0,), (1,)}
     assert target == ("cuda", 90, 32)
-    assert options == {"num_warps": 4, "num_stages": 3}
+    assert options == {"num_warps": 4, "num_stages": 3, "ptx_version": own_ptx()}
     assert kernel.block == (128,)
     assert kernel.shared == 16
     assert kernel.args == ("x", "y", "cols", 0, 0), "Triton's own two pointers come last"
@@ -145,7 +150,9 @@ def test_each_configuration_of_autotune_is_a_kernel(
         "row_sum_BLOCK_256_num_warps_4", "row_sum_BLOCK_512_num_warps_8_maxnreg_64",
     ]  # fmt: skip
     assert compiled.asked[1] == {"BLOCK": 512}
-    assert compiled.asked[-1] == {"num_warps": 8, "num_stages": 3, "num_ctas": 1, "maxnreg": 64}
+    assert compiled.asked[-1] == {
+        "num_warps": 8, "num_stages": 3, "num_ctas": 1, "maxnreg": 64, "ptx_version": own_ptx()
+    }  # fmt: skip
     assert [each.let for each in made] == [{"BLOCK": 256}, {"BLOCK": 512}]
     verdict = judge.check(Submission((made[0],), problem()))
     assert verdict.verdict == "right", verdict.text
@@ -204,3 +211,10 @@ def test_triton_itself_compiles_it_to_the_same_parameters(judge: Judge) -> None:
     kernel = triton_kernels.kernel(module.row_sum, problem(), **LAUNCH)
     assert kernel.args[:3] == LAUNCH["args"]
     assert judge.check(Submission((kernel,), problem())).verdict == "right"
+
+
+@pytest.mark.parametrize(
+    ("nvcc", "newest"), [("12.4.131", 84), ("12.6.20", 85), ("12.9.86", 88), ("13.0.88", 90)]
+)
+def test_triton_writes_ptx_that_this_nvcc_assembles(nvcc: str, newest: int) -> None:
+    assert triton_kernels.ptx_version(nvcc) == newest
