@@ -12,6 +12,7 @@
 //
 // From: the tile sizes among which cuBLAS and CUTLASS's profiler choose.
 //
+// Measured: not yet.
 #include "cluster.cuh"
 #include "ring.cuh"
 #include "staged_sums.cuh"

@@ -12,6 +12,7 @@
 //
 // From: CUTLASS's persistent kernels for sm_90.
 //
+// Measured: not yet.
 #include "gemm_bf16/cluster.cuh"
 #include "gemm_bf16/ring.cuh"
 #include "gemm_bf16/tile_order.cuh"
