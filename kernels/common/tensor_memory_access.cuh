@@ -19,7 +19,19 @@ __device__ __forceinline__ void load_tile(void* shared, const CUtensorMap& map, 
         : "memory");
 }
 
-// The same into the shared memory of several blocks of the cluster, whose numbers are bits of
+// The same of a matrix among several of equal shape.
+__device__ __forceinline__ void load_tile(void* shared, const CUtensorMap& map, unsigned int matrix,
+                                          unsigned int row, unsigned int column,
+                                          const Barrier& barrier) {
+    asm volatile(
+        "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+        "[%0], [%1, {%2, %3, %4}], [%5];"
+        :: "r"(static_cast<unsigned int>(__cvta_generic_to_shared(shared))), "l"(&map),
+           "r"(column), "r"(row), "r"(matrix), "r"(address_of(barrier))
+        : "memory");
+}
+
+// The first into the shared memory of several blocks of the cluster, whose numbers are bits of
 // `ranks`: to the place of `shared` in each, and the barrier in the place of `barrier` hears of it
 // there.
 __device__ __forceinline__ void load_tile_to(unsigned short ranks, void* shared,

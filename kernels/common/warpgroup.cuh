@@ -130,6 +130,16 @@ __device__ __forceinline__ void multiply_tf32(float (&sums)[128], const float (&
                    "r"(__float_as_uint(a[2])), "r"(__float_as_uint(a[3])), "l"(b));
 }
 
+// sums += a b, of 64 × 16 halves from registers and 16 × 64 from shared memory, whose rows lie across
+// what is summed over. a has pairs of neighbours where the sums of 64 × 16 would be.
+__device__ __forceinline__ void multiply_rows(float (&sums)[32], const unsigned int (&a)[4],
+                                              unsigned long long b) {
+    asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 "
+                 "{" REGISTERS_0_TO_31 "}, {%32, %33, %34, %35}, %36, 1, 1, 1, 1;"
+                 : SIXTEEN(0), SIXTEEN(16)
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+}
+
 #undef PRODUCT_OF_256
 #undef PRODUCT_OF_128
 #undef REGISTERS_64_TO_127
