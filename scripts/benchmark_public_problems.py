@@ -3,8 +3,10 @@
     python scripts/benchmark_public_problems.py KERNELBENCH/level1 DEFINITIONS --csv FILE
 
 The folders hold other people's problems (.py of KernelBench, .json of FlashInfer-Bench or
-SOL-ExecBench), which users fetch themselves; it needs torch, and no GPU. Their sizes are
-made small enough to be emulated. Every problem gets a kernel that does nothing, and must not pass;
+SOL-ExecBench), which users fetch themselves; it needs torch, and no GPU. A problem keeps its own
+sizes if they can be judged within a minute; otherwise they are reduced, and the table says to what.
+The axes that a definition leaves open have no size of their own: they are 1, 7 and 34.
+Every problem gets a kernel that does nothing, and must not pass;
 those whose operation is in KERNELS also get a correct one, and one that omits the last element.
 Solutions are our own, because public ones launch from host code.
 """
@@ -14,6 +16,7 @@ from __future__ import annotations
 import argparse
 import csv
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -37,8 +40,14 @@ KERNELS = {
 }  # fmt: skip
 """Operation, as a problem's file names it, → its value at x."""
 
-COLUMNS = ("problem", "suite", "read", "sizes", "empty kernel", "right kernel", "short kernel",
-           "why not")  # fmt: skip
+COLUMNS = ("problem", "suite", "read", "sizes", "reduced", "seconds", "empty kernel",
+           "right kernel", "short kernel", "why not")  # fmt: skip
+"""reduced: the sizes that are not the problem's own. seconds: until the last verdict, by the
+clock."""
+
+SECONDS = 60
+LATE = "not done within"
+"""How a verdict begins that was not reached in time."""
 
 
 def main() -> int:
@@ -67,17 +76,33 @@ def _number(file: Path) -> tuple[str, str, int, str]:
 
 
 def judged(judge: Judge, path: Path) -> dict[str, str]:
-    """The row of one problem."""
+    """The row of one problem, at the first sizes at which it can be read and judged in time."""
     suite = "KernelBench" if path.suffix == ".py" else "definition"
     name = f"{path.parent.name}/{path.stem}" if suite == "KernelBench" else path.stem
     row = dict.fromkeys(COLUMNS, "") | {"problem": name, "suite": suite, "read": "no"}
-    problem, why = readable(path)
-    if problem is None:
-        return {**row, "why not": why}
-    row |= {"read": "yes", "sizes": "; ".join(f"{k} = {v}" for k, v in problem.test.items())}
-    for column, kernel in kernels(problem, path.stem.partition("_")[2]):
+    whys = []
+    for sizes in sizes_to_try(path):
         try:
-            verdict = judge.check(Submission((kernel,), problem, seconds=60))
+            problem = read(path, eps=1e-5) if suite == "definition" else read(path, sizes)
+        except HarnessError as error:
+            whys.append(str(error).splitlines()[0].partition(": ")[2])
+            continue
+        row |= {"read": "yes", "sizes": "; ".join(f"{k} = {v}" for k, v in problem.test.items())}
+        row["reduced"] = ", ".join(f"{size} to {value}" for size, value in sizes.items())
+        begun = time.monotonic()
+        found = verdicts(judge, problem, path.stem.partition("_")[2])
+        row |= {"seconds": f"{time.monotonic() - begun:.0f}"}
+        if sizes or not found["why not"].startswith(LATE):
+            return row | found
+    return row | found if row["read"] == "yes" else {**row, "why not": whys[0]}
+
+
+def verdicts(judge: Judge, problem: Problem, operation: str) -> dict[str, str]:
+    """The cells of each kernel for a problem, and why one has another verdict than it should."""
+    row = {"why not": ""}
+    for column, kernel in kernels(problem, operation):
+        try:
+            verdict = judge.check(Submission((kernel,), problem, seconds=SECONDS))
             row[column] = verdict.verdict
             if verdict.verdict == "cannot-tell" or (
                 column == "right kernel" and not verdict.is_right
@@ -85,23 +110,16 @@ def judged(judge: Judge, path: Path) -> dict[str, str]:
                 row["why not"] = (verdict.message or verdict.cause).splitlines()[0]
         except HarnessError as error:
             row |= {column: "refused", "why not": str(error).splitlines()[0]}
+        if row["why not"].startswith(LATE):
+            break
     return row
 
 
-def readable(path: Path) -> tuple[Problem | None, str]:
-    """The problem at the first sizes at which it can be read, or why there are none."""
-    if path.suffix == ".json":
-        try:
-            return read(path, eps=1e-5), ""
-        except HarnessError as error:
-            return None, str(error).splitlines()[0].partition(": ")[2]
-    whys = []
-    for cap in CAPS:
-        try:
-            return read(path, smaller(path, cap)), ""
-        except HarnessError as error:
-            whys.append(str(error).splitlines()[0].partition(": ")[2])
-    return None, whys[0]
+def sizes_to_try(path: Path) -> Iterator[dict[str, int]]:
+    """What replaces a problem's sizes: nothing, then ever other small numbers."""
+    yield {}
+    if path.suffix == ".py":
+        yield from (found for cap in CAPS if (found := smaller(path, cap)))
 
 
 def smaller(path: Path, cap: int) -> dict[str, int]:
