@@ -27,7 +27,9 @@ def under_way(
     opcode = p.opcode(site)
     name = ".".join(opcode.split(".")[: 3 if "bulk" in opcode else 2])
     end = "is still writing" if writes else "is still reading"
-    if mbarrier >= 0:
+    if opcode.startswith("wgmma"):
+        ask = "wgmma.commit_group and wgmma.wait_group by its warp come first, and then a barrier"
+    elif mbarrier >= 0:
         ask = f"first test the mbarrier at offset {mbarrier} until the copy's phase is over"
     else:
         bulk = ".bulk" if "bulk" in opcode else ""
@@ -44,10 +46,12 @@ def under_way(
 def no_proxy_fence(
     p: Launched, own: int, width: int, at: int, memory: int, thread: int, site: int
 ) -> str:
+    reader = "wgmma" if p.opcode(own).startswith("wgmma") else "a bulk copy"
+    readers = "products" if reader == "wgmma" else "copies"
     return (
-        f"a bulk copy reads {width} bytes at offset {at} of {p.name(memory)}, which "
+        f"{reader} reads {width} bytes at offset {at} of {p.name(memory)}, which "
         f"{p.thread(thread)} wrote in line {p.line(site, own)} with no fence.proxy.async in "
-        "between: copies need not see what threads have stored before that"
+        f"between: {readers} need not see what threads have stored before that"
     )
 
 

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from harness.emulator.program.ir import Block, Branch, Op, Program, Special, Switch, successors
 
 _OF_THREADS = ("tid.", "laneid", "warpid", "lanemask", "clock", "globaltimer")
-_OWN = frozenset({"atom", "shfl", "vote", "match", "redux", "elect", "active_mask", "activemask"})
+_OWN = frozenset({"atom", "shfl", "vote", "match", "redux", "elect", "active_mask", "activemask",
+                  "factor_words"})  # fmt: skip
 _EXIT = -1
 
 

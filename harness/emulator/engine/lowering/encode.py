@@ -268,10 +268,22 @@ class _Encoder(ComputingEncoder, VideoEncoder, MemoryEncoder, TextureEncoder):
 
     _op_transpose_8x8 = _op_matrix_rows
 
-    def _op_descriptor_address(self, op: Op) -> None:
-        order, row, depth = op.variant
-        shape = _bytes(int(row), int(depth), order == "rows")
-        self.emit(op.name, [self.result(op)], self.sources(op), site=op.site, immediate=shape)
+    def _op_factor_read(self, op: Op) -> None:
+        self.only_judged("a warpgroup's product")
+        rows, turned = map(int, op.variant)
+        self.emit(op.name, [], self.sources(op), site=op.site, count=rows, immediate=turned)
+
+    def _op_factor_words(self, op: Op) -> None:
+        first, turned = map(int, op.variant)
+        results = [self.result(op, i, optional=True) for i in range(len(op.results))]
+        self.emit(op.name, results, self.sources(op), site=op.site, width=first,
+                  count=len(results), immediate=turned)  # fmt: skip
+
+    def _op_products_commit(self, op: Op) -> None:
+        self.emit(op.name, [], [], site=op.site)
+
+    def _op_products_wait(self, op: Op) -> None:
+        self.emit(op.name, [], [], site=op.site, count=int(op.variant[0]))
 
     # --- endings --------------------------------------------------------------------------
 

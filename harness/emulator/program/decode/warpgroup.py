@@ -2,11 +2,11 @@
 
 Each of the four warps computes 16 of the 64 rows: products of 16 × 8, side by side, with sums in
 registers as `mma` leaves them. A factor in shared memory is read at the place given by its matrix
-descriptor. No counter counts these loads, because the machine code has none. A product is complete
-when it is issued, so fences and groups do nothing, and a program that uses a result without waiting
-for it is not detected. But a product is one operation of four warps: it completes only when all of
-them have issued it. So they meet where they wait for it, and any of them may then report that the
-tiles were read.
+descriptor. No counter counts these loads, because the machine code has none. The sums are there when
+a product is issued, so a program that uses them without waiting is not detected. Its factors count
+as being read until the warp waits for its group: who writes them before that is accused. A product
+is one operation of four warps: it completes only when all of them have issued it. So they meet
+where they wait for it, and any of them may then report that the tiles were read.
 
 Source: PTX ISA 9.0, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions".
 """
@@ -58,6 +58,15 @@ class _Modes:
     turns_b: bool
 
 
+@dataclass(frozen=True)
+class _Factor:
+    """A factor in shared memory. rows: the first one; columns, where it is `b`."""
+
+    descriptor: Source
+    rows: Source
+    turned: bool
+
+
 class WarpgroupDecoder(MatrixDecoder):
     """`wgmma.mma_async` and its companion instructions."""
 
@@ -71,6 +80,8 @@ class WarpgroupDecoder(MatrixDecoder):
         self.given(instruction, 0)
         if name not in ("fence", "commit_group") or shape:
             raise self.unknown()
+        if name == "commit_group":
+            return [Op("products_commit", (), (), (), (), (), self.site)]
         return [Op("fence", ("",), (), (), (), (), self.site)]
 
     def warpgroup_wait(self, instruction: Instruction) -> tuple[list[Op], Barrier]:
@@ -82,6 +93,7 @@ class WarpgroupDecoder(MatrixDecoder):
         number = self.declare("!warpgroup", "u32")
         warp = (Special("warpid"), Constant(_WARPS.bit_length() - 1))
         ops = [
+            Op("products_wait", (str(left.value),), (), (), (), (), self.site),
             Op("shr", (), (number,), ("u32",), warp, ("u32", "u32"), self.site),
             Op("add", (), (number,), ("u32",), (number, Constant(BARRIERS)), ("u32", "u32"),
                self.site),
@@ -101,11 +113,10 @@ class WarpgroupDecoder(MatrixDecoder):
         if len(sums) != product.columns // _EIGHT * held:
             raise self.unknown(f"{len(sums)} registers of sums for {product.columns} columns")
         wanted = self.source(adds, "pred", ops)
+        factor = _Factor(self._descriptor(b), Constant(0), modes.turns_b)
+        ops.append(self._read(factor, product.columns))
         for first in range(0, product.columns, _EIGHT):
-            words_of_b = [
-                self._word(b, Constant(0), first, half, modes.turns_b, f"b{half}", ops)
-                for half in range(2)
-            ]
+            words_of_b = self._words(factor, first, "b", 2, ops)
             own = sums[first // _EIGHT * held :][:held]
             ops += self._part(product, own, (*words_of_a, *words_of_b), wanted)
         return ops
@@ -149,11 +160,9 @@ class WarpgroupDecoder(MatrixDecoder):
             if len(a.items) != _WORDS_OF_A:
                 raise self.unknown(f"{len(a.items)} registers of `a`, which has {_WORDS_OF_A}")
             return [self.source(each, "u32") for each in a.items]
-        rows = self._first_row(ops)
-        return [
-            self._word(a, rows, _EIGHT * (i % 2), i // 2, turns, f"a{i}", ops)
-            for i in range(_WORDS_OF_A)
-        ]
+        factor = _Factor(self._descriptor(a), self._first_row(ops), turns)
+        ops.append(self._read(factor, 2 * _EIGHT))
+        return self._words(factor, 0, "a", _WORDS_OF_A, ops)
 
     def _part(
         self, product: _Product, sums: Sequence[Operand], factors: tuple[Source, ...],
@@ -189,41 +198,27 @@ class WarpgroupDecoder(MatrixDecoder):
         ops.append(Op("shl", (), (row,), ("u32",), (row, Constant(4)), ("u32", "u32"), self.site))
         return row
 
-    def _word(
-        self, descriptor: Operand, rows: Source, row: int, half: int, turned: bool, name: str,
-        ops: list[Op],
-    ) -> Register:  # fmt: skip
-        """The word that each lane holds of eight rows, in one half of their depth.
-
-        rows, row: which eight rows, counted from their sum; columns, where the factor is `b`.
-        """
-        if not isinstance(descriptor, Name):
+    def _descriptor(self, operand: Operand) -> Source:
+        if not isinstance(operand, Name):
             raise self.unknown("a matrix descriptor is in a register")
-        found = self.source(descriptor, "u64")
-        word = self.declare(f"!wgmma {name}", "u32")
-        if not turned:
-            address = self._element(found, rows, row, 16 * half, "depth", ops)
-            ops.append(self._uncounted(address, word, "u32"))
-            return word
-        parts = tuple(self.declare(f"!wgmma element {i}", "u16") for i in range(2))
-        for i, part in enumerate(parts):
-            address = self._element(found, rows, row, 8 * half + i, "rows", ops)
-            ops.append(self._uncounted(address, part, "u16"))
-        ops.append(Op("pack", (), (word,), ("u32",), parts, ("u16", "u16"), self.site))
-        return word
+        return self.source(operand, "u64")
 
-    def _element(
-        self, descriptor: Source, rows: Source, row: int, depth: int, order: str, ops: list[Op]
-    ) -> Register:
-        """The address of each lane's element in a row. depth: bytes, or elements by rows."""
-        address = self.declare("!wgmma address", "u32")
-        ops.append(Op("descriptor_address", (order, str(row), str(depth)), (address,), ("u32",),
-                      (descriptor, rows), ("u64", "u32"), self.site))  # fmt: skip
-        return address
+    def _read(self, factor: _Factor, rows: int) -> Op:
+        """The warp's access to all rows of a factor, of which its words are taken behind it."""
+        return Op("factor_read", (str(rows), str(int(factor.turned))), (), (),
+                  (factor.descriptor, factor.rows), ("u64", "u32"), self.site)  # fmt: skip
 
-    def _uncounted(self, address: Register, result: Register, type_: str) -> Op:
-        return Op("ld", ("shared", "uncounted"), (result,), (type_,), (address, Constant(0)),
-                  ("u32", "s64"), self.site)  # fmt: skip
+    def _words(
+        self, factor: _Factor, row: int, name: str, count: int, ops: list[Op]
+    ) -> list[Source]:
+        """The words that each lane holds of eight rows, or four of sixteen.
+
+        row: the first of them, counted from the factor's; columns, where the factor is `b`.
+        """
+        words = tuple(self.declare(f"!wgmma {name}{i}", "u32") for i in range(count))
+        ops.append(Op("factor_words", (str(row), str(int(factor.turned))), words, ("u32",) * count,
+                      (factor.descriptor, factor.rows), ("u64", "u32"), self.site))  # fmt: skip
+        return list(words)
 
     def _negated(self, word: Source, type_: str, ops: list[Op]) -> Register:
         flipped = self.declare(f"!wgmma negated {len(ops)}", "u32")

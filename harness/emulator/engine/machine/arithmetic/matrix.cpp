@@ -286,22 +286,28 @@ void matrix_rows(Context& c, const Op& op) {
     }
 }
 
-enum : int { BY_DEPTH, BY_ROWS };
-
-// Lanes hold a word of eight rows, four lanes one row: its address, or that of its first element.
-void descriptor_address(Context& c, const Op& op) {
+// Lanes hold a word of eight rows, four lanes one row. Of sixteen rows those of the upper and of the lower
+// eight take turns. What is read, and whether it may be, is the business of the operation before it.
+void factor_words(Context& c, const Op& op) {
     whole_warp(c, op);
-    const u32 row = part(op, 0), depth = part(op, 1);
-    u32* r = c.row<u32>(op.result[0]);
     const u64* bits = c.row<u64>(op.source[0]);
     const u32* first = c.row<u32>(op.source[1]);
-    for (u32 i = 0; i < LANES; i++) {
-        const Descriptor matrix(bits[i]);
-        const u32 own = first[i] + row + i / 4;
-        r[i] = part(op, 2) == BY_DEPTH ? matrix.by_depth(own, depth + 4 * (i % 4))
-                                       : matrix.by_rows(own, depth + 2 * (i % 4));
+    const int turns = op.count / 2;
+    for (int n = 0; n < op.count; n++) {
+        if (op.result[n] < 0) continue;
+        u32* r = c.row<u32>(op.result[n]);
+        const u32 row = op.width + n % turns * 8, word = n / turns * 4;
+        for (u32 i = 0; i < LANES; i++) {
+            const auto [low, high] = Descriptor(bits[i]).word(op.immediate, first[i] + row + i / 4, word + i % 4);
+            u16 halves[2];
+            std::memcpy(&halves[0], c.shared + low, sizeof halves[0]);
+            std::memcpy(&halves[1], c.shared + high, sizeof halves[1]);
+            std::memcpy(&r[i], halves, sizeof halves);
+        }
     }
 }
+
+void of_the_judge(Context&, const Op&) {}
 
 // Each register, taken as an 8 × 8 matrix of halves over the warp.
 void transpose(Context& c, const Op& op) {
@@ -354,7 +360,8 @@ std::vector<Entry> matrix_entries() {
         {"more operands", more_operands},
         {"fragment_address", element_address<false>, ALL_MEET},
         {"column_address", element_address<true>, ALL_MEET},
-        {"descriptor_address", descriptor_address},
+        {"factor_read", of_the_judge, READS_FACTOR}, {"factor_words", factor_words, TAKES_WORDS},
+        {"products_commit", of_the_judge, COMMITS_PRODUCTS}, {"products_wait", of_the_judge, WAITS_FOR_PRODUCTS},
         {"matrix_rows", matrix_rows, ALL_MEET}, {"transpose_8x8", transpose},
     };
 }

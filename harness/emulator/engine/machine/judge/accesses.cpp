@@ -24,7 +24,8 @@ Accesses::Accesses(const Launch& launch, const Judged& judged, Blocks& blocks, R
     if (!launch.checks) return;
     for (int n = 0; n < launch.op_count; n++) {
         const Role role = entries()[launch.ops[n].handler].role;
-        has_copies_ |= role == ISSUES_COPY || role == COPIES_BULK || role == COPIES_TENSOR;
+        has_copies_ |= role == ISSUES_COPY || role == COPIES_BULK || role == COPIES_TENSOR ||
+                       role == READS_FACTOR;
     }
     for (int n = 0; n < launch.buffer_count; n++) {
         const Buffer& buffer = launch.buffers[n];
@@ -36,6 +37,7 @@ Accesses::Accesses(const Launch& launch, const Judged& judged, Blocks& blocks, R
 
 void Accesses::start() {
     copies_.clear(), bulk_groups_.clear(), visits_.clear();
+    products_.assign(geometry_.all_warps(), {});
     std::fill(committed_.begin(), committed_.end(), 0);
     std::fill(committed_bulk_.begin(), committed_bulk_.end(), 0);
     for (int block = 0; block < geometry_.blocks; block++)

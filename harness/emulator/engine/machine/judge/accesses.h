@@ -39,6 +39,13 @@ class Accesses {
     void commit_bulk_copies(const Selection& lanes);
     void wait_for_bulk_copies(const Op& op, const Selection& lanes);
 
+    // A warpgroup's product: a factor in shared memory is read from when it is issued on until its warp
+    // has waited for its group, and its words are taken at once.
+    void read_factor(const Op& op, const Selection& lanes);
+    void take_words(const Op& op, const Selection& lanes);
+    void commit_products(const Selection& lanes);
+    void wait_for_products(const Op& op, const Selection& lanes);
+
     // Of an address in a window of the cluster's shared memory: whose it is, and where.
     void into_window(i32 site, Touch& touch) const;
     // A block's last threads have left: nobody may touch its shared memory any more, nor may somebody have
@@ -73,6 +80,18 @@ class Accesses {
         u32 reading, writing;  // flights
         Ranges from, to;
         Stamps* target = nullptr;
+    };
+
+    struct Product {  // a factor that one is reading
+        i32 site;
+        i64 group;
+        u32 number;  // of its flight
+        Ranges from;
+    };
+    struct Products {  // of a warp
+        i64 committed = 0;
+        bool unwritten = false;  // whether something in the factor that was read last is
+        std::vector<Product> reading;
     };
 
     Touches addressed(const Op& op, const Selection& lanes);
@@ -129,6 +148,7 @@ class Accesses {
     std::vector<Copy> copies_;
     std::vector<i64> committed_, committed_bulk_;  // groups, by lane
     std::vector<Group> bulk_groups_;
+    std::vector<Products> products_;  // by warp
     bool has_copies_ = false;
     std::vector<i64> uncounted_;
     struct Visit {  // of another block's shared memory, the last of a warp

@@ -88,6 +88,10 @@ void Execution::act(const Op& op, const Selection& lanes) {
                 clusters_.arrive(op.site, lane, releases ? races_.log.now() : races_.ordering.fenced_for_all(lane));
             });
             return;
+        case READS_FACTOR: accesses_.read_factor(op, lanes); return;
+        case TAKES_WORDS: accesses_.take_words(op, lanes); return;
+        case COMMITS_PRODUCTS: accesses_.commit_products(lanes); return;
+        case WAITS_FOR_PRODUCTS: accesses_.wait_for_products(op, lanes); return;
         case MARKS: return;
         case PRINTS: print(op, lanes); return;
         case FAILS: fail(op, lanes); return;

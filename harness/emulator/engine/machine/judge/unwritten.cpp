@@ -73,14 +73,19 @@ Unwritten::Origins Unwritten::read_words(const Request& request, Bytes unwritten
     return origins;
 }
 
+bool Unwritten::all_written(const Request& request, const std::vector<i64>& cells) const {
+    const Memory memory = memory_of(request);
+    const int words = request.count * std::max(1, request.word / memory.grain);
+    return std::all_of(cells.begin(), cells.end(), [&](i64 cell) {
+        const Id* const first = memory.cells + cell;
+        return std::all_of(first, first + words, [](Id id) { return id == WRITTEN; });
+    });
+}
+
 Unwritten::Origins Unwritten::read(const Request& request, const std::vector<i64>& cells) {
+    if (all_written(request, cells)) return {};
     const Memory memory = memory_of(request);
     const int each = std::max(1, request.word / memory.grain);
-    const auto is_written = [&](i64 cell) {
-        const Id* const first = memory.cells + cell;
-        return std::all_of(first, first + request.count * each, [](Id id) { return id == WRITTEN; });
-    };
-    if (std::all_of(cells.begin(), cells.end(), is_written)) return {};
     const u64 of_cell = (u64(1) << std::min(memory.grain, request.word)) - 1;
     const auto first = [&](size_t n, int word) {
         return memory.cells + cells[n] + static_cast<i64>(word) * each;

@@ -22,6 +22,7 @@ class Unwritten {
     // The words that the touches of a request begin at, in the memory that it goes to.
     std::vector<i64> cells_of(const Request& request) const;
 
+    bool all_written(const Request& request, const std::vector<i64>& cells) const;
     Origins read(const Request& request, const std::vector<i64>& cells);
     Origins read(const Request& request, const Buffer& buffer);
 

@@ -5,6 +5,8 @@
 
 #pragma once
 
+#include <utility>
+
 #include "machine.h"
 
 namespace machine {
@@ -34,6 +36,21 @@ struct Descriptor {
         const u32 along = 2 * row / width * outer + 2 * row % width;
         return swizzled(start + depth / 8 * inner + depth % 8 * width + along);
     }
+    // Where one of the eight words of a row lies, of two elements where the depth is outside.
+    std::pair<u32, u32> word(bool turned, u32 row, u32 number) const {
+        if (turned) return {by_rows(row, 2 * number), by_rows(row, 2 * number + 1)};
+        const u32 at = by_depth(row, 4 * number);
+        return {at, at + 2};
+    }
+    // What a lane of a warp reads of so many rows, sixteen bytes at a time: f(address).
+    template <class F> void each_unit(bool turned, u32 lane, u32 first, u32 rows, F f) const {
+        if (turned)
+            for (u32 row = lane / 16 * 8; row < rows; row += 16) f(by_rows(first + row, lane % 16));
+        else
+            for (u32 row = lane / 4 + lane % 2 * 8; row < rows; row += 16)
+                f(by_depth(first + row, lane % 4 / 2 * UNIT));
+    }
+    static constexpr u32 UNIT = 16;
 };
 
 }  // namespace machine

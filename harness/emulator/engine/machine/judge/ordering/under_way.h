@@ -15,7 +15,11 @@ void look_at_flights(Flights& flights, const Request& request, Stamps& stamps,
                      const std::vector<i64>& cells, const Geometry& geometry, i64 now, u64 first_block,
                      bool is_excused, Ordered ordered) {
     const int words = std::max(1, request.width() / stamps.grain);
+    u32 last = 0;  // the copy that was asked for last, which the words beside it belong to, too
+    int last_lane = -1;
     const auto look = [&](u32 number, const Touch& touch, bool writes) {
+        if (number == last && touch.lane == last_lane) return;
+        last = number, last_lane = touch.lane;
         const auto known = [&](int other, i64 when) { return ordered(other, when, touch.lane); };
         if (flights.done_for(number, touch.lane, now, known)) return;
         const Flights::Flight& flight = flights[number];
