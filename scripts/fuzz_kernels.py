@@ -6,7 +6,8 @@ The PTX of the tests' correct kernels has instructions changed, dropped, moved a
 other's operands, so that most of it still runs; each is launched as its file says. A failure is
 anything but a report or a refusal worded by the emulator, a run past the deadline, or a sanitizer's
 error: its input is kept in --out, and the exit code is 1.
-`--plain`: without sanitizers.
+`--plain`: without sanitizers. `--asynchronous`: only kernels with mbarriers, bulk copies, tensor
+maps, clusters and products of warpgroups (scripts/asynchronous_kernels.py).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import asynchronous_kernels
 import fuzz
 import sanitized
 from mutations import mutated
@@ -33,7 +35,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "emulator")]
 from kernel_files import asked  # noqa: E402
 
 from harness.compiler import toolchain  # noqa: E402
-from harness.emulator import launch, parse  # noqa: E402
+from harness.emulator import LaunchReport, Module, launch, parse  # noqa: E402
 from harness.emulator.engine.library import load  # noqa: E402
 from harness.emulator.errors import EmulatorError  # noqa: E402
 
@@ -41,6 +43,11 @@ _ARCH = "sm_90"
 _BUDGET = 2**19
 _NAME = b"// of "
 _CHILD = "--child"
+_ASYNCHRONOUS = "--asynchronous"
+_WITH_MBARRIERS = (
+    "async_copies_in_a_ring_with_mbarriers", "bulk_copies_in_a_ring", "bulk_copy_back",
+    "bulk_copy_passed_on", "copies_that_arrive", "mbarrier_of_a_block",
+)  # fmt: skip
 
 
 @functools.cache
@@ -71,15 +78,29 @@ def _seeds() -> list[bytes]:
         ]
 
 
+def _asynchronous_seeds() -> list[bytes]:
+    texts = {name: each.text.encode() for name, each in asynchronous_kernels.KERNELS.items()}
+    texts |= {name: ptx_of(_files()[name.encode()]) for name in _WITH_MBARRIERS}
+    return [_NAME + name.encode() + b"\n" + text for name, text in texts.items()]
+
+
+def _launched(name: bytes, module: Module) -> LaunchReport:
+    own = asynchronous_kernels.KERNELS.get(name.decode())
+    if own:
+        return launch(
+            module, "k", own.grid, own.block, own.arguments(), max_thread_instructions=_BUDGET
+        )
+    how = asked(_files()[name])
+    return launch(
+        module, how.kernel, how.grid, how.block, how.copied(), *how.shared,
+        max_thread_instructions=_BUDGET,
+    )  # fmt: skip
+
+
 def _attempt(content: bytes, folder: Path) -> None:
     name = content[len(_NAME) :].split(b"\n", 1)[0]
-    how = asked(_files()[name])
     try:
-        module = parse(content.decode(errors="replace"))
-        report = launch(
-            module, how.kernel, how.grid, how.block, how.copied(), *how.shared,
-            max_thread_instructions=_BUDGET,
-        )  # fmt: skip
+        report = _launched(name, parse(content.decode(errors="replace")))
         for fault in report.faults:
             fuzz.told_shortly(str(fault))
         tuple(report.counters)
@@ -157,16 +178,17 @@ def _replaced(draw: random.Random, line: bytes, other: bytes) -> bytes:
 _CHANGES = (_operand, _operand, _operand, _number, _number, _opcode, _type, _guarded, _replaced)
 
 fuzz.TARGETS["kernels"] = fuzz.Target(_seeds, _attempt, _in_kernel)
+fuzz.TARGETS["asynchronous"] = fuzz.Target(_asynchronous_seeds, _attempt, _in_kernel)
 
 
 # --- running --------------------------------------------------------------------------------------
 
 
-def _in_this_process(seed: int, inputs: int, folder: Path) -> int:
+def _in_this_process(kind: str, seed: int, inputs: int, folder: Path) -> int:
     """Run a batch; the current input is stored in the folder."""
     assert not isinstance(load(), str), load()
-    seeds, draw, failed = _seeds(), random.Random(f"kernels/{seed}"), 0
-    target = fuzz.TARGETS["kernels"]
+    target = fuzz.TARGETS[kind]
+    seeds, draw, failed = target.seeds(), random.Random(f"{kind}/{seed}"), 0
     fuzz.signal.signal(fuzz.signal.SIGALRM, fuzz.raise_late)
     for _ in range(inputs):
         content = _in_kernel(draw, seeds)
@@ -190,14 +212,17 @@ def main() -> int:
     arguments.add_argument("--seed", type=int, default=1)
     arguments.add_argument("--plain", action="store_true")
     arguments.add_argument("--out", type=Path, default=ROOT / "build" / "fuzz-kernels")
+    arguments.add_argument(_ASYNCHRONOUS, action="store_true")
     arguments.add_argument(_CHILD, action="store_true", help=argparse.SUPPRESS)
     asked = arguments.parse_args()
     asked.out.mkdir(parents=True, exist_ok=True)
     if asked.child:
-        return int(_in_this_process(asked.seed, asked.inputs, asked.out) > 0)
-    _seeds()
+        kind = "asynchronous" if asked.asynchronous else "kernels"
+        return int(_in_this_process(kind, asked.seed, asked.inputs, asked.out) > 0)
+    of_kind = [_ASYNCHRONOUS] * asked.asynchronous
+    _asynchronous_seeds() if asked.asynchronous else _seeds()
     environment = dict(os.environ) if asked.plain else sanitized.environment("address")
-    build = [sys.executable, __file__, _CHILD, "--inputs", "0", "--out", str(asked.out)]
+    build = [sys.executable, __file__, _CHILD, *of_kind, "--inputs", "0", "--out", str(asked.out)]
     subprocess.run(build, env=environment, check=True)
     done, failed, begun, batch = 0, 0, time.monotonic(), 0
     while done < asked.inputs and time.monotonic() - begun < asked.seconds:
@@ -205,7 +230,7 @@ def main() -> int:
         count = min(2000, asked.inputs - done)
         seed = asked.seed * 1_000_003 + batch
         drawn = ["--inputs", str(count), "--seed", str(seed), "--out", str(asked.out)]
-        command = [sys.executable, __file__, _CHILD, *drawn]
+        command = [sys.executable, __file__, _CHILD, *of_kind, *drawn]
         since = time.monotonic() - begun
         left = None if asked.seconds == float("inf") else asked.seconds - since
         try:

@@ -22,6 +22,7 @@ from pathlib import Path
 
 import fuzz
 import numpy as np
+from asynchronous_kernels import EXCHANGE
 from mutations import mutated, word_elsewhere
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -55,45 +56,6 @@ extern "C" __global__ void k(const float* in, float* out, unsigned int n) {
     if (i < n) out[1 + i] = static_cast<float>(static_cast<double>(sum) * 3.0 + rsqrtf(sum));
 }
 """
-_MEET = "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;"
-_COPIES = f"""
-.version 8.6
-.target sm_90a
-.address_size 64
-.visible .entry k(.param .align 64 .b8 map[128], .param .u64 in, .param .u64 out)
-.reqnctapercluster 2
-{{
-    .reg .pred %p<9>; .reg .b32 %r<40>; .reg .b64 %l<20>; .reg .b16 %h<9>;
-    .shared .align 1024 .b8 tile[2048]; .shared .align 8 .b64 bar;
-    mov.b64 %l0, map; cvta.param.u64 %l1, %l0; ld.param.u64 %l2, [in]; ld.param.u64 %l3, [out];
-    mov.u32 %r1, %tid.x; mov.u32 %r2, tile; mov.u32 %r3, bar; setp.ne.u32 %p1, %r1, 0;
-    mov.u32 %r4, %cluster_ctarank; xor.b32 %r5, %r4, 1; mov.b16 %h1, 3;
-    @!%p1 mbarrier.init.shared::cta.b64 [%r3], 2; fence.mbarrier_init.release.cluster; {_MEET}
-    @%p1 bra ASKED;
-    mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r3], 1536;
-    mad.lo.u32 %r6, %r4, 512, %r2; mul.lo.u32 %r7, %r4, 4;
-    cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes\
-.multicast::cluster [%r6], [%l1, {{0, %r7}}], [%r3], %h1;
-    add.u32 %r8, %r2, 1024;
-    cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r8], [%l2], 384, [%r3];
-    mapa.shared::cluster.u32 %r9, %r3, %r5;
-    mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r9];
-ASKED:
-    mapa.shared::cluster.u32 %r9, %r3, %r5; mad.lo.u32 %r10, %r1, 4, %r2; add.u32 %r11, %r10, 1408;
-    mapa.shared::cluster.u32 %r12, %r11, %r5;
-    st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [%r12], %r1, [%r9];
-WAITS:
-    mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p2, [%r3], 0; @!%p2 bra WAITS;
-    ld.shared.u32 %r13, [%r10]; ld.shared.u32 %r14, [%r10+1024]; ld.shared.u32 %r15, [%r11];
-    add.u32 %r13, %r13, %r14; add.u32 %r13, %r13, %r15; st.shared.u32 [%r10], %r13;
-    fence.proxy.async.shared::cta; bar.sync 0; @%p1 bra LEAVES;
-    mad.wide.u32 %l3, %r4, 128, %l3;
-    cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%l3], [%r2], 128;
-    cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;
-LEAVES: {_MEET}
-    ret;
-}}
-"""
 
 
 @functools.cache
@@ -103,7 +65,7 @@ def _good(arch: str) -> tuple[bytes, str]:
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / ("k.ptx" if arch == _ASYNCHRONOUS else "k.cu")
         cubin = Path(folder) / "k.cubin"
-        source.write_text(_COPIES if arch == _ASYNCHRONOUS else _SOURCE)
+        source.write_text(EXCHANGE if arch == _ASYNCHRONOUS else _SOURCE)
         command = [toolchain.find().nvcc, f"-arch={arch}", "-lineinfo", "-cubin", "-o", str(cubin)]
         subprocess.run([*command, str(source)], check=True, capture_output=True)
         tool = disassembler.find().path
