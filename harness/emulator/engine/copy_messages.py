@@ -20,19 +20,28 @@ _FLAWS = (
 )
 
 
+_BULK_IN_CODE = ("UBLK", "UTMA")
+
+
+def _multiplies(opcode: str) -> bool:
+    """Return whether it is a warpgroup's product, in PTX or in machine code."""
+    return opcode.startswith("wgmma") or opcode.partition(".")[0].endswith("GMMA")
+
+
 def under_way(
     p: Launched, own: int, verb: int, width: int, at: int, memory: int, thread: int, site: int,
     writes: int, mbarrier: int, same_thread: int,
 ) -> str:  # fmt: skip
     opcode = p.opcode(site)
+    in_bulk = "bulk" in opcode or opcode.startswith(_BULK_IN_CODE)
     name = ".".join(opcode.split(".")[: 3 if "bulk" in opcode else 2])
     end = "is still writing" if writes else "is still reading"
-    if opcode.startswith("wgmma"):
+    if _multiplies(opcode):
         ask = "wgmma.commit_group and wgmma.wait_group by its warp come first, and then a barrier"
     elif mbarrier >= 0:
         ask = f"first test the mbarrier at offset {mbarrier} until the copy's phase is over"
     else:
-        bulk = ".bulk" if "bulk" in opcode else ""
+        bulk = ".bulk" if in_bulk else ""
         read = "" if writes else ".read" if bulk else ""
         ask = f"cp.async{bulk}.wait_group{read} by that thread comes first"
         if not same_thread:
@@ -46,8 +55,9 @@ def under_way(
 def no_proxy_fence(
     p: Launched, own: int, width: int, at: int, memory: int, thread: int, site: int
 ) -> str:
-    reader = "wgmma" if p.opcode(own).startswith("wgmma") else "a bulk copy"
-    readers = "products" if reader == "wgmma" else "copies"
+    reader, readers = "a bulk copy", "copies"
+    if _multiplies(p.opcode(own)):
+        reader, readers = "wgmma", "products"
     return (
         f"{reader} reads {width} bytes at offset {at} of {p.name(memory)}, which "
         f"{p.thread(thread)} wrote in line {p.line(site, own)} with no fence.proxy.async in "

@@ -288,6 +288,14 @@ class OfLines:
         every = layout.SPECULATIVE | layout.VARIES
         return (reduce(and_, found) & every) | (reduce(or_, found) & layout.STEERS)
 
+    def orders(self, location: Location | None) -> bool:
+        """Return whether an operation on an mbarrier there orders accesses, as those do that do not
+        say otherwise."""
+        of_line = (each for verb in (0, layout.IS_LOAD) for each in
+                   self._traits.get((user_line(location), verb), ()))  # fmt: skip
+        known = [each & layout.IS_FENCE for each in of_line if each & layout.OF_MBARRIER]
+        return not known or any(known)
+
 
 def _stores_what_varies(op: Op, varying: frozenset[int]) -> bool:
     """Return whether a store may write a different value for each thread, as a copy does."""

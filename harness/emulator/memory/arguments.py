@@ -132,12 +132,16 @@ def _pack(
         memory.textures.append((label, arg.described(label)))
         return (FIRST_HANDLE + len(memory.textures) - 1).to_bytes(8, "little")
     if isinstance(arg, TensorMap):
-        if param.size != MAP_BYTES:
+        if param.size != MAP_BYTES and not takes_address:
             raise LaunchError(
                 f"{where} is a tensor map; the parameter has {param.size} bytes, not {MAP_BYTES}"
             )
-        array = arg.array
-        return arg.encoded(label, _place(label, where, array, memory, placed))
+        raw = arg.encoded(label, _place(label, where, arg.array, memory, placed))
+        if param.size == MAP_BYTES:
+            return raw
+        # A pointer is to one in memory, which no code writes: as `bytes` it is read-only.
+        own = memory.add(f"{label}'s map", np.frombuffer(raw, np.uint8), False)
+        return own.base.to_bytes(8, "little")
     if isinstance(arg, (bytes, np.void)):
         raw = arg if isinstance(arg, bytes) else arg.tobytes()
         if len(raw) != param.size:

@@ -29,6 +29,7 @@ from harness.emulator.sass.encode import Encoded
 from harness.emulator.sass.judging import CodePlace, Judged, details
 from harness.emulator.sass.library import load
 from harness.emulator.sass.report import MachineCount
+from harness.emulator.sass.rows.hopper import COPIES
 
 Array = NDArray[Any]
 
@@ -169,7 +170,7 @@ def execute(
         textures=layout.ffi.cast("void *", int(engine_layout.ffi.cast("uintptr_t", textures))),
         texture_count=len(textures),
     )  # fmt: skip
-    launch.has_copies = any(i.opcode == "LDGSTS" for i in function.instructions)
+    launch.has_copies = any(i.opcode in COPIES for i in function.instructions)
     launch.cluster = cluster.extents
     launch.own_registers = -(-function.registers // _REGISTER_UNIT) * _REGISTER_UNIT
     if judged:

@@ -23,7 +23,6 @@ from harness.emulator.ptx.source_lines import user_line
 from harness.emulator.ptx.syntax import Location
 from harness.emulator.sass import layout
 from harness.emulator.sass.code import Function, Instruction
-from harness.emulator.sass.rows import hopper
 
 Array = NDArray[Any]
 
@@ -31,7 +30,11 @@ _LOADS = ("LD", "LDG", "LDS")
 _STORES = ("ST", "STG", "STS")
 _ATOMICS = ("ATOM", "ATOMG", "ATOMS", "RED", "REDG")
 _ACCESSES = (*_LOADS, *_STORES, *_ATOMICS, "LDSM", "LDGSTS")
-_IN_ORDER = {"ELECT", "STSM"}
+_TELL_MBARRIERS = ("SYNCS", "ARRIVES", "STAS", "REDAS", "UTMALDG", "UBLKCP", "UBLKRED")
+_TO_GLOBAL = ("UBLKCP.G", "UBLKRED.G")  # of which groups tell
+_COUNT_BYTES = {"A0TR", "A0TX"}
+_STALE = "CCTL.IVALL"
+_NEXT = 4  # instructions behind a wait among which a full one makes caches forget
 _BYTES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2}
 
 
@@ -50,6 +53,8 @@ def judged(function: Function, lines: OfLines) -> Judged:
     """lines: facts from the same kernel's PTX."""
     retried = {_line(i.location) for i in function.instructions if "CAST" in i.modifiers} - {None}
     kinds = [_kind(each, lines, retried) for each in function.instructions]
+    for number in _waits_for_reading(function):
+        kinds[number] = layout.DONE_READING
     traits = [_traits(each, lines) for each in function.instructions]
     places = [_line(each.location) for each in function.instructions]
     known = list(dict.fromkeys(places))
@@ -58,13 +63,6 @@ def judged(function: Function, lines: OfLines) -> Judged:
         np.array(kinds, np.int32), np.array(traits, np.uint16), np.array(numbers, np.int32),
         _grains(function),
     )  # fmt: skip
-
-
-def unjudged(function: Function) -> str:
-    """The operation that the judge cannot follow, by its name in the code; empty if there is
-    none."""
-    found = (i.name for i in function.instructions if i.opcode in hopper.OPCODES - _IN_ORDER)
-    return next(found, "")
 
 
 def _kind(each: Instruction, lines: OfLines, retried: set[Any]) -> int:
@@ -83,7 +81,22 @@ def _kind(each: Instruction, lines: OfLines, retried: set[Any]) -> int:
     return ATOMIC if first else PLAIN
 
 
+def _waits_for_reading(function: Function) -> Iterator[int]:
+    """Waits for groups of bulk copies that are over when those have been read: behind one for the
+    writing, too, the code has caches forget what they hold."""
+    every = function.instructions
+    for number, each in enumerate(every):
+        behind = every[number + 1 : number + 1 + _NEXT]
+        if each.name == "DEPBAR.LE" and not any(i.name == _STALE for i in behind):
+            yield number
+
+
 def _traits(each: Instruction, lines: OfLines) -> int:
+    if each.opcode in _TELL_MBARRIERS and not each.name.startswith(_TO_GLOBAL):
+        waits = engine_layout.IS_LOAD * ("PHASECHK" in each.modifiers)
+        orders = _COUNT_BYTES.isdisjoint(each.modifiers) and lines.orders(each.location)
+        return (engine_layout.REACHES_ALL | engine_layout.OF_MBARRIER | waits
+                | engine_layout.IS_FENCE * orders)  # fmt: skip
     return engine_layout.REACHES_ALL | _verb(each) | lines.traits(each.location, _verb(each))
 
 

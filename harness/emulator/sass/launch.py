@@ -31,7 +31,7 @@ from harness.emulator.sass.execute import (
     execute,
     synchronises_grid,
 )
-from harness.emulator.sass.judging import Judged, judged, unjudged
+from harness.emulator.sass.judging import Judged, judged
 from harness.emulator.sass.library import load
 from harness.emulator.sass.report import MachineReport
 from harness.emulator.sass.rows import hopper
@@ -101,7 +101,7 @@ def launch_machine_code(
     first = bank_of_parameters(function, arch, shape, params, registers, clustered, memory)
     own = {number: np.frombuffer(bank, np.uint8) for number, bank in function.banks.items()}
     banks = device.banks | own | {0: np.frombuffer(first, np.uint8)}
-    looked_for = _judged(function, clustered, ptx) if ptx else None
+    looked_for = _judged(function, ptx) if ptx else None
     if any(symbol == ALLOCATION for _, symbol, _ in code.addresses):
         heap.add(memory)
     ran = execute(function, arch, encoded, shape, memory, banks, clustered, looked_for)
@@ -176,15 +176,7 @@ def _clustered(
     return Clustered(found, own is not None or asked is not None)
 
 
-def _judged(function: Function, clustered: Clustered, ptx: Module) -> Judged:
-    strange = unjudged(function)
-    if not strange and math.prod(clustered.extents) > 1:
-        strange = "clusters"
-    if strange:
-        raise LaunchError(
-            f"races are not judged in code with `{strange}`, whose order the judge knows from PTX "
-            "alone: launch() that, or leave out ptx="
-        )
+def _judged(function: Function, ptx: Module) -> Judged:
     return judged(function, OfLines(ptx, function.name))
 
 

@@ -141,6 +141,8 @@ _FACTORS = {"F16": 0, "BF16": 1, "TF32": 2, "E4M3": 3, "E5M2": 4, "U8": 5, "S8":
 _HALF_SUMS, _CLAMPS = 1 << 12, 1 << 13
 OF_FACTORS: Final = {"negA": 1 << 14, "negB": 1 << 15, "tnspA": 1 << 16, "tnspB": 1 << 17}
 FIRST_FACTOR_IN_MEMORY: Final = 1 << 18
+ENDS_GROUP: Final = 1 << 19
+GROUP_OF_PRODUCTS: Final = "gsb0"
 
 
 def _factors(a: str, b: str) -> int:
@@ -353,6 +355,8 @@ ROWS: Sequence[Row] = (
              always=_factors(a, b))
         for a in ("U8", "S8") for b in ("U8", "S8")
     ),
+    _row("WARPGROUP.DEPBAR.LE", "_ i", "NOTHING", (), layout.PRODUCTS_WAIT),
+    _row("FENCE.VIEW.ASYNC", "", "FENCE.OF.PROXIES", harmless=ORDERS),
     # What has no effect on results here
     *(
         _row(name, "_? _? _?", "NOTHING", harmless=ORDERS)

@@ -21,18 +21,11 @@ WITHIN_A_WARP = {
 BY_THE_LOCK = {"lock_taken_without_fence", "lock_taken_without_fence_by_the_first"}
 """Locks are taken for flags, which ask for no fence behind them."""
 
-UNJUDGED = {
-    "bulk_copy_behind_a_barrier", "bulk_copy_not_expected", "bulk_copy_not_waited_for",
-    "bulk_store_still_reading", "bulk_store_without_proxy_fence", "mbarrier_looked_at_once",
-    "mbarrier_not_waited_for", "mbarrier_waits_for_the_phase_before", "ring_reused_too_early",
-}  # fmt: skip
-"""Kernels with mbarriers, whose order the judge knows from PTX alone."""
-
 RACES = sorted(
     path
     for path in FAULTY.glob("*.cu")
     if {"race", "divergent barrier"} & set().union(*faults(path).values())
-    and path.stem not in WITHIN_A_WARP | BY_THE_LOCK | UNJUDGED
+    and path.stem not in WITHIN_A_WARP | BY_THE_LOCK
 )
 
 

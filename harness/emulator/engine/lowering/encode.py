@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from harness.emulator.engine import layout
 from harness.emulator.engine.library import Machine
 from harness.emulator.engine.lowering.arithmetic import ComputingEncoder
-from harness.emulator.engine.lowering.memory import MemoryEncoder
+from harness.emulator.engine.lowering.memory import MOST_GROUPS, MemoryEncoder
 from harness.emulator.engine.lowering.register_rows import NOWHERE, Unsupported, lane_bytes
 from harness.emulator.engine.lowering.textures import TextureEncoder
 from harness.emulator.engine.lowering.video import VideoEncoder
@@ -283,7 +283,7 @@ class _Encoder(ComputingEncoder, VideoEncoder, MemoryEncoder, TextureEncoder):
         self.emit(op.name, [], [], site=op.site)
 
     def _op_products_wait(self, op: Op) -> None:
-        self.emit(op.name, [], [], site=op.site, count=int(op.variant[0]))
+        self.emit(op.name, [], [], site=op.site, count=min(int(op.variant[0]), MOST_GROUPS))
 
     # --- endings --------------------------------------------------------------------------
 

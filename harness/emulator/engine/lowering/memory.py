@@ -33,6 +33,9 @@ _COSTS = {
     UNCOUNTED: layout.NOT_COUNTED,
 }  # fmt: skip
 
+MOST_GROUPS = 2**31 - 1
+"""That a wait leaves under way: more than there ever are."""
+
 
 class MemoryEncoder(Emitter):
     """Encodes the operations that access memory."""
@@ -123,7 +126,7 @@ class MemoryEncoder(Emitter):
 
     def _op_bulk_wait(self, op: Op) -> None:
         self.only_judged("bulk copies")
-        newest, only_read = int(op.variant[0]), op.variant[1:] == ("read",)
+        newest, only_read = min(int(op.variant[0]), MOST_GROUPS), op.variant[1:] == ("read",)
         self.emit("bulk_wait", [], [], site=op.site, width=newest, immediate=int(only_read))
 
     def _op_copy_tensor(self, op: Op) -> None:

@@ -2,11 +2,11 @@
 
 Each of the four warps computes 16 of the 64 rows: products of 16 × 8, side by side, with sums in
 registers as `mma` leaves them. A factor in shared memory is read at the place given by its matrix
-descriptor. No counter counts these loads, because the machine code has none. The sums are there when
-a product is issued, so a program that uses them without waiting is not detected. Its factors count
-as being read until the warp waits for its group: who writes them before that is accused. A product
-is one operation of four warps: it completes only when all of them have issued it. So they meet
-where they wait for it, and any of them may then report that the tiles were read.
+descriptor. No counter counts these loads, because the machine code has none. The sums are there
+when a product is issued, so a program that uses them without waiting is not detected. Its factors
+count as being read until the warp waits for its group: who writes them before that is accused. A
+product is one operation of four warps: it completes only when all of them have issued it. So they
+meet where they wait for it, and any of them may then report that the tiles were read.
 
 Source: PTX ISA 9.0, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions".
 """
@@ -90,6 +90,8 @@ class WarpgroupDecoder(MatrixDecoder):
         words = instruction.opcode.split(".")[1:]
         if words != ["wait_group", "sync", "aligned"] or not isinstance(left, Number):
             raise self.unknown()
+        if not isinstance(left.value, int) or left.value < 0:
+            raise self.unknown(f"it leaves {left.value} groups")
         number = self.declare("!warpgroup", "u32")
         warp = (Special("warpid"), Constant(_WARPS.bit_length() - 1))
         ops = [

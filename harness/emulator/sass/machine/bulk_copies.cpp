@@ -86,6 +86,12 @@ void tell_of_bytes(Context& c, const Instruction& n, i64 address, const Block& t
     tell(c, mbarrier_at(c, there, lane_of(c), true), lane_of(c), 0, -size, false);
 }
 
+Judge::Told told_of(const Context& c, const Instruction& n, i64 address, const Block& target) {
+    const i64 there = n.flags & TO_MANY ? own_window(target) | in_window(address) : address;
+    const MbarrierPlace place = mbarrier_at(c, there, lane_of(c), true);
+    return {place.block, place.at};
+}
+
 // --- bytes in a row -----------------------------------------------------------------------------
 
 void copy_bulk(Context& c, const Instruction& n) {
@@ -98,12 +104,20 @@ void copy_bulk(Context& c, const Instruction& n) {
     aligned_to(c, to, UNIT);
     if (!size) return;
     std::vector<u8> bytes(size);
+    const auto side = [&](const Block* home, i64 at, u8* place) {
+        Judge::Side out{home, UNIT, {}, {}};
+        for (i64 n = 0; n < size; n += UNIT) out.at.push_back(at + n), out.places.push_back(place + n);
+        return out;
+    };
+    u8* given;
     if (from_shared) {
         if (from >> RANK_SHIFT != c.block->rank) throw Fault{ANOTHER_BLOCK, lane_of(c), from};
-        std::memcpy(bytes.data(), in_shared_memory(c, *c.block, in_window(from), size) + in_window(from), size);
+        given = in_shared_memory(c, *c.block, in_window(from), size) + in_window(from);
     } else {
-        std::memcpy(bytes.data(), in_global_memory(c, from, size, READ), size);
+        given = in_global_memory(c, from, size, READ);
     }
+    std::memcpy(bytes.data(), given, size);
+    const Judge::Side source = side(from_shared ? c.block : nullptr, from_shared ? in_window(from) : from, given);
     const machine::BulkReduction* const reduction = reduction_of(n);
     const auto put = [&](u8* place) {
         if (reduction)
@@ -111,9 +125,19 @@ void copy_bulk(Context& c, const Instruction& n) {
         else
             std::memcpy(place, bytes.data(), size);
     };
-    if (!to_shared) return put(in_global_memory(c, to, size, UPDATE));
+    if (!to_shared) {
+        u8* const place = in_global_memory(c, to, size, UPDATE);
+        if (c.judge)
+            c.judge->bulk(c, lane_of(c), source, side(nullptr, to, place), bytes.data(), reduction, nullptr);
+        return put(place);
+    }
     for (Block* const block : targets_of(c, n, to, last >> 16, size)) {
-        put(in_shared_memory(c, *block, in_window(to), size) + in_window(to));
+        u8* const place = in_shared_memory(c, *block, in_window(to), size) + in_window(to);
+        if (c.judge) {
+            const Judge::Told told = told_of(c, n, word_of(c, n, 0, 1), *block);
+            c.judge->bulk(c, lane_of(c), source, side(block, in_window(to), place), bytes.data(), reduction, &told);
+        }
+        put(place);
         tell_of_bytes(c, n, word_of(c, n, 0, 1), *block, size);
     }
 }
@@ -143,14 +167,16 @@ struct Box {
     std::vector<machine::BoxRow> rows;
     const Buffer* buffer;
     u8* tensor;  // its first byte
+    i32 first;   // its first coordinate
 };
 
 // first: the operand's word where coordinates begin. offsets: those of im2col, so many bits each.
 Box box_of(const Context& c, const Instruction& n, int first, u32 offsets, Verb verb) {
-    Box box{map_of(c, n), {}, nullptr, nullptr};
+    Box box{map_of(c, n), {}, nullptr, nullptr, 0};
     const TensorMap& map = box.map;
     i32 at[TensorMap::MOST_RANK] = {}, apart[3] = {};
     for (int d = 0; d < map.dimensions(); d++) at[d] = static_cast<i32>(word_of(c, n, 0, first + d));
+    box.first = at[0];
     const int count = map.dimensions() - 2, bits = count > 0 ? 16 / count : 0;
     for (int k = 0; k < count; k++) apart[k] = static_cast<i32>(offsets >> k * bits & ((1u << bits) - 1));
     box.rows = machine::rows_of(map, at, apart);
@@ -165,6 +191,29 @@ Box box_of(const Context& c, const Instruction& n, int first, u32 offsets, Verb 
     }
     if (box.buffer) box.tensor = box.buffer->data + (base - box.buffer->base);
     return box;
+}
+
+// The two sides of a copy, for the judge: of rows what lies in the tensor. `shared`: from its first byte.
+Judge::Side rows_of_tensor(const Box& box, int unit) {
+    Judge::Side out{nullptr, unit, {}, {}};
+    for (const machine::BoxRow& row : box.rows)
+        for (i64 at = row.low; at < row.high; at += unit) {
+            out.at.push_back(static_cast<i64>(box.map.address) + row.from + at);
+            out.places.push_back(box.tensor + row.from + at);
+        }
+    return out;
+}
+
+Judge::Side rows_in_shared(const Box& box, const Block& home, i64 place, int unit, bool whole, u8* shared) {
+    Judge::Side out{&home, unit, {}, {}};
+    for (const machine::BoxRow& row : box.rows) {
+        for (i64 at = whole ? 0 : row.low; at < (whole ? box.map.row_bytes() : row.high); at += unit) {
+            out.at.push_back(box.map.swizzled(place + at));
+            if (shared) out.places.push_back(shared + out.at.back());
+        }
+        place += box.map.row_bytes();
+    }
+    return out;
 }
 
 // f(where in the box's bytes, where in shared memory, how many) for what keeps together.
@@ -182,6 +231,12 @@ void load_box(Context& c, const Instruction& n) {
     machine::gather_rows(box.map, box.rows, box.tensor, bytes);
     for (Block* const block : targets_of(c, n, to, last >> 16, size)) {
         u8* const shared = in_shared_memory(c, *block, in_window(to), size);
+        if (c.judge) {
+            const Judge::Told told = told_of(c, n, word_of(c, n, 0, 1), *block);
+            c.judge->bulk(c, lane_of(c), rows_of_tensor(box, machine::unit_of_rows(box.map, box.first)),
+                          rows_in_shared(box, *block, in_window(to), TensorMap::ATOM, true, shared), bytes.data(),
+                          false, &told);
+        }
         each_atom(box.map, in_window(to),
                   [&](i64 at, i64 place, i64 width) { std::memcpy(shared + place, bytes.data() + at, width); });
         tell_of_bytes(c, n, word_of(c, n, 0, 1), *block, size);
@@ -204,6 +259,18 @@ void store_box(Context& c, const Instruction& n) {
     std::vector<u8> bytes(size);
     each_atom(box.map, in_window(from),
               [&](i64 at, i64 place, i64 width) { std::memcpy(bytes.data() + at, shared + place, width); });
+    if (c.judge) {
+        const int unit = machine::unit_of_rows(box.map, box.first);
+        const Judge::Side to = rows_of_tensor(box, unit);
+        std::vector<u8> values;
+        for (size_t r = 0; r < box.rows.size(); r++) {
+            const u8* const row = bytes.data() + static_cast<i64>(r) * box.map.row_bytes();
+            if (box.rows[r].low < box.rows[r].high) values.insert(values.end(), row + box.rows[r].low, row + box.rows[r].high);
+        }
+        if (!to.at.empty())
+            c.judge->bulk(c, lane_of(c), rows_in_shared(box, *c.block, in_window(from), unit, false, nullptr), to,
+                          values.data(), reduction, nullptr);
+    }
     const u8* given = bytes.data();
     for (const machine::BoxRow& row : box.rows) {
         const i64 count = row.high - row.low;
@@ -227,6 +294,15 @@ void store_and_tell(Context& c, const Instruction& n) {
     aligned(access, n.width);
     in_shared(c, access, places, true, machine::WRITE);
     const Value value = value_of(c, n, 2);
+    if (c.judge) {
+        u8 given[UNIT * LANES];
+        each_lane(c.on, [&](int i) {
+            for (int w = 0; w < n.width / 4; w++)
+                std::memcpy(given + UNIT * i + 4 * w, value.row + value.step * w + i, 4);
+        });
+        c.judge->access(c, access, SHARED, reduction ? machine::UPDATE : machine::WRITE, places,
+                        reduction ? nullptr : given);
+    }
     each_lane(c.on, [&](int i) {
         u8 bytes[UNIT];
         for (int w = 0; w < n.width / 4; w++) std::memcpy(bytes + 4 * w, value.row + value.step * w + i, 4);
@@ -238,10 +314,20 @@ void store_and_tell(Context& c, const Instruction& n) {
     });
 }
 
+// --- groups -------------------------------------------------------------------------------------
+
+void commit_bulk(Context& c, const Instruction&) {
+    if (c.judge) c.judge->commit_bulk(c);
+}
+
+void fence_of_proxies(Context& c, const Instruction&) {
+    if (c.judge) c.judge->fence_of_proxies(c);
+}
+
 }  // namespace
 
 std::vector<Entry> bulk_entries() {
-    return {{"BULK.COPY", copy_bulk}, {"BOX.LOAD", load_box}, {"BOX.STORE", store_box},
+    return {{"BULK.COMMIT", commit_bulk}, {"FENCE.OF.PROXIES", fence_of_proxies}, {"BULK.COPY", copy_bulk}, {"BOX.LOAD", load_box}, {"BOX.STORE", store_box},
             {"STORE.AND.TELL", store_and_tell}};
 }
 

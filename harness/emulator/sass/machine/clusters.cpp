@@ -10,10 +10,13 @@ void arrive_in_cluster(Context& c, const Instruction&) {
     Cluster& cluster = *c.block->cluster;
     if (const u32 twice = c.guarded & warp.arrived)
         throw machine::Accusation{machine::ARRIVED_TWICE, c.at, thread_of(c, __builtin_ctz(twice)), {}};
-    each_lane(c.guarded, [&](int i) { warp.arrived_in[i] = cluster.completed; });
+    each_lane(c.guarded, [&](int i) {
+        if (c.judge) c.judge->arrive_in_cluster(c, i);
+        warp.arrived_in[i] = cluster.completed;
+    });
     warp.arrived |= c.guarded;
     cluster.arrived += __builtin_popcount(c.guarded);
-    complete_if_all_are_there(cluster);
+    complete_if_all_are_there(cluster, c.judge);
 }
 
 void give_registers(Context& c, const Instruction& n) {

@@ -8,15 +8,17 @@
 namespace sass {
 
 // A phase is over when every thread that has not left the kernel has arrived.
-inline void complete_if_all_are_there(Cluster& cluster) {
+inline void complete_if_all_are_there(Cluster& cluster, Judge* judge) {
     if (!cluster.arrived || cluster.arrived < cluster.alive) return;
     cluster.arrived = 0;
+    if (judge) judge->cluster_complete(cluster);
     cluster.completed++;
     for (Block* const block : cluster.blocks) {
         if (!block) continue;
         for (Warp& warp : block->warps)
             for (Part& part : warp.parts) {
                 if (part.state != AT_CLUSTER_BARRIER) continue;
+                if (judge) judge->waited_in_cluster(*block, warp, part.lanes);
                 warp.arrived &= ~part.lanes;
                 part.at++;
                 part.state = READY;
@@ -37,19 +39,21 @@ inline bool has_met_in_cluster(const Context& c, Block& block, Warp& warp, Part&
         part.state = AT_CLUSTER_BARRIER;
         return false;
     }
+    if (c.judge) c.judge->waited_in_cluster(block, warp, part.lanes);
     warp.arrived &= ~part.lanes;
     return true;
 }
 
 // Lanes leave the kernel.
-inline void leave_cluster(Block& block, Warp& warp, u32 lanes) {
+inline void leave_cluster(Block& block, Warp& warp, u32 lanes, Judge* judge) {
+    if (judge) judge->left(block, warp, lanes);
     Cluster& cluster = *block.cluster;
     each_lane(lanes & warp.arrived, [&](int i) {
         if (warp.arrived_in[i] == cluster.completed) cluster.arrived--;
     });
     warp.arrived &= ~lanes;
     cluster.alive -= __builtin_popcount(lanes);
-    complete_if_all_are_there(cluster);
+    complete_if_all_are_there(cluster, judge);
 }
 
 // A warp takes registers, if its block's warps have given enough back; its predicate says that it has.

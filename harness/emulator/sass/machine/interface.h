@@ -12,6 +12,7 @@ enum Control {
     PLAIN, BRANCH, BRANCH_DIV, EXIT, CALL, RETURN, SET_BARRIER, WAIT_BARRIER, BREAK_BARRIER,
     WARP_SYNC, COLLECTIVE, END_COLLECTIVE, BLOCK_BARRIER, YIELD, BRANCH_INDEXED,
     WARP_SYNC_EXCLUSIVE, BRANCH_OF_ANY, PHASE_TEST, CLUSTER_WAIT, TAKE_REGISTERS,
+    PRODUCTS_WAIT,
 };
 enum OfAddress { BASE_IS_WIDE = 1, OFFSET_IS_WIDE = 2 };       // `is_wide`
 enum OfAtomic { HAS_RESULT = 1 << 8, SAYS_SUCCESS = 1 << 9 };  // `flags`
@@ -75,7 +76,7 @@ typedef struct Launch {
     i32 global_grain, shared_grain;  // the narrowest words
     Print print;
     i32 heap;  // the buffer that malloc takes from
-    i32 has_copies;  // asynchronous ones
+    i32 has_copies;  // asynchronous ones, or products of warpgroups
     u32 cluster[3];  // its blocks; 1 in every direction without clusters
     i32 own_registers;  // of a thread, when it begins
 } Launch;
@@ -106,6 +107,7 @@ enum OfBulk {
 enum OfCopy { FILLS = 1 };  // `flags`: the address says how many bytes behind those copied are zeros
 
 enum OfFence { FENCE_OF_BLOCK, FENCE_OF_ALL };  // `kinds` of a MEMBAR
+enum OfBulkWait { DONE_ALL, DONE_READING };      // and of a wait for groups of bulk copies
 
 enum Outcome { DONE, PAUSED, FAULTY };
 enum FaultKind {

@@ -6,10 +6,25 @@
 namespace sass {
 namespace {
 
+// The judge is told of words that are written as by a store.
+void tell_of_store(Context& c, Access access, const Value& value) {
+    access.width = MBARRIER_BYTES;
+    u8 bytes[16 * LANES] = {};
+    Places places;
+    each_lane(c.on, [&](int i) {
+        const MbarrierPlace place = mbarrier_at(c, access.address[i], i, false);
+        places.at[i] = place.block->shared.data() + place.at;
+        const u32 words[] = {value.row[i], value.row[value.step + i]};
+        std::memcpy(bytes + 16 * i, words, sizeof words);
+    });
+    if (c.judge) c.judge->access(c, access, SHARED, machine::WRITE, places, bytes);
+}
+
 // The word is computed by the code.
 void set_up(Context& c, const Instruction& n) {
     const Access access = addressed(c, n);
     const Value value = value_of(c, n, 2);
+    tell_of_store(c, access, value);
     each_lane(c.on, [&](int i) {
         const u64 word = static_cast<u64>(value.row[value.step + i]) << 32 | value.row[i];
         const MbarrierPlace place = mbarrier_at(c, access.address[i], i, false);
@@ -21,6 +36,7 @@ void set_up(Context& c, const Instruction& n) {
 
 void invalidate(Context& c, const Instruction& n) {
     const Access access = addressed(c, n);
+    tell_of_store(c, access, {c.constants, 0});
     each_lane(c.on, [&](int i) { mbarrier_at(c, access.address[i], i, false).write(0); });
 }
 
@@ -29,6 +45,7 @@ void invalidate(Context& c, const Instruction& n) {
 u64 tell(Context& c, const MbarrierPlace& place, int lane, i64 arrivals, i64 bytes, bool drops) {
     const u64 before = place.word();
     if (!(before & MbarrierWord::WAS_SET_UP)) throw Fault{NO_MBARRIER, lane, place.at};
+    if (c.judge) c.judge->arrive(c, lane, *place.block, place.at);
     machine::Mbarrier state = MbarrierWord::read(before);
     const u64 parity = state.parity;
     if (!state.update(arrivals, bytes, drops))
@@ -39,8 +56,9 @@ u64 tell(Context& c, const MbarrierPlace& place, int lane, i64 arrivals, i64 byt
     if (bytes < 0) told.came -= bytes, told.coming = c.at;
     if (state.parity != parity) {
         told = PhaseBytes{0, 0, told.ended + 1};
+        if (c.judge) c.judge->phase_over(c, lane, *place.block, place.at);
         place.block->cluster->ended++;
-        look_again(*c.launch, *place.block);
+        look_again(c, *place.block);
     }
     return before;
 }

@@ -10,6 +10,7 @@
 
 #include "addresses.h"
 #include "memory/mbarrier.h"
+#include "races/judge.h"
 
 namespace sass {
 
@@ -81,19 +82,20 @@ inline void set_lanes(Warp& warp, i32 number, u32 of, u32 lanes) {
 }
 
 // Lets the lanes of a part go on that waited for phases: the predicate says of which.
-inline void go_on_from_mbarrier(const Launch& launch, Block& block, Warp& warp, Part& part, u32 ended) {
-    set_lanes(warp, launch.instructions[part.at].result_predicate[0], part.wanted, ended);
+inline void go_on_from_mbarrier(const Context& c, Block& block, Warp& warp, Part& part, u32 ended) {
+    if (c.judge) c.judge->tested(block, warp, ended, part.at);
+    set_lanes(warp, c.launch->instructions[part.at].result_predicate[0], part.wanted, ended);
     part.at++;
     part.state = READY;
     block.idle = false;
 }
 
-inline void look_again(const Launch& launch, Block& block) {
+inline void look_again(const Context& c, Block& block) {
     for (Warp& warp : block.warps)
         for (Part& part : warp.parts) {
             if (part.state != AT_MBARRIER) continue;
             const u32 ended = ended_lanes(block, warp, part.wanted);
-            if (ended) go_on_from_mbarrier(launch, block, warp, part, ended);
+            if (ended) go_on_from_mbarrier(c, block, warp, part, ended);
         }
 }
 

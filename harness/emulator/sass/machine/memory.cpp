@@ -308,6 +308,12 @@ void wait_for_copies(Context& c, const Instruction& n) {
     all.resize(kept);
 }
 
+// Bulk copies move when they are issued: of their groups only the judge is told.
+void wait_for_groups(Context& c, const Instruction& n) {
+    wait_for_copies(c, n);
+    if (c.judge) c.judge->wait_for_bulk(c, n.immediate, c.launch->kinds[c.at] == DONE_READING);
+}
+
 // An mbarrier is told that all copies of each lane have landed: by an arrival, or by a byte that it was told
 // to expect in front of this.
 void tell_of_copies(Context& c, const Instruction& n) {
@@ -362,7 +368,7 @@ void ldc(Context& c, const Instruction& n) {
 std::vector<Entry> memory_entries() {
     return {
         {"LOAD", load}, {"STORE", store}, {"LOAD.256", load_256}, {"STORE.256", store_256}, {"LDSM", ldsm}, {"STSM", stsm}, {"LDGSTS", copy}, {"QSPC", qspc},
-        {"LDGDEPBAR", commit_copies}, {"ARRIVES", tell_of_copies}, {"DEPBAR.LE", wait_for_copies},
+        {"LDGDEPBAR", commit_copies}, {"ARRIVES", tell_of_copies}, {"DEPBAR.LE", wait_for_groups},
         {"LDC", ldc}, {"MEMBAR", membar},
     };
 }

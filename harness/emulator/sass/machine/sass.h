@@ -38,6 +38,7 @@ constexpr int ALWAYS = 7;       // the number of PT
 constexpr int BARRIERS = 16;  // of a warp, where its lanes converge
 constexpr int NO_BARRIER = -1;
 constexpr int BLOCK_BARRIERS = 16;
+constexpr int WARPS_OF_GROUP = 4;  // that multiply together
 
 // --- state --------------------------------------------------------------------------------------
 
@@ -48,7 +49,7 @@ struct Fault {
 };
 
 enum State : i32 {
-    READY, AT_BARRIER, AT_SYNC, AT_BLOCK_BARRIER, AT_MBARRIER, AT_CLUSTER_BARRIER, AT_POOL,
+    READY, AT_BARRIER, AT_SYNC, AT_BLOCK_BARRIER, AT_MBARRIER, AT_CLUSTER_BARRIER, AT_POOL, AT_PRODUCTS,
 };
 
 // Lanes of a warp that go together.
@@ -103,6 +104,7 @@ struct Warp {
     u32 arrived;                      // lanes that have come to the cluster's barrier and not waited there since
     u32 arrived_in[LANES];            // the phase that they came in
     i32 registers;                    // of each lane
+    i64 products;                     // groups of warpgroups' products that it has issued
 };
 
 // What the current phase of an mbarrier has been told, for a message.

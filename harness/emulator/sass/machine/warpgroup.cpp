@@ -6,6 +6,7 @@
 
 #include "memory/matrix_descriptor.h"
 #include "products.h"
+#include "products_wait.h"
 
 namespace sass {
 namespace {
@@ -14,7 +15,7 @@ using machine::Descriptor;
 
 enum : i32 {
     HALF_SUMS = 1 << 12, NEGATES_A = 1 << 14, NEGATES_B = 1 << 15,
-    TURNS_A = 1 << 16, TURNS_B = 1 << 17, A_IN_MEMORY = 1 << 18,
+    TURNS_A = 1 << 16, TURNS_B = 1 << 17, A_IN_MEMORY = 1 << 18, ENDS_GROUP = 1 << 19,
 };
 constexpr int WORDS = 8;  // of a row, of any type
 constexpr int WAVEFRONT_BYTES = 128;
@@ -44,6 +45,16 @@ void count_factors(Context& c, int groups, bool a_in_memory) {
     c.counts.wavefronts_ideal[c.at] += rows * ROW_BYTES / WAVEFRONT_BYTES;
 }
 
+// The judge is told what a warp reads of a factor, if it lies in the block's shared memory.
+void tell(const Context& c, const Descriptor& matrix, bool turned, int first, int rows) {
+    if (!c.judge) return;
+    for (u32 i = 0; i < LANES; i++)
+        matrix.each_unit(turned, i, first, rows, [&](u32 at) {
+            read_shared<std::array<u8, Descriptor::UNIT>>(c, at, static_cast<int>(i));
+        });
+    c.judge->read_factor(c, matrix, turned, first, rows);
+}
+
 // Sources: A where it is in registers, the descriptors, the sums that were there. The second factor's
 // descriptor is behind the room of the first one's, also where that is in registers.
 void gmma(Context& c, const Instruction& n) {
@@ -55,9 +66,11 @@ void gmma(Context& c, const Instruction& n) {
     const int at = in_memory ? 0 : 1, depth = WORDS * held(a_type);
     const auto descriptor = [&](int number) { return Descriptor(wide_of(c, n, at, 2 * number, 0)); };
     count_factors(c, groups, in_memory);
+    const int first_row = c.warp->number % WARPS_OF_GROUP * ROWS;
+    if (in_memory) tell(c, descriptor(0), flags & TURNS_A, first_row, ROWS);
+    tell(c, descriptor(1), flags & TURNS_B, 0, COLUMNS * groups);
     Factors factors;
     const f64 sign = !(flags & NEGATES_A) == !(flags & NEGATES_B) ? 1 : -1;
-    const int first_row = c.warp->number % 4 * ROWS;
     for (int r = 0; r < ROWS; r++)
         for (int w = 0; w < WORDS; w++) {
             const u32 word = in_memory ? word_at(c, descriptor(0), flags & TURNS_A, first_row + r, w)
@@ -79,6 +92,9 @@ void gmma(Context& c, const Instruction& n) {
             return adds ? word_of(c, n, at + 1, first + word)[i] : 0;
         });
     }
+    if (!(flags & ENDS_GROUP)) return;
+    c.warp->products++;
+    look_at_products(c, *c.block);
 }
 
 }  // namespace

@@ -44,6 +44,10 @@ OPCODES: Final = frozenset({
     "STSM", "ELECT",
 })  # fmt: skip
 """What no reading of hardware supports the counts of, nor those of code around it."""
+COPIES: Final = frozenset({
+    "LDGSTS", "UBLKCP", "UBLKRED", "UTMALDG", "UTMASTG", "UTMAREDG", "HGMMA", "QGMMA", "IGMMA",
+})  # fmt: skip
+"""What goes on after it was issued."""
 LAST_OPERAND: Final = 2
 """The source with sizes or offsets, and blocks."""
 
@@ -121,7 +125,7 @@ ROWS: Sequence[Row] = (
     row("UBLKPF.L2", "T v H?", "NOTHING", is_uniform=True),
     # Boxes
     *_boxes(),
-    row("UTMACMDFLUSH", "", "NOTHING"),  # nothing is left to be done by then
+    row("UTMACMDFLUSH", "", "BULK.COMMIT"),
     row("UTMACCTL.PF", "T", "NOTHING", is_uniform=True),
     # Clusters
     row("STAS", "m v", "STORE.AND.TELL", {"64": 0, "128": 0}, space=layout.SHARED),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -9,13 +11,20 @@ from emulator_tools import ROOT, CompilePtx
 
 from harness.emulator import LaunchReport, TensorMap, launch
 
-FOLDER = ROOT / "tests" / "emulator" / "pipelines"
+SOURCE = ROOT / "tests" / "emulator" / "pipelines" / "warp_specialised_product.cu"
 TILE, DEEP, STAGES = 128, 64, 2
 MACROS = ("WAITS_FOR_TILES", "WAITS_FOR_ROOM", "WAITS_FOR_PRODUCTS")
 
 
-def _launched(compile_ptx: CompilePtx, without: str, k: int) -> tuple[LaunchReport, bool]:
-    """The report of a product of one tile, and whether it is right."""
+SHARED = STAGES * (2 * TILE * DEEP * 2 + 16)
+
+
+def defines(without: str) -> list[str]:
+    return [f"{macro}={int(macro != without)}" for macro in MACROS]
+
+
+def product(k: int) -> tuple[list[Any], np.ndarray]:
+    """The arguments of a product of one tile, and what the third one, as bits, is to be."""
     random = np.random.default_rng(1)
     m, n = 72, 120
     a, b = (random.integers(-4, 5, (rows, k)).astype(ml_dtypes.bfloat16) for rows in (m, n))
@@ -26,18 +35,16 @@ def _launched(compile_ptx: CompilePtx, without: str, k: int) -> tuple[LaunchRepo
         )
         for x in (a, b)
     ]  # fmt: skip
-    c = np.zeros(m * n, np.uint16)
-    module = compile_ptx(
-        FOLDER / "warp_specialised_product.cu", "sm_90a",
-        [f"{macro}={int(macro != without)}" for macro in MACROS],
-    )  # fmt: skip
-    report = launch(
-        module, "gemm", 1, 384, [*maps, c, m, n, k],
-        shared_bytes=STAGES * (2 * TILE * DEEP * 2 + 16),
-    )  # fmt: skip
-    wanted = a.astype(np.float64) @ b.astype(np.float64).T
-    right = np.array_equal(c.view(ml_dtypes.bfloat16), wanted.astype(ml_dtypes.bfloat16).ravel())
-    return report, right
+    wanted = (a.astype(np.float64) @ b.astype(np.float64).T).astype(ml_dtypes.bfloat16)
+    return [*maps, np.zeros(m * n, np.uint16), m, n, k], wanted.ravel().view(np.uint16)
+
+
+def _launched(compile_ptx: CompilePtx, without: str, k: int) -> tuple[LaunchReport, bool]:
+    """The report of a product, and whether it is right."""
+    arguments, wanted = product(k)
+    module = compile_ptx(SOURCE, "sm_90a", defines(without))
+    report = launch(module, "gemm", 1, 384, arguments, shared_bytes=SHARED)
+    return report, np.array_equal(arguments[2], wanted)
 
 
 def test_a_warp_specialised_product_is_right_and_not_accused(compile_ptx: CompilePtx) -> None:

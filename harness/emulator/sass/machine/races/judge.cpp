@@ -14,16 +14,26 @@ int threads_of(const Launch& launch) {
 }  // namespace
 
 Judge::Judge(const Launch& launch)
-    : launch_(launch), clusters_(without_clusters_, geometry_), races_(judged_, geometry_, clusters_) {
+    : launch_(launch), clusters_(shape_, geometry_), races_(judged_, geometry_, clusters_) {
     const i64 blocks = static_cast<i64>(launch.grid[0]) * launch.grid[1] * launch.grid[2];
+    const i64 cluster = machine::blocks_of_cluster(launch);
     const int threads = threads_of(launch);
-    chunk_ = std::clamp<i64>(MOST_LANES / threads, 1, blocks);
+    chunk_ = std::clamp<i64>(MOST_LANES / threads / cluster * cluster, cluster, blocks);
     judged_.traits = launch.traits;
-    geometry_ = {static_cast<int>(chunk_), threads, (threads + LANES - 1) / LANES};
+    std::copy_n(launch.grid, 3, shape_.grid);
+    std::copy_n(launch.block, 3, shape_.block);
+    std::copy_n(launch.cluster, 3, shape_.cluster);
+    geometry_ = {static_cast<int>(chunk_), threads, (threads + LANES - 1) / LANES, static_cast<int>(cluster), &shape_};
+    clusters_.told = [this](int first_block, i64 released) { races_.cluster_met(first_block, released); };
 }
 
 void Judge::begin(i64 number) {
-    if (number % chunk_ == 0) races_.start(static_cast<u64>(number));
+    if (number % chunk_) return;
+    races_.start(static_cast<u64>(number));
+    clusters_.start();
+    gone_.assign(geometry_.all_warps(), 0);
+    committed_bulk_.clear(), bulk_groups_.clear();
+    products_.assign(geometry_.all_warps(), {});
 }
 
 machine::Stamps& Judge::stamps(int memory, i64 block) {
@@ -39,38 +49,44 @@ machine::Stamps& Judge::stamps(int memory, i64 block) {
 
 void Judge::access(const Context& c, const Access& access, i32 space, machine::Verb verb,
                    const Places& places, const u8* values) {
-    const int warp = static_cast<int>(in_chunk(c.block->number)) * geometry_.warps + c.warp->number;
-    std::map<int, machine::Request> requests;
-    std::map<int, std::vector<int>> lanes;
+    const int warp = warp_of(c);
+    using Place = std::pair<int, const Block*>;  // a memory, and of shared memory whose
+    std::map<Place, machine::Request> requests;
+    std::map<Place, std::vector<int>> lanes;
     each_lane(access.active, [&](int i) {
         i64 address = access.address[i], base = 0;
         const i32 where = space == MIXED ? space_of(address) : space;
         if (where == LOCAL) return;
         int memory = machine::SHARED_MEMORY;
+        const Block* home = nullptr;
         if (where == SHARED) {
             if (space == MIXED) address -= base_of(SHARED);
+            home = c.block->cluster->blocks[address >> RANK_SHIFT];
+            address = in_window(address);
         } else {
             const Buffer* buffer = buffer_at(c, address);
             if (!buffer || !buffer->writable) return;
             memory = static_cast<int>(buffer - launch_.buffers);
             base = buffer->base, address -= base;
         }
-        auto [found, is_new] = requests.try_emplace(memory);
+        auto [found, is_new] = requests.try_emplace({memory, home});
         if (is_new)
             found->second = {c.at, launch_.kinds[c.at], verb, access.width, 1, memory, base, {}};
-        found->second.touches.push_back({address, warp, geometry_.lane(warp, i)});
-        lanes[memory].push_back(i);
+        found->second.touches.push_back({address, warp, geometry_.lane(warp, i),
+                                         home && home != c.block ? chunk_block(*home) : -1});
+        lanes[{memory, home}].push_back(i);
     });
     if (requests.empty()) return;
     races_.ordering.some_lanes(warp, geometry_.lanes_of(warp), races_.log.now());
-    for (const auto& [memory, request] : requests) {
+    for (const auto& [place, request] : requests) {
+        const auto [memory, home] = place;
         std::vector<i64> cells;
         std::vector<u8> bytes, unchanged;
         const int width = access.width;
-        machine::Stamps& held = stamps(memory, c.block->number);
+        machine::Stamps& held = stamps(memory, home ? order_of(*home) : 0);
         for (const machine::Touch& touch : request.touches) cells.push_back(touch.address / held.grain);
         if (values)
-            for (const int i : lanes[memory]) {
+            for (const int i : lanes[place]) {
                 const u8* value = values + 16 * i;
                 bytes.insert(bytes.end(), value, value + width);
                 unchanged.push_back(!std::memcmp(places.at[i], value, width));
@@ -89,12 +105,12 @@ u32 Judge::take_off(const Context& c, const UnderWay& copy, i64 source, int byte
         return machine::Ranges{{flights.get(), first, last - first + 1}};
     };
     const u32 number = races_.flights.begin(copy.at, lane_of(c, copy.lane));
-    machine::Stamps& target = stamps(machine::SHARED_MEMORY, c.block->number);
-    OfCopy made{words(target, target.being_written, copy.target, copy.width), {}, nullptr};
+    machine::Stamps& target = stamps(machine::SHARED_MEMORY, order_of(*c.block));
+    OfCopy made{words(target, target.being_written, in_window(copy.target), copy.width), {}, nullptr};
     races_.flights.put(made.to, number, false);
     const Buffer* buffer = bytes ? buffer_at(c, source) : nullptr;
     if (buffer && buffer->writable) {
-        made.source = &stamps(static_cast<int>(buffer - launch_.buffers), c.block->number);
+        made.source = &stamps(static_cast<int>(buffer - launch_.buffers), 0);
         made.from = words(*made.source, made.source->being_read, source - buffer->base, bytes);
         races_.flights.put(made.from, number, true);
     }
@@ -105,13 +121,12 @@ u32 Judge::take_off(const Context& c, const UnderWay& copy, i64 source, int byte
 void Judge::land(const Context& c, const UnderWay& copy) {
     const OfCopy& made = copies_.at(copy.number);
     races_.land(copy.at, lane_of(c, copy.lane), copy.number, made.to,
-                &stamps(machine::SHARED_MEMORY, c.block->number), made.from, made.source);
+                &stamps(machine::SHARED_MEMORY, order_of(*c.block)), made.from, made.source);
     copies_.erase(copy.number);
 }
 
 void Judge::fence(const Context& c) {
-    const int warp = static_cast<int>(in_chunk(c.block->number)) * geometry_.warps + c.warp->number;
-    races_.fence({{warp, c.on}}, launch_.kinds[c.at] == FENCE_OF_ALL);
+    races_.fence({{warp_of(c), c.on}}, launch_.kinds[c.at] == FENCE_OF_ALL);
 }
 
 // ptxas may make several barriers of one in the source. Two lines are two barriers.
@@ -140,10 +155,12 @@ void Judge::whole_barrier(i64 block, int alive, const std::vector<Waiting>& ther
 
 void Judge::met(i64 block, const std::vector<int>* warps) {
     const int number = static_cast<int>(in_chunk(block));
-    if (warps)
+    if (warps) {
         races_.ordering.some_warps(number, *warps, races_.log.now());
-    else
-        races_.ordering.whole_block(number, races_.log.now());
+        return;
+    }
+    races_.ordering.whole_block(number, races_.log.now());
+    clusters_.whole_block(number);
 }
 
 }  // namespace sass

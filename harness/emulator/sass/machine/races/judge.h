@@ -15,6 +15,7 @@
 
 #include "addresses.h"
 #include "judge/ordering/races.h"
+#include "memory/matrix_descriptor.h"
 
 namespace sass {
 
@@ -25,7 +26,9 @@ class Judge {
     // Whether a block may begin: the first one of a chunk waits until the last chunk has ended.
     bool may_begin(i64 number, bool alone) const { return alone || number % chunk_; }
     void begin(i64 number);
-    void end(i64 number) { shared_.erase(number); }
+    void end(const Block& block) { shared_.erase(order_of(block)); }
+    // Lanes leave the kernel.
+    void left(const Block& block, const Warp& warp, u32 lanes) { gone_[warp_of(block, warp)] |= lanes; }
     void over() { races_.end(); }
 
     // `values` are the bytes that each lane is about to store, 16 of them a lane.
@@ -37,6 +40,41 @@ class Judge {
     u32 take_off(const Context& c, const UnderWay& copy, i64 source, int bytes);
     // Its thread has waited for it.
     void land(const Context& c, const UnderWay& copy);
+    // --- the asynchronous machine (asynchronous.cpp) --------------------------------------------
+
+    // A lane arrives at an mbarrier, or a copy of its own tells it of bytes; and that has ended a phase.
+    void arrive(const Context& c, int lane, const Block& home, i64 at);
+    void phase_over(const Context& c, int lane, const Block& home, i64 at);
+    // Lanes have seen that the phases have ended that they tested.
+    void tested(const Block& block, const Warp& warp, u32 lanes, i32 at);
+
+    // One side of a bulk copy: units in shared memory of a block, or in a buffer.
+    struct Side {
+        const Block* home;  // null for global memory
+        int unit;           // bytes
+        std::vector<i64> at;
+        std::vector<u8*> places;  // of what is written
+    };
+    struct Told {  // the mbarrier that is told when it is done
+        const Block* home;
+        i64 at;
+    };
+    // values: of each unit that is written. told: null for a copy that belongs to a group of its lane.
+    void bulk(const Context& c, int lane, const Side& from, const Side& to, const u8* values, bool reduces,
+              const Told* told);
+    void commit_bulk(const Context& c);
+    // All but the newest groups are over, or have been read.
+    void wait_for_bulk(const Context& c, i64 newest, bool only_read);
+    void fence_of_proxies(const Context& c);
+
+    // A warp reads rows of a factor from now on, until it has waited for the group.
+    void read_factor(const Context& c, const machine::Descriptor& matrix, bool turned, int first, int rows);
+    void wait_for_products(const Block& block, const Warp& warp, i64 groups);
+
+    void arrive_in_cluster(const Context& c, int lane);
+    void cluster_complete(const Cluster& cluster);
+    void waited_in_cluster(const Block& block, const Warp& warp, u32 lanes);
+
     // Lanes of a warp that wait at a barrier.
     struct Waiting {
         int warp;
@@ -49,13 +87,16 @@ class Judge {
     void met(i64 block, const std::vector<int>* warps);
 
     i64 block_of(const machine::Accusation& found) const {
-        return found.first_block + geometry_.block_of(found.lane);
+        return geometry_.in_grid(static_cast<u64>(found.first_block + geometry_.block_of(found.lane)));
     }
     int thread_of(const machine::Accusation& found) const {
         return geometry_.thread_of(found.lane);
     }
 
    private:
+    // Blocks are numbered cluster by cluster.
+    static i64 order_of(const Block& block) { return block.first + block.rank; }
+
     static constexpr i64 MOST_LANES = 1 << 20;  // of a chunk: more than any device holds at once
 
     struct OfCopy {  // the words that it reads, and in which memory
@@ -63,22 +104,55 @@ class Judge {
         machine::Stamps* source;
     };
 
+    struct Group {  // of a lane: one bulk copy out of shared memory
+        i32 site;
+        int lane;
+        i64 group;
+        u32 reading, writing;  // flights
+        machine::Ranges from, to;
+        machine::Stamps *source, *target;
+    };
+    struct Product {  // a factor that one is reading
+        i32 site;
+        i64 group;
+        u32 number;  // of its flight
+        machine::Ranges from;
+        machine::Stamps* source;
+    };
+
     machine::Stamps& stamps(int memory, i64 block);
-    int lane_of(const Context& c, int i) const {
-        return geometry_.lane(static_cast<int>(in_chunk(c.block->number)) * geometry_.warps + c.warp->number, i);
+    int warp_of(const Block& block, const Warp& warp) const {
+        return static_cast<int>(in_chunk(order_of(block))) * geometry_.warps + warp.number;
     }
+    int warp_of(const Context& c) const { return warp_of(*c.block, *c.warp); }
+    int lane_of(const Context& c, int i) const { return geometry_.lane(warp_of(c), i); }
+    int chunk_block(const Block& block) const { return static_cast<int>(in_chunk(order_of(block))); }
+    machine::Touch touch_of(const Block& own, const Warp& warp, int lane, const Block& home, i64 at) const {
+        const int w = warp_of(own, warp);
+        return {at, w, geometry_.lane(w, lane), &home == &own ? -1 : chunk_block(home)};
+    }
+    void at_mbarrier(const Block& own, const Warp& warp, int lane, const Block& home, i64 at, i32 site,
+                     machine::Verb verb);
+    machine::Stamps* request_of(const Context& c, int lane, const Side& side, machine::Request& request,
+                                std::vector<i64>& cells);
+    static machine::Ranges ranges_of(machine::Stamps* stamps, const std::vector<i64>& cells, int unit, bool written);
+    bool knows(int lane, int other, i64 when) const { return races_.knows(lane, other, when); }
     i64 in_chunk(i64 block) const { return block % chunk_; }
 
     const Launch& launch_;
     i64 chunk_;
     machine::Judged judged_{};
     machine::Geometry geometry_;
-    const machine::Launch without_clusters_{};  // machine code of clusters is refused
+    machine::Launch shape_{};  // the extents of this launch
     machine::ClusterBarriers clusters_;
     machine::Races races_;
     std::unordered_map<int, machine::Stamps> buffers_;
     std::unordered_map<i64, machine::Stamps> shared_;  // by block
     std::unordered_map<u32, OfCopy> copies_;           // by number
+    machine::Mask gone_;                               // lanes that have left, by warp of the chunk
+    std::unordered_map<int, i64> committed_bulk_;      // groups, by lane
+    std::vector<Group> bulk_groups_;
+    std::vector<std::vector<Product>> products_;  // by warp
 };
 
 }  // namespace sass

@@ -64,8 +64,8 @@ class BlockBarriers {
                 if (who.empty() || who.back() != warp.number) who.push_back(warp.number);
                 there.push_back({warp.number, part.lanes, part.at - 1});
             }
-        if (!expected) judge->whole_barrier(block.number, block.alive, there);
-        judge->met(block.number, expected ? &who : nullptr);
+        if (!expected) judge->whole_barrier(block.first + block.rank, block.alive, there);
+        judge->met(block.first + block.rank, expected ? &who : nullptr);
     }
 
     void release(Block& block, int number) {

@@ -62,8 +62,9 @@ class Machine {
             verdict.outcome = FAULTY;
             verdict.fault = ACCUSED;
             verdict.instruction = found.site;
-            verdict.block = judge_ ? judge_->block_of(found) : context_.block->number;
-            verdict.thread = judge_ ? judge_->thread_of(found) : found.lane;
+            const bool by_judge = judge_ && found.first_block >= 0;
+            verdict.block = by_judge ? judge_->block_of(found) : context_.block->number;
+            verdict.thread = by_judge ? judge_->thread_of(found) : found.lane;
             verdict.address = found.what;
             context_.details = found.details;
         } catch (const Fault& fault) {
@@ -97,7 +98,7 @@ class Machine {
         left_ = launch_.slice ? launch_.slice : LOOK_AT_CLOCK;
         work(block);
         if (block.alive == 0) {
-            if (judge_) judge_->end(block.number);
+            if (judge_) judge_->end(block);
             has_left(block);
             spare_ = std::move(*current_);
             current_ = resident_.erase(current_);
@@ -153,6 +154,7 @@ class Machine {
             warp.copies.clear();
             warp.arrived = 0;
             warp.registers = launch_.own_registers;
+            warp.products = 0;
             std::memset(warp.committed, 0, sizeof warp.committed);
             warp.parts.clear();
             warp.parts.push_back(Part{warp.threads, 0, READY});
@@ -187,7 +189,7 @@ class Machine {
         Cluster& cluster = *block.cluster;
         for (const Block* other : cluster.blocks)
             if (other && !other->idle) return;
-        if (!gives_up(launch_, cluster)) hang(context_, cluster);
+        if (!gives_up(context_, cluster)) hang(context_, cluster);
     }
 
     bool run_warp(Resident& block, Warp& warp) {
@@ -302,6 +304,13 @@ class Machine {
                 const Tested found = tested(context_, block, warp, part, n);
                 return found == Tested::ENDED || (found == Tested::NOT_YET && yield(warp, index, next));
             }
+            case PRODUCTS_WAIT:
+                if (on && !products_done(context_, block, warp, n.immediate)) {
+                    part.state = AT_PRODUCTS;
+                    return false;
+                }
+                part.at = next;
+                return true;
             case CLUSTER_WAIT:
                 if (!has_met_in_cluster(context_, block, warp, part)) return false;
                 part.at = next;
@@ -337,7 +346,8 @@ class Machine {
         parts_.exited(warp, part, lanes);
         warp.exited |= lanes;
         block.alive -= __builtin_popcount(lanes);
-        leave_cluster(block, warp, lanes);
+        leave_cluster(block, warp, lanes, judge_.get());
+        look_at_products(context_, block);
     }
 
     Launch launch_;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "clusters.h"
+#include "products_wait.h"
 
 namespace sass {
 
@@ -27,6 +28,7 @@ inline Tested tested(const Context& c, Block& block, Warp& warp, Part& part, con
         part.state = AT_MBARRIER;
         return Tested::WAITS;
     }
+    if (c.judge) c.judge->tested(block, warp, ended, part.at);
     set_lanes(warp, n.result_predicate[0], on, ended);
     part.at++;
     return ended ? Tested::ENDED : Tested::NOT_YET;
@@ -34,7 +36,7 @@ inline Tested tested(const Context& c, Block& block, Warp& warp, Part& part, con
 
 // Every lane of a cluster waits. Those that wait for a phase are told that it has not ended, as after a while
 // on a GPU; false if they have only come to wait again, too often.
-inline bool gives_up(const Launch& launch, Cluster& cluster) {
+inline bool gives_up(const Context& c, Cluster& cluster) {
     if (cluster.ended != cluster.ended_then) cluster.given_up = 0;
     cluster.ended_then = cluster.ended;
     if (cluster.given_up++ == IN_VAIN) return false;
@@ -44,7 +46,7 @@ inline bool gives_up(const Launch& launch, Cluster& cluster) {
         for (Warp& warp : block->warps)
             for (Part& part : warp.parts)
                 if (part.state == AT_MBARRIER) {
-                    go_on_from_mbarrier(launch, *block, warp, part, 0);
+                    go_on_from_mbarrier(c, *block, warp, part, 0);
                     any = true;
                 }
     }

@@ -80,6 +80,15 @@ class ClusterBarriers {
         return released;
     }
 
+    // The same by a scheduler of its own: the phase of the cluster that begins with a block, if everybody is
+    // there, and a lane that has waited for it.
+    void settle(int block, const Mask& gone, i64 now) {
+        if (used_) complete(block, gone, now);
+    }
+    void waited(int lane) {
+        if (used_) waited_[lane] = arrived_[lane];
+    }
+
     // All threads of a block meet: what one of them has waited for, all of them have.
     void whole_block(int block) {
         if (!used_) return;
