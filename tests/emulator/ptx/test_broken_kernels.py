@@ -23,8 +23,9 @@ def fuzz(ptx_file: PtxFile, script_of: Callable[[str], ModuleType]) -> Iterator[
         yield kernels.fuzz
 
 
-def test_a_broken_kernel_runs_or_is_refused_with_a_sentence(fuzz: ModuleType) -> None:
-    assert list(fuzz.run("kernels", FEW, seed=7)) == []
+@pytest.mark.parametrize("kind", ["kernels", "asynchronous"])
+def test_a_broken_kernel_runs_or_is_refused_with_a_sentence(fuzz: ModuleType, kind: str) -> None:
+    assert list(fuzz.run(kind, FEW if kind == "kernels" else FEW // 4, seed=7)) == []
 
 
 def test_the_kernels_are_good_and_most_changes_leave_text_that_can_be_read(

@@ -118,7 +118,7 @@ class WarpgroupDecoder(MatrixDecoder):
         factor = _Factor(self._descriptor(b), Constant(0), modes.turns_b)
         ops.append(self._read(factor, product.columns))
         for first in range(0, product.columns, _EIGHT):
-            words_of_b = self._words(factor, first, "b", 2, ops)
+            words_of_b = self._words_of_factor(factor, first, "b", 2, ops)
             own = sums[first // _EIGHT * held :][:held]
             ops += self._part(product, own, (*words_of_a, *words_of_b), wanted)
         return ops
@@ -164,7 +164,7 @@ class WarpgroupDecoder(MatrixDecoder):
             return [self.source(each, "u32") for each in a.items]
         factor = _Factor(self._descriptor(a), self._first_row(ops), turns)
         ops.append(self._read(factor, 2 * _EIGHT))
-        return self._words(factor, 0, "a", _WORDS_OF_A, ops)
+        return self._words_of_factor(factor, 0, "a", _WORDS_OF_A, ops)
 
     def _part(
         self, product: _Product, sums: Sequence[Operand], factors: tuple[Source, ...],
@@ -210,7 +210,7 @@ class WarpgroupDecoder(MatrixDecoder):
         return Op("factor_read", (str(rows), str(int(factor.turned))), (), (),
                   (factor.descriptor, factor.rows), ("u64", "u32"), self.site)  # fmt: skip
 
-    def _words(
+    def _words_of_factor(
         self, factor: _Factor, row: int, name: str, count: int, ops: list[Op]
     ) -> list[Source]:
         """The words that each lane holds of eight rows, or four of sixteen.

@@ -57,3 +57,5 @@ def test_a_warp_specialised_product_is_right_and_not_accused(compile_ptx: Compil
 def test_a_pipeline_that_forgets_to_wait_races(compile_ptx: CompilePtx, without: str) -> None:
     report, _ = _launched(compile_ptx, without, 3 * DEEP)
     assert [fault.kind for fault in report.faults] == ["race"]
+    if without == "WAITS_FOR_PRODUCTS":
+        assert "wgmma.wait_group by its warp" in report.faults[0].message

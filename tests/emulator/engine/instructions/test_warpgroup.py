@@ -147,6 +147,22 @@ def test_a_factor_that_other_warps_are_still_writing_is_a_race() -> None:
     assert fault.kind == "race"
 
 
+def test_a_factor_that_no_proxy_fence_shows_to_products_is_a_race() -> None:
+    text = kernel("m64n8k16.f32.f16.f16", 4, ", 1, 1, 0, 0")
+    (fault,) = launch(parse(text), "k", 1, 128, _zeros(second_at=ROOM)).faults
+    assert fault.kind == "race"
+    assert "wgmma reads" in fault.message
+    assert "with no fence.proxy.async in between" in fault.message
+
+
+@pytest.mark.parametrize("left", ["-1", "0.0"])
+def test_a_wait_for_what_is_no_number_of_groups_is_refused(left: str) -> None:
+    text = kernel("m64n8k16.f32.f16.f16", 4, ", 1, 1, 0, 0")
+    text = text.replace("wait_group.sync.aligned 0;", f"wait_group.sync.aligned {left};")
+    with pytest.raises(UnknownInstruction, match="groups"):
+        launch(parse(text), "k", 1, 128, _zeros(second_at=ROOM))
+
+
 def test_a_descriptor_that_leads_out_of_shared_memory_is_a_fault() -> None:
     text = kernel("m64n8k16.f32.f16.f16", 4, ", 1, 1, 0, 0")
     (fault,) = launch(parse(text), "k", 1, 128, _zeros(second_at=3 * ROOM)).faults

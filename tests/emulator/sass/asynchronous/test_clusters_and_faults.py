@@ -1,8 +1,7 @@
 """Clusters from machine code, and mistakes that it shows by itself.
 
-Races need to know what orders accesses, which the judge learns from PTX alone: a missing wait or
-proxy fence is found there. What hangs, what nobody set up, and what is told of too many arrivals or
-of other bytes than come is found here, too.
+Races are judged where the launch is given the PTX. What hangs, what nobody set up, and what is told
+of too many arrivals or of other bytes than come is found without it.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from engine.checks.test_clusters import HEAD, KERNEL, RIGHT
 from kernel_files import BUDGET, asked
 from sass.asynchronous.both import Case, launched, together
 from sass.conftest import ListTogether, ReadSource
-from tensor_kernels import INIT, WAIT, kernel
+from tensor_kernels import DUMP, INIT, WAIT, kernel
 
 from harness.emulator import LaunchError, TensorMap, UnknownInstruction, launch
 from harness.emulator.sass import UnknownMachineInstruction, launch_machine_code, prepare
@@ -213,10 +212,23 @@ def test_what_is_not_known_is_refused_by_name(tmp_path: Path) -> None:
             prepare(code, f"k{number}")
 
 
-def test_a_map_that_code_may_have_changed_is_not_executed(tmp_path: Path) -> None:
-    case = CASES["bytes"]
-    text = case.text.replace(".param .align 64 .b8 map[128]", ".param .u64 map").replace(
+def test_a_map_may_be_behind_a_pointer(tmp_path: Path) -> None:
+    text = _by_pointer(_case("k", _loaded("%r2", 256) + DUMP.format(256), {"arguments": list}).text)
+    values = np.arange(64, dtype=np.float32)
+    case = Case("k", text, lambda: [TensorMap(values, [16, 4], [16, 4]), np.zeros(64, np.float32)])
+    ptx, code, theirs, ours = launched(together([case], tmp_path), case)
+    assert not ptx.faults, ptx.faults[0]
+    assert not code.faults, code.faults[0]
+    assert (theirs[1] == values).all()
+    assert (ours[1] == values).all()
+
+
+def _by_pointer(text: str) -> str:
+    return text.replace(".param .align 64 .b8 map[128]", ".param .u64 map").replace(
         "mov.b64 %l0, map; cvta.param.u64 %l1, %l0;", "ld.param.u64 %l1, [map];")  # fmt: skip
-    both = together([Case("k", text, list)], tmp_path)
+
+
+def test_a_map_that_code_may_have_changed_is_not_executed(tmp_path: Path) -> None:
+    both = together([Case("k", _by_pointer(CASES["bytes"].text), list)], tmp_path)
     with pytest.raises(LaunchError, match="not documented: pass the map as an argument"):
         launch_machine_code(both.code, "k", 1, 32, [np.zeros(128, np.uint8), np.zeros(4, np.uint8)])

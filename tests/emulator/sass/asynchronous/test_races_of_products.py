@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from emulator_tools import PtxFile, assemble
 from engine.checks.test_pipelines import DEEP, MACROS, SHARED, SOURCE, defines, product
+from sass.asynchronous.both import Case, launched, together
+from tensor_kernels import kernel
 
 from harness.emulator import parse
 from harness.emulator.sass import MachineReport, launch_machine_code, read
@@ -37,4 +39,31 @@ def test_a_wait_that_is_missing_is_found(ptx_file: PtxFile, tmp_path: Path, with
     report, *_ = _launched(ptx_file, tmp_path, without, 3 * DEEP)
     (fault,) = report.faults
     assert fault.kind == "race"
-    assert fault.line
+    assert Path(fault.file).name == "tensor_memory_access.cuh"
+    assert "of warp_specialised_product.cu" in fault.message
+    if without == "WAITS_FOR_PRODUCTS":
+        assert "wgmma.wait_group by its warp" in fault.message
+
+
+TILE_CHANGED_BEHIND_THE_WAIT = """
+    shl.b32 %r4, %r1, 4; add.u32 %r5, %r2, %r4; mov.b32 %r6, 0x3c003c00;
+    st.shared.v4.u32 [%r5], {%r6, %r6, %r6, %r6}; st.shared.v4.u32 [%r5+2048], {%r6, %r6, %r6, %r6};
+    fence.proxy.async.shared::cta; bar.sync 0;
+    shr.u32 %r7, %r2, 4; cvt.u64.u32 %l5, %r7; or.b64 %l5, %l5, 0x0000001000080000;
+    wgmma.fence.sync.aligned; setp.ne.u32 %p4, %r2, %r2;
+    wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%r10, %r11, %r12, %r13}, %l5, %l5,
+        %p4, 1, 1, 0, 0;
+    wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;
+    st.shared.v4.u32 [%r5], {%r1, %r1, %r1, %r1};
+    mad.wide.u32 %l6, %r1, 16, %l2; st.global.v4.u32 [%l6], {%r10, %r11, %r12, %r13};"""
+
+
+def test_a_wait_is_for_the_product_of_all_four_warps(tmp_path: Path) -> None:
+    """Warps are executed one after another: the first one would change what others still read."""
+    text = kernel(TILE_CHANGED_BEHIND_THE_WAIT)
+    case = Case("k", text, lambda: [bytes(128), np.zeros(512, np.float32)], block=128)
+    ptx, code, theirs, ours = launched(together([case], tmp_path), case)
+    assert not ptx.faults, ptx.faults[0]
+    assert not code.faults, code.faults[0]
+    assert (theirs[1] == 16).all()
+    assert (ours[1] == 16).all()
