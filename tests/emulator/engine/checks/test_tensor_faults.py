@@ -103,8 +103,9 @@ def test_a_tensor_that_is_larger_than_its_array_is_found_where_a_box_goes_beyond
 
 def test_bytes_that_are_no_map_and_a_map_for_a_number_are_refused() -> None:
     assert _fault(_load(), given=bytes(128))[0] == "tensor map"
+    text = _load().replace(".param .u64 bytes)", ".param .u64 bytes, .param .u32 n)")
     with pytest.raises(LaunchError, match="is a tensor map"):
-        launch(parse(_load()), "k", 1, 32, [_map(), _map()])
+        launch(parse(text), "k", 1, 32, [_map(), np.zeros(SIZE, np.uint8), _map()])
 
 
 @pytest.mark.parametrize(

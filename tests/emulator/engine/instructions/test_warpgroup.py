@@ -15,6 +15,7 @@ from warpgroup_products import (
     TYPES,
     WIDTHS,
     exact,
+    fenced,
     from_ptx,
     kernel,
     modes_of,
@@ -164,7 +165,7 @@ def test_a_wait_for_what_is_no_number_of_groups_is_refused(left: str) -> None:
 
 
 def test_a_descriptor_that_leads_out_of_shared_memory_is_a_fault() -> None:
-    text = kernel("m64n8k16.f32.f16.f16", 4, ", 1, 1, 0, 0")
+    text = fenced(kernel("m64n8k16.f32.f16.f16", 4, ", 1, 1, 0, 0"))
     (fault,) = launch(parse(text), "k", 1, 128, _zeros(second_at=3 * ROOM)).faults
     assert fault.kind == "out of bounds"
     assert "shared memory" in fault.message
