@@ -81,9 +81,10 @@ def _map(number: int, array: np.ndarray, rows: int, columns: int, box: tuple[int
     """Rows in memory, of which a box has so many and so many columns."""
     if number < 7:
         return TensorMap(array, [box[1], box[0]], [columns, rows], element="bf16", swizzle=swizzle)
+    more = [1, 1] if number == 7 else []  # which has five dimensions, two of them of one element
     return TensorMap(
-        array, [64, box[0], box[1] // 64], [64, rows, columns // 64], [2 * columns, 128],
-        element="bf16", swizzle=swizzle,
+        array, [64, box[0], box[1] // 64, *more], [64, rows, columns // 64, *more],
+        [2 * columns, 128, *(0 for _ in more)], element="bf16", swizzle=swizzle,
     )  # fmt: skip
 
 

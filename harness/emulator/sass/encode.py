@@ -139,8 +139,8 @@ class _Encoder:
         out["source_count"] = slots.sources
         if instruction.opcode in hopper.OPCODES:
             hopper.check(row, instruction)
-        ends = row.handler == "GMMA" and instruction.operands[-1].text == table.GROUP_OF_PRODUCTS
-        out["flags"] |= table.ENDS_GROUP * ends
+        ends = row.handler == "GMMA" and instruction.operands[-1].text == hopper.GROUP_OF_PRODUCTS
+        out["flags"] |= hopper.ENDS_GROUP * ends
         self._refine(row, instruction, out)
 
     def _refine(self, row: Row, instruction: Instruction, out: Any) -> None:

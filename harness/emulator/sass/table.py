@@ -141,8 +141,6 @@ _FACTORS = {"F16": 0, "BF16": 1, "TF32": 2, "E4M3": 3, "E5M2": 4, "U8": 5, "S8":
 _HALF_SUMS, _CLAMPS = 1 << 12, 1 << 13
 OF_FACTORS: Final = {"negA": 1 << 14, "negB": 1 << 15, "tnspA": 1 << 16, "tnspB": 1 << 17}
 FIRST_FACTOR_IN_MEMORY: Final = 1 << 18
-ENDS_GROUP: Final = 1 << 19
-GROUP_OF_PRODUCTS: Final = "gsb0"
 
 
 def _factors(a: str, b: str) -> int:

@@ -48,6 +48,9 @@ COPIES: Final = frozenset({
     "LDGSTS", "UBLKCP", "UBLKRED", "UTMALDG", "UTMASTG", "UTMAREDG", "HGMMA", "QGMMA", "IGMMA",
 })  # fmt: skip
 """What goes on after it was issued."""
+GROUP_OF_PRODUCTS: Final = "gsb0"
+ENDS_GROUP: Final = 1 << 19
+"""A product's last operand, and its flag, where a group ends with it."""
 LAST_OPERAND: Final = 2
 """The source with sizes or offsets, and blocks."""
 
