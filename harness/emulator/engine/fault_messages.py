@@ -208,12 +208,17 @@ def _barrier_left(_: Place, __: int, _number: int, waiting: int, gone: int) -> s
     )
 
 
+_MOST_PLACES = 8
+
+
 def _barrier_stuck(p: Place, own: int, _number: int, *places: int) -> str:
     texts = []
     for number, barrier, count, threads in zip(*[iter(places)] * 4, strict=True):
         need = f" for {count} threads" if count else ""
         line = p.line_of_ending(number, own)
         texts.append(f"{threads} at barrier {barrier}{need} in line {line}")
+    if len(texts) > _MOST_PLACES:
+        texts[_MOST_PLACES:] = [f"and others at {len(texts) - _MOST_PLACES} more"]
     return "threads wait at a barrier that can never complete: " + ", ".join(texts)
 
 

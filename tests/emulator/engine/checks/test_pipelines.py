@@ -8,8 +8,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 from emulator_tools import ROOT, CompilePtx
+from tensor_kernels import kernel
 
-from harness.emulator import LaunchReport, TensorMap, launch
+from harness.emulator import LaunchReport, TensorMap, launch, parse
 
 SOURCE = ROOT / "tests" / "emulator" / "pipelines" / "warp_specialised_product.cu"
 TILE, DEEP, STAGES = 128, 64, 2
@@ -59,3 +60,11 @@ def test_a_pipeline_that_forgets_to_wait_races(compile_ptx: CompilePtx, without:
     assert [fault.kind for fault in report.faults] == ["race"]
     if without == "WAITS_FOR_PRODUCTS":
         assert "wgmma.wait_group by its warp" in report.faults[0].message
+
+
+def test_barriers_of_many_numbers_that_never_complete_are_not_all_listed() -> None:
+    text = kernel("bar.sync %r1;")
+    (fault,) = launch(parse(text), "k", 1, 64, [bytes(128), np.zeros(4, np.float32)]).faults
+    assert fault.kind == "deadlock"
+    assert "and others at " in fault.message
+    assert len(fault.message) < 1000
