@@ -224,7 +224,7 @@ def of_head(path: Path) -> str:
 
 
 def shortened(text: str) -> str:
-    """The sentences that fit into two lines; one more clause if they are too short.
+    """The sentences that fit into two lines; clauses, where these are too short or too long.
 
     It is capitalised, unless it begins with a name such as v1 or __expf().
     """
@@ -234,7 +234,7 @@ def shortened(text: str) -> str:
             if kept and len(kept) + 1 + len(part) > TWO_LINES:
                 break
             kept = f"{kept} {part}".strip()
-        if kept == text or len(kept) >= enough:
+        if kept == text or enough <= len(kept) <= TWO_LINES:
             break
     kept = re.sub(r"[;:]$", " …", kept)
     return kept[:1].upper() + kept[1:] if re.match(r"[a-z'-]+[,;:.]?\s", kept) else kept
