@@ -103,3 +103,16 @@ def test_the_output_names_its_commit_and_its_machine(
     assert script.made_on() == "0123456789+, 2 × a processor"
     monkeypatch.setattr(environment, "commit", lambda: {"id": "0123456789abcdef", "dirty": None})
     assert script.made_on() == "0123456789, 2 × a processor"
+
+
+def test_the_kept_output_of_1000_submissions_has_no_other_verdict_and_nothing_left(
+    script: ModuleType,
+) -> None:
+    kept = EXAMPLES.parent / "reports/benchmarks/thousand_submissions.txt"
+    told = kept.read_text()
+    assert re.match(
+        r"[0-9a-f]{10}, \d+ × .*, 2 jobs, sandbox: True\n1000 of 1000 submissions", told
+    )
+    assert "after its end: 0 processes left\n0 verdicts were not those expected\n" in told
+    whole = [int(n) for n in re.findall(r"processes together (\d+) MiB", told)]
+    assert max(whole) <= script.GROWTH * whole[1]
