@@ -14,7 +14,6 @@ from emulator_tools import CompilePtx
 from kernel_files import BUDGET, asked, check, run_file
 from sass.conftest import ListTogether, ReadSource
 
-from harness.emulator import LaunchError
 from harness.emulator.sass import launch_machine_code
 
 CORRECT = sorted((Path(__file__).parents[1] / "correct").glob("*.cu"))
@@ -24,12 +23,6 @@ PADDED = {"struct_copied_with_padding", "bytes_of_a_word_cut_out"}
 LAST_COMES = {"relaxed_stores_meet"}
 """Kernels that store what the last thread brought: either order of the blocks is right, which their
 own CHECK says."""
-
-UNJUDGED = {
-    "async_copies_in_a_ring_with_mbarriers", "bulk_copies_in_a_ring", "bulk_copy_passed_on",
-    "bulk_copy_back", "copies_that_arrive", "mbarrier_of_a_block",
-}  # fmt: skip
-"""Kernels with mbarriers and bulk copies, whose order the judge knows from PTX alone."""
 
 TOGETHER = 12
 """Neighbours whose machine code is listed at once."""
@@ -50,7 +43,7 @@ def test_machine_code_leaves_the_same_bits_as_ptx(
     a = how.copied()
     report = launch_machine_code(
         code, how.kernel, how.grid, how.block, a, *how.shared, max_thread_instructions=BUDGET,
-        ptx=None if path.stem in UNJUDGED else compile_ptx(path),
+        ptx=compile_ptx(path),
     )  # fmt: skip
     assert not report.faults, report.faults[0]
     assert check(path, how.arguments, a)
@@ -60,15 +53,3 @@ def test_machine_code_leaves_the_same_bits_as_ptx(
     for ours, theirs in zip(a, ptx.a, strict=True):
         if isinstance(ours, np.ndarray):
             np.testing.assert_array_equal(ours.view(np.uint8), theirs.view(np.uint8))
-
-
-@pytest.mark.parametrize("path", [p for p in CORRECT if p.stem in UNJUDGED], ids=lambda p: p.stem)
-def test_what_is_not_judged_is_named(
-    compile_ptx: CompilePtx, read_source: ReadSource, path: Path
-) -> None:
-    how = asked(path)
-    with pytest.raises(LaunchError, match=r"races are not judged in code with `(SYNCS|ARRIVES)"):
-        launch_machine_code(
-            read_source(path), how.kernel, how.grid, how.block, how.copied(), *how.shared,
-            ptx=compile_ptx(path),
-        )  # fmt: skip
