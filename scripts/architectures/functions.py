@@ -6,7 +6,9 @@ Each is called with 2,048 operands at which roundings and limits go wrong, from 
 code. reports/emulated/device_functions.csv gets a row for each architecture: how many functions
 it has, how many of them are executed from machine code, for how many the results are those of PTX
 to the bit, for how many if products and sums are not fused, which differ and by how much of the
-value at most, and which are refused. `--again` tries only those that were refused or differed.
+value at most, and which are refused. Machine code is also compared with that of sm_90: the last
+column has the functions whose results are others there, and by how much. `--again` tries only those
+that were refused or differed.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ import declared
 import numpy as np
 from declared import FIRST_LINE, Declared
 from numpy.typing import NDArray
-from others import ARCHES, FOLDER, keep, rows, why
+from others import ARCHES, FOLDER, READ, keep, rows, why
 
 from harness.compiler import toolchain
 from harness.emulator import launch, parse
@@ -38,6 +40,7 @@ from harness.emulator.sass import read as read_cubin
 
 COLUMNS = (
     "arch", "functions", "executed", "equal", "equal_unfused", "refused", "differ", "refusals",
+    "differ_from_sm_90",
 )  # fmt: skip
 BLOCK = 256
 MOST_COMPLAINTS = 20
@@ -130,31 +133,50 @@ def _difference(one: Array, other: Array, type_: str) -> float:
     return float(np.max(np.where(same, 0.0, np.nan_to_num(off, nan=np.inf))))
 
 
-def row(arch: str, listed: Sequence[Declared]) -> dict[str, str]:
-    """What the functions come to at an architecture."""
+def _from_code(code: MachineCode, number: int, function: Declared) -> Array | str:
+    def launched(arguments: list[Any]) -> Any:
+        blocks = len(arguments[0]) // BLOCK
+        return launch_machine_code(code, f"k{number}", blocks, BLOCK, arguments)
+
+    return _results(function, launched)
+
+
+def as_read(listed: Sequence[Declared]) -> Mapping[str, Array | str]:
+    """Function → its results from machine code of sm_90."""
+    with tempfile.TemporaryDirectory() as folder:
+        there = compiled(listed, READ, Path(folder))
+    return {
+        each.text: _from_code(there.fused, number, each)
+        for number, each in enumerate(there.functions)
+    }
+
+
+def row(arch: str, listed: Sequence[Declared], read: Mapping[str, Array | str]) -> dict[str, str]:
+    """What the functions come to at an architecture; `read`: the results at sm_90."""
     with tempfile.TemporaryDirectory() as folder:
         there = compiled(listed, arch, Path(folder))
     equal = unfused = 0
-    differ, refused = list[str](), dict[str, list[str]]()
+    differ, apart, refused = list[str](), list[str](), dict[str, list[str]]()
     for number, function in enumerate(there.functions):
-        name, type_ = f"k{number}", function.types[0]
+        type_ = function.types[0]
 
-        def from_code(code: MachineCode, arguments: list[Any], name: str = name) -> Any:
-            blocks = len(arguments[0]) // BLOCK
-            return launch_machine_code(code, name, blocks, BLOCK, arguments)
-
-        def from_ptx(arguments: list[Any], name: str = name) -> Any:
+        def from_ptx(arguments: list[Any], name: str = f"k{number}") -> Any:
             return launch(there.module, name, len(arguments[0]) // BLOCK, BLOCK, arguments)
 
-        ours = _results(function, lambda given, run=from_code: run(there.fused, given))
+        ours = _from_code(there.fused, number, function)
         if isinstance(ours, str):
             refused.setdefault(ours.partition(" at 0x")[0], []).append(function.text)
             continue
+        wanted = read.get(function.text, f"not at {READ}")
+        if isinstance(wanted, str):
+            apart.append(f"{function.text} ({wanted})")
+        elif off := _difference(ours, wanted, type_):
+            apart.append(f"{function.text} {off:.1e}")
         theirs = _results(function, from_ptx)
         if isinstance(theirs, str):
             differ.append(f"{function.text} (from PTX: {theirs})")
         elif off := _difference(ours, theirs, type_):
-            split = _results(function, lambda given, run=from_code: run(there.unfused, given))
+            split = _from_code(there.unfused, number, function)
             is_equal = not isinstance(split, str) and not _difference(split, theirs, type_)
             unfused += is_equal
             if not is_equal:
@@ -165,7 +187,7 @@ def row(arch: str, listed: Sequence[Declared]) -> dict[str, str]:
     reasons = "; ".join(f"{why}: {', '.join(names)}" for why, names in sorted(refused.items()))
     return dict(zip(COLUMNS, (
         arch, str(count), str(count - lost), str(equal), str(unfused), str(lost),
-        "; ".join(differ), reasons,
+        "; ".join(differ), reasons, "; ".join(apart),
     ), strict=True))  # fmt: skip
 
 
@@ -173,11 +195,16 @@ def earlier(table: Path, arch: str) -> Mapping[str, str] | None:
     return next((each for each in rows(table) if each["arch"] == arch), None)
 
 
-def again(arch: str, listed: Sequence[Declared], old: Mapping[str, str]) -> dict[str, str]:
+def again(
+    arch: str, listed: Sequence[Declared], read: Mapping[str, Array | str], old: Mapping[str, str]
+) -> dict[str, str]:
     """The row with what was refused or different tried once more."""
     left = f"{old['differ']} {old['refusals']}"
     apart = [each for each in listed if re.search(rf"(?<!\w){re.escape(each.text)}", left)]
-    found = row(arch, apart)
+    found = row(arch, apart, read)
+    tried = tuple(each.text for each in apart)
+    was = [each for each in old["differ_from_sm_90"].split("; ") if not each.startswith(tried)]
+    found["differ_from_sm_90"] = "; ".join(filter(None, [*was, found["differ_from_sm_90"]]))
     for column in ("equal", "equal_unfused"):
         found[column] = str(int(old[column]) + int(found[column]))
     found["functions"] = old["functions"]
@@ -192,9 +219,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=FOLDER)
     options = parser.parse_args(arguments)
     listed, table = declared.functions(_include()), options.out / "device_functions.csv"
+    read = as_read(listed)
     for arch in options.arches:
         old = earlier(table, arch) if options.again else None
-        found = again(arch, listed, old) if old else row(arch, listed)
+        found = again(arch, listed, read, old) if old else row(arch, listed, read)
         keep(table, COLUMNS, 1, [found])
         print(", ".join(f"{name} {value}" for name, value in found.items()), flush=True)
     return 0
