@@ -69,9 +69,11 @@ from pathlib import Path
 root, cubins, listings = sys.argv[1:]
 sys.path.insert(0, root)
 from harness.emulator import sass
+listed = {each: Path(listings, each.stem) for each in Path(cubins).glob("*.cubin")}
+sass.keep_listings(listed)
 def read_all():
-    for cubin in sorted(Path(cubins).glob("*.cubin")):
-        code = sass.read(cubin, Path(listings, cubin.stem))
+    for cubin, listing in listed.items():
+        code = sass.read(cubin, listing)
         for kernel in code.functions:
             try:
                 sass.prepare(code, kernel)

@@ -112,24 +112,26 @@ def _short(reason: str) -> str:
 def functions(found: Sequence[Row]) -> str:
     """Device functions of CUDA's headers."""
     lines = [
-        "| architecture | functions | executed | | to the bit as PTX | if not fused | differ |",
-        "|---|--:|--:|--:|--:|--:|--:|",
+        "| architecture | functions | executed | | to the bit as PTX | if not fused | differ | "
+        f"to the bit as {READ} |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|",
     ]
     for arch, own in _by_arch(found).items():
         for row in own:
-            differ = len(list(filter(None, row["differ"].split("; "))))
+            differ = len(_listed(row["differ"]))
             share = _percent(int(row["executed"]), int(row["functions"]))
             lines.append(
                 f"| {arch} | {row['functions']} | {row['executed']} | {share} | {row['equal']} | "
-                f"{row['equal_unfused']} | {differ} |"
+                f"{row['equal_unfused']} | {differ} | {row['equal_to_sm_90']} |"
             )
     apart: dict[str, list[str]] = defaultdict(list)
     refused: dict[tuple[str, str], list[str]] = defaultdict(list)
     for row in found:
-        for each in filter(None, row["differ"].split("; ")):
-            name, _, by = each.rpartition(" ")
-            apart[f"`{name}` differs"].append(f"{row['arch']} by {by}")
-        for each in filter(None, row["refusals"].split("; ")):
+        for column, what in ("differ", "from PTX"), ("differ_from_sm_90", f"from {READ}"):
+            for each in _listed(row[column]):
+                name, _, by = each.rpartition(" ")
+                apart[f"`{name}` differs {what}"].append(f"{row['arch']} {_by(by)}")
+        for each in _listed(row["refusals"]):
             opcode = each.partition("`")[2].partition(" ")[0]
             for name in each.rpartition("): ")[2].split("), "):
                 refused[opcode, f"`{name.rstrip(')')})`"].append(row["arch"])
@@ -140,6 +142,18 @@ def functions(found: Sequence[Row]) -> str:
         for what, each in apart.items()
     ]
     return "\n".join([*lines, "", *told]) if told else "\n".join(lines)
+
+
+def _by(difference: str) -> str:
+    """In words; the least that there is stands for zeros with other signs."""
+    if difference == "no-result":
+        return f"without a result at {READ}"
+    is_sign = float(difference) < 2 * sys.float_info.min
+    return "in the sign of zero" if is_sign else f"by {difference}"
+
+
+def _listed(cell: str) -> list[str]:
+    return list(filter(None, cell.split("; ")))
 
 
 def _percent(part: int, whole: int) -> str:

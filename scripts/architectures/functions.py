@@ -6,9 +6,9 @@ Each is called with 2,048 operands at which roundings and limits go wrong, from 
 code. reports/emulated/device_functions.csv gets a row for each architecture: how many functions
 it has, how many of them are executed from machine code, for how many the results are those of PTX
 to the bit, for how many if products and sums are not fused, which differ and by how much of the
-value at most, and which are refused. Machine code is also compared with that of sm_90: the last
-column has the functions whose results are others there, and by how much. `--again` tries only those
-that were refused or differed.
+value at most, and which are refused; then for how many the results are those of sm_90's machine
+code, to the bit, and which differ from them. `--again` tries only those that were refused or
+differed.
 """
 
 from __future__ import annotations
@@ -40,8 +40,10 @@ from harness.emulator.sass import read as read_cubin
 
 COLUMNS = (
     "arch", "functions", "executed", "equal", "equal_unfused", "refused", "differ", "refusals",
-    "differ_from_sm_90",
+    "equal_to_sm_90", "differ_from_sm_90",
 )  # fmt: skip
+NO_RESULT = "no-result"
+"""In place of the difference: the function is not there at sm_90, or is not executed."""
 BLOCK = 256
 MOST_COMPLAINTS = 20
 _COMPLAINT = re.compile(r"k\.cu\((\d+)\): error")
@@ -167,9 +169,9 @@ def row(arch: str, listed: Sequence[Declared], read: Mapping[str, Array | str]) 
         if isinstance(ours, str):
             refused.setdefault(ours.partition(" at 0x")[0], []).append(function.text)
             continue
-        wanted = read.get(function.text, f"not at {READ}")
+        wanted = read.get(function.text, "")
         if isinstance(wanted, str):
-            apart.append(f"{function.text} ({wanted})")
+            apart.append(f"{function.text} {NO_RESULT}")
         elif off := _difference(ours, wanted, type_):
             apart.append(f"{function.text} {off:.1e}")
         theirs = _results(function, from_ptx)
@@ -187,7 +189,7 @@ def row(arch: str, listed: Sequence[Declared], read: Mapping[str, Array | str]) 
     reasons = "; ".join(f"{why}: {', '.join(names)}" for why, names in sorted(refused.items()))
     return dict(zip(COLUMNS, (
         arch, str(count), str(count - lost), str(equal), str(unfused), str(lost),
-        "; ".join(differ), reasons, "; ".join(apart),
+        "; ".join(differ), reasons, str(count - lost - len(apart)), "; ".join(apart),
     ), strict=True))  # fmt: skip
 
 
@@ -204,11 +206,13 @@ def again(
     found = row(arch, apart, read)
     tried = tuple(each.text for each in apart)
     was = [each for each in old["differ_from_sm_90"].split("; ") if not each.startswith(tried)]
-    found["differ_from_sm_90"] = "; ".join(filter(None, [*was, found["differ_from_sm_90"]]))
+    now = [*filter(None, was), *filter(None, found["differ_from_sm_90"].split("; "))]
+    found["differ_from_sm_90"] = "; ".join(now)
     for column in ("equal", "equal_unfused"):
         found[column] = str(int(old[column]) + int(found[column]))
     found["functions"] = old["functions"]
-    found["executed"] = str(int(old["functions"]) - int(found["refused"]))
+    executed = int(old["functions"]) - int(found["refused"])
+    found["executed"], found["equal_to_sm_90"] = str(executed), str(executed - len(now))
     return found
 
 

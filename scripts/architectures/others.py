@@ -34,7 +34,6 @@ from emulated import Launcher, Results, launchers
 
 from harness.compiler import toolchain
 from harness.emulator.errors import EmulatorError
-from harness.emulator.sass import read as read_cubin
 from harness.emulator.sass.launch import prepare
 
 FOLDER = Path(__file__).resolve().parents[2] / "reports" / "emulated"
@@ -149,7 +148,7 @@ def unfused(launcher: Launcher, cubin: Path) -> Path:
 def kernels(cubin: Path) -> Row:
     """How many of a file's kernels can be executed, and the instructions that the others need."""
     try:
-        code = read_cubin(cubin)
+        code = sources.read_listed(cubin)
     except EmulatorError as error:
         return {"kernels": "", "executable": "0", "refused": why(error)}
     names = list(code.functions)

@@ -11,6 +11,7 @@ from typing import Any
 
 import launches as listed
 import numpy as np
+import sources
 
 from harness.emulator import launch, parse
 from harness.emulator import variable as ptx_variable
@@ -58,7 +59,8 @@ class Launcher:
 
     def from_machine_code(self, cubin: Path | None = None) -> Results:
         """cubin: another that the same PTX was assembled to."""
-        given, code = self._arguments(), read_cubin(cubin or self.cubin)
+        given = self._arguments()
+        code = read_cubin(cubin) if cubin else sources.read_listed(self.cubin)
         for each in self.launch.variables:
             variable(code, each.name, each.dtype)[:] = each.contents(self.launch.name)
         report: MachineReport = launch_machine_code(

@@ -28,11 +28,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import launches as listed
 
 from harness.compiler import compile as compiler
+from harness.compiler.compile import Built
+from harness.emulator.sass import MachineCode, keep_listings
 from harness.emulator.sass import read as read_cubin
 from harness.errors import HarnessError
 
 STAND_INS = Path(__file__).with_name("stand_ins")
 MANIFEST = "manifest.json"
+LISTING = ".listing"
 _OF_CUB = re.compile(r"\d+(CUB_\d+_SM_)900")
 
 
@@ -78,30 +81,51 @@ def compile_all(
     folder.mkdir(parents=True, exist_ok=True)
     files = dict.fromkeys(launch.source for launch in launches)
 
-    def one(source: listed.Source) -> tuple[dict[str, Any], list[str]]:
-        of = [launch for launch in launches if launch.source == source]
-        try:
-            return _compiled(source, of, fetched(source, checkouts), folder, arch), []
-        except (HarnessError, subprocess.CalledProcessError) as error:
-            return {}, [f"{source.repository} {source.path}: {error}"]
+    def of(source: listed.Source) -> list[listed.Launch]:
+        return [launch for launch in launches if launch.source == source]
 
+    def one(source: listed.Source) -> tuple[listed.Source, Built | str]:
+        try:
+            return source, _built(source, of(source), fetched(source, checkouts), folder, arch)
+        except (HarnessError, subprocess.CalledProcessError) as error:
+            return source, f"{source.repository} {source.path}: {error}"
+
+    with ThreadPoolExecutor(2) as pool:
+        made = list(pool.map(one, files))
+    cubins = [folder / f"{source.stem}.cubin" for source, built in made if isinstance(built, Built)]
+    keep_listings({cubin: cubin.with_suffix(LISTING) for cubin in cubins})
     manifest: dict[str, Any] = {}
     refused: list[str] = []
-    with ThreadPoolExecutor(2) as pool:
-        for found, failed in pool.map(one, files):
-            manifest |= found
-            refused += failed
+    for source, built in made:
+        try:
+            if isinstance(built, str):
+                refused.append(built)
+            else:
+                manifest |= _entries(source, of(source), built, folder)
+        except HarnessError as error:
+            refused.append(f"{source.repository} {source.path}: {error}")
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
     return manifest, refused
 
 
-def _compiled(
+def _built(
     source: listed.Source, of: Sequence[listed.Launch], checkout: Path, folder: Path, arch: str
-) -> dict[str, Any]:
+) -> Built:
     built = compiler.build(unit(source, of, checkout, arch))
     for made, suffix in ((built.cubin, ".cubin"), (built.ptx, ".ptx")):
         shutil.copyfile(made, folder / f"{source.stem}{suffix}")
-    code = read_cubin(built.cubin)
+    return built
+
+
+def read_listed(cubin: Path) -> MachineCode:
+    """A cubin of the folder, with its listing beside it."""
+    return read_cubin(cubin, cubin.with_suffix(LISTING))
+
+
+def _entries(
+    source: listed.Source, of: Sequence[listed.Launch], built: Built, folder: Path
+) -> dict[str, Any]:
+    code = read_listed(folder / f"{source.stem}.cubin")
     found = {}
     for launch in of:
         symbol = compiler.kernel_name(launch.kernel, built, source.path)

@@ -124,10 +124,16 @@ def test_a_kernel_that_falls_back_to_ptx_cannot_be_told(double: Path) -> None:
         " x = state; }"
     )
     edit(double / "v1.cu", "    float x = 0;", f"    float x = 0; {never}")
-    ended = gate()
+    edit(double / "bench.yaml", "    builds_on: v0\n",
+         "    builds_on: v0\n    expect: {instructions: 1}\n")  # fmt: skip
+    ended = gate("--arch", "sm_120")
     assert ended.exit_code == 3, ended.output
-    assert "BEWARE double/v1 counted in PTX alone" in ended.output
-    assert "double/v1 changed, and was counted in PTX alone" in " ".join(ended.output.split())
+    said = " ".join(ended.output.split())
+    assert "COUNTERS code-exact" in said
+    assert "BEWARE double/v1 counted in PTX alone" in said
+    assert "double/v1 changed, and was counted in PTX alone" in said
+    assert "not checked (instructions): counted in PTX" in said
+    assert "CANNOT TELL budget instructions of double/v1 could not be checked" in said
 
 
 def test_a_run_without_a_disassembler_says_so_first(
