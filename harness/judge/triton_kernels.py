@@ -208,12 +208,22 @@ def _compiled(
     aligned = {(n,): _ALIGNED for n, each in enumerate(types.values()) if each.startswith("*")}
     source = ASTSource(function, dict(types), values, aligned)
     target = GPUTarget("cuda", int(re.sub(r"\D", "", arch)), 32)
-    known = {"ptx_version": ptx_version(toolchain.find().version)}  # Triton's ptxas may be newer
+    newest = ptx_version(toolchain.find().version)
     try:
-        return triton.compile(source, target=target, options=known | options)
+        compiled = triton.compile(source, target=target, options=options)
+        if _written_in(compiled.asm["ptx"]) > newest:  # Triton's ptxas is newer than ours
+            options = {"ptx_version": newest} | options
+            compiled = triton.compile(source, target=target, options=options)
+        return compiled
     except Exception as error:  # of Triton's many kinds
         told = str(error).strip() or type(error).__name__
         raise CompileError(f"Triton rejects {function.__name__}:\n{told}") from None
+
+
+def _written_in(ptx: str) -> int:
+    """The version of PTX that a text says it is, as Triton has it: 90 is 9.0."""
+    said = re.search(r"^\s*\.version\s+(\d+)\.(\d+)", ptx, re.MULTILINE)
+    return 10 * int(said[1]) + int(said[2]) if said else 0
 
 
 def ptx_version(nvcc: str) -> int:
