@@ -41,7 +41,9 @@ def test_of_every_architecture_nearly_all_cases_were_counted_in_machine_code(arc
         assert bool(row["differ"]) == (equal < counted)
 
 
-@pytest.mark.parametrize("arch", ["sm_75", "sm_87", "sm_100", "sm_103", "sm_110", "sm_120"])
+@pytest.mark.parametrize(
+    "arch", ["sm_75", "sm_87", "sm_88", "sm_100", "sm_103", "sm_110", "sm_120"]
+)
 def test_nearly_all_of_others_kernels_were_executed_from_machine_code(arch: str) -> None:
     launched = [row for row in _rows("others.csv") if row["arch"] == arch]
     executed = [row for row in launched if row["from_machine_code"] == "executed"]
