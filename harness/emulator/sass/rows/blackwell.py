@@ -1,4 +1,4 @@
-"""Rows introduced with Blackwell: floats in pairs, three operands, halves into floats, 256 bits.
+"""Rows introduced with Blackwell: sums of two, pairs of floats, three operands, 256 bits at once.
 
 A pair of floats is in two registers (`F`): `.F32x2.HI_LO` in order, `.F32x2.LO_HI` swapped, `.F32`
 one float for both, as for an immediate. A half converted to a float (`e`) is the lower half of its
@@ -46,6 +46,7 @@ def check_extreme(instruction: Instruction) -> None:
 
 
 ROWS: Sequence[Row] = (
+    row("IADD", "R s s", "ADD2"),
     row("FADD2", "R F F", groups=_PAIRS),
     row("FMUL2", "R F F", groups=_PAIRS),
     row("FFMA2", "R F F F", groups=_PAIRS),
