@@ -2,7 +2,8 @@
 refuse.
 
 The rules are those of the CUDA driver API, "Tensor Map Object Management", and for what that does
-not say those of a driver: reports/h100/tensor_maps.csv.gz has its verdict on 643 maps.
+not say those of a driver: reports/h100/tensor_maps.csv.gz and
+tensor_maps_small_boxes.csv.gz have its verdicts on 643 maps each.
 """
 
 from __future__ import annotations

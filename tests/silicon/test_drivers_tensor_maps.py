@@ -6,9 +6,11 @@ import csv
 import gzip
 from pathlib import Path
 
+import pytest
+
 from harness.silicon.tensor_maps import TensorLayout
 
-VERDICTS = Path(__file__).parents[2] / "reports" / "h100" / "tensor_maps.csv.gz"
+REPORTS = Path(__file__).parents[2] / "reports" / "h100"
 _TUPLES = ("shape", "box", "strides", "steps")
 
 
@@ -18,8 +20,14 @@ def layout_of(row: dict[str, str]) -> TensorLayout:
     return TensorLayout(**words, **numbers)  # type: ignore[arg-type]
 
 
-def test_a_map_is_accepted_exactly_where_a_driver_accepted_it() -> None:
-    with gzip.open(VERDICTS, "rt") as lines:
+@pytest.mark.parametrize(
+    ("verdicts", "accepted", "refused"),
+    [("tensor_maps.csv.gz", 201, 442), ("tensor_maps_small_boxes.csv.gz", 619, 24)],
+)
+def test_a_map_is_accepted_exactly_where_a_driver_accepted_it(
+    verdicts: str, accepted: int, refused: int
+) -> None:
+    with gzip.open(REPORTS / verdicts, "rt") as lines:
         rows = list(csv.DictReader(lines))
     unit = {"32B": 32}
     ours, drivers = [], []
@@ -29,5 +37,5 @@ def test_a_map_is_accepted_exactly_where_a_driver_accepted_it() -> None:
         drivers.append(row["status"] == "0")
     differ = [row for row, a, b in zip(rows, ours, drivers, strict=True) if a != b]
     assert differ == []
-    assert drivers.count(True) == 201
-    assert drivers.count(False) == 442
+    assert drivers.count(True) == accepted
+    assert drivers.count(False) == refused
