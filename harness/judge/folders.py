@@ -26,8 +26,8 @@ from harness.judge.submissions import (
     Text,
 )  # fmt: skip
 from harness.matrix.expressions import FUNCTIONS, Expression
+from harness.silicon.features import specific_in
 
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 _HEADERS = ("", ".h", ".hh", ".hpp", ".hxx", ".cuh", ".cu", ".inc", ".inl", ".ipp", ".tpp", ".def")
 """The endings of what a kernel may bring."""
 _LOOKS = (4, 8, 16, 24)
@@ -131,6 +131,9 @@ def _variant(kernel: _Titled, scalars: Mapping[str, float]) -> dict[str, Any]:
     else:
         steps = [_step(launch) for launch in kernel.all_launches]
         found = {"source": kernel.file_name, "steps": steps}
+        text = _source_text(kernel.source, kernel.is_file)
+        if features := specific_in([text, *kernel.headers.values()]):
+            found["requires"] = {"features": features}
     if not isinstance(kernel, PythonFunction):
         used = _used(kernel)
         let = {name: value for name, value in scalars.items() if name in used} | kernel.let
@@ -317,36 +320,27 @@ def _wants_tensors(problem: Problem) -> bool:
 # Sources
 
 
+def _source_text(source: str, is_file: bool) -> str:
+    if not is_file:
+        return source
+    try:
+        return Path(source).read_text()
+    except OSError as error:
+        raise UsageError(f"{source} cannot be read: {error.strerror}") from None
+
+
 def _write_source(
     own: Path, name: str, source: str, is_file: bool, headers: Mapping[str, str]
 ) -> None:
     """The kernel's file, with its headers: given ones, and those included from its folder."""
-    text = source
+    text = _source_text(source, is_file)
     if is_file:
         path = Path(source)
-        try:
-            text = path.read_text()
-        except OSError as error:
-            raise UsageError(f"{source} cannot be read: {error.strerror}") from None
-        for header in _headers(path, text):
+        for header in lent.included(path.parent, text):
             _put(own, header, (path.parent / header).read_text())
     for header, content in headers.items():
         _put(own, header, content)
     _put(own, name, text, ".ptx")
-
-
-def _headers(path: Path, text: str) -> Iterator[str]:
-    """The files that a file includes from its own folder, recursively, as relative paths."""
-    found, todo = set[str](), [(PurePosixPath("."), text)]
-    while todo:
-        at, content = todo.pop()
-        for named in _INCLUDE.findall(content):
-            for name in {str(at / named), named}:
-                file = path.parent / name
-                if name not in found and ".." not in PurePosixPath(name).parts and file.is_file():
-                    found.add(name)
-                    todo.append((PurePosixPath(name).parent, file.read_text()))
-                    yield name
 
 
 def _put(own: Path, name: str, text: str, *also: str) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from harness.errors import UsageError
@@ -15,8 +16,10 @@ from harness.judge.submissions import ProblemFolder, Text
 from harness.matrix import merge, written
 from harness.matrix.tensor_maps import WrittenTensorMap
 from harness.matrix.variants import MergedStep, Problem, Variant
+from harness.silicon.features import FEATURES, specific_in
 
 _BESIDE = "common"
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 """The folder beside a problem's that kernels of all problems include from."""
 
 
@@ -30,8 +33,7 @@ def copied(
     source = Path(problem.folder)
     if not (source / "problem.py").is_file() or not (source / "bench.yaml").is_file():
         raise UsageError(f"{source} is no problem's folder: it needs a problem.py and a bench.yaml")
-    text = (source / "bench.yaml").read_text()
-    found, requires = _read(source / "bench.yaml", text)
+    found, requires = _read(source / "bench.yaml", (source / "bench.yaml").read_text())
     like = problem.like or found.baseline
     variant = found.variants.get(like)
     if variant is None or variant.kind != "kernel":
@@ -46,12 +48,19 @@ def copied(
         shutil.copy(source / name, own / name)
     if (source.parent / _BESIDE).is_dir():
         shutil.copytree(source.parent / _BESIDE, kernels / _BESIDE, dirs_exist_ok=True)
+    for text in texts:  # and other problems' headers
+        for name in included(source.parent, text.source, source.name):
+            (kernels / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(source.parent / name, kernels / name)
     sizes = {
         "test": problem.test or _axes(found.sizes.test),
         "bench": _axes(found.sizes.bench),
         "emulate": problem.counted or _axes(found.sizes.emulate),
     }
-    written_out = {each.name: {**_variant(variant), "source": f"{each.name}.cu"} for each in texts}
+    written_out = {
+        each.name: {**_variant(variant), **_requires(variant, each), "source": f"{each.name}.cu"}
+        for each in texts
+    }
     return {
         "dtypes": list(variant.dtypes),
         "sizes": {key: value for key, value in sizes.items() if value},
@@ -59,6 +68,20 @@ def copied(
         **({"requires": requires} if requires else {}),
         "variants": written_out,
     }
+
+
+def included(folder: Path, text: str, place: str = ".") -> Iterator[str]:
+    """The files under a folder that a text in its `place` includes, recursively, as relative paths."""
+    found, todo = set[str](), [(PurePosixPath(place), text)]
+    while todo:
+        at, content = todo.pop()
+        for named in _INCLUDE.findall(content):
+            for name in {str(at / named), named}:
+                file = folder / name
+                if name not in found and ".." not in PurePosixPath(name).parts and file.is_file():
+                    found.add(name)
+                    todo.append((PurePosixPath(name).parent, file.read_text()))
+                    yield name
 
 
 @lru_cache(maxsize=64)
@@ -98,6 +121,14 @@ def _variant(variant: Variant) -> dict[str, Any]:
     }  # fmt: skip
     steps = [_step(step) for step in variant.steps]
     return {"steps": steps, **{key: value for key, value in said.items() if value}}
+
+
+def _requires(variant: Variant, text: Text) -> dict[str, Any]:
+    """What the variant needs whose launch is taken, and the instructions that the text uses."""
+    lent = [name for name, feature in FEATURES.items() if feature in variant.needs.features]
+    own = specific_in([text.source, *text.headers.values()])
+    features = [*lent, *(name for name in own if name not in lent)]
+    return {"requires": {"features": features}} if features else {}
 
 
 def _step(step: MergedStep) -> dict[str, Any]:

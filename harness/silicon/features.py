@@ -6,6 +6,8 @@ Sources: [ptx] the PTX ISA's "Target ISA Notes" of the instruction; [guide] CUDA
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -38,6 +40,15 @@ FEATURES = MappingProxyType({
     "wgmma": Feature((9, 0), "warpgroup products", until=(9, 0), is_specific=True),
     "setmaxnreg": Feature((9, 0), "registers moved between warpgroups", is_specific=True),
 })  # fmt: skip
+
+
+def specific_in(texts: Iterable[str]) -> list[str]:
+    """The features that these texts name and that nvcc has for an architecture's own target alone.
+
+    They have the names of their instructions: `wgmma.mma_async`, `setmaxnreg.inc`.
+    """
+    specific = [name for name, feature in FEATURES.items() if feature.is_specific]
+    return [name for name in specific if any(re.search(rf"\b{name}\b", text) for text in texts)]
 
 
 def dotted(capability: Capability) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -184,6 +185,28 @@ def test_a_problems_folder_lends_its_launch(tmp_path: Path, folder: Path) -> Non
     found = model.load(made / "bench.yaml").problems["double"]
     assert list(found.variants) == ["mine"]
     assert not (made / "kernels" / "double" / "v0.cu").exists()
+
+
+def test_a_kernel_with_an_instruction_of_one_architecture_is_compiled_for_it(
+    tmp_path: Path,
+) -> None:
+    plain = affine.kernel("right")
+    source = plain.source.replace("{", '{ asm volatile("wgmma.fence.sync.aligned;");', 1)
+    kernels = (plain, replace(plain, source=source, name="products"))
+    made = to_folder(Submission(kernels, affine.problem()), tmp_path / "matrix")
+    [problem] = model.load(made / "bench.yaml").problems.values()
+    specific = [variant.needs.is_specific for variant in problem.variants.values()]
+    assert specific == [False, True]
+
+
+def test_a_text_has_the_needs_of_the_variant_whose_launch_it_takes(tmp_path: Path) -> None:
+    sgemm = Path(__file__).parents[2] / "kernels" / "sgemm_tf32"
+    text = Text((sgemm / "v2_warpgroup_products.cu").read_text(), "mine")
+    like = ProblemFolder(str(sgemm), like="v2_warpgroup_products")
+    made = to_folder(Submission((text,), like), tmp_path / "matrix")
+    [problem] = model.load(made / "bench.yaml").problems.values()
+    assert problem.variants["mine"].needs.is_specific
+    assert (made / "kernels" / "gemm_bf16" / "ring.cuh").is_file(), "it includes this"
 
 
 def test_a_reference_of_torch_takes_and_returns_tensors(
