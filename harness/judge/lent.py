@@ -71,7 +71,7 @@ def copied(
 
 
 def included(folder: Path, text: str, place: str = ".") -> Iterator[str]:
-    """The files under a folder that a text in its `place` includes, recursively, as relative paths."""
+    """The files of a folder that a text in its `place` includes, recursively: relative paths."""
     found, todo = set[str](), [(PurePosixPath(place), text)]
     while todo:
         at, content = todo.pop()
