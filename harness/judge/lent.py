@@ -19,6 +19,7 @@ from harness.matrix.variants import MergedStep, Problem, Variant
 from harness.silicon.features import FEATURES, specific_in
 
 _BESIDE = "common"
+_HEADERS = (".cuh", ".h", ".hpp", ".inl")
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 """The folder beside a problem's that kernels of all problems include from."""
 
@@ -48,8 +49,11 @@ def copied(
         shutil.copy(source / name, own / name)
     if (source.parent / _BESIDE).is_dir():
         shutil.copytree(source.parent / _BESIDE, kernels / _BESIDE, dirs_exist_ok=True)
-    for text in texts:  # and other problems' headers
+    for text in texts:  # other problems' headers too, but neither their kernels nor this one's
         for name in included(source.parent, text.source, source.name):
+            path = PurePosixPath(name)
+            if path.is_absolute() or path.suffix not in _HEADERS or (kernels / name).exists():
+                continue
             (kernels / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(source.parent / name, kernels / name)
     sizes = {
@@ -71,17 +75,19 @@ def copied(
 
 
 def included(folder: Path, text: str, place: str = ".") -> Iterator[str]:
-    """The files of a folder that a text in its `place` includes, recursively: relative paths."""
+    """The files of a folder that a text in its `place` includes, recursively, as it names them."""
     found, todo = set[str](), [(PurePosixPath(place), text)]
     while todo:
         at, content = todo.pop()
         for named in _INCLUDE.findall(content):
             for name in {str(at / named), named}:
                 file = folder / name
-                if name not in found and ".." not in PurePosixPath(name).parts and file.is_file():
-                    found.add(name)
+                if name in found or ".." in PurePosixPath(name).parts or not file.is_file():
+                    continue
+                found.add(name)
+                if not PurePosixPath(name).is_absolute():
                     todo.append((PurePosixPath(name).parent, file.read_text()))
-                    yield name
+                yield name
 
 
 @lru_cache(maxsize=64)

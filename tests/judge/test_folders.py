@@ -209,6 +209,19 @@ def test_a_text_has_the_needs_of_the_variant_whose_launch_it_takes(tmp_path: Pat
     assert (made / "kernels" / "gemm_bf16" / "ring.cuh").is_file(), "it includes this"
 
 
+def test_a_text_gets_no_other_kernels_and_nothing_from_elsewhere(tmp_path: Path) -> None:
+    sgemm = Path(__file__).parents[2] / "kernels" / "sgemm_tf32"
+    (tmp_path / "secret.h").write_text("")
+    wanted = ("sgemm_tf32/v1_mma_async_copy.cu", "sgemm/v0_naive.cu", "sgemm/problem.py",
+              f"{tmp_path}/secret.h", "../kernels/sgemm/block_order.cuh")  # fmt: skip
+    source = "".join(f'#include "{each}"\n' for each in wanted)
+    like = ProblemFolder(str(sgemm), like="v0_wmma")
+    made = to_folder(Submission((Text(source, "mine"),), like), tmp_path / "matrix") / "kernels"
+    assert not (made / "sgemm").exists()
+    assert not (made / "sgemm_tf32" / "v1_mma_async_copy.cu").exists()
+    assert (tmp_path / "secret.h").read_text() == ""
+
+
 def test_a_reference_of_torch_takes_and_returns_tensors(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
