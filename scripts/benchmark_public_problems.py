@@ -116,7 +116,7 @@ def verdicts(judge: Judge, problem: Problem, operation: str) -> dict[str, str]:
 
 
 def sizes_to_try(path: Path) -> Iterator[dict[str, int]]:
-    """What replaces a problem's sizes: nothing, then ever other small numbers."""
+    """Sizes to use in place of the problem's own: first none, then smaller ones, cap by cap."""
     yield {}
     if path.suffix == ".py":
         yield from (found for cap in CAPS if (found := smaller(path, cap)))

@@ -147,7 +147,7 @@ def reading(cubins: Path, other: Path, rounds: int) -> str:
 
 
 def _told(code: str, root: Path, *arguments: str) -> list[float]:
-    """The seconds that a checkout's process prints."""
+    """Run code in a checkout, in a process of its own, and return the numbers that it prints."""
     command = [sys.executable, "-c", code, str(root), *arguments]
     said = subprocess.run(command, capture_output=True, text=True, check=True)
     return [float(word) for word in said.stdout.split()]

@@ -1,4 +1,5 @@
-"""Find the compiled extension that a function is from, such as one of torch.utils.cpp_extension."""
+"""Find the compiled extension that defines a function, for example one that
+torch.utils.cpp_extension has built."""
 
 from __future__ import annotations
 

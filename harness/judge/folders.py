@@ -28,7 +28,7 @@ from harness.judge.submissions import (
 from harness.matrix.expressions import FUNCTIONS, Expression
 from harness.silicon.features import specific_in
 
-_HEADERS = ("", ".h", ".hh", ".hpp", ".hxx", ".cuh", ".cu", ".inc", ".inl", ".ipp", ".tpp", ".def")
+_HEADERS = ("", ".cu", *lent.HEADERS)
 """The endings of what a kernel may bring."""
 _LOOKS = (4, 8, 16, 24)
 """The placements after which a run may stop, where a submission names its interval."""
@@ -56,11 +56,15 @@ def to_folder(submission: Submission, path: Path, seed: int | None = None) -> Pa
             if isinstance(kernel, PythonFunction):
                 _put(own, kernel.file_name, _python_text(kernel, problem), ".py")
             else:
-                _write_source(own, kernel.file_name, kernel.source, kernel.is_file, kernel.headers)
+                texts = _write_source(
+                    own, kernel.file_name, kernel.source, kernel.is_file, kernel.headers
+                )
+                if features := specific_in(texts):
+                    matrix["variants"][kernel.title]["requires"] = {"features": features}
     else:
-        texts = [each for each in submission.kernels if isinstance(each, Text)]
-        matrix = lent.copied(problem, texts, path / "kernels", own)
-        for text in texts:
+        taken = [each for each in submission.kernels if isinstance(each, Text)]
+        matrix = lent.copied(problem, taken, path / "kernels", own)
+        for text in taken:
             _write_source(own, f"{text.name}.cu", text.source, False, text.headers)
     _write_yaml(path / "bench.yaml", f"# The judge's matrix of {name}.", _top(submission, seed))
     _write_yaml(own / "bench.yaml", "# Written by harness.judge: the kernels, and sizes.", matrix)
@@ -131,9 +135,6 @@ def _variant(kernel: _Titled, scalars: Mapping[str, float]) -> dict[str, Any]:
     else:
         steps = [_step(launch) for launch in kernel.all_launches]
         found = {"source": kernel.file_name, "steps": steps}
-        text = _source_text(kernel.source, kernel.is_file)
-        if features := specific_in([text, *kernel.headers.values()]):
-            found["requires"] = {"features": features}
     if not isinstance(kernel, PythonFunction):
         used = _used(kernel)
         let = {name: value for name, value in scalars.items() if name in used} | kernel.let
@@ -320,27 +321,30 @@ def _wants_tensors(problem: Problem) -> bool:
 # Sources
 
 
-def _source_text(source: str, is_file: bool) -> str:
-    if not is_file:
-        return source
-    try:
-        return Path(source).read_text()
-    except OSError as error:
-        raise UsageError(f"{source} cannot be read: {error.strerror}") from None
-
-
 def _write_source(
     own: Path, name: str, source: str, is_file: bool, headers: Mapping[str, str]
-) -> None:
-    """The kernel's file, with its headers: given ones, and those included from its folder."""
-    text = _source_text(source, is_file)
+) -> list[str]:
+    """Write the kernel's file, with its headers: given ones, and those included from its folder.
+
+    Returns the texts of all of them.
+    """
+    text, found = source, dict(headers)
     if is_file:
         path = Path(source)
-        for header in lent.included(path.parent, text):
-            _put(own, header, (path.parent / header).read_text())
+        try:
+            text = path.read_text()
+        except OSError as error:
+            raise UsageError(f"{source} cannot be read: {error.strerror}") from None
+        beside = {
+            name: (path.parent / name).read_text() for name in lent.included(path.parent, text)
+        }
+        found = beside | found
+        for header, content in beside.items():
+            _put(own, header, content)
     for header, content in headers.items():
         _put(own, header, content)
     _put(own, name, text, ".ptx")
+    return [text, *found.values()]
 
 
 def _put(own: Path, name: str, text: str, *also: str) -> None:

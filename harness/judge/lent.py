@@ -19,7 +19,7 @@ from harness.matrix.variants import MergedStep, Problem, Variant
 from harness.silicon.features import FEATURES, specific_in
 
 _BESIDE = "common"
-_HEADERS = (".cuh", ".h", ".hpp", ".inl")
+HEADERS = (".h", ".hh", ".hpp", ".hxx", ".cuh", ".inc", ".inl", ".ipp", ".tpp", ".def")
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 """The folder beside a problem's that kernels of all problems include from."""
 
@@ -52,7 +52,7 @@ def copied(
     for text in texts:  # other problems' headers too, but neither their kernels nor this one's
         for name in included(source.parent, text.source, source.name):
             path = PurePosixPath(name)
-            if path.is_absolute() or path.suffix not in _HEADERS or (kernels / name).exists():
+            if path.is_absolute() or path.suffix not in HEADERS or (kernels / name).exists():
                 continue
             (kernels / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(source.parent / name, kernels / name)

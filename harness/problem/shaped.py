@@ -212,8 +212,7 @@ class ShapedProblem(Problem):
 
 
 def function_in(path: str, name: str) -> Any:
-    """The definition of a name in a Python file or a compiled extension; `Class.method` also
-    works."""
+    """Return what a Python file or a compiled extension defines under a name or `Class.method`."""
     found: Any = module_of(path)
     for part in name.split("."):
         if not hasattr(found, part):

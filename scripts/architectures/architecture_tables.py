@@ -145,7 +145,7 @@ def functions(found: Sequence[Row]) -> str:
 
 
 def _by(difference: str) -> str:
-    """In words; the least that there is stands for zeros with other signs."""
+    """Put a difference into words. The smallest float says that only signs of zeros differ."""
     if difference == "no-result":
         return f"without a result at {READ}"
     is_sign = float(difference) < 2 * sys.float_info.min

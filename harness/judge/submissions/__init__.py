@@ -1,4 +1,4 @@
-"""A submission: kernels, and the problem that they have to solve, as plain data.
+"""A submission: kernels and the problem that they solve, as plain data.
 
 Both are validated when created. A reference that is a Python function becomes text or an import
 path (references.py), so that a submission can be sent to another process.
