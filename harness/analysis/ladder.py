@@ -306,8 +306,8 @@ def _rung(
 
 
 def _percent(run: Run, p: Planned, time: Interval, measure: Measure) -> float | None:
-    """The percentage of the ladder's ceiling; of its own for a library with other arithmetic."""
-    roof = run.roof(p) if p.is_library else measure.roof
+    """The percentage of the ladder's ceiling; of its own for a case with other arithmetic."""
+    roof = run.roof(p) if p.is_library or p.arithmetic else measure.roof
     return 100 * roof.least.value / time.value if roof else None
 
 

@@ -115,7 +115,7 @@ def roofs(run: Run, cases: Sequence[Planned]) -> list[Roof]:
     for name, (label, level) in (mixed | dict(_MEMORY)).items():
         if c := run.ceilings.get(name):
             found.append(Roof(name, label, Interval(c.value, c.low, c.high), level))
-    arithmetic = dict.fromkeys(run.arithmetic(p.problem, p.dtype, p.is_library) for p in cases)
+    arithmetic = dict.fromkeys(run.arithmetic(p) for p in cases)
     wanted = {name for kind in arithmetic for name in _OF_ARITHMETIC.get(kind, ())}
     for name, label in _RATES.items():
         if (c := run.ceilings.get(name)) and name in wanted:

@@ -68,6 +68,8 @@ class Planned:
     launched: str = ""
     """Hash of what is launched and on what: grids, blocks, clusters, shared memory, arguments,
     sizes, type and the seed of the inputs; of neither names nor files."""
+    arithmetic: str = ""
+    """How it multiplies, if not as the problem's other variants do; see harness/matrix."""
     kind: Literal["planned"] = "planned"
 
     @property

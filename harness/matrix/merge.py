@@ -84,7 +84,7 @@ class _Merger:
         return self._checked(Variant(
             name, "kernel", launch=tuple(merged.take("launch", ({},))), source=source, steps=steps,
             expect=merged.expect(defaults=True), builds_on=own.builds_on,
-            idea=own.idea or own.trap, is_trap=bool(own.trap),
+            idea=own.idea or own.trap, is_trap=bool(own.trap), arithmetic=own.arithmetic,
             needs=self._needs(own), **merged.common(), **({} if is_ptx else merged.compiled()),
             places=merged.places,
         ))  # fmt: skip
@@ -113,13 +113,13 @@ class _Merger:
         if by_torch and kind == "host":
             raise place.at("compiled").error("does not go with `host`: torch compiles Python")
         merged.places["function",] = place.at(kind)
-        idea, trap = (getattr(own, key, "") for key in ("idea", "trap"))
+        idea, trap, arithmetic = (getattr(own, key, "") for key in ("idea", "trap", "arithmetic"))
         function = own.python or own.host
         return self._checked(Variant(
             name, kind, launch=tuple(merged.take("launch", ({},))), function=function,
             source=function.partition(":")[0] if kind == "host" else "", args=tuple(own.args),
             expect=merged.expect(defaults=False), builds_on=getattr(own, "builds_on", ""),
-            idea=idea or trap, is_trap=bool(trap),
+            idea=idea or trap, is_trap=bool(trap), arithmetic=arithmetic,
             needs=self._needs(own), **merged.common(), **compiled,
             as_library=as_library, compiled=by_torch, places=merged.places,
         ))  # fmt: skip

@@ -117,6 +117,7 @@ class Variant:
     idea: str = ""
     """What it does better than the variant that it builds on; for a trap, what it makes worse."""
     is_trap: bool = False
+    arithmetic: str = ""
     as_library: bool = False
     compiled: bool = False
     places: Mapping[tuple[Key, ...], YamlLocation] = field(

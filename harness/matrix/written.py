@@ -7,7 +7,7 @@ into variants.
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -169,6 +169,9 @@ class Variant(Function):
     """What it does better than that variant: one of the ideas in harness/cases.py."""
     trap: AnIdea = ""
     """Instead of an idea: what it is meant to make worse."""
+    arithmetic: Literal["", "3 tf32"] = ""
+    """How it multiplies, if not as the problem's other variants do; it then has a roof of its own.
+    "3 tf32": each product of floats as three of TF32, by tensor cores."""
 
     @model_validator(mode="after")
     def _one_purpose(self) -> Variant:

@@ -35,6 +35,7 @@ def planned(
         problem = bench.problems[case.problem]
         variant = problem.variants.get(case.variant)  # a library is none
         said = (variant.idea, variant.is_trap) if variant else ("", False)
+        arithmetic = variant.arithmetic if variant else ""
         expected = {name: str(b) for name, b in variant.expect.items()} if variant else {}
         work = plan.works[case.group]
         found.append(Planned(
@@ -43,6 +44,7 @@ def planned(
             tuple(step.kernel for step in case.steps), case.builds_on,
             origins.of(case, counted=is_counted(case)), expected, *said, work.written_bytes,
             work.reread_bytes, work.exponentials, staleness.launched(case, bench.timing.seed),
+            arithmetic,
         ))  # fmt: skip
     return found
 

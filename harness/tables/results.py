@@ -64,7 +64,7 @@ def _timing(run: RunRecords, p: Planned, cache: str) -> dict[str, Any]:
     ratio = versus.ratio if versus else None
     # In cache, the memory's ceiling says nothing.
     read = run.ceilings.get("read_bandwidth") if cache == "cold" else None
-    rate = roofs.arithmetic_rate(run, p.problem, p.dtype, p.is_library)
+    rate = roofs.arithmetic_rate(run, p)
     # Nothing moves more bytes than reading alone; other roofs are the best that was found.
     above = any(
         work / interval.high > limit.high / 1e9

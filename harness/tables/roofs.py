@@ -88,7 +88,7 @@ def roofs_of(run: RunRecords, p: Planned) -> Iterator[Roof]:
     """Every limit that applies to the case's work."""
     if traffic := _traffic(run, p):
         yield traffic
-    if rate := arithmetic_rate(run, p.problem, p.dtype, p.is_library):
+    if rate := arithmetic_rate(run, p):
         name, ceiling = rate
         if p.flops:
             yield Roof(name, _ns(p.flops, ceiling), False)
@@ -97,11 +97,9 @@ def roofs_of(run: RunRecords, p: Planned) -> Iterator[Roof]:
         yield Roof("exponentials", _ns(p.exponentials, exponentials), False)
 
 
-def arithmetic_rate(
-    run: RunRecords, problem: str, dtype: str, by_library: bool = False
-) -> tuple[str, Ceiling] | None:
-    """The name of a problem's arithmetic and its ceiling; None if there is none."""
-    arithmetic = run.arithmetic(problem, dtype, by_library)
+def arithmetic_rate(run: RunRecords, p: Planned) -> tuple[str, Ceiling] | None:
+    """The name of the case's arithmetic and its ceiling; None if there is none."""
+    arithmetic = run.arithmetic(p)
     known = _RATES.get(arithmetic, ())
     found = next(((name, run.ceilings[key]) for key, name in known if key in run.ceilings), None)
     if found and arithmetic == "3 tf32":

@@ -134,11 +134,12 @@ class RunRecords:
         """The case's time with its interval, ns; None if it was not timed, or not enough."""
         return self.timings.time(case, cache)
 
-    def arithmetic(self, problem: str, dtype: str, by_library: bool = False) -> str:
-        """The arithmetic of a problem's flops: its type, unless it says otherwise."""
-        about = (self.info.get("problems") or {}).get(problem) or {}
-        own = (about.get("library_arithmetic") or {}).get(dtype) if by_library else ""
-        return str(own or about.get("arithmetic") or dtype)
+    def arithmetic(self, p: Planned) -> str:
+        """The arithmetic of the case's flops: its type, unless its variant or problem says
+        otherwise."""
+        about = (self.info.get("problems") or {}).get(p.problem) or {}
+        by_library = (about.get("library_arithmetic") or {}).get(p.dtype) if p.is_library else ""
+        return str(p.arithmetic or by_library or about.get("arithmetic") or p.dtype)
 
     def compare(self, case: str, against: str, cache: str = "cold") -> Comparison:
         """How many times faster `case` is than `against`; both must share problem and sizes."""

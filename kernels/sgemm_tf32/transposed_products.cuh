@@ -24,12 +24,10 @@ __device__ __forceinline__ unsigned int column_of_thread() {
     return warp / 2 * 32 + warp % 2 * 8 + g / 2 % 2 * 16 + g / 4 * 4 + g % 2 * 2;
 }
 
-// sums += bᵀ aᵀ, of 64 columns of b and 256 rows of a, 32 deep; complete when it returns.
-__device__ __forceinline__ void multiply_transposed(float (&sums)[128], const unsigned char* tile_b,
-                                                    const unsigned char* tile_a) {
+// A thread's words of four products, from 64 columns of b, 32 deep.
+__device__ __forceinline__ void load_words(float (&words)[4][4], const unsigned char* tile_b) {
     const unsigned int column = column_of_thread(), t = threadIdx.x % 4;
     const unsigned char* box = tile_b + column / 32 * 4096 + column % 4 * 4;
-    float words[4][4];
 #pragma unroll
     for (unsigned int i = 0; i < 4; i++) {
 #pragma unroll
@@ -41,6 +39,29 @@ __device__ __forceinline__ void multiply_transposed(float (&sums)[128], const un
             words[i][2 * j + 1] = pair.y;
         }
     }
+}
+
+// sums += a bᵀ as the function of this name in common/warpgroup.cuh, with 64 × 8 floats of b.
+__device__ __forceinline__ void multiply_tf32(float (&sums)[32], const float (&a)[4],
+                                              unsigned long long b) {
+#define FOUR(i) "+f"(sums[i]), "+f"(sums[i + 1]), "+f"(sums[i + 2]), "+f"(sums[i + 3])
+    asm volatile("wgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32 "
+                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+                 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
+                 "{%32, %33, %34, %35}, %36, 1, 1, 1;"
+                 : FOUR(0), FOUR(4), FOUR(8), FOUR(12), FOUR(16), FOUR(20), FOUR(24), FOUR(28)
+                 : "r"(__float_as_uint(a[0])), "r"(__float_as_uint(a[1])),
+                   "r"(__float_as_uint(a[2])), "r"(__float_as_uint(a[3])), "l"(b));
+#undef FOUR
+}
+
+// sums += bᵀ aᵀ, of 64 columns of b and 2 COUNT rows of a, 32 deep; complete when it returns.
+template <unsigned int COUNT>
+__device__ __forceinline__ void multiply_transposed(float (&sums)[COUNT],
+                                                    const unsigned char* tile_b,
+                                                    const unsigned char* tile_a) {
+    float words[4][4];
+    load_words(words, tile_b);
     begin_products();
 #pragma unroll
     for (unsigned int i = 0; i < 4; i++) {
@@ -50,14 +71,15 @@ __device__ __forceinline__ void multiply_transposed(float (&sums)[128], const un
     wait_for_products<0>();
 }
 
-// The part of c that begins at [first_row][first_column], 256 rows and 64 columns of m × n.
+// The part of c that begins at [first_row][first_column], 2 COUNT rows and 64 columns of m × n.
+template <unsigned int COUNT>
 __device__ __forceinline__ void store_transposed(float* c, unsigned int m, unsigned int n,
                                                  unsigned int first_row, unsigned int first_column,
-                                                 const float (&sums)[128]) {
+                                                 const float (&sums)[COUNT]) {
     const unsigned int column = first_column + column_of_thread();
     if (column >= n) return;
 #pragma unroll
-    for (unsigned int j = 0; j < 64; j++) {
+    for (unsigned int j = 0; j < COUNT / 2; j++) {
         const unsigned int row = first_row + j / 2 * 8 + threadIdx.x % 4 * 2 + j % 2;
         if (row < m) {
             const unsigned int i = j / 2 * 4 + j % 2;

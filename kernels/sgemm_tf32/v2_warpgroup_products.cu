@@ -4,24 +4,27 @@
 // ask for and which reads shared memory itself, as in gemm_bf16/v5: the tensor memory accelerator
 // fills a ring of tiles, one warpgroup asks for them, two multiply. But of floats it wants rows that
 // lie along k, and those of b do not. So cᵀ = bᵀ aᵀ is computed, whose first factor the instruction
-// also takes from registers: threads fetch its words from shared memory as they please.
+// also takes from registers: threads fetch its words from shared memory as they please. v4 launches
+// the same code with tiles of 64 rows: c of 1,024 × 1,024 has 32 tiles of 256 rows, for 132
+// multiprocessors, but 128 of 64.
 //
-// Contract: any m >= 1, and n and k multiples of 4; tensor maps of a with boxes of 32 × 256
-// elements, of b with boxes of 32 × 32, and a swizzle of 128 bytes; a block of 384 threads; the
-// grid covers c in tiles of 256 × 128 with (n, m) as its (x, y). 192 KiB and 64 bytes of dynamic
+// Contract: any m >= 1, and n and k multiples of 4; tensor maps of a with boxes of 32 × M elements,
+// of b with boxes of 32 × 32, and a swizzle of 128 bytes; a block of 384 threads; the grid covers c
+// in tiles of M × 128 with (n, m) as its (x, y). STAGES * (128 * (M + 128) + 16) bytes of dynamic
 // shared memory. Compute capability 9.0.
 //
 // From: "Register Fragments for wgmma.mma_async.m64nNk8" in the PTX manual; the transposed product
 // is CUTLASS's answer, too.
 //
-// Measured: H100 80GB HBM3, m = 4,096, n = 4,096, k = 4,096: 2.99× v1.
+// Measured: not yet.
 #include "gemm_bf16/ring.cuh"
 #include "transposed_products.cuh"
 
-constexpr unsigned int M = 256, N = 128;  // of a block's tile
-constexpr unsigned int CONSUMERS = 2, THREADS = 128 * (CONSUMERS + 1), STAGES = 4;
+constexpr unsigned int N = 128;  // a block's tile is M × N
+constexpr unsigned int CONSUMERS = 2, THREADS = 128 * (CONSUMERS + 1);
 
-extern "C" __global__ void __launch_bounds__(THREADS)
+template <unsigned int M, unsigned int STAGES>
+__global__ void __launch_bounds__(THREADS)
     sgemm(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
           float* c, unsigned int m, unsigned int n, unsigned int k) {
     extern __shared__ __align__(1024) unsigned char memory[];

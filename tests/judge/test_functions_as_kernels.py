@@ -256,6 +256,39 @@ def test_without_a_gpu_functions_are_refused_by_name_and_their_neighbour_is_judg
     assert (place / "kernels/affine/affine_on.cu").read_text() == HOST
 
 
+@pytest.mark.gpu  # run by `make test-gpu`, where torch is installed
+@pytest.mark.usefixtures("_own_place")
+def test_on_a_gpu_functions_are_timed_beside_a_kernel_and_a_wrong_one_is_found(
+    tmp_path: Path,
+) -> None:
+    kernel = Kernel(
+        affine.text(affine.BODIES["right"]), "affine", "ceil_div(n, 256)", 256, ("x", "y", "n")
+    )
+    host = HostFunction(HOST, "affine_on", ("x", "y", "n"))
+    in_python = PythonFunction(lambda x, n: 3 * x + n, name="in_python")
+    off_by_one = PythonFunction(lambda x, n: 3 * x + n + 1, name="off_by_one")
+    found = harness.compare(
+        [kernel, host, in_python, off_by_one], affine.problem(timed={"n": [2**20]})
+    )
+    assert found["off_by_one"].verdict == "wrong", found["off_by_one"].text
+    assert found["off_by_one"].counterexample
+    for name in ("affine", "affine_on", "in_python"):
+        assert found[name].is_right, found[name].text
+        assert found[name].time_ns, found[name].text
+    # torch takes two kernels, each of which moves as many bytes as the one.
+    assert found["in_python"].speedup.high < 0.9  # type: ignore[union-attr]
+    place = found.to_folder(tmp_path / "matrix")
+    assert (place / "kernels/affine/affine_on.cu").read_text() == HOST
+
+    import torch
+
+    timed = harness.time(torch.negative, Problem(
+        lambda x: -x, inputs={"x": "n"}, outputs={"y": "n"}, test={"n": [1, 33, 2**20]},
+        name="negated",
+    ))  # fmt: skip
+    assert timed.time_ns, timed.text
+
+
 def test_a_host_function_is_named_beside_its_source(tmp_path: Path) -> None:
     made = api._kernel(HOST, {"host": "affine_on", "args": ["x", "y", "n"]})
     assert made == HostFunction(HOST, "affine_on", ("x", "y", "n"))

@@ -130,7 +130,7 @@ def _arithmetic(readings: Readings, p: Planned) -> float:
     ceilings, least = readings.run.ceilings, 0.0
     on_tensor_cores = evaluate("tensor-share", readings, p)
     if isinstance(on_tensor_cores, Reading) and on_tensor_cores.value >= TENSOR:
-        found = arithmetic_rate(readings.run, p.problem, p.dtype, p.is_library)
+        found = arithmetic_rate(readings.run, p)
         return 1e9 * p.flops / found[1].value if found else 0.0
     for kind in ("fp32", "fp64", "fp16"):
         flops, rate = readings.total(p.case, f"flops_{kind}"), ceilings.get(f"{kind}_rate")

@@ -102,7 +102,7 @@ def remarks_on(run: Run, rung: Rung) -> list[str]:
         within = fmt.percent(100 * rung.spread.within)
         found.append(f"depends on where its memory lies: ± {between}, ± {within} in one place")
     roof = run.roof(p)
-    if p.is_library and roof and run.arithmetic(p.problem, p.dtype, True) == "3 tf32":
+    if roof and run.arithmetic(p) == "3 tf32":
         found.append(f"of ceiling is of {roof.named}")
     for told in run.told.get(p.case, {}).values():
         found.append(f"{fmt.three(told.value)} {told.unit}")

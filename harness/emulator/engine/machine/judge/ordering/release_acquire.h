@@ -11,6 +11,7 @@
 #pragma once
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 #include <unordered_map>
@@ -76,15 +77,34 @@ class ReleaseAcquire {
         return false;
     }
 
-    // The same between two threads of a block.
+    // The same between two threads of a block. What one thread of a warp leaves for another may go by
+    // way of a third thread, of another warp.
     bool within_block(u64 block, int earlier, i64 when, int later) const {
         bare_site = -1;
+        const bool same_warp = earlier / LANES == later / LANES;
+        return published_for(block, later, END_OF_TIME, same_warp, [&](const Published& entry) {
+            if (entry.fence <= when || !covers(entry, when, false)) return false;
+            if (!same_warp) return entry.thread != later;
+            if (entry.thread / LANES == later / LANES) return entry.thread == earlier;
+            return published_for(block, entry.thread, entry.fence, false, [&](const Published& each) {
+                return each.thread == earlier && each.fence > when && covers(each, when, false);
+            });
+        });
+    }
+
+   private:
+    static constexpr size_t MOST_BLOCKS = 4096;
+    static constexpr i64 END_OF_TIME = std::numeric_limits<i64>::max();
+
+    // Whether any entry that a thread (or `alone`, not its warp) has acquired until a time is the one,
+    // the latest of each word first.
+    template <typename Is>
+    bool published_for(u64 block, int thread, i64 until, bool alone, const Is& is) const {
         const auto found = acquired_in_block_.find(block);
         if (found == acquired_in_block_.end()) return false;
-        const bool same_warp = earlier / LANES == later / LANES;
+        const int first = alone ? thread : thread / LANES * LANES, end = first + (alone ? 1 : LANES);
         for (const auto& [word, threads] : found->second) {
             i64 latest = -1;
-            const int first = same_warp ? later : later / LANES * LANES, end = same_warp ? later + 1 : first + LANES;
             for (auto each = threads.lower_bound(first); each != threads.end() && each->first < end; ++each)
                 latest = std::max(latest, each->second);
             const auto& published = words_.at(word);
@@ -92,20 +112,13 @@ class ReleaseAcquire {
             if (latest < 0 || by == published.end()) continue;
             const std::vector<Published>& entries = by->second;  // in the order of `when`
             auto entry = std::upper_bound(
-                entries.begin(), entries.end(), latest,
+                entries.begin(), entries.end(), std::min(latest, until),
                 [](i64 time, const Published& each) { return time < each.when; });
-            while (entry != entries.begin()) {  // the latest ones are the likeliest
-                --entry;
-                if ((same_warp ? entry->thread == earlier : entry->thread != later) &&
-                    entry->fence > when && covers(*entry, when, false))
-                    return true;
-            }
+            while (entry != entries.begin())
+                if (is(*--entry)) return true;
         }
         return false;
     }
-
-   private:
-    static constexpr size_t MOST_BLOCKS = 4096;
 
     bool covers(const Published& entry, i64 when, bool for_all) const {
         if (!entry.bare.hides(when, for_all)) return true;
