@@ -21,7 +21,7 @@ from harness.emulator.sass.operand_shapes import (
     matched,
     predicate,
 )
-from harness.emulator.sass.rows import blackwell, hopper, textures
+from harness.emulator.sass.rows import blackwell, hopper, textures, turing
 from harness.emulator.sass.rows.row import Row
 
 Array = NDArray[Any]
@@ -97,7 +97,7 @@ class _Encoder:
         out = np.zeros(len(self.function.instructions), INSTRUCTION)
         for number, instruction in enumerate(self.function.instructions):
             try:
-                self._encode(instruction, out[number])
+                self._encode(turing.as_later(instruction), out[number])
             except Unencodable as missing:
                 raise self._unknown(instruction, str(missing)) from None
         return Encoded(out, self.trash + words, self.constants, self._takes_turns())

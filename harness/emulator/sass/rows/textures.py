@@ -1,7 +1,8 @@
 """Rows of fetches from textures and accesses to surfaces, and the parsing of their operands.
 
-The handle is a uniform register, a constant bank word named by two immediates, or a register.
-The last operand of a fetch is a mask of the channels that it returns.
+The handle is a uniform register (with an offset of 0 behind it before Blackwell), a constant bank
+word named by two immediates, or a register. The last operand of a fetch is a mask of the channels
+that it returns.
 """
 
 from __future__ import annotations
@@ -58,13 +59,17 @@ def read(instruction: Instruction, among_others: bool) -> Read:
 
 
 def _handle(found: Sequence[Operand]) -> Operand:
-    if len(found) == 2 and found[0].kind == "uniform" and found[1].number == 0:
+    if found and found[0].kind == "uniform" and _offsets(found[1:]) in ([], [0]):
         return found[0]
     if len(found) == 2 and all(each.kind == "immediate" for each in found):
         bank, word = (each.number for each in found)
         text = f"c[{bank:#x}][{_WORD_BYTES * word:#x}]"
         return Operand("constant", text, bank, offset=_WORD_BYTES * word)
     raise Unencodable("with a handle in another form")
+
+
+def _offsets(found: Sequence[Operand]) -> list[int | None]:
+    return [each.number if each.kind == "immediate" else None for each in found]
 
 
 def _channels(left: Sequence[Operand]) -> int:
@@ -88,6 +93,7 @@ def _fetches() -> Iterator[Row]:
 
 ROWS: Sequence[Row] = (
     *_fetches(),
+    row("TEX", _FETCH.replace("y y?", "y"), "FETCH"),  # the level is left to a mode without any
     *(
         row(f"{opcode}.D.BA.{kind}{beyond}", shape, opcode, _SIZES, always=number | flag << 4,
             harmless=CACHES)

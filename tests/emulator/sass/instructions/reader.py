@@ -82,6 +82,9 @@ class Reader:
         """Two halves of each lane, chosen as the suffix says."""
         operand = self.sources[at]
         words = self.state.word(operand)
+        if operand.suffixes == ("F32",):
+            both = _towards_zero(words.view(np.float32))
+            return _signed(np.stack([both, both], axis=1), operand)
         both = words.view(np.float16).reshape(LANES, 2).astype(np.float64)
         if self.has("BF16_V2"):
             both = np.stack([words << np.uint32(16), words & np.uint32(0xFFFF0000)], axis=1)
@@ -89,6 +92,14 @@ class Reader:
         for suffix, which in (("H0_H0", [0, 0]), ("H1_H1", [1, 1])):
             both = both[:, which] if suffix in operand.suffixes else both
         return _signed(both, operand)
+
+
+def _towards_zero(value: Any) -> Any:
+    """The half that is not beyond a float."""
+    with np.errstate(over="ignore"):
+        near = value.astype(np.float16)
+    beyond = np.abs(near.astype(float)) > np.abs(value.astype(float))
+    return np.where(beyond, np.nextafter(near, np.float16(0)), near).astype(np.float64)
 
 
 def _follows(before: Operand | None, operand: Operand) -> bool:

@@ -1,14 +1,17 @@
-"""Functions of one half of a register, with a sign before it: the same from PTX."""
+"""Functions of one half of a register, with a sign before it, as from PTX; floats as halves."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import pytest
 from emulator_tools import CompilePtx
+from one_by_one import LANES, State, executed, launched
 from sass.conftest import ReadSource
 
 from harness.emulator import launch
-from harness.emulator.sass import launch_machine_code
+from harness.emulator.sass import UnknownMachineInstruction, launch_machine_code
 
 SOURCE = """#include <cuda_fp16.h>
 #include <cuda_bf16.h>
@@ -55,3 +58,39 @@ def test_a_half_is_taken_out_of_its_register_with_its_sign(
         (halves.astype(np.uint32) << 16).view(np.float32))  # fmt: skip
     low, high = values.astype(np.float64).reshape(32, 2).T
     np.testing.assert_array_equal(ours[2], np.trunc(-high) + 1000 * np.trunc(-low))
+
+
+TURING = np.array(
+    [0, -0.0, 1, 1.0009, 1.00098, 2049, 2050.9, 65504, 65519, 65520, 1e6, np.inf, np.nan, 5.9e-8,
+     6.1e-8, 5e-8, 6.1e-5, 6.0999e-5, -1.0009, -65520, -5e-8, 0.1], np.float32)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "signed"),
+    [
+        ("HADD2 R0,R2.F32,-RZ.H0_H0", lambda x: x),
+        ("HADD2 R0,-RZ.H0_H0,|R2|.F32", np.abs),
+        ("HADD2 R0,-R2.F32,-RZ.H0_H0", np.negative),
+    ],
+)
+def test_turing_rounds_a_float_towards_zero_to_both_halves(text: str, signed: Any) -> None:
+    values = np.resize(TURING, LANES)
+    state = State({0: np.zeros(LANES, np.uint32), 2: values.view(np.uint32)})
+    [left] = executed([(text, state)])
+    given = signed(values).astype(np.float64)
+    with np.errstate(over="ignore"):
+        near = given.astype(np.float16)
+    beyond = np.abs(near.astype(np.float64)) > np.abs(given)
+    wanted = np.where(beyond, np.nextafter(near, np.float16(0)), near).view(np.uint16)
+    wanted = np.where(np.isnan(given), np.uint16(0x7FFF), wanted).astype(np.uint32)
+    np.testing.assert_array_equal(left.registers[0], wanted << 16 | wanted)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["HADD2.SAT R0,R2.F32,-RZ.H0_H0", "HADD2 R0,R2.F32,R3", "HADD2 R0,R2.F32,RZ.H0_H0",
+     "HADD2 R0,R2.F32,R3.F32", "HADD2.F32 R0,R2.F32,-RZ.H0_H0", "HMUL2 R0,R2.F32,-RZ.H0_H0"],
+)  # fmt: skip
+def test_other_sums_of_a_float_and_a_half_are_refused(text: str) -> None:
+    with pytest.raises(UnknownMachineInstruction, match=r"R2\.F32"):
+        launched([text, "EXIT"], [bytes(8)])

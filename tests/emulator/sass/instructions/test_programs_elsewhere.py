@@ -98,6 +98,8 @@ FORMS = [text for text, _, refused in forms_elsewhere() if not refused]
 IN_KERNELS = {
     "CS2R.32 R6,SR_CgaSize": "test_blackwell_forms.py, a barrier of the grid",
     "TEX.SCR.LL RZ,R4,R4,R8,0x0,0x5e,2D,0x1": "test_textures_of_machine_code.py",
+    "TEX.LL RZ,R15,R2,R15,UR4,2D,0x1": "test_textures_of_machine_code.py",
+    "TEX RZ,R15,R4,UR4,2D,0x1": "test_textures_of_machine_code.py",
     "HMMA.1688.F32 R8,R26,R15,R8": "below",
 }
 

@@ -11,16 +11,17 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from one_by_one import LANES, launched
 from sass.conftest import ReadSource
 
 from harness.emulator import Surface, Texture
-from harness.emulator.sass import launch_machine_code
+from harness.emulator.sass import UnknownMachineInstruction, launch_machine_code
 
 READINGS = Path(__file__).parents[4] / "reports" / "h200" / "fidelity"
 STEPS = {"float16": 2.0**-10, "int8": 1.01 / 32767}
 
 
-@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90"])
+@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90", "sm_120"])
 def test_fetches_are_the_h200s(
     script_of: Callable[[str], ModuleType], read_source: ReadSource, arch: str
 ) -> None:
@@ -49,6 +50,46 @@ def test_fetches_are_the_h200s(
             assert apart.max() <= STEPS.get(case.dtype, 2.5e-7), case.name
         else:
             np.testing.assert_array_equal(out, read, case.name)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "TEX.LL RZ,R9,R4,R8,UR4,0x0,2D,0x1",
+        "TEX.LL RZ,R9,R4,R8,UR4,2D,0x1",
+        "TEX RZ,R9,R4,UR4,2D,0x1",
+        "TEX R12,R10,R4,UR4,2D",
+        "TEX RZ,R9,R3,UR4,ARRAY_2D,0x1",
+        "TLD.LZ RZ,R9,R6,UR4,2D,0x1",
+        "TLD.LZ RZ,R9,R6,UR4,0x0,2D,0x1",
+    ],
+)
+def test_a_uniform_register_alone_is_a_handle(text: str) -> None:
+    """As ptxas writes for Blackwell what it writes with an offset of 0 for Hopper. From sm_120 on
+    a fetch without a level has none, where those before are given one that is below all."""
+    lane = np.arange(LANES, dtype=np.uint32)
+    x, y = lane % 4, lane // 4
+    centres = [(each + np.float32(0.5)).astype(np.float32).view(np.uint32) for each in (x, y)]
+    least = np.full(LANES, -32, np.float32).view(np.uint32)
+    given = np.stack([np.ones(LANES, np.uint32), *centres, x, y, least, lane, lane], axis=1)
+    layers = [np.arange(100 * n, 100 * n + LANES).reshape(8, 4) for n in range(2)]
+    texels = np.stack(layers).astype(np.int32)
+    layered = "ARRAY" in text
+    texture = Texture(texels, "layered 2d") if layered else Texture(texels[0])
+    every = "0x1" not in text.split(",")
+    out = np.zeros(LANES, np.int32)
+    loads = [f"LDG.E R{3 + n},[R242.64+{4 * n:#x}]" for n in range(6)]
+    launched(
+        ["S2R R240,SR_TID.X", "IMAD.WIDE R242,R240,0x20,c[0x0][0x168]", "ULDC UR4,c[0x0][0x160]",
+         "IMAD.WIDE R244,R240,0x4,c[0x0][0x170]", *loads, text,
+         f"STG.E [R244.64],R{10 if every else 9}", "EXIT"], [texture, given, out])  # fmt: skip
+    assert out.tolist() == (lane + 100 * layered).tolist()
+
+
+def test_a_handle_with_another_offset_is_refused() -> None:
+    for handle in ("UR4,0x4", "UR4,UR0", "UR4,0x0,0x0"):
+        with pytest.raises(UnknownMachineInstruction):
+            launched([f"TEX.LL RZ,R9,R4,R8,{handle},2D,0x1", "EXIT"], [bytes(8)])
 
 
 def test_surfaces_are_loaded_and_stored_as_by_the_h200(

@@ -1,0 +1,30 @@
+"""What Turing's code has in place of a later instruction.
+
+`HADD2 R0,R2.F32,-RZ.H0_H0` adds a float to -0. ptxas writes it for `cvt.rz.f16.f32`, of which later
+code makes a packing (`F2FP.PACK_AB.RZ`), and stores all of its result where PTX wants the half
+twice. For the nearest half it writes another instruction: the float is rounded towards zero.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from harness.emulator.sass.code import Instruction
+
+OF_FLOAT: Final = ("F32",)
+_NEGATIVE_ZERO = "-RZ.H0_H0"
+
+
+def as_later(instruction: Instruction) -> Instruction:
+    """The packing in place of a float's sum with -0; any other instruction as it is."""
+    if instruction.opcode != "HADD2" or instruction.modifiers or len(instruction.operands) != 3:
+        return instruction
+    result, *both = instruction.operands
+    floats = [each for each in both if each.suffixes == OF_FLOAT]
+    if len(floats) != 1 or all(each.text != _NEGATIVE_ZERO for each in both):
+        return instruction
+    number = replace(floats[0], suffixes=())
+    return replace(
+        instruction, opcode="F2FP", modifiers=("PACK_AB", "RZ"), operands=(result, number, number)
+    )
