@@ -41,14 +41,15 @@ def test_of_every_architecture_nearly_all_cases_were_counted_in_machine_code(arc
         assert bool(row["differ"]) == (equal < counted)
 
 
-@pytest.mark.parametrize(
-    "arch", ["sm_75", "sm_87", "sm_88", "sm_100", "sm_103", "sm_110", "sm_120"]
-)
+@pytest.mark.parametrize("arch", sorted({*ARCHITECTURES} - {"sm_80", "sm_121"}))
 def test_nearly_all_of_others_kernels_were_executed_from_machine_code(arch: str) -> None:
     launched = [row for row in _rows("others.csv") if row["arch"] == arch]
     executed = [row for row in launched if row["from_machine_code"] == "executed"]
     assert len(launched) == 103
     assert len(executed) >= FOREIGN_LEAST * len(launched)
+    files = [row for row in _rows("others_kernels.csv") if row["arch"] == arch]
+    assert sum(int(row["kernels"]) for row in files) == 222
+    assert [row["refused"] for row in files if row["refused"]] == []
 
 
 def test_results_of_others_kernels_are_those_of_sm_90_unless_nvcc_makes_other_ptx() -> None:

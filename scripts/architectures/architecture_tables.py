@@ -93,14 +93,18 @@ def _apart(launches: Sequence[Row], kernels: Sequence[Row]) -> list[str]:
         elif row["from_ptx_of_sm_90"] == DIFFERS:
             told[f"{name} differs from {READ}, also from its PTX"].append(row["arch"])
         if why == EXECUTED and row["beside_ptx"] == DIFFERS:
-            told[f"{name} differs from PTX"].append(f"{row['arch']} by {row['difference']}")
+            told[f"{name} differs from PTX by {row['difference']}"].append(row["arch"])
         elif why == EXECUTED and row["beside_ptx"] not in (EQUAL, UNFUSED):
             kind = row["beside_ptx"].partition(" ")[2]
             told[f"{name}, from PTX: the fault `{kind}`"].append(row["arch"])
     for row in kernels:
         for reason in filter(None, row["refused"].split("; ")):
             told[f"Refused in `{row['file']}`: {_short(reason)}"].append(row["arch"])
-    return [f"- {what} ({', '.join(dict.fromkeys(arches))})" for what, arches in told.items()]
+    every = set(_by_arch(launches))
+    return [
+        f"- {what} ({'all' if every <= {*arches} else ', '.join(dict.fromkeys(arches))})"
+        for what, arches in told.items()
+    ]
 
 
 def _short(reason: str) -> str:
@@ -130,7 +134,7 @@ def functions(found: Sequence[Row]) -> str:
         for column, what in ("differ", "from PTX"), ("differ_from_sm_90", f"from {READ}"):
             for each in _listed(row[column]):
                 name, _, by = each.rpartition(" ")
-                apart[f"`{name}` differs {what}"].append(f"{row['arch']} {_by(by)}")
+                apart[f"`{name}` differs {what} {_by(by)}"].append(row["arch"])
         for each in _listed(row["refusals"]):
             opcode = each.partition("`")[2].partition(" ")[0]
             for name in each.rpartition("): ")[2].split("), "):
