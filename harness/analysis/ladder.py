@@ -64,8 +64,10 @@ class Rung:
     time: Interval
     """Cold, ns."""
     rate: Interval
+    roof: Roof | None
+    """The ladder's; its own for a library or a variant with other arithmetic."""
     percent: float | None
-    """The percentage of the ceiling; see OVER for values above 100."""
+    """The percentage of that; see OVER for values above 100."""
     versus_baseline: Comparison | None
     """None for the baseline itself."""
     parent: Planned | None
@@ -289,12 +291,14 @@ def _rung(
     def versus(other: Planned | None) -> Comparison | None:
         return run.compare(p.case, other.case) if other and other.case != p.case else None
 
+    roof = run.roof(p) if p.is_library or p.arithmetic else measure.roof
     return Rung(
         planned=p,
         short=shorts[p.variant],
         time=time,
         rate=rate,
-        percent=_percent(run, p, time, measure),
+        roof=roof,
+        percent=100 * roof.least.value / time.value if roof else None,
         versus_baseline=versus(base),
         parent=parent,
         versus_parent=versus(parent),
@@ -303,12 +307,6 @@ def _rung(
         steps=tuple(shares) if len(steps) > 1 else (),
         longest_rate=measure.of(p, max(steps)) if len(steps) > 1 else None,
     )
-
-
-def _percent(run: Run, p: Planned, time: Interval, measure: Measure) -> float | None:
-    """The percentage of the ladder's ceiling; of its own for a case with other arithmetic."""
-    roof = run.roof(p) if p.is_library or p.arithmetic else measure.roof
-    return 100 * roof.least.value / time.value if roof else None
 
 
 def _unranked(

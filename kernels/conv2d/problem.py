@@ -23,6 +23,8 @@ class Conv2d(Problem):
             Buffer("weights", "input", dtype, weights),
             Buffer("x_channels_last", "input", dtype, x),
             Buffer("weights_channels_last", "input", dtype, weights),
+            # The weights as v6 wants them.
+            Buffer("reordered", "scratch", dtype, weights),
             Buffer("y", "output", dtype, s["n"] * s["out"] * rows * columns),
         ]
 

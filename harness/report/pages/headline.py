@@ -124,11 +124,11 @@ def _facts(ladder: Ladder, winner: Rung, links: Links) -> Markup:
     for library in ladder.libraries[:2]:
         versus = inverse(library.versus_winner)
         facts.append(_times(versus, Markup.escape(library.planned.variant)))
-    if winner.percent is not None:
+    if winner.percent is not None and winner.roof:
         share = fmt.share(winner.percent)
-        facts.append(Markup("{} of the {}").format(share, ladder.measure.bound))
-        if ladder.measure.roof and ladder.measure.roof.note:
-            facts[-1] += Markup(" ({})").format(ladder.measure.roof.note)
+        facts.append(Markup("{} of the {}").format(share, winner.roof.bound))
+        if winner.roof.note:
+            facts[-1] += Markup(" ({})").format(winner.roof.note)
     elif ladder.measure.no_roof:
         rate = f"{fmt.three(winner.rate.value)} {ladder.measure.unit}"
         facts.append(Markup("{}, no roof: {}").format(rate, ladder.measure.no_roof))

@@ -228,7 +228,7 @@ def _timed(ladder: Ladder, steps: Steps) -> tuple[list[Cell], str, Markup]:
         Cell(shown, winner.planned.variant, css="name"),
         compared(winner.versus_baseline, "the baseline" if winner is base else "–"),
         compared(library, "no library", ladder.libraries[0].short if library else ""),
-        of_ceiling(winner.percent, ladder.measure, name=True),
+        of_ceiling(winner, ladder.measure.no_roof, name=True),
         Cell(f"{runner.short}, {fmt.slower(gap)}", 1 / gap.value) if runner and gap else none(),
     ]
     gain = headline.largest_gain(ladder, steps)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.analysis.ladder import Measure
+from harness.analysis.ladder import Rung
 from harness.analysis.readings import Answer, Missing
 from harness.journal.records import Planned
 from harness.quantities import Quantity
@@ -89,12 +89,13 @@ def compared(comparison: Comparison | None, missing: str = "–", title: str = "
     return Cell(fmt.ratio(ratio), ratio.value, title, mark=comparison.verdict)
 
 
-def of_ceiling(percent: float | None, measure: Measure, name: bool = False) -> Cell:
-    """The fraction of the roof, with the roof's name if requested; or why there is none."""
-    if percent is None or measure.roof is None:
-        return none("no roof", measure.no_roof) if measure.no_roof else none("no ceiling")
-    text = fmt.share(percent, measure.roof.name if name else "")
-    told = [measure.roof.named] * bool(measure.roof.note) + [OVER] * (percent > 100)
+def of_ceiling(rung: Rung, no_roof: str, name: bool = False) -> Cell:
+    """The fraction of its roof, with the roof's name if requested; or why there is none."""
+    percent, roof = rung.percent, rung.roof
+    if percent is None or roof is None:
+        return none("no roof", no_roof) if no_roof else none("no ceiling")
+    text = fmt.share(percent, roof.name if name else "")
+    told = [roof.named] * bool(roof.note) + [OVER] * (percent > 100)
     return Cell(text, percent, "; ".join(told))
 
 

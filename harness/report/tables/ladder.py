@@ -59,7 +59,7 @@ def ladder_table(run: Run, ladder: Ladder, links: Links) -> Table:
             launch_cell(p),
             Cell(fmt.time_interval(rung.time), rung.time.value),
             Cell(fmt.three(rung.rate.value), rung.rate.value),
-            of_ceiling(rung.percent, ladder.measure),
+            of_ceiling(rung, ladder.measure.no_roof),
             compared(rung.versus_baseline, "baseline" if rung is ladder.baseline else "–"),
         ]
         if steps:
