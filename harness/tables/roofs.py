@@ -67,7 +67,8 @@ class Roof:
 _SHORT = {
     "reading": "read", "copying": "copy", "writing": "write", "exponentials": "exponential",
     "TF32 tensor cores": "TF32 tensor-core",
-    "TF32 tensor cores, three products each": "three-product TF32 tensor-core", "FP16 tensor cores": "FP16 tensor-core",
+    "TF32 tensor cores, three products each": "three-product TF32 tensor-core",
+    "FP16 tensor cores": "FP16 tensor-core",
     "BF16 tensor cores": "BF16 tensor-core",
 }  # fmt: skip
 
