@@ -233,5 +233,5 @@ class Timings(NetTimes):
         narrowed = replace(found, bias=0.0).interval(self.confidence)
         if math.sqrt(narrowed.high / narrowed.low) - 1 > target:
             return False
-        told_apart = self.compare(case, baseline, cache).verdict in ("faster", "slower")
-        return told_apart or interval.low <= 1 <= interval.high
+        is_clear = self.compare(case, baseline, cache).verdict in ("faster", "slower", "same")
+        return is_clear or interval.low <= 1 <= interval.high

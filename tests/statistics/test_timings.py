@@ -238,3 +238,12 @@ def test_a_case_is_settled_when_it_is_precise_and_its_meaning_certain() -> None:
     })  # fmt: skip
     settled = {v: found.is_settled(f"sum/{v}/64", "cold", 0.005) for v in ("v0", "v1", "v2", "v3")}
     assert settled == {"v0": True, "v1": True, "v2": True, "v3": False}
+
+
+def test_a_difference_that_is_certain_and_too_small_to_count_is_settled() -> None:
+    found = timings({"v0/64": 1000.0, "v1/64": 1002.0})
+    versus = found.compare("sum/v1/64", "sum/v0/64")
+    assert versus.verdict == "same"
+    assert versus.ratio is not None
+    assert versus.ratio.high < 1
+    assert found.is_settled("sum/v1/64", "cold", 0.005)
