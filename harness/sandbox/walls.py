@@ -60,7 +60,7 @@ def around(shown: Iterable[Path]) -> Iterator[str]:
 
 def home(folder: Path) -> Iterator[str]:
     """A home for libraries' caches, with the emulator's own library shared read-only."""
-    from harness.emulator.engine.compiled_library import cache_folder
+    from harness.emulator.engine.c_header import cache_folder
 
     yield from ("--bind", str(folder), HOME)
     lent = cache_folder().absolute()

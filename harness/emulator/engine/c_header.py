@@ -1,16 +1,26 @@
-"""Read the C header of a machine, so that structs are laid out exactly as the compiler does it."""
+"""Read the C header of a machine, so that structs are laid out exactly as the compiler does it.
+
+To parse one takes as long as importing NumPy, and is part of every start. So what cffi's parser
+makes of a header is kept in the user's cache, as the module that cffi writes for this purpose.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import os
 import re
 import struct
+import sys
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import _cffi_backend
 import numpy as np
-from cffi import FFI
 from numpy.typing import NDArray
+
+from harness.files import scratch
 
 _OF_BITS = "".join(
     f"typedef {sign}int{bits}_t {letter}{bits};\n"
@@ -24,8 +34,7 @@ class CHeader:
     """A header's structs, constants and functions; it may use `i32` etc. and no other includes."""
 
     def __init__(self, path: Path) -> None:
-        self.ffi = FFI()
-        self.ffi.cdef(_OF_BITS + _FOR_THE_COMPILER.sub("", path.read_text()))
+        self.ffi = _parsed(_OF_BITS + _FOR_THE_COMPILER.sub("", path.read_text()))
 
     @cached_property
     def constants(self) -> Any:
@@ -67,3 +76,32 @@ class CHeader:
         packed = struct.Struct("@" + codes)
         assert packed.size == dtype.itemsize, f"{struct_} has bytes between its fields"
         return packed
+
+
+def cache_folder() -> Path:
+    """The folder for what is compiled: in `$XDG_CACHE_HOME` or `~/.cache`."""
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(home) / "kernel-harness"
+
+
+def _parsed(text: str) -> Any:
+    """Return cffi's FFI for the declarations, parsed now or earlier."""
+    parts = _cffi_backend.__version__, sys.version, text
+    name = f"header-{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:20]}.py"
+    with suppress(Exception):  # it is missing or damaged: it is parsed again
+        found: dict[str, Any] = {}
+        exec((cache_folder() / name).read_text(), found)
+        return found["ffi"]
+    from cffi import FFI
+    from cffi.recompiler import make_py_source
+
+    ffi = FFI()
+    ffi.cdef(text)
+    with suppress(OSError, RuntimeError):  # RuntimeError: nobody knows the home folder
+        cache_folder().mkdir(parents=True, exist_ok=True)
+        with scratch.folder(cache_folder()) as folder:
+            written = folder / name
+            ffi.set_source("header", None)
+            make_py_source(ffi, "header", str(written))
+            written.replace(cache_folder() / name)
+    return ffi

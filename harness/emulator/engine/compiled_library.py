@@ -15,7 +15,7 @@ from typing import Any
 
 from filelock import FileLock
 
-from harness.emulator.engine.c_header import CHeader
+from harness.emulator.engine.c_header import CHeader, cache_folder
 from harness.files import scratch
 
 FLAGS = (
@@ -106,12 +106,6 @@ def _flags() -> tuple[str, ...]:
 
 def _run(*command: str) -> None:
     subprocess.run(command, check=True, capture_output=True, text=True)
-
-
-def cache_folder() -> Path:
-    """The folder for compiled libraries: in `$XDG_CACHE_HOME` or `~/.cache`."""
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(home) / "kernel-harness"
 
 
 def _processor() -> str:
