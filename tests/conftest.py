@@ -18,6 +18,7 @@ from typing import Any
 import order
 import pytest
 import quick
+import tool_cache
 from filelock import FileLock
 from hypothesis import settings
 from tiny_problem import KERNEL, MATRIX, PROBLEM
@@ -38,6 +39,8 @@ for each in (signal.SIGINT, signal.SIGHUP):
 
 # A fifth of nvcc's time went to what C++17 adds to <cmath> for the host; no kernel here needs it.
 os.environ["NVCC_APPEND_FLAGS"] = "-D_GLIBCXX_BITS_SPECFUN_H"
+
+tool_cache.install(str(REPOSITORY / ".cache" / "tests"))
 
 # An example may meet the garbage collector, or a busy machine; one that hangs ends by the timeout.
 settings.register_profile("without a deadline", deadline=None)
