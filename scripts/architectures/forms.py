@@ -7,8 +7,9 @@ this repository's kernels, of others' kernels (CHECKOUTS is as scripts/others_ke
 it) and of CUDA's device functions. `--own` takes this repository's kernels alone. The forms of each
 architecture are kept in .cache/forms/, and all that are there make forms_elsewhere.txt among the
 tests, of which each line is executed there: an instruction of each form that sm_90 lacks, the
-architectures that have it, and why it is refused, if it is. `--table` writes that alone. It takes
-about ten minutes of processor time for an architecture whose kernels were not compiled before.
+architectures that have it, and why it is refused, if it is. `--table` writes that alone. What only
+another CUDA than 13.0 writes (NVCC names it) has its release, as sm_120@13.5. It takes about ten
+minutes of processor time for an architecture whose kernels were not compiled before.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ import sources
 from harness.backends.emulated_device import emulated_device
 from harness.backends.machine_code import LISTING, list_together
 from harness.compiler import compile as compiler
+from harness.compiler import toolchain
 from harness.compiler.compile import Built
 from harness.emulator.sass import MachineCode
 from harness.emulator.sass import read as read_cubin
@@ -47,13 +49,16 @@ from harness.matrix import model, plan
 
 ROOT = Path(__file__).resolve().parents[2]
 READ = "sm_90"
+USUAL = "13.0"
+"""The release of CUDA whose code needs none beside its architecture."""
 KEPT = ROOT / ".cache" / "forms"
 ARCHES = ("sm_75", "sm_80", "sm_86", "sm_87", "sm_88", "sm_89", READ, "sm_100", "sm_103", "sm_110",
           "sm_120", "sm_121")  # fmt: skip
 TABLE = ROOT / "tests" / "emulator" / "sass" / "instructions" / "forms_elsewhere.txt"
 HEAD = """\
 # An instruction of each form that nvdisasm prints for other architectures and not for sm_90, the
-# architectures, and why it is refused, if it is. Written by scripts/architectures/forms.py."""
+# architectures, and why it is refused, if it is. Written by scripts/architectures/forms.py.
+# Behind an @ is the release of CUDA, where 13.0 does not write it."""
 _REASON = re.compile(r"` \((.*)\) at 0x")
 _REPLACED = tuple(
     (re.compile(pattern), by)
@@ -147,12 +152,18 @@ def of_architecture(arch: str, checkouts: Path, own: bool) -> dict[str, Any]:
     return {"instructions": count, "forms": examples, "refused": refused}
 
 
+def _order(name: str) -> tuple[str, int]:
+    arch, _, release = name.partition("@")
+    return release, ARCHES.index(arch)
+
+
 def table(found: Mapping[str, Mapping[str, Any]]) -> str:
     """The lines of forms_elsewhere.txt, of what was found by architecture."""
     there: dict[str, list[str]] = {}
-    for arch in (each for each in ARCHES if each in found and each != READ):
+    for arch in sorted(found.keys() - {READ}, key=_order):
         for each in found[arch]["forms"]:
-            there.setdefault(each, []).append(arch)
+            known = there.setdefault(each, [])
+            known += [arch] if arch.partition("@")[0] not in known else []
     lines = [HEAD]
     for each in sorted(there.keys() - found[READ]["forms"].keys()):
         first = found[there[each][0]]
@@ -171,9 +182,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--table", action="store_true", help="write the table of what is kept")
     options = parser.parse_args(arguments)
     KEPT.mkdir(parents=True, exist_ok=True)
+    release = toolchain.find().version.rpartition(".")[0]
     for arch in () if options.table else options.arches:
         made = of_architecture(arch, options.checkouts, options.own)
-        (KEPT / f"{arch}.json").write_text(json.dumps(made), encoding="utf-8")
+        name = arch if release == USUAL else f"{arch}@{release}"
+        (KEPT / f"{name}.json").write_text(json.dumps(made), encoding="utf-8")
         print(f"{arch}: {made['instructions']} instructions, {len(made['forms'])} forms, "
               f"{len(made['refused'])} refused", flush=True)  # fmt: skip
     kept = {each.stem: json.loads(each.read_text(encoding="utf-8")) for each in KEPT.iterdir()}

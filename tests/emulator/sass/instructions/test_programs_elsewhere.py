@@ -80,6 +80,8 @@ PROGRAMS: dict[str, tuple[Sequence[str], Any]] = {
     "VOTEU.ALL UP0,P0": (
         ["VOTEU.ALL UP0,P0", "SEL R1,RZ,0x1,!UP0", "ISETP.GE.AND P1,PT,R240,RZ,PT",
          "VOTEU.ALL UP1,P1", "SEL R2,RZ,0x2,!UP1", "IADD3 R1,R1,R2,RZ"], 2),
+    "IADD R27,-R5,R0 | IADD R23,R5,-R4": (
+        ["MOV R2,0x64", "IADD R1,-R240,R2", "IADD R1,R1,-R240"], 100 - 2 * np.arange(LANES)),
     "LEPC R14": (["LEPC R14", "here:", "IADD3 R1,-R14,<here>,RZ"], 16),
     "FCHK P1,R11,c[0x0][0x190]": (
         ["I2F.U32 R2,R240", "FCHK P1,R2,c[0x0][0x170]", "SEL R1,RZ,0x1,!P1",
