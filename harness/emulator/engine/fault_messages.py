@@ -12,6 +12,7 @@ from harness.emulator.program.allocation import STACK_BYTES
 from harness.emulator.program.decode.textures import SHAPES
 from harness.emulator.program.ir import Trap
 from harness.emulator.results.remarks import Remark
+from harness.silicon.architectures import WARP_SIZE
 
 _HAZARDS = {
     layout.READ_AFTER_WRITE: "read after write", layout.WRITE_AFTER_WRITE: "write after write",
@@ -202,6 +203,19 @@ def _barriers_apart(p: Place, own: int, one: int, here: int, there: int, other: 
     )
 
 
+def _no_such_barrier(_: Place, __: int, number: int, threads: int) -> str:
+    if threads % WARP_SIZE:
+        return f"a barrier of {threads} threads: they come in whole warps of {WARP_SIZE}"
+    return f"barrier {number}: a block has barriers 0 to {layout.BLOCK_BARRIERS - 1}"
+
+
+def _barriers_of_a_warp(_: Place, __: int, one: int, other: int) -> str:
+    return (
+        f"threads of a warp come together to different barriers, or with other numbers of threads: "
+        f"{one} and {other}"
+    )
+
+
 def _barrier_left(_: Place, __: int, _number: int, waiting: int, gone: int) -> str:
     return (
         f"{waiting} threads wait at a barrier of the whole block, and {gone} have left the kernel"
@@ -324,6 +338,8 @@ _VERDICTS: dict[int, tuple[str, Callable[..., str]]] = {
     layout.BARRIERS_APART: ("divergent barrier", _barriers_apart),
     layout.BARRIER_LEFT: ("divergent barrier", _barrier_left),
     layout.BARRIER_STUCK: ("deadlock", _barrier_stuck),
+    layout.NO_SUCH_BARRIER: ("out of bounds", _no_such_barrier),
+    layout.BARRIERS_OF_A_WARP: ("divergent barrier", _barriers_of_a_warp),
     layout.LOOP_STUCK: ("deadlock", _loop_stuck),
     layout.NO_TARGET: ("out of bounds", _no_target),
     layout.TRAPPED: ("trap", _trapped),

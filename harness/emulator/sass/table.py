@@ -58,6 +58,7 @@ _OF_FLOATS: Groups = (
 )  # fmt: skip
 _ROUND = {"RN": 0, "RZ": 1, "RM": 2, "RP": 3}
 _ARITHMETIC: Groups = (_ROUND, {"FTZ": 4}, {"SAT": 8})
+_SCALES: Flags = {n: i << 4 for i, n in enumerate(("D2", "D4", "D8", "M8", "M4", "M2"), start=1)}
 _BRAINS: Groups = ({"SAT": 4, "RELU": 8},)
 _HALVES: Groups = (*_BRAINS, {"FTZ": 16})
 _EXTREME: Groups = ({"U32": 1, "S32": 0, "S16x2": 2, "U16x2": 3}, {"RELU": 4})
@@ -67,7 +68,6 @@ FLOAT_TYPES = {"F16": 8, "BF16": 9, "F32": 10, "F64": 11}
 _WAYS = {"RN": 0, "RZ": 1, "TRUNC": 1, "RM": 2, "FLOOR": 2, "RP": 3, "CEIL": 3}
 _WAYS_OF_CONVERSION = {name: flag << 8 for name, flag in _WAYS.items()}
 _FLUSH, _NAN_TO_ZERO = {"FTZ": 1 << 12}, {"NTZ": 1 << 13}
-
 
 CALL_OF_DRIVER: Final = "CALL.ABS.NOINC"
 SYSTEM: Final = "SYSTEM"
@@ -196,11 +196,11 @@ ROWS: Sequence[Row] = (
     _row("PRMT", "R s s s"),
     _row("SGXT", "R s s", groups={"U32": 1, "S32": 0}),
     _row("BMSK", "R s s", harmless=FORMS),
-    _row("P2R", "R s i"),
+    _row("P2R", "R s i", groups={"B1": 1, "B2": 2, "B3": 3}),
     _row("R2P", "_ s i"),
     # Single and double precision
     _row("FADD", "R s s", groups=_ARITHMETIC),
-    _row("FMUL", "R s s", groups=_ARITHMETIC),
+    _row("FMUL", "R s s", groups=(*_ARITHMETIC, _SCALES)),
     _row("FFMA", "R s s s", groups=_ARITHMETIC),
     _row("FSETP", "P P? s s p", groups=(*_OF_FLOATS, {"FTZ": 64})),
     _row("FSET.BF", "R s s p", "FSET", _OF_FLOATS),
@@ -388,11 +388,9 @@ ROWS: Sequence[Row] = (
     _row("WARPSYNC.COLLECTIVE.ALL", "l", "NOTHING", (), layout.COLLECTIVE),
     _row("ENDCOLLECTIVE", "", "NOTHING", (), layout.END_COLLECTIVE),
     _row("BAR.SYNC", "v v?", "NOTHING", (), layout.BLOCK_BARRIER, harmless=SCHEDULING),
-    *(
-        _row(f"BAR.RED.{kind}", "v v? p", "NOTHING", (), layout.BLOCK_BARRIER,
-             always=flag, harmless=SCHEDULING)
-        for kind, flag in (("POPC", 1), ("AND", 3), ("OR", 5))
-    ),
+    _row("BAR.ARV", "v v", "NOTHING", (), layout.BLOCK_BARRIER, always=8, harmless=SCHEDULING),
+    *(_row(f"BAR.RED.{kind}", "v v? p", "NOTHING", (), layout.BLOCK_BARRIER, always=flag,
+           harmless=SCHEDULING) for kind, flag in (("POPC", 1), ("AND", 3), ("OR", 5))),
     _row("B2R.RESULT", "R P?", "B2R.RESULT"),
     _row("YIELD", "", "NOTHING", (), layout.YIELD),
     _row("NANOSLEEP", "s", "NOTHING", (), layout.YIELD, harmless=AWAKES),

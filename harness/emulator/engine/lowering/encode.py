@@ -317,7 +317,8 @@ class _Encoder(ComputingEncoder, VideoEncoder, MemoryEncoder, TextureEncoder):
             self.only_judged("a barrier that writes a register which may be read before")
         site = self.program.sites[end.site]
         one_place = site.opcode.startswith("bar.") or ".aligned" in site.opcode
-        rows = {"number": self.read(end.number, "u32"), "of_cluster": int(end.of_cluster)}
+        rows = {"number": self.read(end.number, "u32"), "of_cluster": int(end.of_cluster),
+                "of_program": int(site.opcode.startswith(("bar.", "barrier.")))}  # fmt: skip
         if end.count is not None:
             rows["count"] = self.read(end.count, "u32")
         if end.predicate is not None:

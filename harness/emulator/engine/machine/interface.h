@@ -5,7 +5,7 @@
 
 #pragma once
 
-static const int LANES = 32, MAX_RESULTS = 8, MAX_SOURCES = 12;
+static const int LANES = 32, MAX_RESULTS = 8, MAX_SOURCES = 12, BLOCK_BARRIERS = 16;
 
 enum Space { GLOBAL, SHARED, LOCAL, GENERIC, UNCOUNTED };
 enum Kind { PLAIN, VOLATILE, ATOMIC, BLOCK_ATOMIC };
@@ -41,6 +41,7 @@ typedef struct Block {
     i32 number, count;          // rows of a barrier's number and of its threads, or -1 for all
     i32 arrives;                // whether a barrier is only arrived at
     i32 of_cluster;             // whether it is the wait of the cluster's barrier
+    i32 of_program;             // whether the program says which barrier it is
     i32 line;                   // of a barrier in the PTX, or -1 where threads may meet at several
     i32 first_target, targets;  // of a switch, in `switch_targets`
     i32 pointer;                // row of the pointer that a switch calls through, or -1
@@ -190,7 +191,7 @@ enum What {
     ASSERTED, STACK_USED_UP, PRINTED_TOO_MUCH, NOT_WHOLE_WARP, MISALIGNED_MATRIX_ROW,
     TOO_MANY_ARRIVALS, COPIED_IN_PART, NOT_A_TEXTURE, BEYOND_SURFACE, COPY_UNDER_WAY,
     NO_PROXY_FENCE, NO_SUCH_BLOCK, BLOCK_HAS_LEFT, BLOCK_MAY_LEAVE, ARRIVED_TWICE, NOT_ARRIVED,
-    NOT_A_TENSOR_MAP, OTHER_TENSOR_MAP, NO_REDUCTION_OF_TYPE,
+    NOT_A_TENSOR_MAP, OTHER_TENSOR_MAP, NO_REDUCTION_OF_TYPE, NO_SUCH_BARRIER, BARRIERS_OF_A_WARP,
 };
 
 // --- functions -----------------------------------------------------------------------------------

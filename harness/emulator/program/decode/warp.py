@@ -206,10 +206,12 @@ class WarpDecoder(OperandReader):
         number, count = barrier.number, barrier.count
         if isinstance(number, Constant) and number.bits >= BARRIERS:
             raise self.unknown(f"barrier {number.bits} of {BARRIERS}")
-        if isinstance(count, Constant) and (count.bits == 0 or count.bits % WARP_SIZE):
-            raise self.unknown(
-                f"{count.bits} threads at a barrier; it takes whole warps of {WARP_SIZE}"
-            )
+        if isinstance(count, Constant):
+            of_nobody = barrier.arrives and count.bits == 0  # one that waits is then of the block
+            if count.bits % WARP_SIZE or of_nobody:
+                raise self.unknown(
+                    f"{count.bits} threads at a barrier; it takes whole warps of {WARP_SIZE}"
+                )
         for operand, type_ in ((number, "u32"), (count, "u32"), (barrier.predicate, "pred")):
             if isinstance(operand, Register):
                 self.check_type(operand, type_)

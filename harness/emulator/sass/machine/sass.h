@@ -18,6 +18,7 @@ namespace sass {
 using machine::bits_of;
 using machine::canonical;
 using machine::each_lane;
+using machine::BLOCK_BARRIERS;
 using machine::EVERYBODY;
 using machine::f32;
 using machine::f64;
@@ -37,7 +38,6 @@ constexpr int PREDICATES = 16;  // P0 to P6 and PT, UP0 to UP6 and UPT
 constexpr int ALWAYS = 7;       // the number of PT
 constexpr int BARRIERS = 16;  // of a warp, where its lanes converge
 constexpr int NO_BARRIER = -1;
-constexpr int BLOCK_BARRIERS = 16;
 constexpr int WARPS_OF_GROUP = 4;  // that multiply together
 
 // --- state --------------------------------------------------------------------------------------

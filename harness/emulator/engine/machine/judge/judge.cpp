@@ -206,6 +206,7 @@ class Judge {
                     if (row >= 0) uninitialised_.use_row(lanes, row, block.site);
                 uninitialised_.settle();
                 for (const Party& party : lanes) {
+                    if (block.of_program) look_for_barrier(block, party);
                     if (block.result >= 0)
                         uninitialised_.forget(party.warp, block.result, party.lanes);
                     barriers_.arrive(at_, party, ready_);
@@ -218,6 +219,18 @@ class Judge {
                 if (launch_.checks && geometry_.cluster > 1)
                     for (const Party& party : lanes) accesses_.leave(party.warp / geometry_.warps);
         }
+    }
+
+    // Whether there is the barrier that each lane names, and a number of threads is one of warps.
+    void look_for_barrier(const Block& block, const Party& party) const {
+        const u8* registers = blocks_.warps[party.warp].registers;
+        const u32* ids = reinterpret_cast<const u32*>(registers + block.number);
+        const u32* counts = reinterpret_cast<const u32*>(registers + block.count);
+        each_lane(party.lanes, [&](int i) {
+            const u32 count = block.count < 0 ? 0 : counts[i];
+            if (ids[i] < BLOCK_BARRIERS && count % LANES == 0) return;
+            throw Accusation{NO_SUCH_BARRIER, block.site, geometry_.lane(party.warp, i), {ids[i], count}};
+        });
     }
 
     void switch_to(const Block& block, const Selection& lanes) {

@@ -149,14 +149,16 @@ void bmsk(Context& c, const Instruction& n) {
 }
 
 // The predicates P0 to P6 as bits, and back.
+// The predicates of the mask, into the byte that `flags` names.
 void p2r(Context& c, const Instruction& n) {
-    const u32 bits = static_cast<u32>(n.immediate);
+    const int byte = 8 * n.flags;
+    const u32 bits = static_cast<u32>(n.immediate) << byte;
     const u32* held = c.warp->predicate;
     map1(c, n, [](u32 a) { return a; });
     u32* r = c.result(n);
     for (int i = 0; i < LANES; i++) {
         u32 own = 0;
-        for (int p = 0; p < ALWAYS; p++) own |= bit(held[p], i) << p;
+        for (int p = 0; p < ALWAYS; p++) own |= bit(held[p], i) << (byte + p);
         if (c.mask[i]) r[i] = (r[i] & ~bits) | (own & bits);
     }
 }

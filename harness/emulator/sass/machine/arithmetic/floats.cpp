@@ -10,7 +10,8 @@
 namespace sass {
 namespace {
 
-enum : i32 { ROUNDING_BITS = 3, FLUSHES = 4, SATURATES = 8 };  // above a machine::Rounding
+enum : i32 { ROUNDING_BITS = 3, FLUSHES = 4, SATURATES = 8, SCALE_BITS = 7 << 4 };
+// Rounding as a machine::Rounding.
 
 // Does what is computed in the direction that the flags say.
 template <class F> inline void in_direction(i32 flags, F compute) {
@@ -43,12 +44,26 @@ void fadd(Context& c, const Instruction& n) {
     });
 }
 
+// A product times a power of two, rounded once. In double precision both are exact.
+void scaled_product(Context& c, const Instruction& n) {
+    static const double FACTORS[] = {1, 1 / 2., 1 / 4., 1 / 8., 8, 4, 2, 1};
+    const i32 flags = n.flags;
+    const double factor = FACTORS[(flags & SCALE_BITS) / 16];
+    in_direction(flags, [&] {
+        map2(c, n, [&](u32 a, u32 b) {
+            const double exact = static_cast<double>(number(a, flags)) * number(b, flags) * factor;
+            return bits_of<u32>(finished(static_cast<f32>(exact), flags));
+        });
+    });
+}
+
 void fmul(Context& c, const Instruction& n) {
     const i32 flags = n.flags;
     if (!flags) {
         map2(c, n, [](u32 a, u32 b) { return bits_of<u32>(canonical(bits_of<f32>(a) * bits_of<f32>(b))); });
         return;
     }
+    if (flags & SCALE_BITS) return scaled_product(c, n);
     in_direction(flags, [&] {
         map2(c, n, [&](u32 a, u32 b) {
             return bits_of<u32>(finished(number(a, flags) * number(b, flags), flags));

@@ -7,8 +7,11 @@
 
 namespace sass {
 
+constexpr int MOST_WARPS = 1024 / LANES;
+
 class BlockBarriers {
    public:
+    enum { VOTES = 1, ARRIVES = 8 };  // `flags`; the kind of vote lies between them
     Judge* judge = nullptr;
 
     void start() {
@@ -17,35 +20,42 @@ class BlockBarriers {
 
     // A part comes to a barrier, some of whose lanes may not take part in the vote. Operands: source
     // 0 the barrier's number, source 1 how many threads, if it says so.
-    void arrive(Block& block, Part& part, const Context& c, const Instruction& n) {
-        const int lane = __builtin_ctz(part.lanes);
-        const int number = static_cast<int>(c.source(n.source[0])[lane] & (BLOCK_BARRIERS - 1));
-        const int expected = n.source_count > 1 ? static_cast<int>(c.source(n.source[1])[lane]) : 0;
+    void arrive(Block& block, Warp& warp, Part& part, const Context& c, const Instruction& n) {
+        u32 number = same_for_all(c, n, 0, part.lanes);
+        u32 expected = n.source_count > 1 ? same_for_all(c, n, 1, part.lanes) : 0;
+        if (n.source_count > 1 && !n.source[0].constant && !n.source[1].constant)
+            expected = number >> 16, number &= 0xFFFF;  // one register for both
+        if (number >= BLOCK_BARRIERS || expected % LANES)
+            throw machine::Accusation{machine::NO_SUCH_BARRIER, c.at,
+                                      warp.number * LANES + __builtin_ctz(part.lanes), {number, expected}};
         Barrier& barrier = barriers_[number];
-        if (n.flags) {
+        if (n.flags & VOTES) {
             const u32 yes = c.predicate(n, 0) & c.on;
             barrier.votes += static_cast<u32>(__builtin_popcount(yes));
             barrier.unanimous &= yes == c.on;
         }
-        barrier.reduction = n.flags ? n.flags >> 1 : NONE;
-        barrier.threads += expected ? LANES : __builtin_popcount(part.lanes);
-        part.state = AT_BLOCK_BARRIER;
-        part.number = number;
-        part.expected = expected;
-        release(block, number);
+        barrier.reduction = n.flags & VOTES ? n.flags >> 1 : NONE;
+        barrier.arrived[warp.number] |= part.lanes;
+        if (!(n.flags & ARRIVES)) {
+            part.state = AT_BLOCK_BARRIER;
+            part.number = static_cast<int>(number);
+            part.expected = static_cast<int>(expected);
+        }
+        release(block, static_cast<int>(number));
     }
 
     // Threads have left: those that wait may be all that there are.
     void release_all(Block& block) {
         for (int number = 0; number < BLOCK_BARRIERS; number++)
-            if (barriers_[number].threads) release(block, number);
+            release(block, number);
     }
 
    private:
     enum { NONE = -1, POPC, AND, OR };
+    static constexpr int NOBODY = -1;
 
     struct Barrier {
-        int threads = 0;
+        u32 arrived[MOST_WARPS] = {};  // lanes of each warp
         u32 votes = 0;
         bool unanimous = true;
         int reduction = NONE;
@@ -55,21 +65,43 @@ class BlockBarriers {
         return part.state == AT_BLOCK_BARRIER && part.number == number;
     }
 
+    // An operand that instructions of a warp have in common.
+    static u32 same_for_all(const Context& c, const Instruction& n, int operand, u32 lanes) {
+        const u32* values = c.source(n.source[operand]);
+        const int first = __builtin_ctz(lanes);
+        machine::each_lane(lanes, [&](int i) {
+            if (values[i] != values[first])
+                throw machine::Accusation{machine::BARRIERS_OF_A_WARP, c.at, c.warp->number * LANES + i,
+                                          {values[first], values[i]}};
+        });
+        return values[first];
+    }
+
     void tell(const Block& block, int number, int expected) const {
         std::vector<int> who;
         std::vector<Judge::Waiting> there;
-        for (const Warp& warp : block.warps)
-            for (const Part& part : warp.parts) {
-                if (!waits(part, number)) continue;
-                if (who.empty() || who.back() != warp.number) who.push_back(warp.number);
-                there.push_back({warp.number, part.lanes, part.at - 1});
-            }
+        for (const Warp& warp : block.warps) {
+            if (barriers_[number].arrived[warp.number]) who.push_back(warp.number);
+            for (const Part& part : warp.parts)
+                if (waits(part, number)) there.push_back({warp.number, part.lanes, part.at - 1});
+        }
         if (!expected) judge->whole_barrier(block.first + block.rank, block.alive, there);
         judge->met(block.first + block.rank, expected ? &who : nullptr);
     }
 
+    // A warp has come when all its threads have that are left.
+    bool complete(const Block& block, const Barrier& barrier, int expected) const {
+        int threads = 0, warps = 0;
+        for (const Warp& warp : block.warps) {
+            const u32 here = barrier.arrived[warp.number];
+            threads += __builtin_popcount(here & ~warp.exited);
+            warps += here && !(warp.threads & ~warp.exited & ~here);
+        }
+        return expected ? warps * LANES >= expected : threads >= block.alive;
+    }
+
     void release(Block& block, int number) {
-        int expected = 0;
+        int expected = NOBODY;
         for (const Warp& warp : block.warps)
             for (const Part& part : warp.parts)
                 if (waits(part, number)) {
@@ -77,7 +109,7 @@ class BlockBarriers {
                     break;
                 }
         Barrier& barrier = barriers_[number];
-        if (barrier.threads < (expected ? expected : block.alive)) return;
+        if (expected == NOBODY || !complete(block, barrier, expected)) return;
         if (judge) tell(block, number, expected);
         const u32 result = barrier.reduction == AND ? barrier.unanimous : barrier.votes;
         for (Warp& warp : block.warps)

@@ -289,8 +289,8 @@ class Machine {
                 if (!on) return true;
                 if (judge_ && on != part.lanes && n.source_count < 2)
                     throw Fault{BARRIER_OF_SOME, __builtin_ctz(on), 0};
-                block.barriers.arrive(block, part, context_, n);
-                return false;
+                block.barriers.arrive(block, *context_.warp, part, context_, n);
+                return n.flags & BlockBarriers::ARRIVES;
             case YIELD: return yield(warp, index, next);
             case BRANCH_OF_ANY:
                 part.at = on ? n.target : next;
