@@ -26,6 +26,7 @@ import resource
 import signal
 import sys
 import zlib
+from contextlib import suppress
 
 MYSELF = os.path.abspath(__file__)
 ROOT = os.path.dirname(os.path.dirname(MYSELF))
@@ -105,8 +106,9 @@ def _remove_old(kept: str) -> None:
 
     limit = time.time() - KEPT_S
     for entry in os.scandir(kept) if os.path.isdir(kept) else ():
-        if entry.stat().st_mtime < limit:
-            os.unlink(entry.path)
+        with suppress(OSError):  # another session removes it, too
+            if entry.stat().st_mtime < limit:
+                os.unlink(entry.path)
 
 
 def main(about: dict) -> None:

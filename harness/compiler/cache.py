@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import shutil
 import tempfile
@@ -93,13 +94,21 @@ def dependencies(listed: Path, folders: Sequence[Path]) -> list[Path]:
     which is part of the key.
     """
     names = listed.read_text().partition(": ")[2].replace("\\\n", " ").strip()
-    below = [folder.resolve() for folder in folders]
-    return [
-        Path(name)
-        for name in re.sub(r"(?<!\\)\s+", "\n", names).replace("\\ ", " ").split("\n")
-        if any(Path(name).resolve().is_relative_to(folder) for folder in below)
-        and Path(name).resolve().parent != listed.resolve().parent
-    ]
+    below = [f"{os.path.realpath(folder)}{os.sep}" for folder in folders]
+    beside, folders_of = os.path.realpath(listed.parent), dict[str, str]()
+
+    def is_ours(name: str) -> bool:
+        # Of hundreds of headers most lie in a few folders, each of which is resolved once.
+        folder, own = os.path.split(name)
+        if folder not in folders_of:
+            folders_of[folder] = os.path.realpath(folder)
+        path = os.path.join(folders_of[folder], own)
+        if own == ".." or os.path.islink(path):
+            path = os.path.realpath(path)
+        return os.path.dirname(path) != beside and any(map(path.startswith, below))
+
+    listed_names = re.sub(r"(?<!\\)\s+", "\n", names).replace("\\ ", " ").split("\n")
+    return [Path(name) for name in listed_names if is_ours(name)]
 
 
 def run(source: Path, command: Sequence[str]) -> str:

@@ -124,3 +124,25 @@ def test_an_entry_whose_file_was_changed_is_built_again(
     again, _, was_there = cache.entry_of("0" * 32, make)
     assert not was_there
     assert (again / "kernel.cubin").read_text() != "cut"
+
+
+def test_of_a_rule_the_files_below_the_given_folders_are_kept_however_they_are_named(
+    tmp_path: Path,
+) -> None:
+    ours, work, elsewhere = (tmp_path / name for name in ("ours", "ours/work", "elsewhere"))
+    for folder in (ours / "a b", work, elsewhere):
+        folder.mkdir(parents=True)
+    for path in (ours / "k.cu", ours / "a b" / "z.cuh", work / "unit.cu", elsewhere / "x.cuh"):
+        path.write_text("")
+    (elsewhere / "linked.cuh").symlink_to(ours / "k.cu")
+    (ours / "out.cuh").symlink_to(elsewhere / "x.cuh")
+    (tmp_path / "link").symlink_to(ours)
+    wanted = [
+        ours / "k.cu", ours / "a b" / "z.cuh", tmp_path / "link" / "k.cu",
+        elsewhere / "linked.cuh", work / ".." / "k.cu",
+    ]  # fmt: skip
+    others = [work / "unit.cu", elsewhere / "x.cuh", ours / "out.cuh", Path("/usr/include/math.h")]
+    rule = work / "depends"
+    names = " \\\n ".join(str(path).replace(" ", "\\ ") for path in [*wanted, *others])
+    rule.write_text(f"kernel: {names}\n")
+    assert cache.dependencies(rule, [tmp_path / "link"]) == wanted
