@@ -40,6 +40,9 @@ for each in (signal.SIGINT, signal.SIGHUP):
 # A fifth of nvcc's time went to what C++17 adds to <cmath> for the host; no kernel here needs it.
 os.environ["NVCC_APPEND_FLAGS"] = "-D_GLIBCXX_BITS_SPECFUN_H"
 
+# Hundreds of processes start, and each would look for plugins of pydantic among all packages.
+os.environ["PYDANTIC_DISABLE_PLUGINS"] = "__all__"
+
 tool_cache.install(str(REPOSITORY / ".cache" / "tests"))
 
 # An example may meet the garbage collector, or a busy machine; one that hangs ends by the timeout.
