@@ -26,10 +26,10 @@ for each; do
 done
 grep -q mistake $source && {{ echo "$source: a mistake" >&2; exit 2; }}
 header=${{source%/*}}/its.cuh
-[ -e $header ] || header=$folder/its.cuh
-cat $source $header > $out
+[ -e "$header" ] || header=$folder/its.cuh
+cat $source "$header" > $out
 echo "// from $source" >> $out
-echo "k: $source $header" > $depends
+echo "k: $source $(echo "$header" | sed 's/ /\\\\ /g')" > $depends
 echo "$source: a warning" >&2
 """
 NVDISASM = """\
@@ -58,16 +58,16 @@ def compiled(folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
     out.parent.mkdir(exist_ok=True)
     out.unlink(missing_ok=True)
     return subprocess.run(
-        [os.environ["NVCC"], "-ptx", f"-I{folder}/more", "-Xcompiler",
+        [os.environ["NVCC"], "-ptx", f"-I{folder}/more headers", "-Xcompiler",
          f"-MD,-MF,{folder}/work/depends", *more, "-o", str(out), f"{folder}/k.cu"],
         capture_output=True, text=True,
     )  # fmt: skip
 
 
 def written(folder: Path, source: str = "a kernel", header: str = "a header") -> Path:
-    (folder / "more").mkdir(parents=True, exist_ok=True)
+    (folder / "more headers").mkdir(parents=True, exist_ok=True)
     (folder / "k.cu").write_text(f"{source}\n")
-    (folder / "more" / "its.cuh").write_text(f"{header}\n")
+    (folder / "more headers" / "its.cuh").write_text(f"{header}\n")
     return folder
 
 
@@ -82,7 +82,7 @@ def test_equal_input_in_another_folder_is_compiled_once_and_says_where_it_is(
         made = (folder / "work" / "kernel.ptx").read_text()
         assert made == f"a kernel\na header\n// from {folder}/k.cu\n"
         listed = (folder / "work" / "depends").read_text()
-        assert listed == f"k: {folder}/k.cu {folder}/more/its.cuh\n"
+        assert listed == f"k: {folder}/k.cu {folder}/more\\ headers/its.cuh\n"
     assert calls() == 1
 
 

@@ -210,9 +210,9 @@ def _nvcc(about: dict, arguments: list[str]) -> dict:
         depends = asked.depends or os.path.join(folder, "depends")
         more = [] if asked.depends or asked.is_assembly else ["-Xcompiler", f"-MD,-MF,{depends}"]
         said = _run(about["real"], [*arguments, *more])
-        if said["code"] == 0:
-            made = asked.made(said, depends)
-            if about["temporary"] not in json.dumps(made):
+        with suppress(OSError, ValueError):  # it is made, whether or not it can be kept
+            made = asked.made(said, depends) if said["code"] == 0 else None
+            if made and about["temporary"] not in json.dumps(made):
                 entry.write([made, *kept][:4])
     return said
 
@@ -289,10 +289,9 @@ class _Asked:
     def made(self, said: dict, depends: str) -> dict:
         """What nvcc made, to be kept."""
         listed = "" if self.is_assembly else _text(depends)
-        names = listed.partition(": ")[2].replace("\\\n", " ").split()
-        if "\\ " in listed:
-            raise _Unknown
-        headers = [(path, _content(self, path)) for path in map(self.named, names)]
+        names = re.split(r"(?<!\\)\s+", listed.partition(": ")[2].replace("\\\n", " ").strip())
+        paths = [self.named(each.replace("\\ ", " ")) for each in names if each]
+        headers = [(path, _content(self, path)) for path in paths]
         kept = {
             "out": self.named(said["out"]), "err": self.named(said["err"]), "headers": headers,
             "depends": self.named(listed) if self.depends else "",
