@@ -180,7 +180,10 @@ def _figures(ladder: Ladder, variant: Variant) -> list[str]:
     rung = ladder.rung(variant.name)
     if rung is None:
         return ["", "", ""]
-    percent = "" if rung.percent is None else fmt.share(rung.percent)
+    named, usual = (roof.name if roof else "" for roof in (rung.roof, ladder.measure.roof))
+    percent = (
+        "" if rung.percent is None else fmt.share(rung.percent, named if named != usual else "")
+    )
     return [fmt.time_interval(rung.time), over_parent(rung, variant), percent]
 
 

@@ -127,7 +127,8 @@ def _roofs(shown: Sequence[Ladder], docs: Path) -> Iterator[str]:
     )
     notes: dict[str, dict[str, None]] = defaultdict(dict)
     for ladder in shown:
-        roof, percent = ladder.measure.roof, ladder.winner.percent if ladder.winner else None
+        roof = ladder.winner.roof if ladder.winner else ladder.measure.roof
+        percent = ladder.winner.percent if ladder.winner else None
         said = [roof.note] if roof and roof.note else []
         said += [f"no roof: {ladder.measure.no_roof}"] if ladder.measure.no_roof else []
         said += [OVER] if percent and percent > 100 else []
@@ -157,10 +158,9 @@ def _cells(ladder: Ladder) -> list[str]:
     library = next(iter(ladder.libraries), None)
     versus_first = best.versus_baseline if best else None
     versus_library = inverse(library.versus_winner) if library else None
-    roof = ladder.measure.roof
     share = "no roof" if ladder.measure.no_roof else ""
-    if best and best.percent is not None and roof:
-        share = fmt.share(best.percent, roof.name)
+    if best and best.percent is not None and best.roof:
+        share = fmt.share(best.percent, best.roof.name)
     return [
         fmt.assignments(ladder.sizes), _timed(first), _timed(best), _times(versus_first),
         _timed(library), _times(versus_library), share,

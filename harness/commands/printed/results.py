@@ -147,7 +147,7 @@ def _overview(found: Sequence[Ladder]) -> Sheet:
         winner, library = ladder.winner, next(iter(ladder.libraries), None)
         failed = sum(u.failed for u in ladder.unranked)
         name = f"{ladder.problem} {ladder.dtype}" if ladder.problem in several else ladder.problem
-        percent = winner.percent if winner else None
+        percent, roof = (winner.percent, winner.roof) if winner else (None, None)
         versus = winner.versus_baseline if winner else None
         sheet.rows.append(
             [
@@ -156,7 +156,7 @@ def _overview(found: Sequence[Ladder]) -> Sheet:
                 Cell(", ".join(r.short for r in [winner, *ladder.tied]) if winner else "none"),
                 _compared(versus, "baseline" if winner and winner is ladder.baseline else ""),
                 _compared(inverse(library.versus_winner) if library else None),
-                Cell(_of(percent, ladder.measure.roof)),
+                Cell(_of(percent, roof)),
                 Cell(str(failed), "failed") if failed else Cell(""),
             ]
         )
