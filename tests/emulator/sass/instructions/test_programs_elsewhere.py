@@ -54,6 +54,10 @@ PROGRAMS: dict[str, tuple[Sequence[str], Any]] = {
          "IADD3 R1,R1,0x2,RZ", "both:", "BSSY B0,<met>", "@P0 BRA <upper>", "BRA.CONV <met>",
          "IADD3 R1,R1,0x4,RZ", "BRA <met>", "upper:", "BRA.DIV <more>", "BRA <met>", "more:",
          "IADD3 R1,R1,0x8,RZ", "met:", "BSYNC B0"], np.where(LOWER, 5, 9)),
+    "BRA.CONV ~URZ,0x300": (
+        ["MOV R1,0x1", "BRA.CONV ~URZ,<both>", "MOV R1,0x2", "both:", "BSSY B0,<met>",
+         "@P0 BRA <upper>", "BRA.CONV ~URZ,<met>", "IADD3 R1,R1,0x4,RZ", "BRA <met>", "upper:",
+         "BRA.DIV ~URZ,<met>", "IADD3 R1,R1,0x8,RZ", "met:", "BSYNC B0"], np.where(LOWER, 5, 1)),
     **{f"{left} | BSSY.RELIABLE B2,0xd70 | BSYNC.RELIABLE B2": (
         # Lanes of the upper half wait for the others, who would wait for them at the barrier.
         ["BSSY.RELIABLE B2,<met>", by, "@P0 BRA <upper>", "MOV R1,0x5", "met:",
@@ -174,7 +178,8 @@ def test_every_form_is_executed_here_or_beside() -> None:
 
 
 def test_what_is_refused_is_refused_by_name() -> None:
-    for text, _, refused in forms_elsewhere():
+    beside = ("TEX.LL RZ,R9,R4,R8,UR4,0x4,2D,0x1", "none", "with a handle in another form")
+    for text, _, refused in (*forms_elsewhere(), beside):
         if refused:
             with pytest.raises(UnknownMachineInstruction, match=re.escape(f"`{text}` ({refused})")):
                 launched([text, "EXIT"], [bytes(8)])
