@@ -197,7 +197,7 @@ ROWS: Sequence[Row] = (
     _row("SGXT", "R s s", groups={"U32": 1, "S32": 0}),
     _row("BMSK", "R s s", harmless=FORMS),
     _row("P2R", "R s i", groups={"B1": 1, "B2": 2, "B3": 3}),
-    _row("R2P", "_ s i"),
+    _row("R2P", "_? s i"),  # nvdisasm's JSON leaves out PR
     # Single and double precision
     _row("FADD", "R s s", groups=_ARITHMETIC),
     _row("FMUL", "R s s", groups=(*_ARITHMETIC, _SCALES)),

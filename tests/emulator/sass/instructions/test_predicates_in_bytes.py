@@ -16,11 +16,12 @@ def _state() -> State:
     return State(registers, {}, {name: rng.random(LANES) < 0.5 for name in PREDICATES})
 
 
+@pytest.mark.parametrize("named", ["", "PR,"])  # without it in nvdisasm's JSON
 @pytest.mark.parametrize("byte", range(4))
-def test_predicates_go_to_a_byte_and_come_from_it(byte: int) -> None:
+def test_predicates_go_to_a_byte_and_come_from_it(byte: int, named: str) -> None:
     selected = f".B{byte}" if byte else ""
     to = [f"P2R{selected} R5,R6,{mask:#x}" for mask in MASKS]
-    back = [f"R2P PR,R6{selected},{mask:#x}" for mask in MASKS]
+    back = [f"R2P {named}R6{selected},{mask:#x}" for mask in MASKS]
     states = [_state() for _ in [*to, *back]]
     before = _state()
     packed = sum(
