@@ -1,11 +1,13 @@
 """Read the C header of a machine, so that structs are laid out exactly as the compiler does it.
 
 To parse one takes as long as importing NumPy, and is part of every start. So what cffi's parser
-makes of a header is kept in the user's cache, as the module that cffi writes for this purpose.
+makes of a header is kept in the user's cache, as the module that cffi writes for this purpose. It
+is one call whose arguments are literals: they are read, and nothing is executed.
 """
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import os
 import re
@@ -84,14 +86,23 @@ def cache_folder() -> Path:
     return Path(home) / "kernel-harness"
 
 
+def _made(module: ast.Module) -> Any:
+    """Return the FFI that cffi's module makes: `ffi = _cffi_backend.FFI(literals)`."""
+    (call,) = (each.value for each in module.body if isinstance(each, ast.Assign))
+    if not isinstance(call, ast.Call):
+        raise ValueError("no call")
+    given = [ast.literal_eval(each) for each in call.args]
+    return _cffi_backend.FFI(
+        *given, **{str(each.arg): ast.literal_eval(each.value) for each in call.keywords}
+    )
+
+
 def _parsed(text: str) -> Any:
     """Return cffi's FFI for the declarations, parsed now or earlier."""
     parts = _cffi_backend.__version__, sys.version, text
     name = f"header-{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:20]}.py"
     with suppress(Exception):  # it is missing or damaged: it is parsed again
-        found: dict[str, Any] = {}
-        exec((cache_folder() / name).read_text(), found)
-        return found["ffi"]
+        return _made(ast.parse((cache_folder() / name).read_text()))
     from cffi import FFI
     from cffi.recompiler import make_py_source
 

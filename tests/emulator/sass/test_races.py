@@ -13,6 +13,7 @@ from harness.emulator.sass import launch_machine_code
 
 FAULTY = Path(__file__).parents[1] / "faulty"
 WITHIN_A_WARP = {
+    "mbarriers_by_way_of_a_warp_that_does_not_wait",
     "syncwarp_of_half_a_warp", "tile_of_a_warp_without_syncwarp", "warp_reduction_volatile",
     "warp_reduction_without_syncwarp",
 }  # fmt: skip

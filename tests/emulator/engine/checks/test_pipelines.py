@@ -63,7 +63,7 @@ def test_a_pipeline_that_forgets_to_wait_races(compile_ptx: CompilePtx, without:
 
 
 def test_barriers_of_many_numbers_that_never_complete_are_not_all_listed() -> None:
-    text = kernel("bar.sync %r1;")
+    text = kernel("and.b32 %r1, %r1, 15;\nbar.sync %r1;")
     (fault,) = launch(parse(text), "k", 1, 64, [bytes(128), np.zeros(4, np.float32)]).faults
     assert fault.kind == "deadlock"
     assert "and others at " in fault.message
