@@ -15,7 +15,8 @@ class BlockBarriers {
     Judge* judge = nullptr;
 
     void start() {
-        for (Barrier& barrier : barriers_) barrier = Barrier{};
+        for (Barrier& barrier : barriers_)
+            if (barrier.threads) barrier = Barrier{};
     }
 
     // A part comes to a barrier, some of whose lanes may not take part in the vote. Operands: source
@@ -36,18 +37,21 @@ class BlockBarriers {
         }
         barrier.reduction = n.flags & VOTES ? n.flags >> 1 : NONE;
         barrier.arrived[warp.number] |= part.lanes;
+        barrier.threads += __builtin_popcount(part.lanes);
+        barrier.of_some |= expected > 0;
         if (!(n.flags & ARRIVES)) {
             part.state = AT_BLOCK_BARRIER;
             part.number = static_cast<int>(number);
             part.expected = static_cast<int>(expected);
         }
-        release(block, static_cast<int>(number));
+        // Most arrivals are not the last.
+        if (barrier.of_some || barrier.threads >= block.alive) release(block, static_cast<int>(number));
     }
 
     // Threads have left: those that wait may be all that there are.
     void release_all(Block& block) {
         for (int number = 0; number < BLOCK_BARRIERS; number++)
-            release(block, number);
+            if (barriers_[number].threads) release(block, number);
     }
 
    private:
@@ -56,6 +60,8 @@ class BlockBarriers {
 
     struct Barrier {
         u32 arrived[MOST_WARPS] = {};  // lanes of each warp
+        int threads = 0;               // of all of them
+        bool of_some = false;          // whether any said how many threads it is for
         u32 votes = 0;
         bool unanimous = true;
         int reduction = NONE;
@@ -69,6 +75,7 @@ class BlockBarriers {
     static u32 same_for_all(const Context& c, const Instruction& n, int operand, u32 lanes) {
         const u32* values = c.source(n.source[operand]);
         const int first = __builtin_ctz(lanes);
+        if (n.source[operand].constant) return values[first];
         machine::each_lane(lanes, [&](int i) {
             if (values[i] != values[first])
                 throw machine::Accusation{machine::BARRIERS_OF_A_WARP, c.at, c.warp->number * LANES + i,
