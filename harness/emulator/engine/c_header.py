@@ -18,7 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import _cffi_backend
+import _cffi_backend  # type: ignore[import-untyped]
 import numpy as np
 from numpy.typing import NDArray
 
