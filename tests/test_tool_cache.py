@@ -1,4 +1,4 @@
-"""The tools that the tests share answer as nvcc and nvdisasm do, and as long as nothing changed."""
+"""A cached answer equals that of nvcc or nvdisasm, and is dropped once an input has changed."""
 
 from __future__ import annotations
 

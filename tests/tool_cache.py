@@ -106,13 +106,13 @@ def _remove_old(kept: str) -> None:
 
     limit = time.time() - KEPT_S
     for entry in os.scandir(kept) if os.path.isdir(kept) else ():
-        with suppress(OSError):  # another session removes it, too
+        with suppress(OSError):  # another test run removes it, too
             if entry.stat().st_mtime < limit:
                 os.unlink(entry.path)
 
 
 def main(about: dict) -> None:
-    """The tool, as far as can be told from outside."""
+    """Answer as the tool does: from the cache, or else by running it in place of this process."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     arguments = sys.argv[1:]
     try:

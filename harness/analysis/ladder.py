@@ -65,7 +65,7 @@ class Rung:
     """Cold, ns."""
     rate: Interval
     roof: Roof | None
-    """The ladder's; its own for a library or a variant with other arithmetic."""
+    """The roof that it is held to: the ladder's, or its own if its arithmetic is another."""
     percent: float | None
     """The percentage of that; see OVER for values above 100."""
     versus_baseline: Comparison | None

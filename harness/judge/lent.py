@@ -75,7 +75,7 @@ def copied(
 
 
 def included(folder: Path, text: str, place: str = ".") -> Iterator[str]:
-    """The files of a folder that a text in its `place` includes, recursively, as it names them."""
+    """List the files of a folder that a text in `place` includes, directly or through others."""
     found, todo = set[str](), [(PurePosixPath(place), text)]
     while todo:
         at, content = todo.pop()

@@ -149,7 +149,7 @@ def functions(found: Sequence[Row]) -> str:
 
 
 def _by(difference: str) -> str:
-    """Put a difference into words. The smallest float says that only signs of zeros differ."""
+    """Describe a difference. The smallest float means zeros that differ in their sign alone."""
     if difference == "no-result":
         return f"without a result at {READ}"
     is_sign = float(difference) < 2 * sys.float_info.min

@@ -1,4 +1,4 @@
-"""Barriers by number, of some warps: from machine code and from PTX."""
+"""Numbered barriers for some of a block's warps, from machine code and from PTX."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_some_warps_meet_at_a_barrier(both: Launches, body: str, number: int) ->
 
 
 def test_there_is_no_sixteenth_barrier(both: Launches) -> None:
-    """ptxas takes the lower four bits of a number that it knows: a block has no more of them."""
+    """ptxas keeps the low four bits of a constant barrier number, as a block has 16 barriers."""
     for (fault,), _ in both(OF_THE_BLOCK, 16):
         assert fault.startswith("k.cu:42: out of bounds: barrier 16: a block has barriers 0 to 15")
 
