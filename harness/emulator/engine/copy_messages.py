@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harness.emulator.engine.faults import VERBS, Launched
+from harness.emulator.engine.layout import SHARED_MEMORY
 from harness.silicon.tensor_maps import ELEMENTS
 
 # In the order of TensorMap::Flaw in machine/memory/tensor_map.h.
@@ -39,7 +40,8 @@ def under_way(
     if _multiplies(opcode):
         ask = "wgmma.commit_group and wgmma.wait_group by its warp come first, and then a barrier"
     elif mbarrier >= 0:
-        ask = f"first test the mbarrier at offset {mbarrier} until the copy's phase is over"
+        barrier = p.position(mbarrier, SHARED_MEMORY, own)
+        ask = f"first test the mbarrier at {barrier} until the copy's phase is over"
     else:
         bulk = ".bulk" if in_bulk else ""
         read = "" if writes else ".read" if bulk else ""
@@ -47,8 +49,8 @@ def under_way(
         if not same_thread:
             ask += ", and then a barrier"
     return (
-        f"{VERBS[verb]} of {width} bytes at offset {at} of {p.name(memory)}, which the {name} that "
-        f"{p.thread(thread)} issued in line {p.line(site, own)} {end}: {ask}"
+        f"{VERBS[verb]} of {width} bytes at {p.position(at, memory, own)}, which the "
+        f"{name} that {p.thread(thread)} issued in line {p.line(site, own)} {end}: {ask}"
     )
 
 
@@ -59,7 +61,7 @@ def no_proxy_fence(
     if _multiplies(p.opcode(own)):
         reader, readers = "wgmma", "products"
     return (
-        f"{reader} reads {width} bytes at offset {at} of {p.name(memory)}, which "
+        f"{reader} reads {width} bytes at {p.position(at, memory, own)}, which "
         f"{p.thread(thread)} wrote in line {p.line(site, own)} with no fence.proxy.async in "
         f"between: {readers} need not see what threads have stored before that"
     )
@@ -79,8 +81,8 @@ def phase_stuck(
         lacks.append(f"{expected} bytes are expected{told} and {came} have come{copied}")
     what = "; ".join(lacks) or "nobody has arrived since the last phase ended"
     return (
-        f"threads wait for the mbarrier at offset {at} of shared memory, and no thread does what "
-        f"it waits for: {ended} phases have ended, and of this one {what}"
+        f"threads wait for the mbarrier at {p.position(at, SHARED_MEMORY, own)}, and no thread "
+        f"does what it waits for: {ended} phases have ended, and of this one {what}"
     )
 
 

@@ -39,9 +39,9 @@ def _outside(
 
 
 def _misaligned(
-    p: Place, _: int, verb: int, width: int, at: int, memory: int, _size: int
+    p: Place, own: int, verb: int, width: int, at: int, memory: int, _size: int
 ) -> str:  # fmt: skip
-    what = f"{VERBS[verb]} of {width} bytes at offset {at} of {p.name(memory)}"
+    what = f"{VERBS[verb]} of {width} bytes at {p.position(at, memory, own)}"
     return f"{what}, which is not a multiple of {width}"
 
 
@@ -71,8 +71,8 @@ def _outside_buffers(p: Place, _: int, verb: int, width: int, address: int) -> s
 def _misaligned_in_buffer(p: Place, _: int, verb: int, width: int, address: int) -> str:
     buffer = p.memory.allocations[_nearest(p, address)]
     return (
-        f"{VERBS[verb]} of {width} bytes at offset {address - buffer.base} of {buffer.name}, "
-        f"which is not a multiple of {width}"
+        f"{VERBS[verb]} of {width} bytes at {buffer.position(address - buffer.base)}, which"
+        f" is not a multiple of {width}"
     )
 
 
@@ -98,14 +98,21 @@ def _race(
     else:
         end = ", and nothing orders the two blocks"
     if of_a_block:
-        end += ": what is atomic for a block alone is not so between blocks"
+        end += (
+            ": what is atomic for a block alone is not so between blocks; use the scope of "
+            "the device (atomicAdd, not atomicAdd_block; cuda::thread_scope_device)"
+        )
     elif bare >= 0:
         end += (
             f": between taking the lock in line {p.line(bare, own)} and what it guards there is no "
             "fence; put __threadfence() behind it (within a block, __threadfence_block())"
         )
     elif changes_nothing:
-        end += ": the write left the value that was there, as it would not with other data"
+        between = "a barrier" if block < 0 else "a flag or a launch of its own"
+        end += (
+            ": the write left the value that was there, as it would not with other data; put "
+            f"{between} between the two"
+        )
     elif is_volatile:
         end += ": volatile orders nothing; use cuda::atomic_ref, or a fence on both sides of a flag"
     elif block >= 0:
@@ -113,7 +120,7 @@ def _race(
     else:
         end += f": put {'__syncwarp()' if same_warp else '__syncthreads()'} between the two"
     return (
-        f"{_HAZARDS[hazard]}: {width} bytes at offset {at} of {p.name(memory)}; "
+        f"{_HAZARDS[hazard]}: {width} bytes at {p.position(at, memory, own)}; "
         f"{p.block_of(block)}{p.thread(thread)} {verb} it in line {p.line(site, own)}{end}"
     )
 
@@ -122,9 +129,10 @@ def _race_at_once(
     p: Place, site: int, width: int, at: int, memory: int, block: int, thread: int
 ) -> str:
     return (
-        f"{_HAZARDS[layout.WRITE_AFTER_WRITE]}: {width} bytes at offset {at} of {p.name(memory)}; "
+        f"{_HAZARDS[layout.WRITE_AFTER_WRITE]}: {width} bytes at {p.position(at, memory, site)}; "
         f"{p.block_of(block)}{p.thread(thread)} wrote it in line {p.line(site, site)} at the same "
-        "time with another value"
+        "time with another value: give each thread a word of its own, let one of them write, or "
+        "use an atomic"
     )
 
 
@@ -166,7 +174,7 @@ def _not_arrived(_: Place, __: int) -> str:
 
 def _never_written(p: Place, own: int, at: int, user: int, size: int, memory: int) -> str:
     return (
-        f"read of {size} bytes at offset {at} of {p.name(memory)}, which nothing has written; "
+        f"read of {size} bytes at {p.position(at, memory, own)}, which nothing has written; "
         f"it is used in line {p.line(user, own)}"
     )
 

@@ -7,6 +7,7 @@ from posixpath import basename
 
 from harness.emulator.engine import layout
 from harness.emulator.memory.address_space import AddressSpace
+from harness.emulator.memory.shared_variables import SharedVariables
 from harness.emulator.program.ir import Program
 from harness.emulator.ptx.source_lines import user_line
 from harness.emulator.ptx.syntax import Location
@@ -79,6 +80,23 @@ class Launched:
         names = {layout.SHARED_MEMORY: "shared memory", layout.LOCAL_MEMORY: "local memory"}
         return names.get(memory) or self.memory.allocations[memory].name
 
+    def position(self, at: int, memory: int, site: int) -> str:
+        """A byte of a buffer, or of memory of a block or thread, by the variable or member that the
+        instruction accesses there."""
+        if memory == layout.SHARED_MEMORY:
+            return self.shared_variables().at(at, self.user_line(site))
+        if memory == layout.LOCAL_MEMORY:
+            return f"offset {at} of local memory"
+        return self.memory.allocations[memory].position(at)
+
+    def shared_variables(self) -> SharedVariables:
+        """The variables in shared memory, as far as they are known."""
+        raise NotImplementedError
+
+    def user_line(self, site: int) -> Location | None:
+        """The line of the user's source."""
+        raise NotImplementedError
+
     def thread(self, number: int) -> str:
         return f"thread {index_of(number, self.block)}"
 
@@ -99,6 +117,12 @@ class Place(Launched):
             return f"? (PTX line {where.ptx_line})"
         file = other.location.file if other.location else ""
         return line_in(where.location, file) + callers(where.location, file)
+
+    def shared_variables(self) -> SharedVariables:
+        return SharedVariables(self.program.shared)
+
+    def user_line(self, site: int) -> Location | None:
+        return user_line(self.program.sites[site].location)
 
     def opcode(self, site: int) -> str:
         return self.program.sites[site].opcode

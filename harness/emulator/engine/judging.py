@@ -268,7 +268,7 @@ class OfLines:
     """
 
     def __init__(self, module: Module, kernel: str) -> None:
-        program = translate(module, find_kernel(module, kernel))
+        self.program = program = translate(module, find_kernel(module, kernel))
         self._kinds: dict[Any, set[int]] = defaultdict(set)
         self._traits: dict[Any, list[int]] = defaultdict(list)
         for site, of_site in zip(program.sites, program.once(traits), strict=True):

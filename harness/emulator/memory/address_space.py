@@ -6,6 +6,7 @@ runs off an array, in either direction, never lands in another one.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
@@ -40,10 +41,20 @@ class Allocation:
     sectors: Array | None = None
     """For a launch's reads, then for its writes: 1 for each 32-byte sector that a global access
     touched. An atomic both reads and writes, even if its result is not used."""
+    element: np.dtype[Any] | None = None
+    """The structure that the buffer is an array of, if the caller passed it as one."""
 
     @property
     def size(self) -> int:
         return self.data.size
+
+    def position(self, at: int) -> str:
+        """Name a byte, by its member if the elements are structures."""
+        if self.element is None or not 0 <= at < self.size:
+            return f"offset {at} of {self.name}"
+        index, member = divmod(at, self.element.itemsize)
+        path = "".join(_members(self.element, member))
+        return f"offset {at} of {self.name} ([{index}]{path})"
 
     @property
     def sector_count(self) -> int:
@@ -55,6 +66,20 @@ class Allocation:
             return 0, 0
         read, written = self.sectors.reshape(2, -1)
         return int(np.count_nonzero(read)), int(np.count_nonzero(written))
+
+
+def _members(of: np.dtype[Any], at: int) -> Iterator[str]:
+    """The members at an offset of a structure, from the outermost one in; none for padding."""
+    if of.subdtype is not None:
+        element, extents = of.subdtype
+        index, at = divmod(at, element.itemsize)
+        yield "".join(f"[{each}]" for each in np.unravel_index(index, extents))
+        yield from _members(element, at)
+    for name, (member, start, *_) in (of.fields or {}).items():
+        if start <= at < start + member.itemsize:
+            yield f".{name}"
+            yield from _members(member, at - start)
+            return
 
 
 def address_of_slot(slot: int) -> int:
@@ -71,16 +96,18 @@ class AddressSpace:
         """Each texture's name in messages, and its description."""
 
     def add(
-        self, name: str, data: Array, writable: bool = True, address: int | None = None
-    ) -> Allocation:
+        self, name: str, data: Array, writable: bool = True, address: int | None = None,
+        element: np.dtype[Any] | None = None,
+    ) -> Allocation:  # fmt: skip
         """Place a buffer of bytes, aligned as by cudaMalloc.
 
         address: that of the data in this process, if the caller knows it.
         """
         base = address_of_slot(len(self.allocations))
         allocation = Allocation(
-            name, base, data, data.ctypes.data if address is None else address, writable
-        )
+            name, base, data, data.ctypes.data if address is None else address, writable,
+            element=element,
+        )  # fmt: skip
         self.allocations.append(allocation)
         return allocation
 
@@ -88,7 +115,7 @@ class AddressSpace:
         """The same buffers at the same addresses, with separate contents."""
         copy = AddressSpace()
         for each in self.allocations:
-            placed = copy.add(each.name, each.data.copy(), each.writable)
+            placed = copy.add(each.name, each.data.copy(), each.writable, element=each.element)
             placed.written = None if each.written is None else each.written.copy()
         copy.textures = [(label, described.copied()) for label, described in self.textures]
         return copy

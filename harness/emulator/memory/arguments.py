@@ -179,7 +179,8 @@ def _place(
     key = (address, array.nbytes)
     if key not in placed or not array.nbytes:
         data = array.reshape(-1).view(np.uint8) if array.nbytes else np.empty(0, np.uint8)
-        placed[key] = memory.add(label, data, array.flags.writeable, address).base
+        element = array.dtype if array.dtype.names else None
+        placed[key] = memory.add(label, data, array.flags.writeable, address, element).base
     return placed[key]
 
 

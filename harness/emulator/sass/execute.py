@@ -19,6 +19,7 @@ from harness.emulator.errors import LaunchError
 from harness.emulator.memory import heap
 from harness.emulator.memory.address_space import AddressSpace
 from harness.emulator.memory.arguments import PARAMETERS
+from harness.emulator.memory.shared_variables import SharedVariables
 from harness.emulator.ptx.source_lines import user_line
 from harness.emulator.results.faults import Fault
 from harness.emulator.sass import layout
@@ -61,6 +62,9 @@ _BANKS = 6
 _SHARED_AT, _CLUSTERS_AT, _RANKS_AT, _PARAMETERS_AT = 0x2C, 0x140, 0x188, 0x198
 _REGISTER_UNIT = 8
 _WORD_BYTES = 4
+
+_WITH_RESERVED = {engine_layout.RACE_BETWEEN, engine_layout.RACE_AT_ONCE,
+                  engine_layout.COPY_UNDER_WAY, engine_layout.NO_PROXY_FENCE}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -200,7 +204,8 @@ def execute(
         if verdict.fault in _UNSUPPORTED:
             what = function.instructions[verdict.instruction]
             raise LaunchError(f"`{what.text}` is not executed: {_UNSUPPORTED[verdict.fault]}")
-        fault = _fault(function, shape, verdict, memory, numbers, said)
+        named = judged.shared if judged else SharedVariables()
+        fault = _fault(function, shape, verdict, memory, numbers, said, named, launch.shared_start)
     return Ran(() if fault is None else (fault,), system.printed, _counts(function, counts))
 
 
@@ -251,13 +256,14 @@ def _counts(function: Function, counts: Mapping[str, Array]) -> tuple[MachineCou
 
 def _fault(
     function: Function, shape: Shape, verdict: Any, memory: AddressSpace, numbers: list[int],
-    said: str,
+    said: str, shared: SharedVariables, start: int,
 ) -> Fault:  # fmt: skip
     instruction = function.instructions[verdict.instruction]
     block = min(verdict.block, math.prod(shape.grid) - 1)
     where = index_of(block, shape.grid), index_of(verdict.thread, shape.block)
     if verdict.fault == layout.ACCUSED:
-        place = CodePlace(shape.grid, shape.block, memory, function)
+        reserved = start if verdict.address in _WITH_RESERVED else 0
+        place = CodePlace(shape.grid, shape.block, memory, function, shared, reserved)
         accused, words = told(verdict.address, verdict.instruction, numbers, place)
         return fault_at(user_line(instruction.location), accused, words, *where)
     kind = _FAULTS[verdict.fault]

@@ -19,6 +19,7 @@ from harness.emulator.engine import layout as engine_layout
 from harness.emulator.engine.faults import Launched, callers, line_in
 from harness.emulator.engine.judging import OfLines
 from harness.emulator.engine.layout import ATOMIC, BLOCK_ATOMIC, PLAIN
+from harness.emulator.memory.shared_variables import SharedVariables, in_code
 from harness.emulator.ptx.source_lines import user_line
 from harness.emulator.ptx.syntax import Location
 from harness.emulator.sass import layout
@@ -41,12 +42,13 @@ _BYTES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2}
 @dataclass(frozen=True)
 class Judged:
     """kinds, traits, lines (by number): one entry per instruction. grains: the narrowest words of
-    global and of shared memory."""
+    global and of shared memory. shared: its variables, for messages."""
 
     kinds: Array
     traits: Array
     lines: Array
     grains: tuple[int, int]
+    shared: SharedVariables
 
 
 def judged(function: Function, lines: OfLines) -> Judged:
@@ -61,7 +63,7 @@ def judged(function: Function, lines: OfLines) -> Judged:
     numbers = [known.index(place) if place else -1 for place in places]
     return Judged(
         np.array(kinds, np.int32), np.array(traits, np.uint16), np.array(numbers, np.int32),
-        _grains(function),
+        _grains(function), in_code(lines.program, function.shared_bytes),
     )  # fmt: skip
 
 
@@ -129,9 +131,25 @@ def _line(location: Location | None) -> tuple[str, int] | None:
 
 @dataclass(frozen=True)
 class CodePlace(Launched):
-    """The names that messages use for machine code."""
+    """The names that messages use for machine code.
+
+    reserved: the bytes of shared memory before the kernel's own that offsets in the fault's numbers
+    include.
+    """
 
     function: Function
+    shared: SharedVariables
+    reserved: int
+
+    def position(self, at: int, memory: int, site: int) -> str:
+        own = engine_layout.SHARED_MEMORY
+        return super().position(at - self.reserved * (memory == own), memory, site)
+
+    def shared_variables(self) -> SharedVariables:
+        return self.shared
+
+    def user_line(self, site: int) -> Location | None:
+        return user_line(self.function.instructions[site].location)
 
     def line(self, site: int, beside: int) -> str:
         instruction = self.function.instructions[site]

@@ -137,7 +137,7 @@ WRONG = {
     "out of bounds: offset": ("at offset 260", """
     if (t > 0) cluster.map_shared_rank(s, next)[t + 64] = in[i];  // FAULT
     cluster.sync();"""),
-    "uninitialised": ("offset 0 of shared memory, which nothing has written", """cluster.sync();
+    "uninitialised": ("of `s` in shared memory, which nothing has written", """cluster.sync();
     out[i] = cluster.map_shared_rank(s, next)[t];  // FAULT
     cluster.sync();"""),
     "deadlock in a wait": ("0 of 2 threads have arrived", """if (t == 0) init(&b, 2);

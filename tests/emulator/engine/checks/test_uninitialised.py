@@ -92,7 +92,9 @@ def test_a_fault_names_the_read_and_the_line_of_the_use(compile_ptx: CompilePtx)
     (fault,) = run_file(compile_ptx, path).report.faults
     assert fault.line in faults(path)
     assert (fault.block, fault.thread) == ((0, 0, 0), (63, 0, 0))
-    assert "read of 4 bytes at offset 256 of shared memory, which nothing has" in fault.message
+    assert (
+        "read of 4 bytes at offset 256 of `s` in shared memory, which nothing has" in fault.message
+    )
     assert fault.message.endswith("it is used in line 10")
 
 
