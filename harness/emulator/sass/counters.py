@@ -13,6 +13,7 @@ rule is not known, and to their sectors, whose rule is confirmed by only seven k
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
@@ -53,9 +54,9 @@ _BY_HOPPERS_RULES = (
 
 
 def counters(
-    instructions: Sequence[MachineCount], meets_others: bool, was_read: bool
+    instructions: Sequence[MachineCount], unknown: Uncounted, meets_others: bool, was_read: bool
 ) -> tuple[Counter, ...]:
-    """Every counter of a launch.
+    """Every counter of a launch that is not among the unknown ones.
 
     meets_others: whether trip counts depend on other threads. was_read: whether these counters were
     compared with readings of this architecture's hardware.
@@ -68,7 +69,7 @@ def counters(
         *of_instructions(instructions, MACHINE, *again), *_of_memory(instructions),
         *_of_shared(instructions), *_of_branches(instructions), *_of_arithmetic(instructions),
     )  # fmt: skip
-    found = tuple(counter for counter in found if counter.name not in uncounted(instructions))
+    found = tuple(counter for counter in found if counter.name not in unknown)
     if meets_others or any(each.warps and _goes_elsewhere(each) for each in instructions):
         return tuple(replace(counter, provenance=MODEL) for counter in found)
     return found if was_read else tuple(_unread(counter, any(again)) for counter in found)
@@ -158,9 +159,11 @@ def _of_branches(instructions: Sequence[MachineCount]) -> Iterator[Counter]:
 
 
 def _of_arithmetic(instructions: Sequence[MachineCount]) -> Iterator[Counter]:
+    threads: defaultdict[str, int] = defaultdict(int)
+    for each in instructions:
+        threads[_base(each)] += each.threads_predicated_on
     found = {
-        name: sum(each.threads_predicated_on for each in instructions if _base(each) in opcodes)
-        for name, opcodes in _OPERATIONS.items()
+        name: sum(threads[opcode] for opcode in opcodes) for name, opcodes in _OPERATIONS.items()
     }
     for name, value in found.items():
         full_name = f"smsp__sass_thread_inst_executed_op_{name}_pred_on.sum"
@@ -168,10 +171,7 @@ def _of_arithmetic(instructions: Sequence[MachineCount]) -> Iterator[Counter]:
     for precision, letter in (("fp32", "f"), ("fp64", "d")):
         flops = found[f"{letter}add"] + found[f"{letter}mul"] + 2 * found[f"{letter}fma"]
         if precision == "fp32":
-            flops += sum(
-                each.threads_predicated_on * _FLOPS_OF_FORMS.get(_base(each), 0)
-                for each in instructions
-            )
+            flops += sum(threads[opcode] * each for opcode, each in _FLOPS_OF_FORMS.items())
         yield Counter(f"flops_{precision}", flops, "flop", MACHINE)
 
 

@@ -230,12 +230,13 @@ def _constants(encoded: Encoded, banks: Mapping[int, Array]) -> Array:
 
 
 def _counts(function: Function, counts: Mapping[str, Array]) -> tuple[MachineCount, ...]:
-    by_name = {name: row.tolist() for name, row in counts.items()}
+    names = tuple(counts)
     out = []
-    for number, instruction in enumerate(function.instructions):
+    rows = zip(*(counts[name].tolist() for name in names), strict=True)
+    for instruction, row in zip(function.instructions, rows, strict=True):
         place = user_line(instruction.location)
         file, line = (place.file, place.line) if place else ("", 0)
-        own = {name: values[number] for name, values in by_name.items()}
+        own = dict(zip(names, row, strict=True))
         chooses = instruction.name.startswith("BRA") and instruction.text.startswith("@")
         out.append(
             MachineCount(

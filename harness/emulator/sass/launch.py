@@ -105,10 +105,11 @@ def launch_machine_code(
     if any(symbol == ALLOCATION for _, symbol, _ in code.addresses):
         heap.add(memory)
     ran = execute(function, arch, encoded, shape, memory, banks, clustered, looked_for)
+    unknown = uncounted(ran.counts)
     others = encoded.takes_turns or math.prod(clustered.extents) > 1
     return MachineReport(
         kernel, shape.grid, shape.block, shape.shared_bytes, ran.faults, ran.printed, ran.counts,
-        counters(ran.counts, others, arch.was_read), uncounted(ran.counts),
+        counters(ran.counts, unknown, others, arch.was_read), unknown,
     )  # fmt: skip
 
 
