@@ -45,7 +45,7 @@ class WholeRun:
                 place.driver, matrix=bench,
             )  # fmt: skip
         self._folder.open(self._runner, place.card)
-        labels.say_before(place.backend, place.device.arch)
+        labels.say_before(place.backend, place.device.arch, self._runner.chosen)
         for note in listing.notes(self._runner.plan):
             console.print(note, markup=False)
         if request.choice.quick:

@@ -346,18 +346,17 @@ class _Encoder:
                 raise Unencodable(f"operand {operand.text}")
             low, high = (0 if constant else row + word for word in _PAIRS[operand.suffixes])
             out["row"], out["high"] = low * LANES, high * LANES
-        known = {*suffixes.ALSO.get(kind, ()), *suffixes.parts(instruction, kind)}
-        if set(operand.suffixes) - known:
+        parts = suffixes.parts(instruction.opcode, instruction.modifiers, kind)
+        if set(operand.suffixes) - {*suffixes.ALSO.get(kind, ()), *parts}:
             raise Unencodable(f"operand {operand.text}")
+        out["half"] = next((parts[s] for s in operand.suffixes if s in parts), 0)
         self._signs(operand, instruction, out, kind)
 
     def _signs(self, operand: Operand, instruction: Instruction, out: Any, kind: str) -> None:
-        known = suffixes.parts(instruction, kind)
-        out["half"] = next((known[s] for s in operand.suffixes if s in known), 0)
         signed = operand.negated or operand.inverted or operand.absolute
         if signed and kind in _AS_IT_STANDS:
             raise Unencodable(f"operand {operand.text}")
-        if kind in "he" or suffixes.is_half(instruction):
+        if kind in "he" or suffixes.is_half(instruction.opcode, instruction.modifiers):
             sign = _SIGNS_OF_HALVES
         elif kind == "d" or instruction.opcode.removeprefix("U") in _FLOAT_OPCODES:
             sign = _SIGN

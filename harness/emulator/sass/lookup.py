@@ -7,6 +7,7 @@ leading U that has no row of its own is the same instruction on uniform register
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from harness.emulator.sass.rows.row import Row
 from harness.emulator.sass.table import FLOAT_TYPES, INTEGER_TYPES, ROWS
@@ -19,6 +20,11 @@ for _each in ROWS:
 
 def find(opcode: str, modifiers: Sequence[str]) -> tuple[Row, bool, int] | str:
     """The row, whether it acts on uniform registers, and its flags; or the unknown part."""
+    return _found(opcode, tuple(modifiers))
+
+
+@lru_cache(maxsize=1 << 12)
+def _found(opcode: str, modifiers: tuple[str, ...]) -> tuple[Row, bool, int] | str:
     rows, uniform = _BY_OPCODE.get(opcode), False
     if rows is None and opcode.startswith("U"):
         rows, uniform = _BY_OPCODE.get(opcode[1:]), True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 from harness.emulator.sass.code import ZERO, Instruction, Operand
 from harness.emulator.sass.layout import PREDICATES_OF_EACH_KIND
@@ -46,17 +47,15 @@ _KINDS["r"] = _KINDS["k"] = ("register",)
 
 
 def matched(
-    shape: Sequence[str], instruction: Instruction
+    shape: tuple[str, ...], instruction: Instruction
 ) -> list[tuple[str, Operand | None]]:  # fmt: skip
     """Map each part of a shape to its operand; None for a missing one.
 
     Raises Unencodable if the operands have another shape.
     """
     left = _joined(instruction.operands) if "h" in shape else list(instruction.operands)
-    least = [sum(not part.endswith("?") for part in shape[n + 1 :]) for n in range(len(shape))]
     out: list[tuple[str, Operand | None]] = []
-    for part, needed in zip(shape, least, strict=True):
-        kind, optional = part[0], part.endswith("?")
+    for kind, optional, needed in _parts(shape):
         fits = bool(left) and (kind == "_" or left[0].kind in _KINDS[kind])
         if fits and (not optional or len(left) > needed):
             out.append((kind, left.pop(0)))
@@ -67,6 +66,13 @@ def matched(
     if left:
         raise Unencodable("operands of another form")
     return [pair for pair in out if pair[0] != "_"]
+
+
+@cache
+def _parts(shape: tuple[str, ...]) -> list[tuple[str, bool, int]]:
+    """The kind of each part, whether it may be missing, and how many after it may not."""
+    is_needed = [not part.endswith("?") for part in shape]
+    return [(p[0], not is_needed[n], sum(is_needed[n + 1 :])) for n, p in enumerate(shape)]
 
 
 def _joined(operands: Sequence[Operand]) -> list[Operand]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final
-
-from harness.emulator.sass.code import Instruction
 
 _HALVES = {"H0_H0": 1, "H1_H1": 2}
 _HALF = {"H0": 1, "H1": 2}
@@ -28,24 +27,26 @@ ALSO = {
 """Suffixes that say what is so anyway, or that `_memory` reads."""
 
 
-def parts(instruction: Instruction, kind: str) -> Mapping[str, int]:
+@lru_cache(maxsize=1 << 12)
+def parts(opcode: str, modifiers: tuple[str, ...], kind: str) -> Mapping[str, int]:
     """Read from a source's suffix which part of it is meant, or how it is shifted."""
     if kind == "a":
         return _SCALES
     if kind == "e":
         return _HALF_OF_FLOAT
-    if instruction.opcode in ("I2F", "I2FP"):
+    if opcode in ("I2F", "I2FP"):
         return _BYTES
-    if instruction.opcode == "R2P":
+    if opcode == "R2P":
         return _BYTES_OF_PREDICATES
-    if instruction.opcode == "F2FP" and "UNPACK_B" in instruction.modifiers:
+    if opcode == "F2FP" and "UNPACK_B" in modifiers:
         return _HALF_OF_FLOAT
-    if is_half(instruction):
+    if is_half(opcode, modifiers):
         return {**_HALVES, **_HALF}
     return {**_HALVES, SWAPPED_WITH_SIGN: 3} if kind == "h" else {}
 
 
-def is_half(instruction: Instruction) -> bool:
+@lru_cache(maxsize=1 << 12)
+def is_half(opcode: str, modifiers: tuple[str, ...]) -> bool:
     """Whether a conversion, rounding or function of one number is of a half."""
-    types = [each for each in instruction.modifiers if each in _OF_FLOATS]
-    return instruction.opcode in _FROM_FLOATS and types[-1:] in (["F16"], ["BF16"])
+    types = [each for each in modifiers if each in _OF_FLOATS]
+    return opcode in _FROM_FLOATS and types[-1:] in (["F16"], ["BF16"])
