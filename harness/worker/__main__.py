@@ -33,7 +33,10 @@ _FOR_KERNELS = (
     "harness.worker.qualify", "harness.worker.timing", "harness.backends.cuda.backend",
 )  # fmt: skip
 _ON_A_GPU = (*_FOR_KERNELS, "torch")
-_EMULATED = ("harness.worker.qualify", "harness.worker.timing", "harness.backends.emulated")
+_EMULATED = (
+    "harness.worker.qualify", "harness.worker.timing", "harness.worker.counting",
+    "harness.backends.emulated", "numpy.random",
+)  # fmt: skip
 _AHEAD = {
     "cpu": _EMULATED,
     "torch": (*_EMULATED, "torch"),
