@@ -10,15 +10,18 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, FileSystemBytecodeCache, PackageLoader, StrictUndefined
+from jinja2.bccache import Bucket
 from markupsafe import Markup
 
 from harness.analysis.ladder import ladders
 from harness.cases import how_many
+from harness.files import beside_bytecode
 from harness.journal import run_files
 from harness.report import drawing, words
 from harness.report import format as fmt
@@ -81,10 +84,20 @@ def _slugs(run: Run) -> dict[str, str]:
     return distinct_slugs(p.problem for p in run.planned.values())
 
 
+class _Compiled(FileSystemBytecodeCache):
+    """Templates as compiled by an earlier command. What cannot be kept is compiled again."""
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        with suppress(OSError):
+            super().dump_bytecode(bucket)
+
+
 @cache
 def _environment() -> Environment:
+    kept = beside_bytecode.folder(__file__)
     environment = Environment(
         loader=PackageLoader("harness.report"),
+        bytecode_cache=_Compiled(str(kept)) if kept else None,
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

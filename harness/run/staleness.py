@@ -22,7 +22,8 @@ from harness.compiler import compile as compiler
 from harness.compiler import host, toolchain
 from harness.errors import CompileError
 from harness.files import source_text
-from harness.files.statements import statements
+from harness.files import statements as statements_of
+from harness.files.beside_bytecode import kept
 from harness.journal.records import Outcome, Planned, Record, Renewed
 from harness.matrix import model
 
@@ -56,14 +57,23 @@ def harness_hash(is_timed: bool) -> str:
     the journal. The cheat check of a timed run also uses the emulator. It decides whether a case is
     sound, not how long it takes, so changes there do not invalidate times.
     """
-    hashes = sorted(map(statements_hash, harness_files(is_timed)))
-    return hashlib.sha256("\n".join(hashes).encode()).hexdigest()[:_SHORT]
+    files = list(harness_files(is_timed))
+    contents = hashlib.sha256()
+    for file in (Path(__file__), Path(statements_of.__file__), *files):
+        contents.update(hashlib.sha256(file.suffix.encode() + file.read_bytes()).digest())
+
+    def make() -> str:
+        """Which parses every file."""
+        hashes = sorted(map(statements_hash, files))
+        return hashlib.sha256("\n".join(hashes).encode()).hexdigest()[:_SHORT]
+
+    return kept(__file__, f"harness-{is_timed}", contents.digest(), make)
 
 
 def statements_hash(file: Path) -> str:
     """Hash a file's behaviour: ignoring its name, comments and docstrings, which affect no
     result."""
-    text = statements(file.read_text(), file.suffix)
+    text = statements_of.statements(file.read_text(), file.suffix)
     return hashlib.sha256(text.encode()).hexdigest()[:_SHORT]
 
 

@@ -1,0 +1,58 @@
+"""Results worked out from the harness's own files, kept beside the bytecode that Python keeps.
+
+Every command needs the same: the hash of all statements, the compiled templates. Where Python may
+not write bytecode, nothing is kept. Who can write there can change the harness itself, so what is
+there is trusted as much as the code.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+
+def folder(module: str) -> Path | None:
+    """The folder with the bytecode of a module's file; None if there is none to write to."""
+    found = Path(importlib.util.cache_from_source(module)).parent
+    return None if sys.dont_write_bytecode or not os.access(found, os.W_OK) else found
+
+
+def kept(module: str, name: str, given: bytes, make: Callable[[], str]) -> str:
+    """The text that `make` makes of what is given, which is made only once.
+
+    module: the file of the module that makes it. name: the one text of this name is kept.
+    """
+    where = folder(module)
+    if where is None:
+        return make()
+    path = where / f"{name}.{sys.implementation.cache_tag}.txt"
+    key = hashlib.sha256(given).hexdigest()
+    with suppress(OSError, ValueError):
+        said, _, text = path.read_text(encoding="utf-8").partition("\n")
+        if said == f"{key} {_check(text)}":
+            return text
+    text = make()
+    with suppress(OSError):
+        _replace(path, f"{key} {_check(text)}\n{text}")
+    return text
+
+
+def _check(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _replace(path: Path, text: str) -> None:
+    handle, new = tempfile.mkstemp(dir=path.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(new, path)
+    except OSError:
+        os.unlink(new)
+        raise
