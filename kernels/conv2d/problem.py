@@ -18,6 +18,8 @@ class Conv2d(Problem):
         s = sizes
         rows, columns = _extents(s)
         x, weights = s["n"] * s["c"] * s["h"] * s["w"], s["out"] * s["c"] * s["k"] ** 2
+        tiles = s["n"] * -(-rows // 2) * -(-columns // 2) if s["k"] == 3 else 1
+        pitch_u, pitch_v = (-(-count // 4) * 4 for count in (s["out"], tiles))
         return [
             Buffer("x", "input", dtype, x),
             Buffer("weights", "input", dtype, weights),
@@ -25,6 +27,10 @@ class Conv2d(Problem):
             Buffer("weights_channels_last", "input", dtype, weights),
             # The weights as v6 wants them.
             Buffer("reordered", "scratch", dtype, weights),
+            # What v7 makes of the weights, of x, and of both.
+            Buffer("u", "scratch", dtype, 16 * s["c"] * pitch_u),
+            Buffer("v", "scratch", dtype, 16 * s["c"] * pitch_v),
+            Buffer("products", "scratch", dtype, 16 * s["out"] * pitch_v),
             Buffer("y", "output", dtype, s["n"] * s["out"] * rows * columns),
         ]
 

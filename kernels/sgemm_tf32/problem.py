@@ -29,6 +29,9 @@ class SgemmTf32(Problem):
         return [
             Buffer("a", "input", dtype, m * k),
             Buffer("b", "input", dtype, k * n),
+            # Copies with rows of whole 16 bytes, for v5.
+            Buffer("padded_a", "scratch", dtype, m * (-(-k // 4) * 4)),
+            Buffer("padded_b", "scratch", dtype, k * (-(-n // 4) * 4)),
             Buffer("c", "output", dtype, m * n),
         ]
 

@@ -83,8 +83,13 @@ __device__ __forceinline__ void store_transposed(float* c, unsigned int m, unsig
         const unsigned int row = first_row + j / 2 * 8 + threadIdx.x % 4 * 2 + j % 2;
         if (row < m) {
             const unsigned int i = j / 2 * 4 + j % 2;
-            *reinterpret_cast<float2*>(c + static_cast<std::uint64_t>(row) * n + column) =
-                make_float2(sums[i], sums[i + 2]);
+            float* to = c + static_cast<std::uint64_t>(row) * n + column;
+            if (n % 2 == 0) {  // both are in c, and lie at 8 bytes
+                *reinterpret_cast<float2*>(to) = make_float2(sums[i], sums[i + 2]);
+            } else {
+                to[0] = sums[i];
+                if (column + 1 < n) to[1] = sums[i + 2];
+            }
         }
     }
 }

@@ -5,10 +5,10 @@
 // these rows for both; and a block stays, and makes one tile after another, so that the next tile's
 // copies are under way while this one is written. As in gemm_bf16/v6 and v7.
 //
-// Contract: any m >= 1, and n and k multiples of 4; tensor maps of a with boxes of 32 × 128
-// elements, of b with boxes of 32 × 32, and a swizzle of 128 bytes; a block of 384 threads, clusters
-// of 2 blocks, and any number of them. 192 KiB and 64 bytes of dynamic shared memory. Compute
-// capability 9.0.
+// Contract: any m, n and k >= 1; tensor maps of a with boxes of 32 × 128 elements, of b with boxes
+// of 32 × 32, and a swizzle of 128 bytes, whose rows begin at multiples of 16 bytes; a block of 384
+// threads, clusters of 2 blocks, and any number of them. 192 KiB and 64 bytes of dynamic shared
+// memory. Compute capability 9.0.
 //
 // From: CUTLASS's persistent kernels for sm_90.
 //
