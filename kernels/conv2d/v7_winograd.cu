@@ -20,58 +20,10 @@
 // Measured: not yet.
 #include "common/async_copy.cuh"
 #include "common/three_tf32.cuh"
+#include "winograd.cuh"
 
 constexpr unsigned int M = 64, N = 128, DEPTH = 16;  // of a block's tiles
 constexpr unsigned int THREADS = 256, STAGES = 3;
-
-// How many tiles of 2 × 2 elements y has, and where a tile lies.
-struct Layout {
-    unsigned int rows, columns, down, across;
-
-    __device__ Layout(unsigned int h, unsigned int w, unsigned int pad)
-        : rows(h + 2 * pad - 2),
-          columns(w + 2 * pad - 2),
-          down((rows + 1) / 2),
-          across((columns + 1) / 2) {}
-    __device__ unsigned int image(unsigned int tile) const { return tile / (down * across); }
-    __device__ unsigned int row(unsigned int tile) const { return tile / across % down * 2; }
-    __device__ unsigned int column(unsigned int tile) const { return tile % across * 2; }
-};
-
-__device__ __forceinline__ unsigned int rounded_up(unsigned int count) { return (count + 3) / 4 * 4; }
-
-// A 3-vector of weights as 4 numbers.
-__device__ __forceinline__ void transform_weights(float (&to)[4], float a, float b, float c) {
-    const float half = 0.5f * (a + c);
-    to[0] = a, to[1] = half + 0.5f * b, to[2] = half - 0.5f * b, to[3] = c;
-}
-
-extern "C" __global__ void make_u(const float* weights, float* u, unsigned int c,
-                                  unsigned int out) {
-    const unsigned int pitch = rounded_up(out);
-    const unsigned int o = blockIdx.x * THREADS + threadIdx.x, channel = blockIdx.y;
-    if (o >= pitch) return;
-    float window[9] = {};
-    for (unsigned int i = 0; o < out && i < 9; i++) window[i] = weights[(o * c + channel) * 9 + i];
-    float columns[3][4];
-#pragma unroll
-    for (unsigned int j = 0; j < 3; j++) {
-        transform_weights(columns[j], window[j], window[3 + j], window[6 + j]);
-    }
-#pragma unroll
-    for (unsigned int i = 0; i < 4; i++) {
-        float row[4];
-        transform_weights(row, columns[0][i], columns[1][i], columns[2][i]);
-#pragma unroll
-        for (unsigned int j = 0; j < 4; j++) u[((4 * i + j) * c + channel) * pitch + o] = row[j];
-    }
-}
-
-// Four elements of x, of which two of y are made.
-__device__ __forceinline__ void transform_x(float (&x)[4]) {
-    const float sum = x[1] + x[2], difference = x[2] - x[1];
-    x[0] -= x[2], x[3] = x[1] - x[3], x[1] = sum, x[2] = difference;
-}
 
 extern "C" __global__ void make_v(const float* x, float* v, unsigned int n, unsigned int c,
                                   unsigned int h, unsigned int w, unsigned int pad) {
@@ -90,16 +42,11 @@ extern "C" __global__ void make_v(const float* x, float* v, unsigned int n, unsi
             const bool inside = tile < tiles && row < h && column < w;
             patch[i][j] = inside ? plane[row * w + column] : 0.0f;
         }
-        transform_x(patch[i]);
     }
+    transform_patch(patch);
 #pragma unroll
-    for (unsigned int j = 0; j < 4; j++) {
-        float column[4] = {patch[0][j], patch[1][j], patch[2][j], patch[3][j]};
-        transform_x(column);
-#pragma unroll
-        for (unsigned int i = 0; i < 4; i++) {
-            v[((4 * i + j) * c + channel) * pitch + tile] = column[i];
-        }
+    for (unsigned int i = 0; i < 16; i++) {
+        v[(i * c + channel) * pitch + tile] = patch[i / 4][i % 4];
     }
 }
 
@@ -176,11 +123,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
     }
 }
 
-// Four numbers as two elements of y.
-__device__ __forceinline__ float2 transform_back(float a, float b, float c, float d) {
-    return make_float2(a + b + c, b - c - d);
-}
-
 extern "C" __global__ void make_y(const float* products, float* to, unsigned int n,
                                   unsigned int out, unsigned int h, unsigned int w,
                                   unsigned int pad) {
@@ -195,14 +137,5 @@ extern "C" __global__ void make_y(const float* products, float* to, unsigned int
         const unsigned int row = 4 * out * pitch;  // of the 4 × 4 matrices
         columns[j] = transform_back(from[0], from[row], from[2 * row], from[3 * row]);
     }
-    const float2 upper = transform_back(columns[0].x, columns[1].x, columns[2].x, columns[3].x);
-    const float2 lower = transform_back(columns[0].y, columns[1].y, columns[2].y, columns[3].y);
-    const unsigned int row = y.row(tile), column = y.column(tile);
-    to += ((y.image(tile) * out + o) * y.rows + row) * y.columns + column;
-    const bool has_right = column + 1 < y.columns;
-    to[0] = upper.x;
-    if (has_right) to[1] = upper.y;
-    if (row + 1 >= y.rows) return;
-    to[y.columns] = lower.x;
-    if (has_right) to[y.columns + 1] = lower.y;
+    store_tile(to, y, y.image(tile) * out + o, y.row(tile), y.column(tile), columns);
 }
