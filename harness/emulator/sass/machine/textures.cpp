@@ -1,8 +1,9 @@
 // Fetches from textures, and loads and stores of surfaces.
 //
-// A fetch has its coordinates in the registers of the first operand, a layer before them. What else it
-// needs is in those of the second: of a scattered one the coordinates from the third on, then the handle
-// if no other operand has it, a level, and offsets in texels. There is one level, so none is chosen.
+// A fetch has its coordinates in the registers of the first operand, a layer before them, or behind them
+// if it has gradients. What else it needs is in those of the second: of a scattered one the coordinates
+// from the third on, then the handle if no other operand has it, a level or gradients, and offsets in
+// texels. There is one level, so none is chosen.
 
 #include "addresses.h"
 #include "memory/sampling.h"
@@ -13,7 +14,7 @@ namespace {
 using machine::CHANNELS;
 using machine::Texture;
 
-enum : i32 { HAS_LEVEL = 1, IS_SCATTERED = 4, HANDLE_AMONG_OTHERS = 8, HAS_OFFSETS = 16, COUNTS_TEXELS = 32 };
+enum : i32 { HAS_LEVEL = 1, LAYER_BEHIND = 2, IS_SCATTERED = 4, HANDLE_AMONG_OTHERS = 8, HAS_OFFSETS = 16, COUNTS_TEXELS = 32 };
 constexpr int COORDINATES[] = {1, 2, 3, 2, 3, 3};  // by machine::TextureKind
 constexpr int HANDLE = 2;                          // the source that it stands in
 
@@ -38,8 +39,10 @@ template <class C> void sampled(const Context& c, const Instruction& n, int lane
     const int count = COORDINATES[n.space];
     int taken = 0;
     u32 at[3];
+    const int turned = layered && n.flags & LAYER_BEHIND ? count - 1 : 0;
     for (int k = 0; k < count; k++)
-        at[k] = n.flags & IS_SCATTERED && k >= 2 ? word(others, taken++, lane) : word(first, k, lane);
+        at[k] = n.flags & IS_SCATTERED && k >= 2 ? word(others, taken++, lane)
+                                                 : word(first, (k + turned) % count, lane);
     const u32 handle = n.flags & HANDLE_AMONG_OTHERS ? word(others, taken++, lane)
                                                      : c.source(n.source[HANDLE])[lane];
     taken += n.flags & HAS_LEVEL ? 1 : 0;

@@ -23,7 +23,7 @@ HANDLE: Final = 2
 """The source that the handle becomes."""
 _EVERY_CHANNEL = 15
 _WORD_BYTES = 4
-_LEVEL, _SCATTERED, _OFFSETS, _COUNTS = 1, 4, 16, 32
+_LEVEL, _LAYER_BEHIND, _SCATTERED, _OFFSETS, _COUNTS = 1, 2, 4, 16, 32
 HANDLE_AMONG_OTHERS: Final = 8
 _FETCH = "R R y y? z? z? q z?"
 _OF_FETCHES: Groups = ({"SCR": _SCATTERED},)
@@ -94,6 +94,7 @@ def _fetches() -> Iterator[Row]:
 ROWS: Sequence[Row] = (
     *_fetches(),
     row("TEX", _FETCH.replace("y y?", "y"), "FETCH"),  # the level is left to a mode without any
+    row("TXD", _FETCH, "FETCH", always=_LAYER_BEHIND),  # gradients choose among levels, here one
     *(
         row(f"{opcode}.D.BA.{kind}{beyond}", shape, opcode, _SIZES, always=number | flag << 4,
             harmless=CACHES)

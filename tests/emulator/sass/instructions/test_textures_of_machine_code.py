@@ -11,13 +11,32 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from emulator_tools import CompilePtx
 from one_by_one import LANES, launched
 from sass.conftest import ReadSource
 
-from harness.emulator import Surface, Texture
+from harness.emulator import Surface, Texture, launch
 from harness.emulator.sass import UnknownMachineInstruction, launch_machine_code
 
 READINGS = Path(__file__).parents[4] / "reports" / "h200" / "fidelity"
+GRADIENTS = """
+#define X (threadIdx.x % 8 * 0.75f)
+#define Y (threadIdx.x / 8 * 0.5f)
+#define DX make_float2(X, 9.0f)
+#define DY make_float2(3.0f, Y)
+extern "C" __global__ void line(cudaTextureObject_t t, float* out) {
+    out[threadIdx.x] = tex1DGrad<float>(t, X, 0.5f, Y);
+}
+extern "C" __global__ void plane(cudaTextureObject_t t, float* out) {
+    out[threadIdx.x] = tex2DGrad<float>(t, X, Y, DX, DY);
+}
+extern "C" __global__ void lines(cudaTextureObject_t t, float* out) {
+    out[threadIdx.x] = tex1DLayeredGrad<float>(t, X, threadIdx.x / 16, 0.5f, Y);
+}
+extern "C" __global__ void planes(cudaTextureObject_t t, float* out) {
+    out[threadIdx.x] = tex2DLayeredGrad<float>(t, X, Y, threadIdx.x % 2, DX, DY);
+}
+"""
 STEPS = {"float16": 2.0**-10, "int8": 1.01 / 32767}
 
 
@@ -146,3 +165,24 @@ def test_handles_may_differ_within_a_warp(read_source: ReadSource, arch: str) ->
     assert out.tolist() == [(3, 5, 7)[i % 3] for i in range(64)]
     label = {each.provenance for each in report.counters}
     assert (label == {"emulator-model"}) == (arch == "sm_90")
+
+
+@pytest.mark.parametrize("arch", ["sm_75", "sm_90", "sm_120"])
+def test_fetches_with_gradients_are_those_of_ptx(
+    compile_ptx: CompilePtx, read_source: ReadSource, tmp_path: Path, arch: str
+) -> None:
+    """There is one level, so none of them changes what is fetched."""
+    path = tmp_path / "gradients.cu"
+    path.write_text(GRADIENTS)
+    texels = np.arange(96, dtype=np.float32).reshape(4, 8, 3)[..., 0].copy()
+    layers = np.arange(64, dtype=np.float32).reshape(2, 4, 8)
+    for kernel, texture in (
+        ("line", Texture(texels[0], "1d", filter="linear")),
+        ("plane", Texture(texels, filter="linear")),
+        ("lines", Texture(texels, "layered 1d")), ("planes", Texture(layers, "layered 2d")),
+    ):  # fmt: skip
+        of_ptx, of_code = np.zeros((2, 64), np.float32)
+        launch(compile_ptx(path), kernel, 1, 64, [texture, of_ptx])
+        launch_machine_code(read_source(path, arch), kernel, 1, 64, [texture, of_code])
+        assert len(set(of_ptx)) > 4
+        np.testing.assert_array_equal(of_ptx, of_code)
