@@ -20,7 +20,7 @@ Refusal = Literal["wrong", "fault", "cheat", "cannot-tell"]
 FAULTS = (
     "out of bounds", "misaligned", "read-only", "uninitialised", "race", "divergent barrier",
     "warp mask", "deadlock", "budget", "trap", "assert", "stack overflow", "divergence",
-    "mbarrier",
+    "mbarrier", "tensor map", "cluster", "wgmma",
 )  # fmt: skip
 """As results/faults.py lists them."""
 

@@ -1,7 +1,9 @@
-"""The wording of faults of asynchronous copies, and of the mbarriers that tell of them."""
+"""The wording of faults of asynchronous copies and products, and of the mbarriers that tell of
+them."""
 
 from __future__ import annotations
 
+from harness.emulator.engine import layout
 from harness.emulator.engine.faults import VERBS, Launched
 from harness.emulator.engine.layout import SHARED_MEMORY
 from harness.silicon.tensor_maps import ELEMENTS
@@ -67,6 +69,43 @@ def no_proxy_fence(
     )
 
 
+def product_not_awaited(
+    p: Launched, own: int, verb: int, product: int, factor: int, newer: int
+) -> str:
+    """newer: groups committed behind the product's own; -1 if that one is not committed."""
+    does = "reads" if verb == layout.READ else "overwrites"
+    what = "a factor" if factor else "a sum"
+    how = "is still reading" if factor else "is still writing"
+    missing = f"wgmma.wait_group {max(newer, 0)} comes first"
+    if newer < 0:
+        missing = f"wgmma.commit_group and {missing}"
+    return (
+        f"`{p.opcode(own)}` {does} {what} in a register that the wgmma in line "
+        f"{p.line(product, own)} {how}: {missing}. By the PTX ISA this is undefined; ptxas may put "
+        "a wait there, and then lets no two products overlap"
+    )
+
+
+def product_not_fenced(p: Launched, own: int, toucher: int) -> str:
+    """toucher: the instruction that wrote a register since the last fence; -1: there was no
+    fence."""
+    what = "this is the warpgroup's first product and no wgmma.fence comes before it"
+    if toucher >= 0 and _multiplies(p.opcode(toucher)):
+        what = (
+            f"the wgmma in line {p.line(toucher, own)}, of another shape, has the same registers "
+            "for its sums, with no wgmma.fence in between"
+        )
+    elif toucher >= 0:
+        what = (
+            f"it takes a register that `{p.opcode(toucher)}` in line {p.line(toucher, own)} wrote, "
+            "with no wgmma.fence in between"
+        )
+    return (
+        f"{what}: put wgmma.fence.sync.aligned in front of the product. By the PTX ISA this is "
+        "undefined, even where ptxas makes it right by letting no two products overlap"
+    )
+
+
 def phase_stuck(
     p: Launched, own: int, at: int, pending: int, arrivals: int, expected: int, came: int,
     expecting: int, coming: int, ended: int,
@@ -88,6 +127,23 @@ def phase_stuck(
 
 def too_many_arrivals(_: Launched, __: int) -> str:
     return "more arrivals at an mbarrier than its phase waits for"
+
+
+def not_a_count(p: Launched, own: int, count: int) -> str:
+    return (
+        f"`{p.opcode(own)}` sets an mbarrier up for {count} arrivals, which is not from 1 to "
+        f"{(1 << 20) - 1}"
+    )
+
+
+def registers_used_up(
+    _: Launched, __: int, asked: int, together: int, warps: int, most: int
+) -> str:
+    return (
+        f"setmaxnreg.inc waits for {asked} registers a thread for ever: the block's warps ask for "
+        f"{together} in all, and {warps} warps of at most {most} have {warps * most}: release more "
+        "by setmaxnreg.dec, or ask for fewer"
+    )
 
 
 def copied_in_part(_: Launched, __: int, size: int, unit: int) -> str:

@@ -13,8 +13,8 @@ class Fault:
 
     `kind` is one of "out of bounds", "misaligned", "read-only", "uninitialised", "race", "divergent
     barrier", "warp mask", "deadlock", "budget", "trap", "assert", "stack overflow", "divergence",
-    "mbarrier". `file` and `line` refer to the CUDA source, and are empty and 0 without -lineinfo.
-    `block` and `thread` are (x, y, z).
+    "mbarrier", "tensor map", "cluster", "wgmma". `file` and `line` refer to the CUDA source, and
+    are empty and 0 without -lineinfo. `block` and `thread` are (x, y, z).
     """
 
     kind: str

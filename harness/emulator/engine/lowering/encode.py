@@ -123,6 +123,7 @@ class _Encoder(ComputingEncoder, VideoEncoder, MemoryEncoder, TextureEncoder):
     def _op(self, op: Op) -> None:
         self.check_written(op.registers_read(), op.site)
         self.begin()
+        self.site = op.site
         special = getattr(self, f"_op_{op.name}", None)
         if special is not None:
             special(op)
@@ -186,7 +187,17 @@ class _Encoder(ComputingEncoder, VideoEncoder, MemoryEncoder, TextureEncoder):
         name = self.program.sites[op.site].opcode
         excuses = name.startswith(("fence", "membar")) and not name.startswith("fence.proxy")
         between = name.startswith("fence.proxy.async")
-        self.emit("fence", [], [], site=op.site, count=int(excuses), immediate=int(between))
+        self.emit("fence", [], [], site=op.site, count=int(excuses), immediate=int(between),
+                  width=int(name.startswith("wgmma")))  # fmt: skip
+
+    def _op_set_registers(self, op: Op) -> None:
+        count, how = op.variant
+        if how == "inc":
+            self.only_judged("registers that a warp waits for")
+        self.emit(op.name, [], [], site=op.site, count=int(how == "inc"), immediate=int(count))
+
+    def _op_mbarrier_count(self, op: Op) -> None:
+        self.emit(op.name, [], self.sources(op), site=op.site)
 
     def _op_cluster_arrive(self, op: Op) -> None:
         releases = op.variant != ("relaxed",)
@@ -278,6 +289,14 @@ class _Encoder(ComputingEncoder, VideoEncoder, MemoryEncoder, TextureEncoder):
         results = [self.result(op, i, optional=True) for i in range(len(op.results))]
         self.emit(op.name, results, self.sources(op), site=op.site, width=first,
                   count=len(results), immediate=turned)  # fmt: skip
+
+    def _op_products_hold(self, op: Op) -> None:
+        """The registers that a product takes; `variant`: of which shape as sums, 0 as a factor."""
+        shape, *slots = map(int, op.variant)
+        rows = [self.offsets[slot] for slot in slots]
+        for first in range(0, len(rows), layout.MAX_SOURCES):
+            some = rows[first : first + layout.MAX_SOURCES]
+            self.emit(op.name, [], some, site=op.site, immediate=shape)
 
     def _op_products_commit(self, op: Op) -> None:
         self.emit(op.name, [], [], site=op.site)

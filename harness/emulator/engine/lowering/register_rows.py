@@ -74,6 +74,7 @@ class Emitter:
         self.begin()
         self.param_offsets = program.param_offsets()
         self.wanted: frozenset[int] = frozenset()
+        self.site = 0  # of the operation that is encoded
 
     def _place(self, slot: int) -> None:
         if slot not in self.offsets:
@@ -221,7 +222,7 @@ class Emitter:
     # --- operations -----------------------------------------------------------------------
 
     def emit(
-        self, name: str, results: Sequence[int], sources: Sequence[int], *, site: int = 0,
+        self, name: str, results: Sequence[int], sources: Sequence[int], *, site: int | None = None,
         width: int = 0, count: int = 0, space: int = 0, kind: int = 0, cost: int = 0,
         wide_base: bool = False, immediate: int = 0,
     ) -> None:  # fmt: skip
@@ -233,8 +234,8 @@ class Emitter:
         padded_results = (*results, *[NOWHERE] * (layout.MAX_RESULTS - len(results)))
         padded_sources = (*sources, *[NOWHERE] * (layout.MAX_SOURCES - len(sources)))
         self.ops.append((
-            handler, site, width, count, space, kind, cost, int(wide_base), immediate,
-            padded_results, padded_sources,
+            handler, self.site if site is None else site, width, count, space, kind, cost,
+            int(wide_base), immediate, padded_results, padded_sources,
         ))  # fmt: skip
 
     def sources(self, op: Op) -> list[int]:

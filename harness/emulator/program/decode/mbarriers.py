@@ -62,7 +62,9 @@ class MbarrierDecoder(MemoryDecoder):
         self._ordered(rest)
         where, given = self.given(instruction, 2)
         ops: list[Op] = []
-        count = self._wide("!mbarrier count", self.source(given, "u32"), ops)
+        taken = self.source(given, "u32")
+        ops.append(Op("mbarrier_count", (), (), (), (taken,), ("u32",), self.site))
+        count = self._wide("!mbarrier count", taken, ops)
         state = self.declare("!mbarrier state", "u64")
         both = Constant(1 | 1 << COUNT_BITS)
         ops.append(Op("mul", ("lo",), (state,), ("u64",), (count, both), ("u64", "u64"), self.site))

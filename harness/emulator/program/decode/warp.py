@@ -152,14 +152,13 @@ class WarpDecoder(OperandReader):
     def _op_setmaxnreg(
         self, instruction: Instruction, modifiers: list[str], types: list[str]
     ) -> list[Op]:
-        """The register file is always large enough here, regardless of what a warp releases or
-        requests."""
+        """No warp waits here for what others release: the judge adds up what they request."""
         (count,) = self.given(instruction, 1)
         known = modifiers in (["inc", "sync", "aligned"], ["dec", "sync", "aligned"])
         value = count.value if isinstance(count, Number) else 0
         if not known or types != ["u32"] or value not in range(24, 257, 8):
             raise self.unknown("it takes 24 to 256 registers, a multiple of 8")
-        return self._warp_op("fence", "", (), (), (), ())
+        return [Op("set_registers", (str(value), modifiers[0]), (), (), (), (), self.site)]
 
     def _op_griddepcontrol(
         self, instruction: Instruction, modifiers: list[str], types: list[str]

@@ -3,10 +3,10 @@
 Each of the four warps computes 16 of the 64 rows: products of 16 × 8, side by side, with sums in
 registers as `mma` leaves them. A factor in shared memory is read at the place given by its matrix
 descriptor. No counter counts these loads, because the machine code has none. The sums are there
-when a product is issued, so a program that uses them without waiting is not detected. Its factors
-count as being read until the warp waits for its group: who writes them before that is accused. A
-product is one operation of four warps: it completes only when all of them have issued it. So they
-meet where they wait for it, and any of them may then report that the tiles were read.
+when a product is issued; who uses them without waiting is accused. Its factors count as being read
+until the warp waits for its group: who writes them before that is accused. A product is one
+operation of four warps: it completes only when all of them have issued it. So they meet where they
+wait for it, and any of them may then report that the tiles were read.
 
 Source: PTX ISA 9.0, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions".
 """
@@ -116,12 +116,25 @@ class WarpgroupDecoder(MatrixDecoder):
             raise self.unknown(f"{len(sums)} registers of sums for {product.columns} columns")
         wanted = self.source(adds, "pred", ops)
         factor = _Factor(self._descriptor(b), Constant(0), modes.turns_b)
+        ops.append(self._held(product.columns << 8 | product.depth, sums))
+        if isinstance(a, Group):
+            ops.append(self._held(0, list(a.items)))
         ops.append(self._read(factor, product.columns))
         for first in range(0, product.columns, _EIGHT):
             words_of_b = self._words_of_factor(factor, first, "b", 2, ops)
             own = sums[first // _EIGHT * held :][:held]
             ops += self._part(product, own, (*words_of_a, *words_of_b), wanted)
         return ops
+
+    def _held(self, shape: int, operands: Sequence[Operand]) -> Op:
+        """Registers that the product takes: sums of a shape, or a factor, whose shape is 0."""
+        taken = [
+            self.source(each, "b32")
+            for each in operands
+            if isinstance(each, Name) and each.text != "_"
+        ]
+        slots = [str(each.slot) for each in taken if isinstance(each, Register)]
+        return Op("products_hold", (str(shape), *slots), (), (), (), (), self.site)
 
     def _product(self, words: list[str]) -> _Product:
         clamps = words[-1:] == ["satfinite"]

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from emulator_tools import FAULTY, CompilePtx
 from engine.checks.test_clusters import HEAD, KERNEL, RIGHT
+from engine.checks.test_clusters import WRONG as CLUSTER_WRONG
 from kernel_files import BUDGET, asked
 from sass.asynchronous.both import Case, launched, together
 from sass.conftest import ListTogether, ReadSource
@@ -47,7 +48,7 @@ def test_blocks_of_a_cluster_exchange_what_they_do_from_ptx(
     code, ptx = read_source(ONE_SOURCE), compile_ptx(ONE_SOURCE)
     values = np.arange(512, dtype=np.int32) + 1
     ours, theirs = np.zeros((2, 512), np.int32)
-    report = launch_machine_code(code, f"k{number}", 8, 64, [values, ours])
+    report = launch_machine_code(code, f"k{number}", 8, 64, [values, ours], ptx=ptx)
     assert not report.faults, report.faults[0]
     assert not launch(ptx, f"k{number}", 8, 64, [values, theirs]).faults
     assert ours.any()
@@ -70,6 +71,21 @@ def test_a_mistake_is_found_in_machine_code_alone(
     assert fault.kind == kind
     assert words in fault.message
     assert Path(fault.file).name == path.name
+
+
+def test_a_block_that_leaves_while_others_may_read_is_found_in_machine_code(
+    compile_ptx: CompilePtx, read_source: ReadSource
+) -> None:
+    words, body = CLUSTER_WRONG["cluster: a block leaves"]
+    source = HEAD + KERNEL.format(dims="4", body=body)
+    values, out = np.arange(512, dtype=np.int32), np.zeros(512, np.int32)
+    report = launch_machine_code(
+        read_source(source), "k", 8, 64, [values, out], ptx=compile_ptx(source)
+    )  # fmt: skip
+    (fault,) = report.faults
+    assert fault.kind == "cluster"
+    assert words in fault.message
+    assert "// FAULT" in source.splitlines()[fault.line - 1]
 
 
 MEET = "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;"
@@ -141,7 +157,7 @@ def test_what_hangs_or_is_outside_is_a_fault_of_the_kind_that_ptx_has(
     (fault,) = code.faults
     assert fault.kind == kind
     assert words in fault.message
-    if name not in ("no_arrivals", "pool", "left"):  # of the last PTX says that it races
+    if name not in ("pool", "left"):  # of the last PTX says that it races
         assert {each.kind for each in ptx.faults} == {kind}
 
 

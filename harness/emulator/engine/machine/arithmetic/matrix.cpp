@@ -360,6 +360,7 @@ std::vector<Entry> matrix_entries() {
         {"more operands", more_operands},
         {"fragment_address", element_address<false>, ALL_MEET},
         {"column_address", element_address<true>, ALL_MEET},
+        {"products_hold", of_the_judge, HOLDS_REGISTERS},
         {"factor_read", of_the_judge, READS_FACTOR}, {"factor_words", factor_words, TAKES_WORDS},
         {"products_commit", of_the_judge, COMMITS_PRODUCTS}, {"products_wait", of_the_judge, WAITS_FOR_PRODUCTS},
         {"matrix_rows", matrix_rows, ALL_MEET}, {"transpose_8x8", transpose},

@@ -94,16 +94,8 @@ void Accesses::into_window(i32 site, Touch& touch) const {
 
 void Accesses::leave(int block) {
     if (!blocks_.has_left(block)) return;
-    const int first = block * geometry_.threads, end = first + geometry_.threads;
-    for (auto visit = visits_.lower_bound({block, 0}); visit != visits_.end() && visit->first.first == block;
-         ++visit) {
-        const Visit& last = visit->second;
-        int lane = first;
-        while (lane < end && !races_.knows(lane, last.lane, last.when)) lane++;
-        if (lane == end)
-            throw Accusation{BLOCK_MAY_LEAVE, last.site, last.lane,
-                             {geometry_.in_grid(blocks_.first_block + block)}};
-    }
+    visits_.leave(block, geometry_, blocks_.first_block,
+                  [&](int lane, int other, i64 when) { return races_.knows(lane, other, when); });
 }
 
 // Accesses to shared memory of other blocks, which must be there as long.
@@ -117,7 +109,7 @@ void Accesses::of_others(const Op& op, const Request& request) {
                               geometry_.in_grid(blocks_.first_block + block)}};
         // An arrival is over where a wait has seen it.
         const bool arrives = is_arrival(op);
-        visits_[{block, touch.warp}] = {races_.log.now() - 1 - arrives, touch.lane, op.site};
+        visits_.note(block, touch, op.site, races_.log.now() - 1 - arrives);
     }
 }
 

@@ -151,12 +151,7 @@ class Accesses {
     std::vector<Products> products_;  // by warp
     bool has_copies_ = false;
     std::vector<i64> uncounted_;
-    struct Visit {  // of another block's shared memory, the last of a warp
-        i64 when;
-        int lane;
-        i32 site;
-    };
-    std::map<std::pair<int, int>, Visit> visits_;  // by the block and the warp
+    Visits visits_;
     std::set<int> mixed_;  // warps whose lanes go to several memories just now
 };
 

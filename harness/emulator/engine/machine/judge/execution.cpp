@@ -10,6 +10,8 @@ inline void Execution::handle(const Known& about, const Op& op, const Party& par
     } catch (const Suspicion& found) {
         const int lane = geometry_.lane(party.warp, found.lane);
         if (found.reason == PART_OF_A_WARP) throw Accusation{NOT_WHOLE_WARP, op.site, lane, {}};
+        if (found.reason == BAD_COUNT)
+            throw Accusation{NOT_A_COUNT, op.site, lane, {blocks_.c.row<u32>(op.source[0])[found.lane]}};
         if (found.reason == NO_TEXTURE || found.reason == OUTSIDE_SURFACE) {
             const i64 handle = blocks_.c.row<i64>(op.source[0])[found.lane];
             if (found.reason == NO_TEXTURE) throw Accusation{NOT_A_TEXTURE, op.site, lane, {handle}};
@@ -45,6 +47,7 @@ void Execution::compute(i32 first, i32 end, const Selection& lanes) {
         for (i32 n = first; n < end; n++) {
             const Op& op = ops[n];
             const Known& about = all[op.handler];
+            if (products_.follows()) products_.pass(op, party.warp, party.lanes, about.flow);
             if (concerned)
                 uninitialised_.flow(blocks_.c, party.warp, op, about.flow, about.bytes);
             handle(about, op, party);
@@ -55,6 +58,9 @@ void Execution::compute(i32 first, i32 end, const Selection& lanes) {
 // Operations that somebody else may notice: all warps at once.
 void Execution::act(const Op& op, const Selection& lanes) {
     const Known& about = known()[op.handler];
+    if (products_.follows() && about.role != HOLDS_REGISTERS)
+        for (const Party& party : lanes)
+            products_.pass(op, party.warp, party.lanes, PACKED, in_memory_of_thread(op, party));
     switch (about.role) {
         case LOADS: accesses_.execute(op, READ, lanes); return;
         case STORES:
@@ -74,6 +80,7 @@ void Execution::act(const Op& op, const Selection& lanes) {
         case COMMITS_BULK: accesses_.commit_bulk_copies(lanes); return;
         case WAITS_FOR_BULK: accesses_.wait_for_bulk_copies(op, lanes); return;
         case FENCES:
+            if (op.width && products_.follows()) products_.fence(lanes);
             if (launch_.checks && op.immediate)
                 each_of(lanes, [&](int w, int i) {
                     races_.proxies.fence(geometry_.lane(w, i), races_.log.now());
@@ -88,10 +95,20 @@ void Execution::act(const Op& op, const Selection& lanes) {
                 clusters_.arrive(op.site, lane, releases ? races_.log.now() : races_.ordering.fenced_for_all(lane));
             });
             return;
+        case HOLDS_REGISTERS:
+            if (launch_.checks) products_.hold(op, lanes);
+            return;
         case READS_FACTOR: accesses_.read_factor(op, lanes); return;
         case TAKES_WORDS: accesses_.take_words(op, lanes); return;
-        case COMMITS_PRODUCTS: accesses_.commit_products(lanes); return;
-        case WAITS_FOR_PRODUCTS: accesses_.wait_for_products(op, lanes); return;
+        case COMMITS_PRODUCTS:
+            if (products_.follows()) products_.commit(lanes);
+            accesses_.commit_products(lanes);
+            return;
+        case WAITS_FOR_PRODUCTS:
+            if (products_.follows()) products_.wait(op.count, lanes);
+            accesses_.wait_for_products(op, lanes);
+            return;
+        case SETS_REGISTERS: pool_.set(op, lanes); return;
         case MARKS: return;
         case PRINTS: print(op, lanes); return;
         case FAILS: fail(op, lanes); return;
@@ -105,6 +122,15 @@ void Execution::act(const Op& op, const Selection& lanes) {
             }
     }
     compute_one(op, about, lanes);
+}
+
+// Of a load or a store, where its first lane goes.
+bool Execution::in_memory_of_thread(const Op& op, const Party& party) const {
+    const Role role = known()[op.handler].role;
+    if (role != LOADS && role != STORES) return false;
+    if (op.space != GENERIC) return op.space == LOCAL;
+    const auto* addresses = reinterpret_cast<const i64*>(blocks_.warps[party.warp].registers + op.source[0]);
+    return space_of(addresses[__builtin_ctz(party.lanes)] + op.immediate) == LOCAL;
 }
 
 void Execution::compute_one(const Op& op, const Known& about, const Selection& lanes) {

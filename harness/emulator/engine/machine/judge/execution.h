@@ -4,6 +4,8 @@
 
 #include "accesses.h"
 #include "operations.h"
+#include "product_registers.h"
+#include "register_pool.h"
 #include "warp_masks.h"
 
 namespace machine {
@@ -15,7 +17,13 @@ class Execution {
               ClusterBarriers& clusters)
         : launch_(launch), judged_(judged), blocks_(blocks), geometry_(blocks.geometry),
           races_(races), masks_(masks), uninitialised_(uninitialised), accesses_(accesses),
-          clusters_(clusters), exited_(blocks.exited) {}
+          clusters_(clusters), products_(launch, blocks.geometry), pool_(blocks.geometry),
+          exited_(blocks.exited) {}
+
+    void start() { products_.start(), pool_.start(); }
+    void leave(int block) const {
+        if (launch_.checks && blocks_.has_left(block)) pool_.end(block);
+    }
 
     void execute(const Block& block, const Selection& lanes);
 
@@ -24,6 +32,7 @@ class Execution {
     void compute_one(const Op& op, const Known& about, const Selection& lanes);
     void handle(const Known& about, const Op& op, const Party& party);
     void act(const Op& op, const Selection& lanes);
+    bool in_memory_of_thread(const Op& op, const Party& party) const;
     void meet(const Op& op, const Known& about, const Selection& lanes);
     template <class MaskOf>
     void shuffle_ids(const Op& op, const Selection& lanes, MaskOf mask_of);
@@ -41,6 +50,8 @@ class Execution {
     Uninitialised& uninitialised_;
     Accesses& accesses_;
     ClusterBarriers& clusters_;
+    ProductRegisters products_;
+    RegisterPool pool_;
     const Mask& exited_;  // lanes, by warp
 };
 

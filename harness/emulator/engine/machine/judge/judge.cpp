@@ -97,6 +97,7 @@ class Judge {
         masks_.start();
         uninitialised_.start();
         accesses_.start();
+        execution_.start();
         progress_.start();
         barriers_.start();
         clusters_.start();
@@ -216,6 +217,7 @@ class Judge {
             default:  // EXIT
                 uninitialised_.settle();
                 for (const Party& party : lanes) exited_[party.warp] |= party.lanes;
+                for (const Party& party : lanes) execution_.leave(party.warp / geometry_.warps);
                 if (launch_.checks && geometry_.cluster > 1)
                     for (const Party& party : lanes) accesses_.leave(party.warp / geometry_.warps);
         }

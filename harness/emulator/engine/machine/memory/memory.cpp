@@ -237,6 +237,14 @@ void atomic_128(Context& c, const Op& op) {
     });
 }
 
+// The arrivals that each phase of an mbarrier is to wait for.
+void check_count(Context& c, const Op& op) {
+    const u32* counts = c.row<u32>(op.source[0]);
+    each_lane(c.active, [&](int i) {
+        if (counts[i] == 0 || counts[i] > Mbarrier::MOST) throw Suspicion{BAD_COUNT, op.site, i};
+    });
+}
+
 // Arrivals at an mbarrier, and bytes that are to come or have come.
 template <bool Drops>
 void arrive(Context& c, const Op& op) {
@@ -298,6 +306,7 @@ std::vector<Entry> memory_entries() {
         ATOMIC_OP("atom.cas/u16", u16, a == b ? d : a)
         {"atom.exch/b128", atomic_128<false>, UPDATES}, {"atom.cas/b128", atomic_128<true>, UPDATES},
         {"atom.arrive/u64", arrive<false>, ARRIVES}, {"atom.arrive_drop/u64", arrive<true>, ARRIVES},
+        {"mbarrier_count", check_count},
         {"atom.arrive_in_many/u64", arrive<false>, ARRIVES_IN_MANY},
         ATOMIC_HALVES("f16", F16) ATOMIC_HALVES("bf16", BF16)
     };

@@ -18,6 +18,7 @@ void Judge::at_mbarrier(const Block& own, const Warp& warp, int lane, const Bloc
     Stamps& held = stamps(machine::SHARED_MEMORY, order_of(home));
     races_.ordering.some_lanes(w, geometry_.lanes_of(w), races_.log.now());
     races_.access(request, held, {at / held.grain}, nullptr, {});
+    visited(own, home, request.touches[0], site, verb == machine::UPDATE);
 }
 
 void Judge::arrive(const Context& c, int lane, const Block& home, i64 at) {

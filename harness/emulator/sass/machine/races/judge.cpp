@@ -32,8 +32,19 @@ void Judge::begin(i64 number) {
     races_.start(static_cast<u64>(number));
     clusters_.start();
     gone_.assign(geometry_.all_warps(), 0);
+    visits_.clear();
     committed_bulk_.clear(), bulk_groups_.clear();
     products_.assign(geometry_.all_warps(), {});
+}
+
+void Judge::left(const Block& block, const Warp& warp, u32 lanes) {
+    gone_[warp_of(block, warp)] |= lanes;
+    if (geometry_.cluster == 1) return;
+    const int number = chunk_block(block), first = number * geometry_.warps;
+    for (int w = first; w < first + geometry_.warps; w++)
+        if (geometry_.lanes_of(w) & ~gone_[w]) return;
+    visits_.leave(number, geometry_, order_of(block) - number,
+                  [&](int lane, int other, i64 when) { return knows(lane, other, when); });
 }
 
 machine::Stamps& Judge::stamps(int memory, i64 block) {
@@ -96,6 +107,7 @@ void Judge::access(const Context& c, const Access& access, i32 space, machine::V
             for (int w = 0; w < std::max(1, width / held.grain); w++)
                 unchanged[n] &= held.written[cells[n] + w] != 0;
         races_.access(request, held, cells, bytes.data(), unchanged);
+        if (home) visited(*c.block, *home, request.touches[0], c.at);
     }
 }
 

@@ -28,7 +28,7 @@ class Judge {
     void begin(i64 number);
     void end(const Block& block) { shared_.erase(order_of(block)); }
     // Lanes leave the kernel.
-    void left(const Block& block, const Warp& warp, u32 lanes) { gone_[warp_of(block, warp)] |= lanes; }
+    void left(const Block& block, const Warp& warp, u32 lanes);
     void over() { races_.end(); }
 
     // `values` are the bytes that each lane is about to store, 16 of them a lane.
@@ -131,6 +131,10 @@ class Judge {
         const int w = warp_of(own, warp);
         return {at, w, geometry_.lane(w, lane), &home == &own ? -1 : chunk_block(home)};
     }
+    // The last request has gone to shared memory of another block.
+    void visited(const Block& own, const Block& home, const machine::Touch& touch, i32 site, bool arrives = false) {
+        if (&home != &own) visits_.note(chunk_block(home), touch, site, races_.log.now() - 1 - arrives);
+    }
     void at_mbarrier(const Block& own, const Warp& warp, int lane, const Block& home, i64 at, i32 site,
                      machine::Verb verb);
     machine::Stamps* request_of(const Context& c, int lane, const Side& side, machine::Request& request,
@@ -153,6 +157,7 @@ class Judge {
     std::unordered_map<int, i64> committed_bulk_;      // groups, by lane
     std::vector<Group> bulk_groups_;
     std::vector<std::vector<Product>> products_;  // by warp
+    machine::Visits visits_;
 };
 
 }  // namespace sass

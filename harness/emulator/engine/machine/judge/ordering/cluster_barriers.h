@@ -8,6 +8,7 @@
 
 #include <array>
 #include <functional>
+#include <map>
 #include <vector>
 
 #include "forward_progress.h"
@@ -151,6 +152,39 @@ class ClusterBarriers {
     std::vector<u32> arrived_, waited_, knows_;     // phases, by lane; the last by other threads of the block
     std::vector<std::array<i64, PHASES>> times_;    // by lane: when it arrived
     std::vector<u32> completed_;                    // phases, by cluster
+};
+
+// Accesses to shared memory of other blocks, which must be there until they are over.
+class Visits {
+   public:
+    void clear() { last_.clear(); }
+
+    // A lane of a warp has accessed a block's memory.
+    void note(int block, const Touch& touch, i32 site, i64 when) {
+        last_[{block, touch.warp}] = {when, touch.lane, site};
+    }
+
+    // A block's last threads have left: one of them must know of each access, or nobody waited for it.
+    template <class Knows>
+    void leave(int block, const Geometry& geometry, i64 first_block, Knows knows) const {
+        const int first = block * geometry.threads, end = first + geometry.threads;
+        for (auto visit = last_.lower_bound({block, 0}); visit != last_.end() && visit->first.first == block; ++visit) {
+            const Visit& last = visit->second;
+            int lane = first;
+            while (lane < end && !knows(lane, last.lane, last.when)) lane++;
+            if (lane == end)
+                throw Accusation{BLOCK_MAY_LEAVE, last.site, last.lane, {geometry.in_grid(first_block + block)},
+                                 first_block};
+        }
+    }
+
+   private:
+    struct Visit {  // the last of a warp
+        i64 when;
+        int lane;
+        i32 site;
+    };
+    std::map<std::pair<int, int>, Visit> last_;  // by the block and the warp
 };
 
 }  // namespace machine

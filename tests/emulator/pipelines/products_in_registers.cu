@@ -1,0 +1,103 @@
+// Products of a warpgroup whose sums are taken too soon, or changed with no fence; and right ones.
+// One block of 128 threads; `in` and `out` have 128 × 32 floats, a thread's sums behind each other.
+#include <cuda_fp16.h>
+
+#include "common/warpgroup.cuh"
+
+struct Tile {
+    alignas(1024) unsigned char bytes[64 * 128];
+
+    __device__ unsigned long long fill() {
+        for (unsigned int i = threadIdx.x; i < sizeof bytes / 2; i += 128) {
+            reinterpret_cast<__half*>(bytes)[i] = __float2half(1.0f);
+        }
+        show_to_tensor_cores();
+        __syncthreads();
+        return describe(bytes);
+    }
+};
+
+__device__ __forceinline__ void load(float (&sums)[32], const float* in) {
+    for (unsigned int i = 0; i < 32; i++) sums[i] = in[threadIdx.x * 32 + i];
+}
+
+__device__ __forceinline__ void store(float* out, const float (&sums)[32]) {
+    for (unsigned int i = 0; i < 32; i++) out[threadIdx.x * 32 + i] = sums[i];
+}
+
+// Two groups in flight; each is waited for on its own, and scaled behind that.
+extern "C" __global__ void right(const float* in, float* out, unsigned int n) {
+    __shared__ Tile memory;
+    const unsigned long long tile = memory.fill();
+    float sums[32], others[32];
+    load(sums, in);
+    for (unsigned int i = 0; i < n; i++) {
+        for (float& other : others) other = 0.0f;
+        begin_products();
+        multiply<__half>(sums, tile, tile);
+        multiply<__half>(sums, tile, tile);
+        end_products();
+        multiply<__half>(others, tile, tile);
+        end_products();
+        wait_for_products<1>();
+        for (float& sum : sums) sum *= 0.5f;
+        wait_for_products<0>();
+        for (unsigned int j = 0; j < 32; j++) sums[j] += others[j];
+    }
+    store(out, sums);
+}
+
+extern "C" __global__ void stored_before_the_wait(const float* in, float* out, unsigned int) {
+    __shared__ Tile memory;
+    const unsigned long long tile = memory.fill();
+    float sums[32];
+    load(sums, in);
+    begin_products();
+    multiply<__half>(sums, tile, tile);  // begun
+    end_products();
+    store(out, sums);
+    wait_for_products<0>();
+}
+
+extern "C" __global__ void waited_for_the_one_before(const float* in, float* out, unsigned int) {
+    __shared__ Tile memory;
+    const unsigned long long tile = memory.fill();
+    float sums[32], others[32];
+    load(sums, in);
+    load(others, in);
+    begin_products();
+    multiply<__half>(sums, tile, tile);
+    end_products();
+    multiply<__half>(others, tile, tile);
+    end_products();
+    wait_for_products<1>();
+    store(out, others);
+    wait_for_products<0>();
+    store(out, sums);
+}
+
+extern "C" __global__ void never_fenced(const float* in, float* out, unsigned int) {
+    __shared__ Tile memory;
+    const unsigned long long tile = memory.fill();
+    float sums[32] = {};
+    multiply<__half>(sums, tile, tile);
+    end_products();
+    wait_for_products<0>();
+    store(out, sums);
+}
+
+extern "C" __global__ void scaled_without_a_fence(const float* in, float* out, unsigned int) {
+    __shared__ Tile memory;
+    const unsigned long long tile = memory.fill();
+    float sums[32];
+    load(sums, in);
+    begin_products();
+    multiply<__half>(sums, tile, tile);
+    end_products();
+    wait_for_products<0>();
+    for (float& sum : sums) sum *= 0.5f;  // changed
+    multiply<__half>(sums, tile, tile);
+    end_products();
+    wait_for_products<0>();
+    store(out, sums);
+}
