@@ -1,4 +1,4 @@
-"""Scaled dot-product attention, without a mask: softmax(q kᵀ / √d) v for each head."""
+"""Scaled dot-product attention, of all keys or causal: softmax(q kᵀ / √d) v for each head."""
 
 from __future__ import annotations
 
@@ -19,8 +19,14 @@ from harness.problem import (
 )
 
 
+CAUSAL = 2
+"""The `mask` of a product in which a query attends to the keys up to its own place."""
+
+
 class Attention(Problem):
-    title = "o[h] = softmax(q[h] k[h]ᵀ / √d) v[h], each of n × d"
+    title = (
+        "o[h] = softmax(q[h] k[h]ᵀ / √d) v[h], each of n × d; where causal, of keys up to the query's"
+    )
     timed_inputs = (
         "normal queries and keys, whose scores then have a spread of 1, as at the start of "
         "training; values between −1 and 1. No instruction depends on them."
@@ -60,6 +66,8 @@ class Attention(Problem):
         for head, (q, k, v) in enumerate(zip(*_heads(sizes, inputs), strict=True)):
             weights = q @ k.T
             weights *= 1 / math.sqrt(sizes["d"])
+            if sizes["mask"] == CAUSAL:
+                weights[np.triu_indices(sizes["n"], 1)] = -np.inf
             weights -= weights.max(axis=1, keepdims=True)
             np.exp(weights, out=weights)
             o[head] = (weights @ v) / weights.sum(axis=1, keepdims=True)
@@ -89,8 +97,8 @@ class Attention(Problem):
         heads, n, d = sizes["heads"], sizes["n"], sizes["d"]
         nbytes = numpy_dtype(dtype).itemsize * heads * n * d
         # Two matrix products; of the softmax, a scale, a difference, a sum and a quotient.
-        flops = 4 * heads * n * n * d + 4 * heads * n * n
-        return Work(3 * nbytes, nbytes, flops, exponentials=heads * n * n)
+        scores = heads * (n * (n + 1) // 2 if sizes["mask"] == CAUSAL else n * n)
+        return Work(3 * nbytes, nbytes, 4 * scores * (d + 1), exponentials=scores)
 
 
 def _heads(sizes: Mapping[str, int], inputs: Mapping[str, Array]) -> list[Array]:

@@ -24,7 +24,7 @@ __global__ void __launch_bounds__(THREADS)
     attention(const __grid_constant__ CUtensorMap map_q, const __grid_constant__ CUtensorMap map_k,
               const __grid_constant__ CUtensorMap map_v, __half* o, unsigned int n) {
     extern __shared__ __align__(1024) unsigned char memory[];
-    auto& tiles = *reinterpret_cast<Tiles<QUERIES, STAGES>*>(memory);
+    auto& tiles = *reinterpret_cast<Tiles<D, QUERIES, STAGES>*>(memory);
     const unsigned int group = threadIdx.x / 128;
     if (threadIdx.x == 0) tiles.init();
     __syncthreads();
@@ -38,7 +38,6 @@ __global__ void __launch_bounds__(THREADS)
     }
 
     take_registers<160>();
-    const unsigned char* queries = tiles.queries + group * 64 * 128;
     Attention<D> attention;
     float scores[KEYS / 2];
     unsigned int weights[KEYS / 16][4];
@@ -46,7 +45,7 @@ __global__ void __launch_bounds__(THREADS)
     for (unsigned int tile = 0; tile * KEYS < n; tile++) {
         const unsigned int i = tile % STAGES, parity = tile / STAGES % 2;
         tiles.keys_present[i].wait(parity);
-        attention.begin_scores(scores, queries, tiles.keys[i]);
+        attention.begin_scores(scores, tiles.queries, group * 64, tiles.keys[i]);
         wait_for_products<0>();
         attention.softmax(scores, n - tile * KEYS);
         attention.rescale(weights, scores);

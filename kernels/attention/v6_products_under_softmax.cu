@@ -22,7 +22,7 @@ __global__ void __launch_bounds__(THREADS)
     attention(const __grid_constant__ CUtensorMap map_q, const __grid_constant__ CUtensorMap map_k,
               const __grid_constant__ CUtensorMap map_v, __half* o, unsigned int n) {
     extern __shared__ __align__(1024) unsigned char memory[];
-    auto& tiles = *reinterpret_cast<Tiles<QUERIES, STAGES>*>(memory);
+    auto& tiles = *reinterpret_cast<Tiles<D, QUERIES, STAGES>*>(memory);
     const unsigned int group = threadIdx.x / 128;
     if (threadIdx.x == 0) tiles.init();
     __syncthreads();
@@ -36,20 +36,19 @@ __global__ void __launch_bounds__(THREADS)
     }
 
     take_registers<160>();
-    const unsigned char* queries = tiles.queries + group * 64 * 128;
     Attention<D> attention;
     float scores[KEYS / 2];
     unsigned int weights[KEYS / 16][4];
     tiles.queries_present.wait(0);
     tiles.keys_present[0].wait(0);
-    attention.begin_scores(scores, queries, tiles.keys[0]);
+    attention.begin_scores(scores, tiles.queries, group * 64, tiles.keys[0]);
     wait_for_products<0>();
     attention.softmax(scores, n);
     attention.rescale(weights, scores);
     for (unsigned int tile = 1; tile * KEYS < n; tile++) {
         const unsigned int i = tile % STAGES, before = (tile - 1) % STAGES;
         tiles.keys_present[i].wait(tile / STAGES % 2);
-        attention.begin_scores(scores, queries, tiles.keys[i]);
+        attention.begin_scores(scores, tiles.queries, group * 64, tiles.keys[i]);
         tiles.values_present[before].wait((tile - 1) / STAGES % 2);
         attention.begin_outputs(weights, tiles.values[before]);
         wait_for_products<1>();  // for the scores

@@ -1,14 +1,16 @@
 // What a warpgroup does with its 64 queries, by products of tiles in shared memory: for v5 on. The
-// tiles' rows have 64 halves; those past D are zeros.
+// tiles' rows have D numbers of 16 bits, as boxes of 64; those past D are zeros.
 //
 // Thread 4 g + t of warp w has the sums of rows 16 w + g and 16 w + g + 8, in columns 8 j + 2 t and
 // 8 j + 2 t + 1, as sums[4 j] .. sums[4 j + 3]. A product takes its first factor from registers in
 // the same places, so that scores become weights where they are.
 #pragma once
 
+#include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
 #include <cmath>
+#include <type_traits>
 
 #include "attention/fragments.cuh"
 #include "common/tensor_memory_access.cuh"
@@ -16,12 +18,24 @@
 
 constexpr unsigned int KEYS = 128;  // of a tile
 
+// ROWS rows of D numbers; a box has 64 of each.
+template <unsigned int D, unsigned int ROWS>
+struct Boxes {
+    static constexpr unsigned int COUNT = (D + 63) / 64;
+    unsigned char box[COUNT][ROWS * 128];
+
+    __device__ __forceinline__ void load(const CUtensorMap& map, unsigned int head,
+                                         unsigned int row, Barrier& present) {
+        present.arrive_and_expect(sizeof box);
+        for (unsigned int i = 0; i < COUNT; i++) load_tile(box[i], map, head, row, 64 * i, present);
+    }
+};
+
 // What a block has in shared memory: its queries, and places for tiles of k and v.
-template <unsigned int QUERIES, unsigned int STAGES>
+template <unsigned int D, unsigned int QUERIES, unsigned int STAGES>
 struct Tiles {
-    unsigned char queries[QUERIES * 128];
-    unsigned char keys[STAGES][KEYS * 128];
-    unsigned char values[STAGES][KEYS * 128];
+    Boxes<D, QUERIES> queries;
+    Boxes<D, KEYS> keys[STAGES], values[STAGES];
     Barrier queries_present;
     Barrier keys_present[STAGES];
     Barrier values_present[STAGES];
@@ -38,65 +52,105 @@ struct Tiles {
         show_barriers();
     }
 
-    // Asks for the queries from `first` on, and for all keys and values of a head; by one thread.
+    // Asks for the queries from `first` on, and for `count` keys and values of a head; by one thread.
     __device__ __forceinline__ void produce(const CUtensorMap& map_q, const CUtensorMap& map_k,
                                             const CUtensorMap& map_v, unsigned int head,
-                                            unsigned int first, unsigned int n) {
-        queries_present.arrive_and_expect(sizeof queries);
-        load_tile(queries, map_q, head, first, 0, queries_present);
-        for (unsigned int tile = 0; tile * KEYS < n; tile++) {
+                                            unsigned int first, unsigned int count) {
+        queries.load(map_q, head, first, queries_present);
+        for (unsigned int tile = 0; tile * KEYS < count; tile++) {
             const unsigned int i = tile % STAGES;
             // At first every place is free: the phase before the first counts as ended.
             free[i].wait(tile / STAGES % 2 ^ 1);
-            keys_present[i].arrive_and_expect(sizeof keys[i]);
-            load_tile(keys[i], map_k, head, tile * KEYS, 0, keys_present[i]);
-            values_present[i].arrive_and_expect(sizeof values[i]);
-            load_tile(values[i], map_v, head, tile * KEYS, 0, values_present[i]);
+            keys[i].load(map_k, head, tile * KEYS, keys_present[i]);
+            values[i].load(map_v, head, tile * KEYS, values_present[i]);
         }
     }
 };
 
-template <unsigned int D>
+// Two floats as a word, the first one below.
+template <typename T>
+__device__ __forceinline__ unsigned int rounded(float a, float b) {
+    if constexpr (std::is_same_v<T, __nv_bfloat16>) {
+        const __nv_bfloat162 pair = __floats2bfloat162_rn(a, b);
+        return *reinterpret_cast<const unsigned int*>(&pair);
+    } else {
+        return as_word(__floats2half2_rn(a, b));
+    }
+}
+
+// multiply_rows() of common/warpgroup.cuh for either type.
+template <typename T>
+__device__ __forceinline__ void add_rows(float (&sums)[32], const unsigned int (&a)[4],
+                                         unsigned long long b) {
+    if constexpr (std::is_same_v<T, __nv_bfloat16>) {
+#define FOUR(i) "+f"(sums[i]), "+f"(sums[i + 1]), "+f"(sums[i + 2]), "+f"(sums[i + 3])
+        asm volatile(
+            "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 "
+            "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+            "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
+            "{%32, %33, %34, %35}, %36, 1, 1, 1, 1;"
+            : FOUR(0), FOUR(4), FOUR(8), FOUR(12), FOUR(16), FOUR(20), FOUR(24), FOUR(28)
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+#undef FOUR
+    } else {
+        multiply_rows(sums, a, b);
+    }
+}
+
+template <unsigned int D, typename T = __half>
 class Attention {
+    static constexpr unsigned int BOXES = (D + 63) / 64;
     // Of each row: the largest score, this thread's part of the weights' sum, and the factor from
     // the maximum before to this one.
     float largest[2] = {-INFINITY, -INFINITY}, sums[2] = {}, factor[2];
-    float outputs[32] = {};
+    float outputs[BOXES][32] = {};
 
 public:
-    // Begins the scores of 64 queries and a tile of keys.
+    // Begins the scores of 64 queries, from row `first` of these on, and a tile of keys.
+    template <unsigned int QUERIES>
     __device__ __forceinline__ static void begin_scores(float (&scores)[KEYS / 2],
-                                                        const unsigned char* queries,
-                                                        const unsigned char* keys) {
+                                                        const Boxes<D, QUERIES>& queries,
+                                                        unsigned int first,
+                                                        const Boxes<D, KEYS>& keys) {
 #pragma unroll
         for (float& score : scores) score = 0.0f;
         begin_products();
 #pragma unroll
-        for (unsigned int i = 0; i < 4; i++) {
-            multiply<__half>(scores, describe(queries) + i * NEXT_32_BYTES,
-                             describe(keys) + i * NEXT_32_BYTES);
+        for (unsigned int i = 0; i < 4 * BOXES; i++) {
+            multiply<T>(scores,
+                        describe(queries.box[i / 4] + first * 128) + i % 4 * NEXT_32_BYTES,
+                        describe(keys.box[i / 4]) + i % 4 * NEXT_32_BYTES);
         }
         end_products();
     }
 
     // Begins to add a tile's rows of v by their weights.
     __device__ __forceinline__ void begin_outputs(const unsigned int (&weights)[KEYS / 16][4],
-                                                  const unsigned char* values) {
+                                                  const Boxes<D, KEYS>& values) {
         begin_products();
 #pragma unroll
         for (unsigned int i = 0; i < KEYS / 16; i++) {
-            multiply_rows(outputs, weights[i], describe(values + i * 16 * 128));
+#pragma unroll
+            for (unsigned int j = 0; j < BOXES; j++) {
+                add_rows<T>(outputs[j], weights[i], describe(values.box[j] + i * 16 * 128));
+            }
         }
         end_products();
     }
 
     // Scores to weights, where `count` of the keys are there, at least one.
     __device__ __forceinline__ void softmax(float (&scores)[KEYS / 2], unsigned int count) {
-        if (count < KEYS) {
+        softmax(scores, count, count);
+    }
+
+    // The same where both of this thread's rows have their own count: `upper`, and a larger one.
+    __device__ __forceinline__ void softmax(float (&scores)[KEYS / 2], unsigned int upper,
+                                            unsigned int lower) {
+        if (upper < KEYS) {
 #pragma unroll
             for (unsigned int i = 0; i < KEYS / 2; i++) {
                 const unsigned int key = i / 4 * 8 + threadIdx.x % 4 * 2 + i % 2;
-                if (key >= count) scores[i] = -INFINITY;
+                if (key >= (i / 2 % 2 == 0 ? upper : lower)) scores[i] = -INFINITY;
             }
         }
         // e^((s − top) / √d) = 2^(s scale − top scale), which takes one instruction before the
@@ -128,15 +182,17 @@ public:
     __device__ __forceinline__ void rescale(unsigned int (&weights)[KEYS / 16][4],
                                             const float (&scores)[KEYS / 2]) {
 #pragma unroll
-        for (unsigned int i = 0; i < 32; i++) outputs[i] *= factor[i / 2 % 2];
+        for (unsigned int i = 0; i < 32 * BOXES; i++) {
+            outputs[i / 32][i % 32] *= factor[i / 2 % 2];
+        }
 #pragma unroll
         for (unsigned int i = 0; i < KEYS / 4; i++) {
-            weights[i / 4][i % 4] = as_word(__floats2half2_rn(scores[2 * i], scores[2 * i + 1]));
+            weights[i / 4][i % 4] = rounded<T>(scores[2 * i], scores[2 * i + 1]);
         }
     }
 
     // The rows of a head's o from `first` on, of which there are n.
-    __device__ __forceinline__ void store(__half* o, unsigned int first, unsigned int n) const {
+    __device__ __forceinline__ void store(T* o, unsigned int first, unsigned int n) const {
 #pragma unroll
         for (unsigned int half = 0; half < 2; half++) {
             float sum = sums[half];  // a row's four threads have a part each
@@ -146,11 +202,12 @@ public:
                 first + threadIdx.x / 32 % 4 * 16 + threadIdx.x % 32 / 4 + 8 * half;
             if (row >= n) continue;
 #pragma unroll
-            for (unsigned int i = 0; i < 8; i++) {
+            for (unsigned int i = 0; i < 8 * BOXES; i++) {
                 const unsigned int column = 8 * i + threadIdx.x % 4 * 2;
                 if (column >= D) continue;
-                *reinterpret_cast<__half2*>(o + row * D + column) = __floats2half2_rn(
-                    outputs[4 * i + 2 * half] / sum, outputs[4 * i + 2 * half + 1] / sum);
+                const float* pair = &outputs[i / 8][i % 8 * 4 + 2 * half];
+                *reinterpret_cast<unsigned int*>(o + row * D + column) =
+                    rounded<T>(pair[0] / sum, pair[1] / sum);
             }
         }
     }

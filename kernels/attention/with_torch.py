@@ -15,32 +15,33 @@ from harness.errors import NotInstalled
 NONE = "No available kernel", "No viable backend"
 
 
-def attention(tensors, heads, n, d):
+def attention(tensors, heads, n, d, mask):
     torch.backends.cuda.matmul.allow_tf32 = False
-    return scaled_dot_product_attention(*(tensors[name].view(1, heads, n, d) for name in "qkv"))
+    q, k, v = (tensors[name].view(1, heads, n, d) for name in "qkv")
+    return scaled_dot_product_attention(q, k, v, is_causal=mask == 2)
 
 
-def by(backend, tensors, heads, n, d):
+def by(backend, tensors, heads, n, d, mask):
     try:
         with sdpa_kernel(backend):
-            return attention(tensors, heads, n, d)
+            return attention(tensors, heads, n, d, mask)
     except RuntimeError as error:
         if not any(words in str(error) for words in NONE):
             raise
         raise NotInstalled(f"torch has no {backend.name} for this card and these sizes") from None
 
 
-def cudnn(tensors, heads, n, d):
-    return by(SDPBackend.CUDNN_ATTENTION, tensors, heads, n, d)
+def cudnn(tensors, heads, n, d, mask):
+    return by(SDPBackend.CUDNN_ATTENTION, tensors, heads, n, d, mask)
 
 
-def flash(tensors, heads, n, d):
-    return by(SDPBackend.FLASH_ATTENTION, tensors, heads, n, d)
+def flash(tensors, heads, n, d, mask):
+    return by(SDPBackend.FLASH_ATTENTION, tensors, heads, n, d, mask)
 
 
-def efficient(tensors, heads, n, d):
-    return by(SDPBackend.EFFICIENT_ATTENTION, tensors, heads, n, d)
+def efficient(tensors, heads, n, d, mask):
+    return by(SDPBackend.EFFICIENT_ATTENTION, tensors, heads, n, d, mask)
 
 
-def math(tensors, heads, n, d):
-    return by(SDPBackend.MATH, tensors, heads, n, d)
+def math(tensors, heads, n, d, mask):
+    return by(SDPBackend.MATH, tensors, heads, n, d, mask)
