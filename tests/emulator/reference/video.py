@@ -46,9 +46,14 @@ def _place(selector: str) -> tuple[int, int]:
     return width * int(selector[1:] or 0), width
 
 
-def _part(word: int, selector: str, type_: str) -> int:
-    first, width = _place(selector)
-    return _number(word >> first, width, type_ == "s32")
+def _taken(first: int, width: int, signed: bool) -> Callable[[int], int]:
+    """From a word the number in some of its bits: `_number`, with what is the same for each."""
+    mask, sign = (1 << width) - 1, 1 << width - 1 if signed else 0
+    return lambda word: (word >> first & mask ^ sign) - sign
+
+
+def _part(selector: str, type_: str) -> Callable[[int], int]:
+    return _taken(*_place(selector), type_ == "s32")
 
 
 def _first(name: str, mode: str, a: int, b: int) -> int:
@@ -75,10 +80,10 @@ def _scalar(
 ) -> Meaning:  # fmt: skip
     """`vadd`, `vsub`, `vabsdiff`, `vmin`, `vmax`, `vshl`, `vshr`, `vset`; parts as `b3` or `h0`."""
     signed = types[0] == "s32"
+    of_a, of_b, (at, width) = _part(a_part, types[1]), _part(b_part, types[2]), _place(d_part)
 
     def compute(a: int, b: int, c: int = 0) -> int:
-        value = _first(name, mode, _part(a, a_part, types[1]), _part(b, b_part, types[2]))
-        at, width = _place(d_part)
+        value = _first(name, mode, of_a(a), of_b(b))
         if saturates:
             value = _clamped(value, width, signed)
         if second == "add":
@@ -97,9 +102,10 @@ def _multiply_add(
     negated: str, types: tuple[str, str, str], saturates: str, scale: str, a_part: str, b_part: str
 ) -> Meaning:
     """`vmad`. `negated` is what a minus stands before: `product`, `c`; or `po` adds one."""
+    of_a, of_b = _part(a_part, types[1]), _part(b_part, types[2])
 
     def compute(a: int, b: int, c: int) -> int:
-        product = _part(a, a_part, types[1]) * _part(b, b_part, types[2])
+        product = of_a(a) * of_b(b)
         signed = "s32" in types[1:] or negated in ("product", "c")
         value = -product if negated == "product" else product
         if negated == "c":
@@ -124,15 +130,17 @@ def _several(
     def chosen(parts: str, first: int) -> list[int]:
         return [int(d) for d in reversed(parts[1:])] or list(range(first, first + count))
 
-    fields = list(zip(chosen(a_parts, 0), chosen(b_parts, count), strict=True))
+    of_a, of_b = (
+        [_taken(width * part, width, type_ == "s32") for part in chosen(parts, first)]
+        for parts, first, type_ in ((a_parts, 0, types[1]), (b_parts, count, types[2]))
+    )
+    fields = list(zip(of_a, of_b, strict=True))
 
     def compute(a: int, b: int, c: int) -> int:
         pool = b << 32 | a
         out = c if how == "add" else 0
-        for i, (left, right) in enumerate(fields):
-            x = _number(pool >> width * left, width, types[1] == "s32")
-            y = _number(pool >> width * right, width, types[2] == "s32")
-            value = _first(base, mode, x, y)
+        for i, (x, y) in enumerate(fields):
+            value = _first(base, mode, x(pool), y(pool))
             if how == "sat":
                 value = _clamped(value, width, signed)
             in_mask = not mask or str(i) in mask

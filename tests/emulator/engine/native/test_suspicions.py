@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from emulator_tools import ptx_kernel
 
-from harness.emulator import Fault, launch, parse
+from harness.emulator import Fault, Module, launch, parse
 
 Access = Callable[[random.Random], list[str]]
 
@@ -123,9 +123,9 @@ _ODD = {
 """Threads that leave that to others."""
 
 
-def _faults(ptx: str, **keywords: object) -> tuple[tuple[Fault, ...], str]:
+def _faults(module: Module, **keywords: object) -> tuple[tuple[Fault, ...], str]:
     x = np.arange(WORDS, dtype=np.uint32)
-    report = launch(parse(ptx), "k", 3, BLOCK, [x], **keywords)  # type: ignore[arg-type]
+    report = launch(module, "k", 3, BLOCK, [x], **keywords)  # type: ignore[arg-type]
     return report.faults, report.engine
 
 
@@ -142,11 +142,12 @@ def test_whatever_the_judge_accuses_has_been_suspected(access: Access, seed: int
     seen: Counter[str] = Counter()
     for _ in range(60):
         ptx = _kernel(r, access)
+        module = parse(ptx)
         # A chunk of one block sees in the same order what the fast run sees.
         for way in ({}, {"chunk_threads": 1}):
-            expected, _ = _faults(ptx, engine="judge", **way)
+            expected, _ = _faults(module, engine="judge", **way)
             for jobs in (1, 3):
-                found, engine = _faults(ptx, jobs=jobs, **way)
+                found, engine = _faults(module, jobs=jobs, **way)
                 assert found == expected, ptx
                 seen[engine] += 1
         seen["accused"] += bool(expected)
