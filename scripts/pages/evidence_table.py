@@ -19,6 +19,7 @@ import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 import sections
@@ -94,10 +95,15 @@ def table(runs: Sequence[Run], known: Mapping[str, Sequence[str]]) -> Iterator[s
 def code_since(hashes: Sequence[str]) -> str:
     """How much of the measuring code was the same, statement for statement, at a commit."""
     files = list(staleness.harness_files(is_timed=True))
-    differ = [file for file in files if staleness.statements_hash(file)[:DIGITS] not in hashes]
+    differ = [file for file in files if _hash_today(file) not in hashes]
     if len(differ) > NAMED:
         return f"all but {len(differ)} of {len(files)} files"
     return _all_but(sorted(str(file.relative_to(staleness.HARNESS)) for file in differ))
+
+
+@cache
+def _hash_today(file: Path) -> str:
+    return staleness.statements_hash(file)[:DIGITS]
 
 
 def _all_but(names: Sequence[str]) -> str:
