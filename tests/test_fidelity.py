@@ -119,8 +119,20 @@ def test_every_counter_of_memory_was_read_and_all_but_colliding_atomics_claim_to
         "index_add/v1_vector_atomics": atomics,
         "sgemm_tf32/v1_mma_async_copy": loads,
     }
+    # Lanes leave these loops after different numbers of trips, which ptxas may unroll.
+    stores = {metric for metric in claimed if metric.endswith("op_st.sum")}
+    uneven = {
+        "convolve_1d/v3_four_per_thread": loads,
+        "reduce_sum/t1_partitioned_unaligned": loads,
+        "reduce_sum/t2_adjacent_elements_per_thread": loads,
+        "row_sums/thread_a_row": loads | stores,
+        "row_sums/warp_a_row": loads,
+        "softmax/v0_three_kernels": loads,
+        "softmax/v1_online": loads,
+        "window_sum/v4_four_per_thread": loads,
+    }
     for launch in launches:
-        wanted = claimed - modelled.get(launch.name, set())
+        wanted = claimed - modelled.get(launch.name, set()) - uneven.get(launch.name, set())
         assert wanted <= {each.metric for each in launch.of(script.EXACT)}, launch.case.id
 
 

@@ -10,6 +10,7 @@ from harness.emulator.program import flops
 from harness.emulator.program.ir import Branch, Jump, Op, Program
 from harness.emulator.program.merged_accesses import merged_accesses
 from harness.emulator.program.signatures import split_opcode
+from harness.emulator.program.uneven_loops import ways_out
 from harness.emulator.ptx.syntax import TYPE_SIZES
 from harness.emulator.results.counters import (
     EXACT,
@@ -41,7 +42,8 @@ def counters(
     kinds = program.once(_access_kinds)
     requests, sectors = dict.fromkeys(("ld", "st", "red", "atom"), 0), dict[str, int]()
     shared = dict.fromkeys(("ld", "st", "atom"), 0)
-    modelled = set()
+    modelled, as_in_ptx = set(), _unevenly_repeated(program, instructions)
+    of_ptx = set()
     for site, each in enumerate(instructions):
         for kind in kinds.get(site, ()) if each.global_requests else ():
             requests[kind] = requests.get(kind, 0) + each.global_requests
@@ -50,6 +52,8 @@ def counters(
                 modelled |= {(kind, REQUESTS), (kind, SECTORS)}
             if site in counts.colliding:
                 modelled.add((kind, SECTORS))
+            if site in as_in_ptx:
+                of_ptx |= {kind}
         first = next(iter(kinds.get(site, ())), "")
         if (shared_kind := "atom" if first == "red" else first) in shared:
             shared[shared_kind] += each.shared_requests
@@ -61,8 +65,9 @@ def counters(
         ):
             name = pattern.format(kind).replace("l1tex__", prefix)
             certainty = MODEL if (kind, pattern) in modelled else EXACT
+            certainty = PTX if kind in of_ptx else certainty
             out.append(Counter(name, count, unit, certainty))
-    certainty, ideal_certainty = _shared_provenance(program, instructions)
+    certainty, ideal_certainty = _shared_provenance(program, instructions, as_in_ptx)
     out += [
         Counter(
             WAVEFRONTS,
@@ -229,14 +234,26 @@ def _kind(op: Op, program: Program) -> str:
     return "atom" if any(r.slot in read for r in op.registers_written()) else "red"
 
 
-def _shared_provenance(
+def _unevenly_repeated(
     program: Program, instructions: tuple[InstructionCount, ...]
+) -> frozenset[int]:
+    """The sites in loops that lanes of a warp left after different numbers of trips."""
+    loops = program.once(ways_out)
+    return frozenset().union(
+        *(inside for site, inside in loops if instructions[site].diverged_warps)
+    )
+
+
+def _shared_provenance(
+    program: Program, instructions: tuple[InstructionCount, ...], as_in_ptx: frozenset[int]
 ) -> tuple[Provenance, Provenance]:
     """The provenance: exact, unless an executed shared access has no rule derived from hardware, or
-    ptxas may merge it with another."""
+    ptxas may merge it with another or issue it for fewer lanes at a time."""
     cost: Provenance = EXACT
     ideal: Provenance = EXACT
-    if any(instructions[site].shared_wavefronts for site in program.once(merged_accesses)):
+    if any(
+        instructions[site].shared_wavefronts for site in program.once(merged_accesses) | as_in_ptx
+    ):
         return PTX, PTX
     if any(i.shared_wavefronts and _has_no_reading(i.opcode) for i in instructions):
         return MODEL, MODEL
