@@ -70,25 +70,26 @@ def no_proxy_fence(
 
 
 def product_not_awaited(
-    p: Launched, own: int, verb: int, product: int, factor: int, newer: int
+    p: Launched, own: int, verb: int, product: int, maker: int, newer: int
 ) -> str:
-    """newer: groups committed behind the product's own; -1 if that one is not committed."""
+    """maker: the instruction that computed what is read from a sum; -1: it is a sum. newer: groups
+    committed behind the product's own; -1 if that one is not committed."""
     does = "reads" if verb == layout.READ else "overwrites"
-    what = "a factor" if factor else "a sum"
-    how = "is still reading" if factor else "is still writing"
+    what = "a sum"
+    if maker >= 0 and verb == layout.READ:
+        what = f"what `{p.opcode(maker)}` in line {p.line(maker, own)} computed from a sum"
     missing = f"wgmma.wait_group {max(newer, 0)} comes first"
     if newer < 0:
         missing = f"wgmma.commit_group and {missing}"
     return (
-        f"`{p.opcode(own)}` {does} {what} in a register that the wgmma in line "
-        f"{p.line(product, own)} {how}: {missing}. By the PTX ISA this is undefined; ptxas may put "
-        "a wait there, and then lets no two products overlap"
+        f"`{p.opcode(own)}` {does} {what} that the wgmma in line {p.line(product, own)} is still "
+        f"writing: {missing}. By the PTX ISA this is undefined; ptxas may put a wait there, and "
+        "then lets no two products overlap"
     )
 
 
 def product_not_fenced(p: Launched, own: int, toucher: int) -> str:
-    """toucher: the instruction that wrote a register since the last fence; -1: there was no
-    fence."""
+    """toucher: what wrote a register behind the last fence; -1: there was no fence."""
     what = "this is the warpgroup's first product and no wgmma.fence comes before it"
     if toucher >= 0 and _multiplies(p.opcode(toucher)):
         what = (
@@ -97,8 +98,8 @@ def product_not_fenced(p: Launched, own: int, toucher: int) -> str:
         )
     elif toucher >= 0:
         what = (
-            f"it takes a register that `{p.opcode(toucher)}` in line {p.line(toucher, own)} wrote, "
-            "with no wgmma.fence in between"
+            f"it takes what `{p.opcode(toucher)}` in line {p.line(toucher, own)} computed from an "
+            "earlier product, with no wgmma.fence in between"
         )
     return (
         f"{what}: put wgmma.fence.sync.aligned in front of the product. By the PTX ISA this is "

@@ -23,10 +23,15 @@ def _compiled(compile_ptx: CompilePtx, name: str) -> tuple[LaunchReport, np.ndar
     return launch(compile_ptx(SOURCE, "sm_90a"), name, 1, 128, [given, out, 2]), out
 
 
-def test_sums_that_are_awaited_and_fenced_are_not_accused(compile_ptx: CompilePtx) -> None:
-    report, out = _compiled(compile_ptx, "right")
+@pytest.mark.parametrize(
+    ("name", "wanted"), [("right", ((1 + 32) / 2 + 16 + 32) / 2 + 16), ("right_factors", 12.0625)]
+)
+def test_sums_that_are_awaited_and_fenced_are_not_accused(
+    compile_ptx: CompilePtx, name: str, wanted: float
+) -> None:
+    report, out = _compiled(compile_ptx, name)
     assert not report.faults, report.faults[0]
-    assert (out == ((1 + 32) / 2 + 16 + 32) / 2 + 16).all()
+    assert (out == wanted).all()
 
 
 @pytest.mark.parametrize(
@@ -35,7 +40,12 @@ def test_sums_that_are_awaited_and_fenced_are_not_accused(compile_ptx: CompilePt
         ("stored_before_the_wait", "out[threadIdx", "wgmma.wait_group 0 comes first", "// begun"),
         ("waited_for_the_one_before", "out[threadIdx", "wgmma.wait_group 0 comes first", ""),
         ("never_fenced", "", "the warpgroup's first product and no wgmma.fence", ""),
-        ("scaled_without_a_fence", "", "wrote, with no wgmma.fence in between", "// changed"),
+        (
+            "scaled_without_a_fence",
+            "",
+            "computed from an earlier product, with no wgmma.fence",
+            "// changed",
+        ),
     ],
 )
 def test_a_missing_wait_or_fence_is_found(
@@ -88,8 +98,11 @@ RIGHT = {
     "moved and begun anew": f"{FENCE}{_product()}{GROUP} mov.b32 %r14, %r10; mov.b32 %r15, %r11;"
     f"mov.b32 %r16, %r12; mov.b32 %r17, %r13; mov.b32 %r10, 0; mov.b32 %r11, 0; mov.b32 %r12, 0;"
     f"mov.b32 %r13, 0; {_product()}{GROUP} {WAIT} 0; add.u32 %r14, %r14, %r10;",
-    "moved behind a fence": f"add.u32 %r14, %r30, %r30; {FENCE} mov.b32 %r10, %r14;{_product()}"
-    f"{GROUP}{WAIT} 0;",
+    "computed or moved behind a fence": f"add.u32 %r14, %r30, %r30; {FENCE} mov.b32 %r10, %r14;"
+    f"add.u32 %r30, %r1, 1; {_product(a=A)}{GROUP}{WAIT} 0;",
+    "computed before the wait": f"{FENCE}{_product()}{GROUP} add.u32 %r14, %r10, 1; {WAIT} 0;",
+    "a factor made while it is read": f"{FENCE}{_product(a=A)}{GROUP} add.u32 %r30, %r1, 1;"
+    f"{WAIT} 0; {FENCE}{_product(a=A)}{GROUP}{WAIT} 0;",
     "added to by products of one shape": f"{FENCE}{_product()}{GROUP}{_product()}{GROUP}{WAIT} 0;",
     "another shape behind a fence": f"{FENCE}{_product()}{GROUP}{FENCE}"
     f"{_product(shape='m64n8k32.f32.e4m3.e4m3', a=A)}{GROUP}{WAIT} 0;",
@@ -100,27 +113,32 @@ RIGHT = {
     "a factor made behind the wait": f"{FENCE}{_product(a=A)}{GROUP}{WAIT} 0; add.u32 %r30, %r1, 1;"
     f"{FENCE}{_product(a=A)}{GROUP}{WAIT} 0;",
 }  # fmt: skip
+STORE = "st.global.u32 [%l6], %r14;"
 WRONG = {
-    "computed with": (f"{FENCE}{_product()}{GROUP} add.u32 %r14, %r10, 1; {WAIT} 0;",
-                      "wgmma.wait_group 0 comes first"),
-    "computed with where it was moved": (
-        f"{FENCE}{_product()}{GROUP} mov.b32 %r15, %r10; add.u32 %r14, %r15, 1; {WAIT} 0;",
-        "`add.u32` reads a sum"),
+    "stored": (f"{FENCE}{_product()}{GROUP} st.global.u32 [%l6], %r10; {WAIT} 0;",
+               "reads a sum that the wgmma"),
+    "computed with and stored": (
+        f"{FENCE}{_product()}{GROUP} mov.b32 %r15, %r10; add.u32 %r14, %r15, 1; {STORE} {WAIT} 0;",
+        "computed from a sum that the wgmma"),
+    "exchanged": (f"{FENCE}{_product()}{GROUP} shfl.sync.bfly.b32 %r14, %r10, 1, 31, 0xffffffff;"
+                  f"{WAIT} 0;", "`shfl.sync.bfly.b32` reads a sum"),
+    "added to and multiplied on": (
+        f"{FENCE}{_product()}{GROUP} add.u32 %r10, %r10, 1; {FENCE}{_product()}{GROUP}{WAIT} 0;",
+        "`add.u32` in line"),
     "group never ended": (f"{FENCE}{_product()} {WAIT} 0; add.u32 %r10, %r10, 1;",
                           "wgmma.commit_group and wgmma.wait_group 0 comes first"),
     "waited for one too few": (
-        f"{FENCE}{_product()}{GROUP}{_product(OTHERS)}{GROUP}{WAIT} 2; add.u32 %r10, %r10, 1;"
+        f"{FENCE}{_product()}{GROUP}{_product(OTHERS)}{GROUP}{WAIT} 2; mov.b32 %r14, %r10; {STORE}"
         f"{WAIT} 0;", "wgmma.wait_group 1 comes first"),
     "overwritten": (f"{FENCE}{_product()}{GROUP} mov.b32 %r10, 0; {WAIT} 0;",
                     "`mov.b32` overwrites a sum"),
-    "a factor overwritten": (f"{FENCE}{_product(a=A)}{GROUP} add.u32 %r30, %r1, 1; {FENCE}"
-                             f"{_product(a=A)}{GROUP}{WAIT} 0;", "overwrites a factor"),
     "a sum as a factor": (
         f"{FENCE}{_product()}{GROUP}"
         f"{_product(OTHERS, a='{' + SUMS + '}')}{GROUP}{WAIT} 0;", "reads a sum"),
     "no fence at all": (f"{_product()}{GROUP}{WAIT} 0;", "no wgmma.fence comes before it"),
-    "a factor made behind the fence": (f"{FENCE} add.u32 %r30, %r1, 1; {_product(a=A)}{GROUP}"
-                                       f"{WAIT} 0;", "`add.u32` in line"),
+    "a factor made of sums with no fence": (
+        f"{FENCE}{_product()}{GROUP}{WAIT} 0; add.u32 %r30, %r10, 1; {_product(OTHERS, a=A)}{GROUP}"
+        f"{WAIT} 0;", "`add.u32` in line"),
     "another shape with no fence": (
         f"{FENCE}{_product()}{GROUP}{_product(shape='m64n8k32.f32.e4m3.e4m3', a=A)}{GROUP}"
         f"{WAIT} 0;", "of another shape"),

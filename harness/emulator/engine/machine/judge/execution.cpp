@@ -47,7 +47,7 @@ void Execution::compute(i32 first, i32 end, const Selection& lanes) {
         for (i32 n = first; n < end; n++) {
             const Op& op = ops[n];
             const Known& about = all[op.handler];
-            if (products_.follows()) products_.pass(op, party.warp, party.lanes, about.flow);
+            if (products_.follows()) products_.pass(op, party.warp, party.lanes, about.flow, true);
             if (concerned)
                 uninitialised_.flow(blocks_.c, party.warp, op, about.flow, about.bytes);
             handle(about, op, party);
@@ -60,7 +60,7 @@ void Execution::act(const Op& op, const Selection& lanes) {
     const Known& about = known()[op.handler];
     if (products_.follows() && about.role != HOLDS_REGISTERS)
         for (const Party& party : lanes)
-            products_.pass(op, party.warp, party.lanes, PACKED, in_memory_of_thread(op, party));
+            products_.pass(op, party.warp, party.lanes, PACKED, false, in_memory_of_thread(op, party));
     switch (about.role) {
         case LOADS: accesses_.execute(op, READ, lanes); return;
         case STORES:

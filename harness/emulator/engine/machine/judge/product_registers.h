@@ -6,10 +6,12 @@
 // product that takes it, but for sums that products of one shape hand on (PTX ISA 9.0, "wgmma.fence" and
 // "wgmma.wait_group").
 //
-// PTX has more registers than the program. The compiler moves a variable into the register that a product
-// takes, and from there, before or behind a fence or a wait. So a move is neither a use nor a write: what
-// it moves is in flight, or fenced, as before. The same holds for spills to a thread's own memory, and a
-// constant needs no fence. The registers that a product left behind are free once its sums were moved.
+// PTX is not in the program's order. The compiler moves variables into the registers that a product takes
+// and out of them, and puts arithmetic, which no `asm volatile` holds, behind a fence or before a wait. What
+// it cannot move past those are accesses to memory, what lanes do together, and other products. So a value
+// that is moved or computed from a sum in flight is followed, and accused where one of these takes it before
+// the wait. And a fence is missing only where a value depends on a product that was issued behind the last
+// one. Spills to a thread's own memory are not followed.
 
 #pragma once
 
@@ -68,54 +70,56 @@ class ProductRegisters {
     // --- what other instructions do -------------------------------------------------------------
 
     // Before lanes of a warp execute it. `keeps`: it moves what it takes to or from a thread's own memory.
-    void pass(const Op& op, int w, u32 lanes, Flow flow, bool keeps = false) {
+    void pass(const Op& op, int w, u32 lanes, Flow flow, bool computes, bool keeps = false) {
         Warp& own = warps_[w];
         if (op.site == own.product) return;  // by which a product is computed here
         const bool moves = flow == MOVED || flow == TAKES_LOW || flow == TAKES_HIGH || flow == JOINED;
-        Row moved;
+        Row made = own.gathered;
+        own.gathered = {};
         for (const i32 place : op.source) {
             if (place < 0) continue;
             Row& row = own.rows[place / ROW_BYTES];
-            if (own.writes(row)) {
-                if (!moves && !keeps) throw accusation(PRODUCT_NOT_AWAITED, op, w, row, READ);
-                own.taken.insert(key(row));
-                if (!own.writes(moved)) moved.product = row.product, moved.group = row.group;
-                moved.holds = COPY, moved.shape = row.shape;
-            }
-            if (moves && row.touched >= moved.touched)
-                moved.touched = row.touched, moved.toucher = row.toucher;
+            made.behind = std::max(made.behind, row.behind);
+            if (moves && row.maker != NO_SITE) made.maker = row.maker;
+            if (!own.writes(row)) continue;
+            if (!computes && !keeps) throw accusation(PRODUCT_NOT_AWAITED, op, w, row, READ);
+            own.taken.insert(key(row));
+            if (!own.writes(made) || row.group > made.group)
+                made.product = row.product, made.group = row.group, made.shape = row.shape, made.holds = COPY;
         }
-        if (!moves) moved.product = NO_SITE;
-        if (!moves && !keeps) moved.touched = own.fences, moved.toucher = op.site;
-        if (own.writes(moved) && lanes != geometry_.lanes_of(w)) moved.product = NO_SITE;
+        if (flow == GATHERED) {  // operands of the operation that follows
+            own.gathered = made;
+            return;
+        }
+        if (!moves) made.maker = op.site;
+        if (!computes || (own.writes(made) && lanes != geometry_.lanes_of(w))) made.product = NO_SITE;
         for (const i32 place : op.result) {
             if (place < 0) continue;
             Row& row = own.rows[place / ROW_BYTES];
-            const bool loses = row.holds == SUM ? !own.taken.count(key(row)) && !(moves && moved.holds == COPY)
-                                                : row.holds == FACTOR && !moves && !keeps;
-            if (own.in_flight(row) && loses) throw accusation(PRODUCT_NOT_AWAITED, op, w, row, WRITE);
-            row = moved;
+            if (own.in_flight(row) && row.holds == SUM && !own.taken.count(key(row)))
+                throw accusation(PRODUCT_NOT_AWAITED, op, w, row, WRITE);
+            row = keeps ? Row{} : made;
         }
     }
 
    private:
     static constexpr int ROW_BYTES = LANES * 4;
     static constexpr i32 NO_SITE = -1;
-    enum Holds : u8 { SUM, COPY, FACTOR };  // COPY: a sum that was moved here
+    enum Holds : u8 { SUM, COPY, FACTOR };  // COPY: moved or computed from a sum
 
     struct Row {
         i32 product = NO_SITE;  // the last one that took it
         i32 group = 0, shape = 0;
         Holds holds = SUM;
-        i32 touched = -1;     // after so many fences, by an instruction that computed or loaded it
-        i32 toucher = NO_SITE;
-        i32 begun = 0;        // after so many fences its product was issued
+        i32 maker = NO_SITE;  // the instruction that computed it, if that was no product
+        i32 behind = -1;      // after so many fences the last product was issued on which it depends
     };
     struct Warp {
         std::vector<Row> rows;
         i32 fences = 0, committed = 0, complete = 0;  // groups
         i32 product = NO_SITE;                        // the one that was issued last
-        std::set<std::pair<i32, i32>> taken;          // products of which a sum was moved elsewhere
+        std::set<std::pair<i32, i32>> taken;          // products of which a sum was moved or computed with
+        Row gathered;                                 // of operands of the next operation
 
         bool in_flight(const Row& row) const { return row.product != NO_SITE && row.group >= complete; }
         bool writes(const Row& row) const { return in_flight(row) && row.holds != FACTOR; }
@@ -126,16 +130,16 @@ class ProductRegisters {
     void hold(const Op& op, int w, Warp& own, Row& row) {
         const i32 shape = static_cast<i32>(op.immediate);
         const bool sums = shape != 0;
-        if (row.touched == own.fences) unfenced(op, w, row.toucher);
         if (own.in_flight(row)) {
-            if (sums && row.holds == FACTOR) throw accusation(PRODUCT_NOT_AWAITED, op, w, row, WRITE);
-            if (!sums && row.holds != FACTOR) throw accusation(PRODUCT_NOT_AWAITED, op, w, row, READ);
-            if (sums && row.holds == SUM && row.shape != shape && row.begun == own.fences)
+            if (own.writes(row) && (!sums || row.maker != NO_SITE))
+                throw accusation(PRODUCT_NOT_AWAITED, op, w, row, READ);
+            if (sums && row.holds == SUM && row.shape != shape && row.behind == own.fences)
                 unfenced(op, w, row.product);
         }
-        row.product = op.site, row.group = own.committed, row.shape = shape, row.begun = own.fences;
+        if (row.maker != NO_SITE && row.behind == own.fences) unfenced(op, w, row.maker);
+        row.product = op.site, row.group = own.committed, row.shape = shape;
         row.holds = sums ? SUM : FACTOR;
-        if (sums) row.touched = -1;
+        if (sums) row.maker = NO_SITE, row.behind = own.fences;
     }
 
     [[noreturn]] void unfenced(const Op& op, int w, i32 toucher) const {
@@ -145,7 +149,7 @@ class ProductRegisters {
         const Warp& own = warps_[w];
         const bool committed = row.group < own.committed;
         return {what, op.site, geometry_.lane(w, 0),
-                {verb, row.product, row.holds == FACTOR, committed ? own.committed - row.group - 1 : NO_SITE}};
+                {verb, row.product, row.maker, committed ? own.committed - row.group - 1 : NO_SITE}};
     }
 
     const Geometry& geometry_;
