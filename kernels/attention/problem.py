@@ -18,15 +18,12 @@ from harness.problem import (
     summation_bound,
 )
 
-
 CAUSAL = 2
 """The `mask` of a product in which a query attends to the keys up to its own place."""
 
 
 class Attention(Problem):
-    title = (
-        "o[h] = softmax(q[h] k[h]ᵀ / √d) v[h], each of n × d; where causal, of keys up to the query's"
-    )
+    title = "o[h] = softmax(q[h] k[h]ᵀ / √d) v[h], each of n × d; causal or of all keys"
     timed_inputs = (
         "normal queries and keys, whose scores then have a spread of 1, as at the start of "
         "training; values between −1 and 1. No instruction depends on them."
