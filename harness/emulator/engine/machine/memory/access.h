@@ -90,15 +90,18 @@ inline void inside(i32 site, const Access& access, i64 size, int unit) {
 
 // --- counts -------------------------------------------------------------------------------------
 
+// Several workers may mark one sector at once, all with a 1.
+inline void mark(u8& sector) { __atomic_store_n(&sector, u8(1), __ATOMIC_RELAXED); }
+
 inline void mark(u8* sectors, const Buffer& buffer, const Access& access) {
     if (access.in_a_row) {
         const i64 first = (access.low - buffer.base) >> SECTOR_SHIFT;
         const i64 last = (access.high + access.width - 1 - buffer.base) >> SECTOR_SHIFT;
-        std::memset(sectors + first, 1, last - first + 1);
+        for (i64 each = first; each <= last; each++) mark(sectors[each]);
         return;
     }
     each_lane(access.active,
-              [&](int i) { sectors[(access.address[i] - buffer.base) >> SECTOR_SHIFT] = 1; });
+              [&](int i) { mark(sectors[(access.address[i] - buffer.base) >> SECTOR_SHIFT]); });
 }
 
 inline Wavefronts shared_cost(const Context& c, const Op& op, const Access& access, bool is_load) {
