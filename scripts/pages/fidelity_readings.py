@@ -165,9 +165,20 @@ def readings(files: Iterable[Path]) -> Readings:
         unpacked = gzip.open if path.suffix == ".gz" else open
         with unpacked(path, "rt", encoding="utf-8", newline="") as file:
             for row in csv.DictReader(file):
-                if row["provenance"] == "ncu":
-                    found[row["case"], int(row["step"])][row["metric"]] = float(row["value"])
+                if row["provenance"] == "ncu" and not row["case"].startswith(_REWRITTEN):
+                    case = _of_today(row["case"])
+                    found[case, int(row["step"])][row["metric"]] = float(row["value"])
     return found
+
+
+_REWRITTEN = ("attention/v0_three_kernels/",)
+"""Cases whose kernels execute other instructions than when they were read."""
+
+
+def _of_today(case: str) -> str:
+    """The id that a case has today: attention had no mask when it was read."""
+    lacks_mask = case.startswith("attention/") and "/mask=" not in case
+    return f"{case}/mask=1" if lacks_mask else case
 
 
 class Matrix:
