@@ -69,7 +69,7 @@ class Handovers {
     // know of it.
     void cluster_met(int first_block, i64 released) {
         if (geometry_.cluster == 1) return;
-        const i64 now = log.now(), word = -(i64(1) << 60) - static_cast<i64>(log.first_block(now - 1)) - first_block;
+        const i64 now = log.now(), word = -(i64(1) << 60) - static_cast<i64>(log.first_block()) - first_block;
         for (int block = first_block; block < first_block + geometry_.cluster; block++) {
             const u64 number = block_number(block * geometry_.threads);
             handover_.publish(word, number, {0, released, released, now, {}});
@@ -91,10 +91,10 @@ class Handovers {
     }
 
     // The number of the thread block whose shared memory a touch goes to.
-    u64 home(const Touch& touch) const { return log.first_block(log.now() - 1) + home_of(geometry_, touch); }
+    u64 home(const Touch& touch) const { return log.first_block() + home_of(geometry_, touch); }
     // The number of a lane's thread block.
     u64 block_number(int lane) const {
-        return log.first_block(log.now() - 1) + geometry_.block_of(lane);
+        return log.first_block() + geometry_.block_of(lane);
     }
     // A word of memory by a number that no other one has; so many bytes behind where a touch begins.
     i64 word_of(const Request& request, const Touch& touch, i64 behind = 0) const {

@@ -34,6 +34,7 @@ class Log {
         first_blocks_.push_back(first_block);
     }
     i64 chunk_began() const { return chunks_.back(); }
+    u64 first_block() const { return first_blocks_.back(); }  // of the chunk that is executed
     // The first thread block of the chunk that an event belongs to.
     u64 first_block(i64 event) const {
         const auto after = std::upper_bound(chunks_.begin(), chunks_.end(), event);

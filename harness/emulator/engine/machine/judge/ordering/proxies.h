@@ -44,7 +44,7 @@ class Proxies {
                 throw Accusation{NO_PROXY_FENCE, request.site, touch.lane,
                                  {stamps.grain, address, request.memory, geometry.thread_of(lane_of(written)),
                                   log.site(when)},
-                                 static_cast<i64>(log.first_block(log.now() - 1))};
+                                 static_cast<i64>(log.first_block())};
             }
     }
 

@@ -142,7 +142,7 @@ class Races : public Handovers {
     void look_out(const std::vector<i64>& cells) {
         const bool excused = request_->verb == READ && stamps_->own &&
                              judged_.traits[request_->site] & SPECULATIVE;
-        const u64 first_block = log.first_block(log.now() - 1);
+        const u64 first_block = log.first_block();
         look_at_flights(flights, *request_, *stamps_, cells, geometry_, log.now() - 1, first_block,
                         excused, [&](int other, i64 when, int lane) { return knows(lane, other, when); });
     }
@@ -236,7 +236,7 @@ class Races : public Handovers {
             {hazard, request_->width(), touch.address, request_->memory,
              inside ? -1 : geometry_.in_grid(block(before)), thread, site, same_warp,
              !inside && of_a_block, is_volatile, bare, changes_nothing},
-            static_cast<i64>(log.first_block(log.now() - 1))};
+            static_cast<i64>(log.first_block())};
         if (meets == RACES) throw accusation;
         const i64 at = word_of(*request_, touch, i64(word) * stamps_->grain);
         volatile_.meet(at, {request_->site, site}, accusation);
@@ -291,7 +291,7 @@ class Races : public Handovers {
             RACE_AT_ONCE, request_->site, mine,
             {static_cast<i64>(width), touch.address, request_->memory, inside ? -1 : number,
              geometry_.thread_of(other)},
-            static_cast<i64>(log.first_block(log.now() - 1))};
+            static_cast<i64>(log.first_block())};
         if (meets == RACES) throw accusation;
         volatile_.meet(word_of(*request_, touch), {request_->site, request_->site}, accusation);
     }
