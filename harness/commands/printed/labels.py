@@ -13,7 +13,7 @@ _NOT_EXACT = "no counter is exact, no budget on one is checked, and a gate canno
 
 
 def say_before(backend: str, arch: str, cases: Iterable[Case]) -> None:
-    """Say at the start which labels the counters will have, why, and for which variants none."""
+    """Print which labels the counters will have and why, and name the variants without any."""
     if backend == "emulator":
         console.print(of_architecture(arch), markup=False)
         for line in _in_clusters(arch, cases):
@@ -21,7 +21,7 @@ def say_before(backend: str, arch: str, cases: Iterable[Case]) -> None:
 
 
 def _in_clusters(arch: str, cases: Iterable[Case]) -> Iterator[str]:
-    """Name the variants whose thread block clusters keep their machine code from being counted."""
+    """Name the variants that are counted in PTX alone because they launch thread block clusters."""
     from harness.emulator.sass.architectures import ARCHITECTURES
 
     if arch not in ARCHITECTURES or ARCHITECTURES[arch].has_clusters:

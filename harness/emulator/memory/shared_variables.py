@@ -40,7 +40,7 @@ def source_name(symbol: str) -> str:
 
 @dataclass(frozen=True)
 class SharedVariables:
-    """starts: where each variable begins; of_lines: the only one that a source line accesses."""
+    """starts: the offset of each variable; of_lines: a line's variable, if it accesses only one."""
 
     starts: Mapping[str, int] = field(default_factory=dict)
     of_lines: Mapping[Any, str] = field(default_factory=dict)

@@ -131,7 +131,7 @@ def _line(location: Location | None) -> tuple[str, int] | None:
 
 @dataclass(frozen=True)
 class CodePlace(Launched):
-    """The names that messages use for machine code.
+    """Names for messages about machine code.
 
     reserved: the bytes of shared memory before the kernel's own that offsets in the fault's numbers
     include.

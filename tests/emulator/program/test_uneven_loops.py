@@ -1,4 +1,4 @@
-"""Accesses in a loop that lanes leave at different trips make no claim to be as in machine code."""
+"""Lanes that leave a loop after different numbers of trips: its counts are those of PTX only."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ class WarpgroupDecoder(MatrixDecoder):
         return ops
 
     def _held(self, shape: int, operands: Sequence[Operand]) -> Op:
-        """Registers that the product takes: sums of a shape, or a factor, whose shape is 0."""
+        """The registers that a product uses: its sums, with their shape, or a factor (shape 0)."""
         taken = [
             self.source(each, "b32")
             for each in operands
