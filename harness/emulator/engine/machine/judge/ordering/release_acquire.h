@@ -13,8 +13,9 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <set>
+#include <optional>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "locks.h"
 
@@ -22,6 +23,9 @@ namespace machine {
 
 class ReleaseAcquire {
    public:
+    ReleaseAcquire() = default;
+    ReleaseAcquire(const ReleaseAcquire&) = delete;  // `last_` points into its answers
+
     struct Published {
         int thread;
         i64 fence, fence_for_all, when;
@@ -42,38 +46,33 @@ class ReleaseAcquire {
                 return;
         }
         entries.push_back(entry);
+        changes_++;
     }
 
     // `for_all`: from other blocks, too.
     void acquire(i64 word, u64 block, int thread, i64 now, bool for_all) {
         if (!words_.count(word)) return;
+        changes_++;
         const auto later = [now](i64& known) { known = std::max(known, now); };
         later(acquired_in_block_[block][word][thread]);
         if (for_all) later(acquired_[block][word]);
     }
 
-    // Whether one block may see what another did at a time, if need be by way of others.
+    // Whether one block may see what another did at a time, if need be by way of others. The question is
+    // asked for every word of an access, so the last answer about two blocks is kept: what one may see it
+    // always may, and what it may not it does not before anything is published or acquired.
     bool between_blocks(u64 earlier, i64 when, u64 later) const {
         bare_site = -1;
-        std::vector<u64> todo{later};
-        std::set<u64> seen{later};
-        while (!todo.empty()) {
-            const auto found = acquired_.find(todo.back());
-            todo.pop_back();
-            if (found == acquired_.end()) continue;
-            for (const auto& [word, latest] : found->second) {
-                const auto& published = words_.at(word);
-                const auto by = published.find(earlier);
-                if (by != published.end())
-                    for (const Published& entry : by->second)
-                        if (entry.fence_for_all > when && entry.when <= latest &&
-                            covers(entry, when, true))
-                            return true;
-                if (seen.size() >= MOST_BLOCKS) continue;
-                for (const auto& [block, entries] : published)
-                    if (seen.insert(block).second) todo.push_back(block);
-            }
+        Answer& answer = answer_for(earlier, later);
+        if (answer.seen && shows(*answer.seen, when)) return true;
+        if (answer.denied_at == changes_ && when >= answer.denied) return false;
+        bare_site = -1;
+        if (const Published* const entry = find(earlier, when, later)) {
+            answer.seen = *entry;
+            return true;
         }
+        // An entry that a lock hides from one time may show a later one.
+        if (bare_site < 0) answer.denied_at = changes_, answer.denied = when;
         return false;
     }
 
@@ -93,6 +92,20 @@ class ReleaseAcquire {
     }
 
    private:
+    struct Answer {
+        std::optional<Published> seen;
+        u64 denied_at = 0;  // after how many changes
+        i64 denied = 0;     // from this time on
+    };
+
+    Answer& answer_for(u64 earlier, u64 later) const {
+        if (!last_ || last_earlier_ != earlier || last_later_ != later) {
+            last_ = &answers_[later][earlier];
+            last_earlier_ = earlier, last_later_ = later;
+        }
+        return *last_;
+    }
+
     static constexpr size_t MOST_BLOCKS = 4096;
     static constexpr i64 END_OF_TIME = std::numeric_limits<i64>::max();
 
@@ -120,6 +133,31 @@ class ReleaseAcquire {
         return false;
     }
 
+    const Published* find(u64 earlier, i64 when, u64 later) const {
+        std::vector<u64> todo{later};
+        std::unordered_set<u64> seen{later};
+        while (!todo.empty()) {
+            const auto found = acquired_.find(todo.back());
+            todo.pop_back();
+            if (found == acquired_.end()) continue;
+            for (const auto& [word, latest] : found->second) {
+                const auto& published = words_.at(word);
+                const auto by = published.find(earlier);
+                if (by != published.end())
+                    for (const Published& entry : by->second)
+                        if (entry.when <= latest && shows(entry, when)) return &entry;
+                if (seen.size() >= MOST_BLOCKS) continue;
+                for (const auto& [block, entries] : published)
+                    if (seen.insert(block).second) todo.push_back(block);
+            }
+        }
+        return nullptr;
+    }
+
+    bool shows(const Published& entry, i64 when) const {
+        return entry.fence_for_all > when && covers(entry, when, true);
+    }
+
     bool covers(const Published& entry, i64 when, bool for_all) const {
         if (!entry.bare.hides(when, for_all)) return true;
         bare_site = entry.bare.site;
@@ -129,6 +167,11 @@ class ReleaseAcquire {
     std::unordered_map<i64, std::map<u64, std::vector<Published>>> words_;
     std::unordered_map<u64, std::map<i64, i64>> acquired_;  // by block and word: when
     std::unordered_map<u64, std::map<i64, std::map<int, i64>>> acquired_in_block_;
+    u64 changes_ = 1;  // of what is published or acquired
+
+    mutable std::unordered_map<u64, std::unordered_map<u64, Answer>> answers_;  // by later, earlier block
+    mutable Answer* last_ = nullptr;
+    mutable u64 last_earlier_ = 0, last_later_ = 0;
 };
 
 }  // namespace machine
