@@ -32,6 +32,8 @@ class Nms(Problem):
             Buffer("boxes", "input", dtype, 4 * n),  # x1, y1, x2, y2
             Buffer("keep", "output", "int32", n),
             Buffer("mask", "scratch", "uint64", n * -(-n // 64)),
+            Buffer("removed", "zeroed", "uint64", -(-n // 64)),
+            Buffer("barrier", "zeroed", "uint32", 2),
         ]
 
     def inputs(

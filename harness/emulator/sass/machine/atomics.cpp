@@ -144,14 +144,18 @@ void atomic(Context& c, const Instruction& n) {
     }
     u32 succeeded = 0;
     const u32 trying = operation == CAST ? first_in_each_bank(access) : access.active;
-    each_lane(access.active & ~trying, [&](int i) { low[i] = 0; });
+    each_lane(access.active & ~trying, [&](int i) {
+        low[i] = 0;
+        if (is_wide) high[i] = 0;
+    });
     each_lane(trying, [&](int i) {
         const u64 first = number(value, i), second = number(other, i);
         const u64 old = applied(type, operation, places.at[i], first, second);
         succeeded |= static_cast<u32>(old == first) << i;
         if (!(n.flags & HAS_RESULT)) return;
-        low[i] = operation == CAST ? old == first : static_cast<u32>(old);
-        if (is_wide) high[i] = static_cast<u32>(old >> 32);
+        const u64 result = operation == CAST ? old == first : old;  // a wide attempt gives a wide 0 or 1
+        low[i] = static_cast<u32>(result);
+        if (is_wide) high[i] = static_cast<u32>(result >> 32);
     });
     if (operation == CAST) c.set_predicate(n, 0, succeeded);
 }
