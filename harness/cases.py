@@ -9,6 +9,7 @@ from harness.silicon.architectures import Limits, architecture, compute_capabili
 from harness.silicon.tensor_maps import TensorLayout
 
 DEVICE_FACTS = ("sm_count", "warp_size", "l2_bytes", "max_threads_per_block", "max_shared_bytes")
+ELEMENT_BYTES = "element_bytes"  # in an expression, the size of the case's dtype
 """The properties of the device that an expression in bench.yaml may use."""
 
 LIBRARY = "torch"

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from harness.cases import Case, Device, Shape, Step, TensorMap
+from harness.cases import ELEMENT_BYTES, Case, Device, Shape, Step, TensorMap
+from harness.dtypes import numpy_dtype
 from harness.errors import ExpressionError, ProblemError
 from harness.files.strict_yaml import Key
 from harness.matrix import files, model, selection, variants
@@ -218,7 +219,9 @@ class _Resolver:
     ) -> None:  # fmt: skip
         self.site, self.variant = site, variant
         self.dtype, self.size, self.shape = dtype, size, shape
-        known = {**site.device.names(), **size, **shape}
+        known = {
+            **site.device.names(), ELEMENT_BYTES: numpy_dtype(dtype).itemsize, **size, **shape,
+        }  # fmt: skip
         for name in variant.let:
             if name in known:
                 raise self.error(f"`{name}` already has a meaning here", "let", name)

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from harness.budgets import NAMES, NONE, RELATIONS, Budget
-from harness.cases import DEVICE_FACTS, IDEAS
+from harness.cases import DEVICE_FACTS, ELEMENT_BYTES, IDEAS
 from harness.console.suggestions import did_you_mean
 from harness.dtypes import BY_NAME
 from harness.errors import ConfigError
@@ -92,7 +92,7 @@ def name(value: str) -> str:
 def _free_name(value: str) -> str:
     """A user-defined name in expressions."""
     name(value)
-    if value in (*DEVICE_FACTS, *FUNCTIONS):
+    if value in (*DEVICE_FACTS, ELEMENT_BYTES, *FUNCTIONS):
         raise ValueError(f"`{value}` has a meaning in expressions; choose another")
     return value
 

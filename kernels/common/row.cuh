@@ -1,5 +1,10 @@
-// A row of a matrix by 16-byte accesses, wherever it starts.
+// A row of a matrix: where it starts, and by 16-byte accesses, wherever that is.
 #pragma once
+
+// How many elements stand before a row; 65,536 rows of 131,072 are more than 32 bits can count.
+__device__ __forceinline__ unsigned long long row_start(unsigned int row, unsigned int cols) {
+    return static_cast<unsigned long long>(row) * cols;
+}
 
 // Where the aligned packs of WIDTH elements lie in a row of `cols` elements that starts `start`
 // elements into an array aligned to 16 bytes. `head` elements stand before the first pack; pack p

@@ -1,7 +1,10 @@
-// A row of float or half by 16-byte accesses where rows allow them, as floats in registers.
+// A row of floats, halves or bfloat16 by 16-byte accesses where rows allow them, as floats in registers.
 #pragma once
 
+#include <cuda_bf16.h>
+
 #include "common/pack.cuh"
+#include "common/row.cuh"
 
 template <typename T>
 constexpr unsigned int WIDTH = Pack<T>::width;  // elements in an access of 16 bytes

@@ -1,14 +1,14 @@
 // output[r][c] = (input[r][c] - mean) / sqrt(variance + epsilon) * gamma[c] + beta[c], mean and
-// variance over row r; rows × cols, row by row, float32 or float16
+// variance over row r; rows × cols, row by row, float32, float16 or bfloat16
 //
 // Idea: v1 by 16-byte accesses, four floats or eight halves. The elements of a pack are first
 // reduced to their own mean and squares, which takes no division, and then merged with what the
 // thread has: one division per pack.
 //
-// Contract: any rows and cols of at least 1 with a product of at most 2^31. A block of 32 to 1024
-// threads, a multiple of 32, for each row. No dynamic shared memory. All buffers are 16-byte
-// aligned, as every device allocation is. If cols is no multiple of a pack then rows are not, and
-// are read element by element (common/row_tile.cuh).
+// Contract: any rows and cols from 1 to 2^31 - 1. A block of 32 to 1024 threads, a multiple of 32,
+// for each row. No dynamic shared memory. All buffers are 16-byte aligned, as every device
+// allocation is. If cols is no multiple of a pack then rows are not, and are read element by
+// element (common/row_tile.cuh).
 //
 // From: Justin Luitjens, "CUDA Pro Tip: Increase Performance with Vectorized Memory Access" (NVIDIA
 // developer blog, 2013).
@@ -38,8 +38,8 @@ __device__ __forceinline__ Moments moments(RowTile<DTYPE> tile,
 
 __global__ void layer_norm(const DTYPE* input, const DTYPE* gamma, const DTYPE* beta,
                            DTYPE* output, float epsilon, unsigned int cols) {
-    const DTYPE* x = input + blockIdx.x * cols;
-    DTYPE* y = output + blockIdx.x * cols;
+    const DTYPE* x = input + row_start(blockIdx.x, cols);
+    DTYPE* y = output + row_start(blockIdx.x, cols);
     const unsigned int step = blockDim.x * WIDTH<DTYPE>;
     float v[WIDTH<DTYPE>], g[WIDTH<DTYPE>], b[WIDTH<DTYPE>];
 

@@ -1,14 +1,14 @@
 // output[r][c] = (input[r][c] - mean) / sqrt(variance + epsilon) * gamma[c] + beta[c], mean and
-// variance over row r; rows × cols, row by row, float32 or float16
+// variance over row r; rows × cols, row by row, float32, float16 or bfloat16
 //
 // Idea: the row stays in the registers of its block. All loads of a thread are in flight together,
 // each element is read once, and with the row at hand the two walks of v0, a mean and then the
 // squares about it, cost a few additions: no division per element or pack.
 //
-// Contract: any rows of at least 1, and cols from 1 to COLUMNS, with a product of at most 2^31. A
-// block of THREADS threads, a multiple of 32, for each row. THREADS is defined, and COLUMNS as a
-// multiple of 8 THREADS. No dynamic shared memory. All buffers are 16-byte aligned, as every device
-// allocation is; rows need not be (common/row_tile.cuh).
+// Contract: any rows from 1 to 2^31 - 1, and cols from 1 to COLUMNS. A block of THREADS threads, a
+// multiple of 32, for each row. THREADS is defined, and COLUMNS as a multiple of 8 THREADS. No
+// dynamic shared memory. All buffers are 16-byte aligned, as every device allocation is; rows need
+// not be (common/row_tile.cuh).
 //
 // From: the layer norm of NVIDIA's Apex (contrib/layer_norm), which keeps rows in registers.
 //
@@ -23,8 +23,8 @@
 __global__ void layer_norm(const DTYPE* input, const DTYPE* gamma, const DTYPE* beta,
                            DTYPE* output, float epsilon, unsigned int cols) {
     constexpr unsigned int W = WIDTH<DTYPE>, PACKS = COLUMNS / (THREADS * W);
-    const DTYPE* x = input + blockIdx.x * cols;
-    DTYPE* y = output + blockIdx.x * cols;
+    const DTYPE* x = input + row_start(blockIdx.x, cols);
+    DTYPE* y = output + row_start(blockIdx.x, cols);
 
     float v[PACKS][W];
     float sum = 0.0f;

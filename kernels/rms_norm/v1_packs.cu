@@ -1,13 +1,13 @@
 // output[r][c] = input[r][c] / sqrt(mean square of row r + epsilon) * gamma[c]; rows × cols, row by
-// row, float32 or float16
+// row, float32, float16 or bfloat16
 //
 // Idea: v0 by 16-byte accesses, four floats or eight halves: a fourth or an eighth of the
 // instructions for the same bytes.
 //
-// Contract: any rows and cols of at least 1 with a product of at most 2^31. A block of 32 to 1024
-// threads, a multiple of 32, for each row. No dynamic shared memory. All buffers are 16-byte
-// aligned, as every device allocation is. If cols is no multiple of a pack then rows are not, and
-// are read element by element (common/row_tile.cuh).
+// Contract: any rows and cols from 1 to 2^31 - 1. A block of 32 to 1024 threads, a multiple of 32,
+// for each row. No dynamic shared memory. All buffers are 16-byte aligned, as every device
+// allocation is. If cols is no multiple of a pack then rows are not, and are read element by
+// element (common/row_tile.cuh).
 //
 // From: Justin Luitjens, "CUDA Pro Tip: Increase Performance with Vectorized Memory Access" (NVIDIA
 // developer blog, 2013).
@@ -19,8 +19,8 @@
 __global__ void rms_norm(const DTYPE* input, const DTYPE* gamma, DTYPE* output, float epsilon,
                          unsigned int cols) {
     constexpr unsigned int W = WIDTH<DTYPE>;
-    const DTYPE* x = input + blockIdx.x * cols;
-    DTYPE* y = output + blockIdx.x * cols;
+    const DTYPE* x = input + row_start(blockIdx.x, cols);
+    DTYPE* y = output + row_start(blockIdx.x, cols);
     const unsigned int step = blockDim.x * W;
     float v[W], g[W];
 

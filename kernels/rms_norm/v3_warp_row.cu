@@ -1,14 +1,13 @@
 // output[r][c] = input[r][c] / sqrt(mean square of row r + epsilon) * gamma[c]; rows × cols, row by
-// row, float32 or float16
+// row, float32, float16 or bfloat16
 //
 // Idea: v2's row in the registers of one warp. Its reduction is shuffles, so no barrier holds a
 // warp up, and other warps of the block load their rows while this one computes.
 //
-// Contract: any rows of at least 1, and cols from 1 to COLUMNS, with a product of at most 2^31. A
-// block is a multiple of 32 threads, of which each warp takes one row; the grid covers the rows.
-// COLUMNS is defined as a multiple of 256, which the lanes of a warp hold in registers. No shared
-// memory. All buffers are 16-byte aligned, as every device allocation is; rows need not be
-// (common/row_tile.cuh).
+// Contract: any rows from 1 to 2^31 - 1, and cols from 1 to COLUMNS. A block is a multiple of 32
+// threads, of which each warp takes one row; the grid covers the rows. COLUMNS is defined as a
+// multiple of 256, which the lanes of a warp hold in registers. No shared memory. All buffers are
+// 16-byte aligned, as every device allocation is; rows need not be (common/row_tile.cuh).
 //
 // From: the layer norm kernels of Andrej Karpathy's llm.c, of which one gives a warp to each row.
 //
@@ -26,8 +25,8 @@ __global__ void rms_norm(const DTYPE* input, const DTYPE* gamma, DTYPE* output, 
     const unsigned int row = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
     if (row >= rows) return;  // the whole warp or none of it
     const unsigned int lane = threadIdx.x % 32;
-    const DTYPE* x = input + row * cols;
-    DTYPE* y = output + row * cols;
+    const DTYPE* x = input + row_start(row, cols);
+    DTYPE* y = output + row_start(row, cols);
 
     float v[PACKS][W];
     float squares = 0.0f;

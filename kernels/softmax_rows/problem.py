@@ -6,8 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from harness.dtypes import smallest_normal
-from harness.problem import Array, Buffer, Problem, Work, machine_epsilon, summation_bound
+from harness.dtypes import rounded, smallest_normal
+from harness.problem import (
+    Array,
+    Buffer,
+    Problem,
+    Work,
+    machine_epsilon,
+    numpy_dtype,
+    summation_bound,
+)
 
 CHUNK = 2**18  # elements that the reference has in the cache at once
 
@@ -34,8 +42,9 @@ class SoftmaxRows(Problem):
     ) -> Mapping[str, Array]:
         rows, cols = sizes["rows"], sizes["cols"]
         if draw == self.timed_draw:
-            return {"input": rng.standard_normal(rows * cols, dtype=dtype)}
-        values = rng.random((rows, cols), dtype=dtype)
+            normal = rng.standard_normal(rows * cols, dtype=np.float32)
+            return {"input": rounded(normal, dtype)}
+        values = rng.random((rows, cols), dtype=np.float32)
         if draw % 2 == 0:
             values *= 100
             values -= 5  # exp(95) is beyond float32: the maximum has to be subtracted
@@ -43,7 +52,7 @@ class SoftmaxRows(Problem):
             values *= 20
             values -= 1010  # all negative, all exponentials 0: a maximum that starts at 0 is wrong
             values[-1] = values[-1, 0]  # and a constant row
-        return {"input": values.reshape(-1)}
+        return {"input": rounded(values.reshape(-1), dtype)}
 
     def reference(
         self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
@@ -66,14 +75,15 @@ class SoftmaxRows(Problem):
         The exponent d = x − max is rounded by |d| u, which is relative in exp(d); where the maximum
         grows on the way, d is reached in several steps that add up to it, each with its factor. The
         sum has the mean of that over its terms, and its additions. expf() errs by 2 units in the
-        last place (CUDA C++ Programming Guide), and a few roundings are for the division.
+        last place (CUDA C++ Programming Guide), and a few roundings are for the division. All of
+        that is in float32; the output is rounded to its type.
         """
-        u = machine_epsilon(dtype) / 2
+        u, u_output = machine_epsilon("float32") / 2, machine_epsilon(dtype) / 2
         rows, cols = sizes["rows"], sizes["cols"]
-        values = inputs["input"].reshape(rows, cols)
+        values = inputs["input"].astype(np.float32).reshape(rows, cols)
         bound = np.empty_like(values)
         # Each term is added once and rescaled as often as the maximum grows.
-        alike = summation_bound(2 * cols, 1.0, dtype) + 12 * u
+        alike = summation_bound(2 * cols, 1.0, "float32") + 12 * u + u_output
         for part in chunks(rows, cols):
             distance = values[part].max(axis=1, keepdims=True) - values[part]
             terms = np.exp(-distance)
@@ -84,6 +94,6 @@ class SoftmaxRows(Problem):
 
     def work(self, sizes: Mapping[str, int], dtype: str) -> Work:
         n = sizes["rows"] * sizes["cols"]
-        size = np.dtype(dtype).itemsize * n
+        size = numpy_dtype(dtype).itemsize * n
         # A comparison, a subtraction, an exponential, an addition and a division per element.
         return Work(read_bytes=size, written_bytes=size, flops=5 * n, exponentials=n)

@@ -1,34 +1,36 @@
-// output[r][c] = softmax of row r of input; rows × cols, row by row, float32
+// output[r][c] = softmax of row r of input; rows × cols, row by row, float32, float16 or bfloat16
 //
 // Idea: a warp per row, and the definition in three walks over it: the maximum, the sum, the
 // normalised elements. A row is reduced by shuffles alone, and rows need not know of each other: no
 // shared memory, no barrier, one launch. The second and the third walk find the row in the caches
 // if all rows that are under way fit there.
 //
-// Contract: any rows and cols of at least 1 with a product of at most 2^31. A block is a multiple
-// of 32 threads, of which each warp takes one row; the grid covers the rows. No shared memory.
-// Finite input.
+// Contract: any rows and cols from 1 to 2^31 - 1. A block is a multiple of 32 threads, of which
+// each warp takes one row; the grid covers the rows. No shared memory. Finite input.
 //
 // From: the softmax kernels of Andrej Karpathy's llm.c, of which one gives a warp to each row.
 //
 // Measured: H200, rows = 2¹⁶, cols = 4,096: 1.21 ms ± 0.043 %.
-#include "common/all_reduce.cuh"
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
 
-extern "C" __global__ void softmax(const float* input, float* output, unsigned int rows,
-                                   unsigned int cols) {
+#include "common/all_reduce.cuh"
+#include "common/row.cuh"
+
+__global__ void softmax(const DTYPE* input, DTYPE* output, unsigned int rows, unsigned int cols) {
     const unsigned int row = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
     if (row >= rows) return;  // the whole warp or none of it
     const unsigned int lane = threadIdx.x % 32;
-    const float* x = input + row * cols;
-    float* y = output + row * cols;
+    const DTYPE* x = input + row_start(row, cols);
+    DTYPE* y = output + row_start(row, cols);
 
     float max = Max::identity;
-    for (unsigned int i = lane; i < cols; i += 32) max = fmaxf(max, x[i]);
+    for (unsigned int i = lane; i < cols; i += 32) max = fmaxf(max, float(x[i]));
     max = warp_all<Max>(max);
 
     float sum = 0.0f;
-    for (unsigned int i = lane; i < cols; i += 32) sum += expf(x[i] - max);
+    for (unsigned int i = lane; i < cols; i += 32) sum += expf(float(x[i]) - max);
     const float scale = 1.0f / warp_all<Sum>(sum);
 
-    for (unsigned int i = lane; i < cols; i += 32) y[i] = expf(x[i] - max) * scale;
+    for (unsigned int i = lane; i < cols; i += 32) y[i] = DTYPE(expf(float(x[i]) - max) * scale);
 }

@@ -5,17 +5,18 @@
 // meet, at two barriers per reduction; for a row shorter than the block most threads have nothing
 // to do.
 //
-// Contract: any rows and cols of at least 1 with a product of at most 2^31. A block of 32 to 1024
-// threads, a multiple of 32, for each row. No dynamic shared memory. Finite input.
+// Contract: any rows and cols from 1 to 2^31 - 1. A block of 32 to 1024 threads, a multiple of 32,
+// for each row. No dynamic shared memory. Finite input.
 //
 // From: the softmax kernels of Andrej Karpathy's llm.c, of which one gives a block to each row.
 //
 // Measured: H200, rows = 2¹⁶, cols = 4,096: 1.31× v0.
 #include "common/all_reduce.cuh"
+#include "common/row.cuh"
 
 extern "C" __global__ void softmax(const float* input, float* output, unsigned int cols) {
-    const float* x = input + blockIdx.x * cols;
-    float* y = output + blockIdx.x * cols;
+    const float* x = input + row_start(blockIdx.x, cols);
+    float* y = output + row_start(blockIdx.x, cols);
 
     float max = Max::identity;
     for (unsigned int i = threadIdx.x; i < cols; i += blockDim.x) max = fmaxf(max, x[i]);

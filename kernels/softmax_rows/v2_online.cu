@@ -4,17 +4,18 @@
 // that it has seen, and where a larger one comes rescales its sum. v1 walks over the row three
 // times and reduces over the block twice, this is one less of each.
 //
-// Contract: any rows and cols of at least 1 with a product of at most 2^31. A block of 32 to 1024
-// threads, a multiple of 32, for each row. No dynamic shared memory. Finite input.
+// Contract: any rows and cols from 1 to 2^31 - 1. A block of 32 to 1024 threads, a multiple of 32,
+// for each row. No dynamic shared memory. Finite input.
 //
 // From: Maxim Milakov and Natalia Gimelshein, "Online normalizer calculation for softmax" (2018).
 //
 // Measured: H200, rows = 2¹⁶, cols = 4,096: 1.044× v1.
+#include "common/row.cuh"
 #include "common/running_softmax.cuh"
 
 extern "C" __global__ void softmax(const float* input, float* output, unsigned int cols) {
-    const float* x = input + blockIdx.x * cols;
-    float* y = output + blockIdx.x * cols;
+    const float* x = input + row_start(blockIdx.x, cols);
+    float* y = output + row_start(blockIdx.x, cols);
 
     Running r;
     for (unsigned int i = threadIdx.x; i < cols; i += blockDim.x) r = with(r, x[i]);

@@ -5,9 +5,9 @@
 // taken one by one. input and output have the same layout, so what is aligned in one is in the
 // other.
 //
-// Contract: any rows and cols of at least 1 with a product of at most 2^31. A block of 32 to 1024
-// threads, a multiple of 32, for each row. No dynamic shared memory. input and output are 16-byte
-// aligned, as every device allocation is; rows need not be. Finite input.
+// Contract: any rows and cols from 1 to 2^31 - 1. A block of 32 to 1024 threads, a multiple of 32,
+// for each row. No dynamic shared memory. input and output are 16-byte aligned, as every device
+// allocation is; rows need not be. Finite input.
 //
 // From: Justin Luitjens, "CUDA Pro Tip: Increase Performance with Vectorized Memory Access" (NVIDIA
 // developer blog, 2013).
@@ -17,9 +17,9 @@
 #include "common/running_softmax.cuh"
 
 extern "C" __global__ void softmax(const float* input, float* output, unsigned int cols) {
-    const float* x = input + blockIdx.x * cols;
-    float* y = output + blockIdx.x * cols;
-    const Row<4> row(blockIdx.x * cols, cols);
+    const float* x = input + row_start(blockIdx.x, cols);
+    float* y = output + row_start(blockIdx.x, cols);
+    const Row<4> row(row_start(blockIdx.x, cols), cols);
     const float4* x4 = reinterpret_cast<const float4*>(x + row.head);
     float4* y4 = reinterpret_cast<float4*>(y + row.head);
 

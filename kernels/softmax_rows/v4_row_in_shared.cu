@@ -5,10 +5,10 @@
 // thread reads back only what it wrote itself, so this needs no barrier: shared memory serves as
 // registers that an index can reach.
 //
-// Contract: any rows and cols of at least 1 with a product of at most 2^31, as long as cols + 4
-// floats fit into the shared memory of a block, which the launch gives as dynamic shared memory. A
-// block of 32 to 1024 threads, a multiple of 32, for each row. input and output are 16-byte
-// aligned, as every device allocation is; rows need not be. Finite input.
+// Contract: any rows and cols from 1 to 2^31 - 1, as long as cols + 4 floats fit into the shared
+// memory of a block, which the launch gives as dynamic shared memory. A block of 32 to 1024
+// threads, a multiple of 32, for each row. input and output are 16-byte aligned, as every device
+// allocation is; rows need not be. Finite input.
 //
 // From: PyTorch's softmax over rows, whose forward kernel has a path that keeps the row in shared
 // memory.
@@ -19,9 +19,9 @@
 
 extern "C" __global__ void softmax(const float* input, float* output, unsigned int cols) {
     extern __shared__ float4 kept[];
-    const float* x = input + blockIdx.x * cols;
-    float* y = output + blockIdx.x * cols;
-    const Row<4> row(blockIdx.x * cols, cols);
+    const float* x = input + row_start(blockIdx.x, cols);
+    float* y = output + row_start(blockIdx.x, cols);
+    const Row<4> row(row_start(blockIdx.x, cols), cols);
     const float4* x4 = reinterpret_cast<const float4*>(x + row.head);
     float4* y4 = reinterpret_cast<float4*>(y + row.head);
 

@@ -5,10 +5,10 @@
 // in flight together, and the row is there. The maximum is known before the first exponential, so
 // there is nothing to rescale and each exponential is computed once.
 //
-// Contract: any rows of at least 1, and 1 <= cols <= 128 * PACKS, with a product of at most 2^31. A
-// block is a multiple of 32 threads, of which each warp takes one row; the grid covers the rows.
-// PACKS is defined as the number of float4 per lane. No shared memory. input and output are 16-byte
-// aligned, as every device allocation is; rows need not be. Finite input.
+// Contract: any rows from 1 to 2^31 - 1, and 1 <= cols <= 128 * PACKS. A block is a multiple of 32
+// threads, of which each warp takes one row; the grid covers the rows. PACKS is defined as the
+// number of float4 per lane. No shared memory. input and output are 16-byte aligned, as every
+// device allocation is; rows need not be. Finite input.
 //
 // From: PyTorch's persistent softmax for rows of up to 1024 elements, which keeps a row in the
 // registers of a warp.
@@ -26,9 +26,9 @@ extern "C" __global__ void softmax(const float* input, float* output, unsigned i
     const unsigned int r = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
     if (r >= rows) return;  // the whole warp or none of it
     const unsigned int lane = threadIdx.x % 32;
-    const float* x = input + r * cols;
-    float* y = output + r * cols;
-    const Row<4> row(r * cols, cols);
+    const float* x = input + row_start(r, cols);
+    float* y = output + row_start(r, cols);
+    const Row<4> row(row_start(r, cols), cols);
     const float4* x4 = reinterpret_cast<const float4*>(x + row.head);
     float4* y4 = reinterpret_cast<float4*>(y + row.head);
 
