@@ -68,6 +68,20 @@ def test_a_completion_reads_no_more_than_it_offers(line: str, among: str) -> Non
     assert not loaded & HEAVY
 
 
+def test_a_command_is_begun_without_what_draws() -> None:
+    commands = LINE.parent
+    paths = [*commands.glob("[a-z]*.py"), *commands.glob("runs/[a-z]*.py")]
+    names = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in paths]
+    names.remove("harness.commands.new")  # fills in templates, by jinja2
+    program = f"import {', '.join(names)}, sys; print(*sys.modules)"
+    imported = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert len(names) > 15
+    loaded = {name.split(".")[0] for name in imported.stdout.split()}
+    assert not loaded & (HEAVY - {"numpy"})
+
+
 @pytest.mark.parametrize(("option", "seconds"), [("--version", 0.3), ("--help", 0.5)])
 def test_it_takes_less_processor_time_than_anybody_notices(option: str, seconds: float) -> None:
     def once() -> float:

@@ -11,7 +11,6 @@ from harness.analysis.architectures import Beside, beside
 from harness.analysis.readings import ORIGINS, Answer, Missing, Reading
 from harness.journal import run_files
 from harness.report import format as fmt
-from harness.report import site
 from harness.report.anchors import slug
 from harness.report.tables.cells import Cell, Column, Row, Table, named, none
 from harness.tables import Run
@@ -104,6 +103,8 @@ def write(runs: Mapping[str, Run], labels: Sequence[str], folder: Path) -> Path:
 
     labels: how exact each one's counters are.
     """
+    from harness.report import site  # what draws: a second of imports
+
     arches = list(runs)
     tables = [
         (_table(each, arches), each.labels(arches), each.missing(arches)) for each in problems(runs)
