@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Sequence
 from pathlib import Path
 
+import kernel_units
 import pytest
-from emulator_tools import KERNELS, ROOT, CompilePtx, PtxFile, find_nvcc
+from emulator_tools import CORRECT, FAULTY, KERNELS, ROOT, CompilePtx, PtxFile, find_nvcc
 from filelock import FileLock
 
 from harness.compiler import cache, toolchain
@@ -26,7 +28,8 @@ def ptx_file(shared_by_all_workers: Path) -> PtxFile:
 
     Each is compiled once, by one of the processes that share the tests between them, and kept for
     the next session as the product keeps what it compiles: by content, options and headers. What
-    comes from a test's own folder has another path each time, and is of this session alone.
+    comes from a test's own folder has another path each time, and is of this session alone. The
+    kernels of a folder of their own are compiled together.
     """
     nvcc, version = find_nvcc(), toolchain.find().version
     kept, passing = ROOT / ".cache" / "tests", shared_by_all_workers / "ptx"
@@ -35,6 +38,19 @@ def ptx_file(shared_by_all_workers: Path) -> PtxFile:
     def compiled(
         source: str | Path, arch: str = "sm_90", defines: Sequence[str] = (), flags: str = ""
     ) -> Path:
+        is_plain = not (defines or flags)
+        if is_plain and isinstance(source, Path) and source.parent in (CORRECT, FAULTY):
+            return of_folder(source.parent, arch) / f"{source.stem}.ptx"
+        return entry_of(source, arch, defines, flags) / "kernel.ptx"
+
+    @functools.cache
+    def of_folder(folder: Path, arch: str) -> Path:
+        return entry_of(kernel_units.text(folder), arch, unit=folder)
+
+    def entry_of(
+        source: str | Path, arch: str, defines: Sequence[str] = (), flags: str = "",
+        unit: Path | None = None,
+    ) -> Path:  # fmt: skip
         is_text = not isinstance(source, Path)
         folder = kept if is_text or source.is_relative_to(ROOT) else passing
         folder.mkdir(parents=True, exist_ok=True)
@@ -52,13 +68,15 @@ def ptx_file(shared_by_all_workers: Path) -> PtxFile:
             cache.run(path, command)
             headers = cache.dependencies(depends, [ROOT, *path.parents[:1]])
             depends.unlink()
+            for name, cut in kernel_units.cut(made.read_text(), unit) if unit else ():
+                (work / f"{name}.ptx").write_text(cut)
             return {"headers": [each for each in headers if each != path]}
 
         key = cache.digest("ptx for tests", nvcc, version, appended, str(path), text, *options)
         with FileLock(folder / f"{key[:32]}.lock"), pytest.MonkeyPatch.context() as patch:
             patch.setattr(cache, "CACHE", folder)
             entry, _, _ = cache.entry_of(key, compile_into)
-        return entry / "kernel.ptx"
+        return entry
 
     return compiled
 

@@ -80,11 +80,20 @@ class Asked:
 
 
 def asked(path: Path) -> Asked:
-    found = re.search(r"// LAUNCH (\w+)<<<(.*)>>>\((.*)\)$", path.read_text(), re.MULTILINE)
-    assert found, f"{path} has no LAUNCH line"
-    kernel, shape, arguments = found.groups()
+    kernel, shape, arguments = _launch(path).groups()
     grid, block, *shared = literal_eval(f"({shape},)")
     return Asked(kernel, grid, block, shared, [_argument(p.strip()) for p in arguments.split(",")])
+
+
+def kernel_of(path: Path) -> str:
+    """The name of a file's kernel."""
+    return str(_launch(path)[1])
+
+
+def _launch(path: Path) -> re.Match[str]:
+    found = re.search(r"// LAUNCH (\w+)<<<(.*)>>>\((.*)\)$", path.read_text(), re.MULTILINE)
+    assert found, f"{path} has no LAUNCH line"
+    return found
 
 
 def run_file(
