@@ -51,26 +51,24 @@ __device__ __forceinline__ void leave(unsigned int* barrier, Word* last, unsigne
     }
 }
 
-// Which of 64 boxes are kept, of which those in `gone` are out: a chain of 64 decisions. Every lane
-// takes them for itself, with the words of the 64 rows in registers.
-__device__ __forceinline__ Word decide(Word gone, const Word (&among)[BOXES][WORDS],
-                                       unsigned int word) {
-    // Of the first 32 decisions only the lower half of `gone` is a chain.
-    unsigned int low = static_cast<unsigned int>(gone), high = static_cast<unsigned int>(gone >> 32);
-#pragma unroll
-    for (unsigned int i = 0; i < 32; i++) {
-        const Word row = among[64 * word + i][word];
-        if (!(low & 1u << i)) {
-            low |= static_cast<unsigned int>(row);
-            high |= static_cast<unsigned int>(row >> 32);
+// Which of the 512 boxes are kept, of which those in `removed` are out. A warp decides, in the order
+// of the boxes: the next one that is left is kept, and takes those that it suppresses away, of its
+// own 64 in `left`, of all in `gone`, of which each lane has a word. What is out costs nothing.
+__device__ __forceinline__ void decide(const Word* removed, unsigned int count,
+                                       const Word (&among)[BOXES][WORDS], Word (&kept)[WORDS]) {
+    const unsigned int lane = threadIdx.x, mine = lane % WORDS;
+    Word gone = mine < count ? removed[mine] : ~0ull;
+    for (unsigned int word = 0; word < WORDS; word++) {
+        Word left = ~__shfl_sync(0xffffffffu, gone, word), chosen = 0;
+        while (left) {
+            const unsigned int i = __ffsll(static_cast<long long>(left)) - 1;
+            const Word(&row)[WORDS] = among[64 * word + i];
+            chosen |= 1ull << i;
+            left &= ~(row[word] | 1ull << i);
+            gone |= row[mine];
         }
+        if (lane == 0) kept[word] = chosen;
     }
-#pragma unroll
-    for (unsigned int i = 0; i < 32; i++) {
-        const Word row = among[64 * word + 32 + i][word];
-        if (!(high & 1u << i)) high |= static_cast<unsigned int>(row >> 32);
-    }
-    return ~(static_cast<Word>(high) << 32 | low);
 }
 
 // What any lane of the warp has, to each of them.
@@ -85,36 +83,27 @@ __device__ __forceinline__ Word warp_or(Word value) {
 extern "C" __global__ void scan(const Word* mask, int* keep, Word* removed, unsigned int* barrier,
                                 unsigned int n) {
     __shared__ Word among[BOXES][WORDS];  // whom each of the 512 suppresses of them
-    __shared__ Word gone[WORDS], of_warps[BOXES / 32][OWNED];
+    __shared__ Word kept[WORDS], of_warps[BOXES / 32][OWNED];
     const unsigned int words = (n + 63) / 64, tid = threadIdx.x;
 
-    // A thread's row of the 512; what lies below the diagonal was never written.
+    // The 512's own part of their rows, 64 rows at a time, eight lanes for the words of one. What lies
+    // below the diagonal was never written.
     const auto fetch = [&](unsigned int first) {
-        const unsigned int row = 64 * first + tid;
+        const unsigned int w = tid % WORDS;
 #pragma unroll
-        for (unsigned int w = 0; w < WORDS; w++) {
-            const bool there = row < n && w >= tid / 64 && first + w < words;
-            among[tid][w] = there ? mask[static_cast<size_t>(row) * words + first + w] : 0;
+        for (unsigned int k = 0; k < WORDS; k++) {
+            const unsigned int i = 64 * k + tid / WORDS, row = 64 * first + i;
+            const bool there = row < n && w >= k && first + w < words;
+            among[i][w] = there ? mask[static_cast<size_t>(row) * words + first + w] : 0;
         }
     };
 
     fetch(0);
     for (unsigned int first = 0, step = 1; first < words; first += WORDS, step++) {
-        if (tid < WORDS) gone[tid] = first + tid < words ? removed[first + tid] : 0;
+        __syncthreads();  // `among` is complete
+        if (tid < 32) decide(removed + first, words - first, among, kept);
         __syncthreads();
-
-        // The two warps that have the rows of a word decide it, and say whom that suppresses.
-        bool is_kept = false;
-        for (unsigned int word = 0; word < WORDS; word++) {
-            if (tid / 64 == word) {
-                is_kept = decide(gone[word], among, word) >> tid % 64 & 1;
-                for (unsigned int w = word + 1; w < WORDS; w++) {
-                    const Word found = warp_or(is_kept ? among[tid][w] : 0);
-                    if (tid % 32 == 0 && found) atomicOr(&gone[w], found);
-                }
-            }
-            __syncthreads();
-        }
+        const bool is_kept = kept[tid / 64] >> tid % 64 & 1;
         const unsigned int row = 64 * first + tid;
         if (blockIdx.x == 0 && row < n) keep[row] = is_kept;
         if (first + WORDS >= words) {
