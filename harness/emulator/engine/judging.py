@@ -20,9 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from harness.emulator.engine import fault_messages, layout
+from harness.emulator.engine import layout
 from harness.emulator.engine.configuration import LaunchConfiguration
-from harness.emulator.engine.faults import Place, fault_at, index_of
+from harness.emulator.engine.fault_messages.messages import told
+from harness.emulator.engine.fault_messages.places import Place, fault_at, index_of
+from harness.emulator.engine.fault_messages.races import remarks_on
 from harness.emulator.engine.lowering.register_rows import lane_bytes
 from harness.emulator.engine.native import Laid, Outcome, over_budget_fault
 from harness.emulator.engine.printing import Printer, assertion
@@ -174,7 +176,7 @@ class _Run:
             while verdict.outcome == layout.PAUSED:
                 library.judge_run(self.handle, _SLICE_SECONDS, verdict)
             fault = self._fault(verdict)
-            remarks = fault_messages.remarks(self._numbers(library.judge_let_pass), self.place)
+            remarks = remarks_on(self._numbers(library.judge_let_pass), self.place)
         finally:
             library.judge_end(self.handle)
         waits = verdict.outcome == layout.SUSPECT and verdict.reason == layout.LOOP_STUCK
@@ -196,7 +198,7 @@ class _Run:
         elif verdict.reason == layout.PRINTED_TOO_MUCH:
             kind, message = "budget", self.printer.too_much
         else:
-            kind, message = fault_messages.told(verdict.reason, verdict.site, details, self.place)
+            kind, message = told(verdict.reason, verdict.site, details, self.place)
         if self.judged.schedule:
             repeated = f"launch(..., schedule={self.judged.schedule})"
             message += f"; found with the warps in another order, which {repeated} repeats"

@@ -14,7 +14,7 @@ import numpy as np
 
 from harness.emulator.engine import layout
 from harness.emulator.engine.configuration import LaunchConfiguration
-from harness.emulator.engine.faults import fault_at, index_of, over_budget
+from harness.emulator.engine.fault_messages.places import fault_at, index_of, over_budget
 from harness.emulator.engine.library import Machine, load
 from harness.emulator.engine.lowering.encode import Encoded, encode
 from harness.emulator.engine.raw_counts import JobCounts

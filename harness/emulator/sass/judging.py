@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.emulator.engine import layout as engine_layout
-from harness.emulator.engine.faults import Launched, callers, line_in
+from harness.emulator.engine.fault_messages.places import Launched, callers, line_in
 from harness.emulator.engine.judging import OfLines
 from harness.emulator.engine.layout import ATOMIC, BLOCK_ATOMIC, PLAIN
 from harness.emulator.memory.shared_variables import SharedVariables, in_code

@@ -183,7 +183,7 @@ enum Hazard {
 // accesses to a flag.
 enum Unordered { CHANGES_NOTHING, VOLATILE_FLAG };
 
-// What is wrong. The details of each are told in `fault_messages.py`.
+// What is wrong. The details of each are told in `fault_messages/`.
 enum What {
     OUT_OF_BLOCK_MEMORY, MISALIGNED_IN_BLOCK_MEMORY, OUT_OF_BUFFERS, MISALIGNED_IN_BUFFER,
     WRITE_TO_READ_ONLY, RACE_BETWEEN, RACE_AT_ONCE, NEVER_WRITTEN, UNSET, ABSENT_LANE, LANE_MISSED,

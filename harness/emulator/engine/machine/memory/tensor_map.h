@@ -50,7 +50,7 @@ struct TensorMap {
     }
     i64 bytes() const { return rows() * row_bytes(); }
 
-    // What the driver would not have encoded; it is said in `copy_messages.py`.
+    // What the driver would not have encoded; it is said in `fault_messages/copies.py`.
     enum Flaw : i64 {
         NONE, NO_MAP, BAD_RANK, BAD_TYPE, BAD_ADDRESS, BAD_STRIDE, BAD_BOX, BAD_STEP, BAD_ROW, BAD_SWIZZLE,
     };

@@ -4,7 +4,7 @@ them."""
 from __future__ import annotations
 
 from harness.emulator.engine import layout
-from harness.emulator.engine.faults import VERBS, Launched
+from harness.emulator.engine.fault_messages.places import VERBS, Launched
 from harness.emulator.engine.layout import SHARED_MEMORY
 from harness.silicon.tensor_maps import ELEMENTS
 
