@@ -1,4 +1,4 @@
-"""The places of a tensor map's fields in the 128 bytes of `machine/memory/tensor_map.h`."""
+"""The places of a tensor map's fields in the 128 bytes of `machine/memory/tensors/tensor_map.h`."""
 
 from __future__ import annotations
 

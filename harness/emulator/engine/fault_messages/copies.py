@@ -8,7 +8,7 @@ from harness.emulator.engine.fault_messages.places import VERBS, Launched
 from harness.emulator.engine.layout import SHARED_MEMORY
 from harness.silicon.tensor_maps import ELEMENTS
 
-# In the order of TensorMap::Flaw in machine/memory/tensor_map.h.
+# In the order of TensorMap::Flaw in machine/memory/tensors/tensor_map.h.
 _FLAWS = (
     "",
     "they do not begin as one does",

@@ -2,8 +2,8 @@
 
 #pragma once
 
-#include "addresses.h"
-#include "mbarriers.h"
+#include "memory/addresses.h"
+#include "memory/mbarriers.h"
 
 namespace sass {
 

@@ -2,7 +2,7 @@
 //
 // The calling convention has arguments from R4 on, each aligned to its size, and the result there.
 
-#include "addresses.h"
+#include "memory/addresses.h"
 
 namespace sass {
 namespace {

@@ -4,7 +4,7 @@
 // Words lie over the lanes as those of HMMA do; those of a factor in shared memory are where its
 // descriptor says.
 
-#include "memory/matrix_descriptor.h"
+#include "memory/tensors/matrix_descriptor.h"
 #include "products.h"
 #include "products_wait.h"
 

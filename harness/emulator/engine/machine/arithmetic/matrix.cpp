@@ -11,7 +11,7 @@
 
 #include "checks.h"
 #include "fp8.h"
-#include "memory/matrix_descriptor.h"
+#include "memory/tensors/matrix_descriptor.h"
 
 namespace machine {
 namespace {

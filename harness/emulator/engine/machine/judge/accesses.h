@@ -7,8 +7,8 @@
 #include "blocks.h"
 #include "judge/ordering/races.h"
 #include "memory/reductions.h"
-#include "memory/tensor_map.h"
-#include "unwritten.h"
+#include "memory/tensors/tensor_map.h"
+#include "judge/unwritten/unwritten.h"
 
 namespace machine {
 

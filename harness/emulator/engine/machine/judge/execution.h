@@ -4,7 +4,7 @@
 
 #include "accesses.h"
 #include "operations.h"
-#include "product_registers.h"
+#include "judge/asynchronous/product_registers.h"
 #include "register_pool.h"
 #include "warp_masks.h"
 

@@ -7,7 +7,7 @@
 #include <map>
 #include <string>
 
-#include "uninitialised.h"
+#include "judge/unwritten/uninitialised.h"
 
 namespace machine {
 

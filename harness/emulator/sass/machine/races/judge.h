@@ -13,9 +13,9 @@
 #include <memory>
 #include <unordered_map>
 
-#include "addresses.h"
+#include "memory/addresses.h"
 #include "judge/ordering/races.h"
-#include "memory/matrix_descriptor.h"
+#include "memory/tensors/matrix_descriptor.h"
 
 namespace sass {
 

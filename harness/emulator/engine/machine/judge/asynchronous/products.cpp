@@ -1,8 +1,8 @@
 // Products of a warpgroup: what they read in shared memory, and until when.
 
-#include "accesses.h"
+#include "judge/accesses.h"
 
-#include "memory/matrix_descriptor.h"
+#include "memory/tensors/matrix_descriptor.h"
 
 namespace machine {
 

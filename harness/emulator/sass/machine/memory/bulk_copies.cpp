@@ -9,7 +9,7 @@
 #include <algorithm>
 
 #include "mbarriers.h"
-#include "memory/tensor_box.h"
+#include "memory/tensors/tensor_box.h"
 
 namespace sass {
 namespace {

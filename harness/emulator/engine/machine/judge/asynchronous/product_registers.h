@@ -17,7 +17,7 @@
 
 #include <set>
 
-#include "operations.h"
+#include "judge/operations.h"
 
 namespace machine {
 

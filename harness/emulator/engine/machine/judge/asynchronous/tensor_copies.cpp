@@ -3,9 +3,9 @@
 // Each is a bulk copy: a list of units in one memory and in the other, and the same flights say when it is
 // done. What of the box lies outside of the tensor is filled, or not written.
 
-#include "accesses.h"
+#include "judge/accesses.h"
 
-#include "memory/tensor_box.h"
+#include "memory/tensors/tensor_box.h"
 
 namespace machine {
 

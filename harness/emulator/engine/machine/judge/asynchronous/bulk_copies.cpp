@@ -2,7 +2,7 @@
 //
 // Bytes move when a copy is issued. Who may touch them, and from when on, is told by the flights.
 
-#include "accesses.h"
+#include "judge/accesses.h"
 
 #include "memory/mbarrier.h"
 #include "memory/reductions.h"

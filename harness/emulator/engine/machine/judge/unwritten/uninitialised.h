@@ -12,7 +12,7 @@
 
 #include <optional>
 
-#include "chunk.h"
+#include "judge/chunk.h"
 #include "partly_written.h"
 
 namespace machine {

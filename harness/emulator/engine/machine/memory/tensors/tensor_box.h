@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "reductions.h"
+#include "memory/reductions.h"
 #include "tensor_map.h"
 
 namespace machine {

@@ -1,6 +1,6 @@
 // Copies: of structs within local memory, and `cp.async` from global to shared memory.
 
-#include "accesses.h"
+#include "judge/accesses.h"
 
 #include <set>
 
