@@ -11,9 +11,9 @@ from harness.emulator.engine import clusters, shape
 from harness.emulator.engine.shape import BLOCK_MEMORY_BYTES, CompiledFor, Dim3, Shape
 from harness.emulator.errors import LaunchError
 from harness.emulator.memory import arguments, grid_workspace
-from harness.emulator.program.access_kinds import grain
+from harness.emulator.program.analysis.access_kinds import grain
+from harness.emulator.program.analysis.waiting_loops import waiting_loops
 from harness.emulator.program.ir import Program
-from harness.emulator.program.waiting_loops import waiting_loops
 from harness.emulator.ptx.syntax import Kernel
 from harness.silicon.architectures import Architecture, UnknownArchitectureError, architecture
 

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 
 from harness.emulator.engine.raw_counts import RawCounts
 from harness.emulator.memory.address_space import Allocation
-from harness.emulator.program import flops
+from harness.emulator.program.analysis import flops
+from harness.emulator.program.analysis.merged_accesses import merged_accesses
+from harness.emulator.program.analysis.uneven_loops import ways_out
 from harness.emulator.program.ir import Branch, Jump, Op, Program
-from harness.emulator.program.merged_accesses import merged_accesses
 from harness.emulator.program.signatures import split_opcode
-from harness.emulator.program.uneven_loops import ways_out
 from harness.emulator.ptx.syntax import TYPE_SIZES
 from harness.emulator.results.counters import (
     EXACT,

@@ -31,17 +31,17 @@ from harness.emulator.engine.printing import Printer, assertion
 from harness.emulator.errors import LaunchError
 from harness.emulator.memory.address_space import AddressSpace
 from harness.emulator.memory.grid_workspace import synchronises_grid
-from harness.emulator.program.access_kinds import PLAIN, access_kind, fences, of_mbarriers
 from harness.emulator.program.allocation import STACK, STACK_BYTES
+from harness.emulator.program.analysis.access_kinds import PLAIN, access_kind, fences, of_mbarriers
+from harness.emulator.program.analysis.liveness import unwritten_registers
+from harness.emulator.program.analysis.speculative_loads import speculative_loads
+from harness.emulator.program.analysis.steering import depends_on_order, steering_sites
+from harness.emulator.program.analysis.uniformity import varying_registers
+from harness.emulator.program.analysis.waiting_loops import waiting_loops
 from harness.emulator.program.decode.operands import RESERVED
 from harness.emulator.program.ir import Op, Program, Register
-from harness.emulator.program.liveness import unwritten_registers
 from harness.emulator.program.signatures import split_opcode
-from harness.emulator.program.speculative_loads import speculative_loads
-from harness.emulator.program.steering import depends_on_order, steering_sites
 from harness.emulator.program.translate import translate
-from harness.emulator.program.uniformity import varying_registers
-from harness.emulator.program.waiting_loops import waiting_loops
 from harness.emulator.ptx.kernel_names import find_kernel
 from harness.emulator.ptx.source_lines import user_line
 from harness.emulator.ptx.syntax import Location, Module

@@ -22,7 +22,7 @@ from harness.emulator.errors import LaunchError
 from harness.emulator.memory.address_space import AddressSpace
 from harness.emulator.memory.arguments import written_allocations
 from harness.emulator.memory.textures import Described, Surface
-from harness.emulator.program.access_kinds import atomic_bytes, grain, granule
+from harness.emulator.program.analysis.access_kinds import atomic_bytes, grain, granule
 from harness.emulator.program.ir import Program
 from harness.emulator.ptx.syntax import TYPE_SIZES
 from harness.emulator.results.faults import Fault

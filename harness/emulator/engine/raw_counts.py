@@ -13,7 +13,7 @@ from itertools import accumulate
 import numpy as np
 
 from harness.emulator.engine import layout
-from harness.emulator.program.flops import operations
+from harness.emulator.program.analysis.flops import operations
 from harness.emulator.program.ir import Branch, Program, Switch
 from harness.emulator.results.counters import InstructionCount
 

@@ -24,10 +24,10 @@ from harness.emulator.memory.grid_workspace import WORKSPACE
 from harness.emulator.memory.structs import pack_struct
 from harness.emulator.memory.tensor_maps import TensorMap
 from harness.emulator.memory.textures import FIRST_HANDLE, Surface, Texture
+from harness.emulator.program.analysis.written_buffers import ANYWHERE, written_buffers
 from harness.emulator.program.ir import Program
 from harness.emulator.program.tensor_map_fields import ADDRESS_AT
 from harness.emulator.program.tensor_map_fields import BYTES as MAP_BYTES
-from harness.emulator.program.written_buffers import ANYWHERE, written_buffers
 from harness.emulator.ptx.syntax import TYPE_SIZES, Kernel, Module, Param
 
 Array = NDArray[Any]

@@ -1,8 +1,8 @@
 """Tensor maps, passed to a launch in place of a CUtensorMap.
 
 NVIDIA does not document the 128 bytes of a CUtensorMap, so these are the emulator's own: they hold
-the same numbers, in the order of `machine/memory/tensors/tensor_map.h`. A kernel never reads them; it
-changes them only through `tensormap.replace`.
+the same numbers, in the order of `machine/memory/tensors/tensor_map.h`. A kernel never reads them;
+it changes them only through `tensormap.replace`.
 """
 
 from __future__ import annotations

@@ -11,6 +11,12 @@ import dataclasses
 from typing import Any
 
 from harness.emulator.errors import UnknownInstruction
+from harness.emulator.program.analysis.liveness import annotate
+from harness.emulator.program.analysis.waiting_loops import (
+    keep_loop_conditions,
+    loops_by_head,
+    split_at_warp_syncs,
+)
 from harness.emulator.program.block_order import execution_order
 from harness.emulator.program.calls import CallTranslator, as_memory
 from harness.emulator.program.ir import (
@@ -28,12 +34,6 @@ from harness.emulator.program.ir import (
     To,
     Trap,
     successors,
-)
-from harness.emulator.program.liveness import annotate
-from harness.emulator.program.waiting_loops import (
-    keep_loop_conditions,
-    loops_by_head,
-    split_at_warp_syncs,
 )
 from harness.emulator.ptx.source_lines import user_line
 from harness.emulator.ptx.syntax import Function, Instruction, Kernel, Label, Module, Variable

@@ -7,7 +7,7 @@ import pytest
 from emulator_tools import CompilePtx, ptx_kernel, run
 
 from harness.emulator import LaunchReport, parse
-from harness.emulator.program.flops import INSTRUCTIONS, PRECISIONS, Arithmetic, arithmetic
+from harness.emulator.program.analysis.flops import INSTRUCTIONS, PRECISIONS, Arithmetic, arithmetic
 
 SOURCE = r"""
 #include <cuda_fp16.h>

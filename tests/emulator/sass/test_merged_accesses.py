@@ -7,7 +7,7 @@ import pytest
 from emulator_tools import CompilePtx, run
 from sass.conftest import ReadSource
 
-from harness.emulator.program.merged_accesses import merged_accesses
+from harness.emulator.program.analysis.merged_accesses import merged_accesses
 from harness.emulator.program.translate import translate
 from harness.emulator.ptx.kernel_names import find_kernel
 from harness.emulator.ptx.parser import parse

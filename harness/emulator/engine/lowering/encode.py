@@ -22,7 +22,9 @@ from harness.emulator.engine.lowering.register_rows import NOWHERE, Unsupported,
 from harness.emulator.engine.lowering.textures import TextureEncoder
 from harness.emulator.engine.lowering.video import VideoEncoder
 from harness.emulator.errors import UnknownInstruction
-from harness.emulator.program.access_kinds import BLOCK_ATOMIC, access_kind
+from harness.emulator.program.analysis.access_kinds import BLOCK_ATOMIC, access_kind
+from harness.emulator.program.analysis.liveness import needed_ops
+from harness.emulator.program.analysis.waiting_loops import waiting_loops
 from harness.emulator.program.decode.matrix import per_register
 from harness.emulator.program.decode.operands import RESERVED
 from harness.emulator.program.ir import (
@@ -37,8 +39,6 @@ from harness.emulator.program.ir import (
     Switch,
     terminator_reads,
 )
-from harness.emulator.program.liveness import needed_ops
-from harness.emulator.program.waiting_loops import waiting_loops
 from harness.emulator.ptx.syntax import TYPE_SIZES
 
 _SHUFFLES = ("idx", "up", "down", "bfly")

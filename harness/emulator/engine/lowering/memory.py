@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.emulator.engine import layout
 from harness.emulator.engine.lowering.register_rows import NOWHERE, Emitter, Unsupported
-from harness.emulator.program.access_kinds import (
+from harness.emulator.program.analysis.access_kinds import (
     ATOMIC,
     BLOCK_ATOMIC,
     COMBINED,

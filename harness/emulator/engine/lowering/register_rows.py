@@ -10,6 +10,7 @@ from harness.emulator.engine.library import Machine
 from harness.emulator.memory import grid_workspace
 from harness.emulator.memory.address_space import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BYTES
 from harness.emulator.memory.arguments import PARAMETERS
+from harness.emulator.program.analysis.liveness import unwritten_registers
 from harness.emulator.program.ir import (
     Constant,
     Op,
@@ -19,7 +20,6 @@ from harness.emulator.program.ir import (
     Special,
     SymbolAddress,
 )
-from harness.emulator.program.liveness import unwritten_registers
 from harness.emulator.ptx.syntax import TYPE_SIZES
 
 NOWHERE = -1

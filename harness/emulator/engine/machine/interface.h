@@ -1,6 +1,6 @@
 // What Python and the machine hand each other.
 //
-// Python reads this very file (`engine/interface.py`), so it is plain C: enums, structs, functions.
+// Python reads this very file (`engine/layout.py`), so it is plain C: enums, structs, functions.
 // The machine has it within its namespace, with `i32` and the like for integers of so many bits.
 
 #pragma once

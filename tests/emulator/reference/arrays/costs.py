@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.emulator.engine.raw_counts import RawCounts
-from harness.emulator.program.access_kinds import COMBINED, COUNTS_UP, VECTOR
+from harness.emulator.program.analysis.access_kinds import COMBINED, COUNTS_UP, VECTOR
 from reference import memory_rules
 from reference.arrays.lanes import Lanes
 

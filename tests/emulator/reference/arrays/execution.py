@@ -22,7 +22,8 @@ from harness.emulator.memory.address_space import (
     AddressSpace,
 )
 from harness.emulator.memory.arguments import PARAMETERS
-from harness.emulator.program.access_kinds import UNCOUNTED, atomic_rule
+from harness.emulator.program.analysis.access_kinds import UNCOUNTED, atomic_rule
+from harness.emulator.program.analysis.liveness import needed_ops
 from harness.emulator.program.ir import (
     Barrier,
     Branch,
@@ -36,7 +37,6 @@ from harness.emulator.program.ir import (
     Special,
     SymbolAddress,
 )
-from harness.emulator.program.liveness import needed_ops
 from reference.arrays import atomics, costs, matrix, warp
 from reference.arrays.lanes import Lanes
 from reference.arrays.operations import NUMPY_TYPES, implementation

@@ -3,7 +3,7 @@
 // `volatile` keeps the compiler from leaving an access out. It orders nothing between threads. It is
 // used for flags all the same, and works there: a word is a flag if what a thread finds there steers
 // somebody, that is, if what some load or atomic has read from it reaches a comparison or an address
-// (or memory from which that could not be told; `program/steering.py`). At any other word volatile
+// (or memory from which that could not be told; `steering.py`). At any other word volatile
 // accesses of two threads are a race if one of them writes. Which it is shows at the end of the
 // launch, as the load that steers may come last.
 

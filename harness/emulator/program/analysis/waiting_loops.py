@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.emulator.program.access_kinds import PLAIN, access_kind
+from harness.emulator.program.analysis.access_kinds import PLAIN, access_kind
 from harness.emulator.program.ir import (
     Block,
     Mark,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from harness.emulator.program.analysis.liveness import EFFECTS
 from harness.emulator.program.ir import (
     Constant,
     Op,
@@ -16,7 +17,6 @@ from harness.emulator.program.ir import (
     successors,
     terminator_reads,
 )
-from harness.emulator.program.liveness import EFFECTS
 
 _Place = tuple[int, int]  # basic block, index of an operation in it
 

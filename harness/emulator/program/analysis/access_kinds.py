@@ -12,10 +12,10 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from harness.emulator.program.analysis.liveness import always_one
+from harness.emulator.program.analysis.uniformity import varying_registers
 from harness.emulator.program.ir import Constant, Op, Program, Register, Source, Special
-from harness.emulator.program.liveness import always_one
 from harness.emulator.program.signatures import split_opcode
-from harness.emulator.program.uniformity import varying_registers
 from harness.emulator.ptx.syntax import TYPE_SIZES
 
 Array = NDArray[Any]

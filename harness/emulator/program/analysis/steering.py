@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from harness.emulator.program.access_kinds import PLAIN, access_kind, fences
+from harness.emulator.program.analysis.access_kinds import PLAIN, access_kind, fences
+from harness.emulator.program.analysis.waiting_loops import flows, reachable
 from harness.emulator.program.ir import Op, Program, Register, terminator_reads
-from harness.emulator.program.waiting_loops import flows, reachable
 
 _COMPARES = ("set", "testp", "slct", "vset", "vote", "match", "redux")
 

@@ -1,0 +1,1 @@
+"""Static analyses of a program: registers, loops, uniformity, and what its accesses may do."""
