@@ -24,7 +24,7 @@ from harness.compiler import toolchain
 from harness.emulator import EmulatorError, Module, parse
 from harness.emulator.program.translate import translate
 from harness.emulator.sass import Function, MachineCode, prepare, read
-from harness.emulator.sass.rows import hopper
+from harness.emulator.sass.instructions import hopper
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "fidelity.md"

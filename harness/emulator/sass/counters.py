@@ -31,9 +31,9 @@ from harness.emulator.results.counters import (
     of_instructions,
     of_mixed,
 )
+from harness.emulator.sass.instructions import hopper
+from harness.emulator.sass.instructions.table import CALL_OF_DRIVER
 from harness.emulator.sass.report import MachineCount
-from harness.emulator.sass.rows import hopper
-from harness.emulator.sass.table import CALL_OF_DRIVER
 
 _COPIES = ("ldgsts_cache_access", "ldgsts_cache_bypass")
 _MEMORY = {

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.emulator.ptx.source_lines import user_line
-from harness.emulator.sass import layout, lookup, suffixes, table
+from harness.emulator.sass import layout, operand_modifiers
 from harness.emulator.sass.code import INSTRUCTION_BYTES, ZERO, Function, Instruction, Operand
 from harness.emulator.sass.errors import UnknownMachineInstruction
-from harness.emulator.sass.layout import INSTRUCTION, LANES
-from harness.emulator.sass.operand_shapes import (
+from harness.emulator.sass.instructions import blackwell, hopper, lookup, table, textures, turing
+from harness.emulator.sass.instructions.operand_shapes import (
     ALWAYS,
     Unencodable,
     all_operands,
@@ -21,16 +21,16 @@ from harness.emulator.sass.operand_shapes import (
     matched,
     predicate,
 )
-from harness.emulator.sass.rows import blackwell, hopper, textures, turing
-from harness.emulator.sass.rows.row import Row
+from harness.emulator.sass.instructions.row import Row
+from harness.emulator.sass.layout import INSTRUCTION, LANES
+from harness.emulator.sass.operand_modifiers import ALL_BITS
 
 Array = NDArray[Any]
 
-ALL_BITS = 0xFFFFFFFF
-_SIGN, _SIGNS_OF_HALVES, _SIGN_OF_LOWER = 0x80000000, 0x80008000, 0x8000
 _BANKS, _BARRIERS = 6, 16
 _WORDS, _WORDS_OF_SUMS = 4, 128  # of the widest value of registers, but for a warpgroup's sums
 _UNIFORM_WORDS = 8  # what a box is loaded by
+_VALUE_TO_STORE = 3  # the source of a surface
 _WIDTHS = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
 _ATOMIC_WIDTHS = {2: 8, 3: 8, 5: 8, 10: 8, 11: 16}
 _ARGUMENTS = (4, 6, 10)
@@ -43,10 +43,6 @@ _WITHOUT_PREDICATES = {
     **dict.fromkeys(("IMNMX", "IMNMX3", "VIADDMNMX"), "which operand was the extreme"),
 }
 """What the predicates of these would say, which is not worked out."""
-_FLOAT_OPCODES = frozenset({
-    "FADD", "FMUL", "FFMA", "FSETP", "FSET", "FSEL", "FMNMX", "FCHK", "MUFU", "F2F", "F2I", "F2FP",
-    "FRND", "FADD2", "FMUL2", "FFMA2", "FHADD", "FHFMA", "FMNMX3",
-})  # fmt: skip
 
 
 @dataclass
@@ -346,32 +342,11 @@ class _Encoder:
                 raise Unencodable(f"operand {operand.text}")
             low, high = (0 if constant else row + word for word in _PAIRS[operand.suffixes])
             out["row"], out["high"] = low * LANES, high * LANES
-        parts = suffixes.parts(instruction.opcode, instruction.modifiers, kind)
-        if set(operand.suffixes) - {*suffixes.ALSO.get(kind, ()), *parts}:
+        parts = operand_modifiers.parts(instruction.opcode, instruction.modifiers, kind)
+        if set(operand.suffixes) - {*operand_modifiers.ALSO.get(kind, ()), *parts}:
             raise Unencodable(f"operand {operand.text}")
         out["half"] = next((parts[s] for s in operand.suffixes if s in parts), 0)
-        self._signs(operand, instruction, out, kind)
-
-    def _signs(self, operand: Operand, instruction: Instruction, out: Any, kind: str) -> None:
-        signed = operand.negated or operand.inverted or operand.absolute
-        if signed and kind in _AS_IT_STANDS:
-            raise Unencodable(f"operand {operand.text}")
-        if kind in "he" or suffixes.is_half(instruction.opcode, instruction.modifiers):
-            sign = _SIGNS_OF_HALVES
-        elif kind == "d" or instruction.opcode.removeprefix("U") in _FLOAT_OPCODES:
-            sign = _SIGN
-        else:
-            if operand.absolute:
-                raise Unencodable(f"operand {operand.text}")
-            if operand.negated or operand.inverted:
-                out["flip"], out["plus"] = ALL_BITS, operand.negated
-            return
-        if operand.absolute:
-            out["keep"] = ALL_BITS ^ sign
-        if operand.negated:
-            out["flip"] = sign
-        if suffixes.SWAPPED_WITH_SIGN in operand.suffixes:
-            out["flip"] ^= _SIGN_OF_LOWER
+        operand_modifiers.set_signs(operand, instruction, out, kind)
 
     def _row(self, operand: Operand) -> int:
         if operand.kind == "uniform":
@@ -401,8 +376,3 @@ def _of_copies(handler: str, instruction: Instruction) -> str:
 
 def _constant(instruction: Instruction) -> Operand:
     return next(o for o in instruction.operands if o.kind == "constant")
-
-
-_AS_IT_STANDS = "vrkay"
-_VALUE_TO_STORE = 3  # the source of a surface
-"""Kinds of sources whose definitions read the register and nothing that is done to it before."""

@@ -27,10 +27,10 @@ from harness.emulator.sass.architectures import CodeArchitecture
 from harness.emulator.sass.code import INSTRUCTION_BYTES, Function
 from harness.emulator.sass.driver_calls import DriverCalls
 from harness.emulator.sass.encode import Encoded
+from harness.emulator.sass.instructions.hopper import COPIES
 from harness.emulator.sass.judging import CodePlace, Judged, details
 from harness.emulator.sass.library import load
 from harness.emulator.sass.report import MachineCount
-from harness.emulator.sass.rows.hopper import COPIES
 
 Array = NDArray[Any]
 

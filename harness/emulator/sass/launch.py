@@ -31,11 +31,11 @@ from harness.emulator.sass.execute import (
     execute,
     synchronises_grid,
 )
+from harness.emulator.sass.instructions import hopper
+from harness.emulator.sass.instructions.table import ALLOCATION, CALL_OF_DRIVER, FUNCTIONS_OF_DRIVER
 from harness.emulator.sass.judging import Judged, judged
 from harness.emulator.sass.library import load
 from harness.emulator.sass.report import MachineReport
-from harness.emulator.sass.rows import hopper
-from harness.emulator.sass.table import ALLOCATION, CALL_OF_DRIVER, FUNCTIONS_OF_DRIVER
 from harness.silicon.architectures import architecture
 
 Array = NDArray[Any]

@@ -16,7 +16,7 @@ from sass.asynchronous.both import Both, Case, arrays, launched, together
 from tensor_kernels import DONE, DUMP, FETCH, INIT, WAIT, kernel
 
 from harness.emulator import TensorMap
-from harness.emulator.sass.rows import hopper
+from harness.emulator.sass.instructions import hopper
 
 TELLS = "mbarrier::complete_tx::bytes"
 OUT = 256

@@ -8,7 +8,8 @@ from emulator_tools import CompilePtx
 from sass.conftest import ReadSource
 
 from harness.emulator import launch
-from harness.emulator.sass import launch_machine_code, lookup
+from harness.emulator.sass import launch_machine_code
+from harness.emulator.sass.instructions import lookup
 
 SOURCE = r"""
 #include <cuda_fp8.h>

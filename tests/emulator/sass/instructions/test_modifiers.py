@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 from sass.conftest import ReadSource
 
-from harness.emulator.sass import MachineCode, UnknownMachineInstruction, lookup
+from harness.emulator.sass import MachineCode, UnknownMachineInstruction
 from harness.emulator.sass.code import Function, Instruction
 from harness.emulator.sass.encode import encode
+from harness.emulator.sass.instructions import lookup
+from harness.emulator.sass.instructions.row import Row
+from harness.emulator.sass.instructions.table import ROWS
 from harness.emulator.sass.library import load
-from harness.emulator.sass.rows.row import Row
-from harness.emulator.sass.table import ROWS
 
 FORMS = [
     line.split() for line in Path(__file__).with_name("forms.txt").read_text().splitlines()

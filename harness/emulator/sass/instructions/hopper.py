@@ -15,9 +15,9 @@ from typing import Final
 
 from harness.emulator.sass import layout
 from harness.emulator.sass.code import Instruction
-from harness.emulator.sass.harmless import OF_PREFETCHES
-from harness.emulator.sass.operand_shapes import Unencodable
-from harness.emulator.sass.rows.row import Flags, Groups, Row, row
+from harness.emulator.sass.instructions.harmless import OF_PREFETCHES
+from harness.emulator.sass.instructions.operand_shapes import Unencodable
+from harness.emulator.sass.instructions.row import Flags, Groups, Row, row
 
 ARCHITECTURE: Final = "sm_90"
 """The only one whose forms were derived."""

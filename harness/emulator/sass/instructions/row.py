@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from harness.emulator.sass import layout
-from harness.emulator.sass.harmless import Reasons
+from harness.emulator.sass.instructions.harmless import Reasons
 
 Flags = Mapping[str, int]
 Groups = tuple[Flags, ...]

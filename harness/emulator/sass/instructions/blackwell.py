@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from harness.emulator.sass.code import Instruction
-from harness.emulator.sass.harmless import CACHES
-from harness.emulator.sass.operand_shapes import Unencodable
-from harness.emulator.sass.rows.row import Flags, Groups, Row, row
+from harness.emulator.sass.instructions.harmless import CACHES
+from harness.emulator.sass.instructions.operand_shapes import Unencodable
+from harness.emulator.sass.instructions.row import Flags, Groups, Row, row
 
 _ROUND: Flags = {"RN": 0, "RZ": 1, "RM": 2, "RP": 3}
 _PAIRS: Groups = (_ROUND, {"FTZ": 4})

@@ -14,7 +14,7 @@ the same, false if missing, S one or a register's sign; i immediate; m memory, t
 copy, c constant memory; g matrix descriptor; r, k a factor by rows, by columns; b convergence
 barrier, B one that it is moved to; l label; x special register; _ not used. Of textures and
 surfaces: y registers side by side, A the register of coordinates, q the kind; z and Y are of a
-handle or channels (rows/textures.py); F and e are in rows/blackwell.py, T and H in rows/hopper.py.
+handle or channels (textures.py); F and e are in blackwell.py, T and H in hopper.py.
 `?` marks an optional operand.
 """
 
@@ -24,7 +24,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from harness.emulator.sass import layout
-from harness.emulator.sass.harmless import (
+from harness.emulator.sass.instructions import blackwell, hopper, textures
+from harness.emulator.sass.instructions.harmless import (
     AWAKES,
     CACHES,
     EXACT,
@@ -38,9 +39,8 @@ from harness.emulator.sass.harmless import (
     SCHEDULING,
     TURING,
 )
-from harness.emulator.sass.rows import blackwell, hopper, textures
-from harness.emulator.sass.rows.row import Flags, Groups, Row
-from harness.emulator.sass.rows.row import row as _row
+from harness.emulator.sass.instructions.row import Flags, Groups, Row
+from harness.emulator.sass.instructions.row import row as _row
 
 OF_COPIES: Final = "SB0"
 """The scoreboard by which groups of asynchronous copies are counted."""

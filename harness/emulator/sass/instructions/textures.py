@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from harness.emulator.sass.code import Instruction, Operand
-from harness.emulator.sass.harmless import CACHES, ONE_LEVEL
-from harness.emulator.sass.operand_shapes import Unencodable
-from harness.emulator.sass.rows.row import Groups, Row, row
+from harness.emulator.sass.instructions.harmless import CACHES, ONE_LEVEL
+from harness.emulator.sass.instructions.operand_shapes import Unencodable
+from harness.emulator.sass.instructions.row import Groups, Row, row
 
 KINDS: Final = {"1D": 0, "2D": 1, "3D": 2, "ARRAY_1D": 3, "ARRAY_2D": 4, "CUBE": 5}
 """As the engine's TextureKind numbers them."""

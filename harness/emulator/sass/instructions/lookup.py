@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from harness.emulator.sass.rows.row import Row
-from harness.emulator.sass.table import FLOAT_TYPES, INTEGER_TYPES, ROWS
+from harness.emulator.sass.instructions.row import Row
+from harness.emulator.sass.instructions.table import FLOAT_TYPES, INTEGER_TYPES, ROWS
 
 _BY_OPCODE: dict[str, list[tuple[tuple[str, ...], Row]]] = {}
 for _each in ROWS:
