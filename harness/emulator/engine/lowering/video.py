@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.emulator.engine.lowering.register_rows import Emitter
-from harness.emulator.program.decode.video import COMPARISONS, SECONDS
+from harness.emulator.program.decode.arithmetic.video import COMPARISONS, SECONDS
 from harness.emulator.program.ir import Op
 
 _MODES = ("", *COMPARISONS, "clamp", "wrap")

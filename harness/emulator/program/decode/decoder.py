@@ -10,15 +10,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from harness.emulator.program import signatures
+from harness.emulator.program.decode.arithmetic.conversions import ConversionDecoder
+from harness.emulator.program.decode.arithmetic.integers import IntegerDecoder
+from harness.emulator.program.decode.arithmetic.video import VideoDecoder
 from harness.emulator.program.decode.blackwell import BlackwellDecoder
 from harness.emulator.program.decode.clusters import ClusterDecoder
-from harness.emulator.program.decode.conversions import ConversionDecoder
-from harness.emulator.program.decode.integers import IntegerDecoder
 from harness.emulator.program.decode.memory import STATE_SPACES
 from harness.emulator.program.decode.stack import StackDecoder
 from harness.emulator.program.decode.tensor_copies import TensorCopyDecoder
 from harness.emulator.program.decode.textures import TextureDecoder
-from harness.emulator.program.decode.video import VideoDecoder
 from harness.emulator.program.decode.warpgroup import WarpgroupDecoder
 from harness.emulator.program.ir import HALVES, Constant, Op, Register, unsigned
 from harness.emulator.ptx.syntax import (

@@ -1,0 +1,1 @@
+"""Decode arithmetic that the table of signatures does not describe."""
