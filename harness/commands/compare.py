@@ -11,10 +11,10 @@ from harness import tables
 from harness.commands.printed import pull_request, sheets
 from harness.commands.printed.sheets import Cell, Sheet
 from harness.comparison import Judgement, judge
-from harness.comparison.baselines import resolve
 from harness.comparison.changes import Change
 from harness.comparison.judgement import CLOSED, FINE, MIN_EFFECT
 from harness.comparison.pairs import suffix_of
+from harness.comparison.sides.baselines import resolve
 from harness.console.progress import console
 from harness.console.suggestions import command
 from harness.errors import UsageError

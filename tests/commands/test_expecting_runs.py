@@ -16,7 +16,7 @@ from harness.__main__ import app
 from harness.analysis.budgets import Check, checks
 from harness.budgets import Budget
 from harness.commands.printed.budgets import lines
-from harness.comparison.baselines import resolve
+from harness.comparison.sides.baselines import resolve
 from harness.errors import UsageError
 from harness.run.folder import Folder
 

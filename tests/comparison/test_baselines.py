@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness import load
-from harness.comparison import baselines
+from harness.comparison.sides import baselines
 from harness.errors import UsageError
 from harness.journal import run_files
 

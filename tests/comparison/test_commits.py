@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from repositories import commit, git
 
-from harness.comparison import commits
-from harness.comparison.commits import Commit, find, tracked, uncommitted
+from harness.comparison.sides import commits
+from harness.comparison.sides.commits import Commit, find, tracked, uncommitted
 from harness.errors import UsageError
 
 

@@ -16,11 +16,11 @@ from harness.commands import compare
 from harness.commands.printed import pull_request
 from harness.commands.request import CarryOut, RunRequest
 from harness.commands.runs.running import ENDED
-from harness.comparison import beside as two_sides
-from harness.comparison import commits
-from harness.comparison.beside import SUFFIX, Sides
-from harness.comparison.commits import Commit
 from harness.comparison.judgement import MIN_EFFECT, UNTOLD
+from harness.comparison.sides import beside as two_sides
+from harness.comparison.sides import commits
+from harness.comparison.sides.beside import SUFFIX, Sides
+from harness.comparison.sides.commits import Commit
 from harness.console.progress import console
 from harness.errors import UsageError
 from harness.files import scratch

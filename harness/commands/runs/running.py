@@ -6,7 +6,7 @@ from pathlib import Path
 
 from harness.commands.request import CarryOut, RunRequest
 from harness.commands.runs import architectures, sandbox, watching
-from harness.comparison import baselines
+from harness.comparison.sides import baselines
 from harness.console.progress import console
 from harness.errors import UsageError
 from harness.ncu.metrics import choose

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from harness.comparison.commits import Commit, tracked
+from harness.comparison.sides.commits import Commit, tracked
 from harness.errors import ConfigError, UsageError
 from harness.files.strict_yaml import Document
 from harness.matrix import files, model, selection
