@@ -26,7 +26,7 @@ from harness.cases import Case
 from harness.errors import CompileError
 from harness.matrix import filters, model
 from harness.problem import loading
-from harness.run.emulate import by_front_end
+from harness.run.emulated.emulate import by_front_end
 from harness.run.runner import Runner
 from harness.worker.inputs import Inputs
 

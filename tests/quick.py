@@ -31,7 +31,7 @@ STARTING = (
     "harness.compiler.targets.known", "harness.compiler.toolchain", "harness.judge.api",
     "harness.judge.judge", "harness.judge.slots", "harness.ncu.reader.read_apart",
     "harness.ncu.stage.from_file", "harness.processes", "harness.run.compilation",
-    "harness.run.emulate", "harness.run.runner", "harness.worker.__main__",
+    "harness.run.emulated.emulate", "harness.run.runner", "harness.worker.__main__",
 )  # fmt: skip
 """What starts compilers, workers, browsers or commands: modules with all that is in them, and
 functions."""

@@ -17,8 +17,8 @@ def annotate(
     machine_code: bool, smallest: bool,
 ) -> int:  # fmt: skip
     """Print the annotated source; exit code 1 if the case has a fault."""
-    from harness.run.emulate import emulate
     from harness.run.emulated import shrink as shrinking
+    from harness.run.emulated.emulate import emulate
 
     bench = model.load(config, kernels)
     device = devices.emulated(arch)

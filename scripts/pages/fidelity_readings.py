@@ -29,7 +29,7 @@ from harness.cases import Case
 from harness.compiler import compile as compiler
 from harness.errors import HarnessError
 from harness.matrix import model, plan
-from harness.run.emulate import by_front_end
+from harness.run.emulated.emulate import by_front_end
 from harness.silicon.architectures import architecture
 from harness.silicon.occupancy import theoretical_occupancy
 

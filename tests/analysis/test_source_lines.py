@@ -14,7 +14,7 @@ from harness.backends.host_memory import line_counts
 from harness.emulator import InstructionCount
 from harness.journal.counter_records import SourceLine
 from harness.matrix import model, plan
-from harness.run.emulate import by_front_end, emulate
+from harness.run.emulated.emulate import by_front_end, emulate
 
 ROOT = Path(__file__).parents[2]
 

@@ -16,7 +16,7 @@ from harness.compiler import cache as compile_cache
 from harness.emulator.sass.cubin import disassembler
 from harness.journal.counter_records import MachineCode, Uncounted
 from harness.matrix import model, plan
-from harness.run.emulate import by_front_end, emulate
+from harness.run.emulated.emulate import by_front_end, emulate
 
 PREPARED = '({ asm volatile("fence.proxy.alias;" ::: "memory"); 0; })'
 """An instruction whose machine code is not executed here; 0."""

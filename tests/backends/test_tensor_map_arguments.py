@@ -26,7 +26,7 @@ from harness.compiler.parameters import Parameter
 from harness.compiler.units import Unit
 from harness.errors import LaunchError
 from harness.matrix import model, plan
-from harness.run.emulate import emulate
+from harness.run.emulated.emulate import emulate
 from harness.silicon.tensor_maps import TensorLayout
 
 LAYOUT = TensorLayout(

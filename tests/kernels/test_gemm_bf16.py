@@ -11,7 +11,7 @@ from harness.backends.base import Execution
 from harness.backends.emulated_device import emulated_device
 from harness.matrix import plan
 from harness.problem import loading
-from harness.run.emulate import by_front_end
+from harness.run.emulated.emulate import by_front_end
 from harness.worker.inputs import Inputs
 
 WHOLE_NUMBERS = 1

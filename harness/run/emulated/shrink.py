@@ -16,7 +16,7 @@ from harness.backends.base import Execution
 from harness.cases import Case, Device
 from harness.errors import HarnessError
 from harness.matrix import model, plan
-from harness.run.emulate import emulate
+from harness.run.emulated.emulate import emulate
 from harness.worker.inputs import DRAWS
 
 Numbers = dict[str, int]
