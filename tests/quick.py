@@ -27,7 +27,7 @@ TESTS = Path(__file__).parent
 STARTING = (
     "subprocess", "multiprocessing", "chromium", "harness.__main__", "harness.cluster",
     "harness.commands", "harness.comparison.sides.commits", "harness.compiler.cache",
-    "harness.compiler.compile", "harness.compiler.drivers", "harness.compiler.host",
+    "harness.compiler.compile", "harness.compiler.drivers", "harness.compiler.functions.host",
     "harness.compiler.targets.known", "harness.compiler.toolchain", "harness.judge.api",
     "harness.judge.judge", "harness.judge.slots", "harness.ncu.reader.read_apart",
     "harness.ncu.stage.from_file", "harness.processes", "harness.run.compilation",

@@ -12,8 +12,8 @@ import pytest
 
 from harness import load
 from harness.cases import Device
-from harness.compiler import host
-from harness.compiler.host import HostFunction
+from harness.compiler.functions import host
+from harness.compiler.functions.host import HostFunction
 from harness.matrix import model, plan, written
 
 ROOT = Path(__file__).parent.parent

@@ -30,7 +30,7 @@ from harness.backends.base import (
 )
 from harness.cases import Case, Flush
 from harness.compiler.compile import Built
-from harness.compiler.torch_compile import COMPILE_S
+from harness.compiler.functions.torch_compile import COMPILE_S
 from harness.journal.records import Cache, Conditions, Outcome, Record, Round
 
 BATCH_NS = 2e6

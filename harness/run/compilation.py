@@ -15,9 +15,9 @@ from pathlib import Path
 
 from harness.cases import Case, Device, Shape, Step
 from harness.compiler import compile as compiler
-from harness.compiler import host
 from harness.compiler.compile import Built, Unit
-from harness.compiler.host import HostLibrary
+from harness.compiler.functions import host
+from harness.compiler.functions.host import HostLibrary
 from harness.compiler.toolchain import Toolchain
 from harness.console.progress import stage
 from harness.emulator.engine import library as engine

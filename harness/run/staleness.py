@@ -19,7 +19,8 @@ from pathlib import Path
 
 from harness.cases import Case, Shape, how_many
 from harness.compiler import compile as compiler
-from harness.compiler import host, toolchain
+from harness.compiler import toolchain
+from harness.compiler.functions import host
 from harness.errors import CompileError
 from harness.files import source_text
 from harness.files import statements as statements_of

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from harness import backends
-from harness.compiler import torch_compile
+from harness.compiler.functions import torch_compile
 from harness.errors import BackendUnavailable, DeviceLost, HarnessError, OutOfMemory, ProblemError
 from harness.job import JOB, Job
 from harness.processes import fork_server, host_memory

@@ -17,7 +17,7 @@ import numpy as np
 
 from harness.backends.base import Array, Right, TimedWorkspace, TimingBackend
 from harness.cases import Case
-from harness.compiler.torch_compile import COMPILE_S
+from harness.compiler.functions.torch_compile import COMPILE_S
 from harness.errors import LaunchError, NotInstalled, OutOfMemory
 from harness.job import Job, Telling
 from harness.journal.records import EventCost, Outcome, Record, Remark, Told, Verified

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from harness.cases import Case, Device
-from harness.compiler import host
-from harness.compiler.host import HostFunction, HostLibrary
+from harness.compiler.functions import host
+from harness.compiler.functions.host import HostFunction, HostLibrary
 from harness.compiler.units import Unit
 from harness.errors import CompileError, LaunchError
 from harness.matrix import model, plan

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from harness.cases import Case
-from harness.compiler import python_call
+from harness.compiler.functions import python_call
 from harness.errors import LaunchError, NotInstalled, ProblemError
 
 CASE = Case(

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from harness.compiler import cache, torch_compile
+from harness.compiler import cache
+from harness.compiler.functions import torch_compile
 from harness.errors import NotInstalled
 
 OURS = (

@@ -19,7 +19,7 @@ import pytest
 from pydantic import ValidationError
 
 import harness
-from harness.compiler import python_call
+from harness.compiler.functions import python_call
 from harness.errors import LaunchError, UsageError
 from harness.judge import (
     HostFunction,

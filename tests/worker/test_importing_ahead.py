@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.compiler import torch_compile
+from harness.compiler.functions import torch_compile
 from harness.worker import __main__ as worker
 
 

@@ -15,9 +15,9 @@ from harness.backends.base import POISON, scalar_or_buffer
 from harness.backends.cuda import tensor_maps
 from harness.backends.cuda.memory import Allocation
 from harness.cases import Case, Device, Step, TensorMap
-from harness.compiler import host, python_call, torch_compile
 from harness.compiler.compile import Built, kernel_name
-from harness.compiler.host import HostFunction
+from harness.compiler.functions import host, python_call, torch_compile
+from harness.compiler.functions.host import HostFunction
 from harness.compiler.parameters import Parameter, kernel_parameters
 from harness.dtypes import torch_name
 from harness.emulator.sass.cubin.elf import contents

@@ -1,6 +1,6 @@
 // Calls a host function whose parameters are only known to the compiler.
 //
-// Compiled behind the user's file (harness/compiler/host.py). The arguments arrive in slots of eight
+// Compiled behind the user's file (harness/compiler/functions/host.py). The arguments arrive in slots of eight
 // bytes; which kind each has to be is read from the function's own type, so that a wrong number of
 // arguments, or a number where a pointer belongs, is found before the call.
 #pragma once
