@@ -2,9 +2,9 @@
 
 In one state the inputs are as drawn. In the other, a few elements at secret places hold the values
 of other elements of the same array, which are valid wherever the array's own are. A secret bit
-decides which of the two a launch finds (backends/cuda/states.py), and the launch is compared with
-the verified results for that state. Places and bits come from the operating system's randomness,
-not from the run's seed, from which anybody could derive them.
+decides which of the two a launch finds (backends/cuda/verification/states.py), and the launch is
+compared with the verified results for that state. Places and bits come from the operating system's
+randomness, not from the run's seed, from which anybody could derive them.
 
 The change must show in the results: somewhere the two references differ by far more than the
 tolerance. Floats are changed; integers, which may be indices, only if changed floats have no

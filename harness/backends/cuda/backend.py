@@ -14,9 +14,9 @@ import pycuda.driver as cuda
 from harness.backends.base import Array
 from harness.backends.cuda.calls import Modules
 from harness.backends.cuda.self_timed import SelfTimed
-from harness.backends.cuda.states import StateKernels
 from harness.backends.cuda.stream import StreamControl
-from harness.backends.cuda.watch import Watch
+from harness.backends.cuda.verification.states import StateKernels
+from harness.backends.cuda.verification.watch import Watch
 from harness.backends.cuda.workspace import CudaWorkspace
 from harness.cases import Device
 from harness.compiler import targets

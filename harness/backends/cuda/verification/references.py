@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from harness.backends.base import Array
 from harness.backends.cuda.memory import Allocation
-from harness.backends.cuda.watch import Bounds, Watch
+from harness.backends.cuda.verification.watch import Bounds, Watch
 
 
 class References:

@@ -1,0 +1,1 @@
+"""Checks of what launches leave in device memory, on the device."""
