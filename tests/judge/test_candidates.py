@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from harness.errors import UsageError
-from harness.judge.candidates import cpp_syntax, cpp_tree, submission
-from harness.judge.candidates.cpp_text import parted
+from harness.judge.candidates import submission
+from harness.judge.candidates.cpp import syntax as cpp_syntax
+from harness.judge.candidates.cpp import tree as cpp_tree
+from harness.judge.candidates.cpp.text import parted
 from harness.judge.candidates.errors import Refused
 from harness.judge.judge import Judge
 

@@ -2,8 +2,8 @@
 
     submission(solution, problem, sizes) → a Submission: its kernels with the launches it makes
 
-cpp_text, cpp_macros, cpp_syntax   the text of an extension: kernels for nvcc, host code as a tree
-cpp_values, cpp_calls, cpp_run     host code, run with tensors that have no values
+cpp: text, macros, syntax           the text of an extension: kernels for nvcc, host code as a tree
+cpp: values, calls, run              host code, run with tensors that have no values
 recording                          launches and arrays; torch's own operations are refused
 trace                              the process in which all of that happens
 

@@ -3,7 +3,7 @@
     python -m harness.judge.candidates.trace REQUEST.json
 
 The candidate is code, which is run; the answer, a line on standard output, is data. `load_inline`
-compiles nothing here: it keeps the text, and cpp_run.py interprets its functions.
+compiles nothing here: it keeps the text, and cpp/run.py interprets its functions.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from harness.errors import HarnessError
-from harness.judge.candidates.cpp_run import Host
-from harness.judge.candidates.cpp_text import Parted, parted
+from harness.judge.candidates.cpp.run import Host
+from harness.judge.candidates.cpp.text import Parted, parted
 from harness.judge.candidates.errors import Refused
 from harness.judge.candidates.flags import FLAGS
 from harness.judge.candidates.recording import Recording, Seen, key, type_name

@@ -1,7 +1,7 @@
 """Split the text of an extension's .cu file: code for nvcc, and the host code around it.
 
 Host code is C++ that uses torch's headers and is not compiled. Its functions are kept as tokens for
-cpp_syntax.py; the remaining text keeps its lines, so that nvcc messages and faults refer to the
+syntax.py; the remaining text keeps its lines, so that nvcc messages and faults refer to the
 author's own lines.
 """
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from harness.judge.candidates.cpp_values import CUDA, Dim3, Ignored, Options, dtype_of
+from harness.judge.candidates.cpp.values import CUDA, Dim3, Ignored, Options, dtype_of
 from harness.judge.candidates.errors import Refused
 from harness.judge.candidates.recording import Place, Recording
 

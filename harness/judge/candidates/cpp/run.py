@@ -11,12 +11,12 @@ from typing import Any
 
 import torch
 
-from harness.judge.candidates import cpp_syntax as cpp
-from harness.judge.candidates import cpp_tree as tree
-from harness.judge.candidates.cpp_calls import Methods
-from harness.judge.candidates.cpp_expressions import Expressions, Returned, Scopes
-from harness.judge.candidates.cpp_text import Function, Parted
-from harness.judge.candidates.cpp_values import STREAM, Dim3, converted, told
+from harness.judge.candidates.cpp import syntax as cpp
+from harness.judge.candidates.cpp import tree
+from harness.judge.candidates.cpp.calls import Methods
+from harness.judge.candidates.cpp.expressions import Expressions, Returned, Scopes
+from harness.judge.candidates.cpp.text import Function, Parted
+from harness.judge.candidates.cpp.values import STREAM, Dim3, converted, told
 from harness.judge.candidates.errors import Refused
 from harness.judge.candidates.recording import Recording
 

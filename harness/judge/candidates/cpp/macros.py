@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from harness.judge.candidates.cpp_text import Macro, Token, words
+from harness.judge.candidates.cpp.text import Macro, Token, words
 from harness.judge.candidates.errors import Refused
 
 _MOST_EXPANDED = 100_000

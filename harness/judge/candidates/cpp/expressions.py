@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from harness.judge.candidates import cpp_syntax as cpp
-from harness.judge.candidates import cpp_tree as tree
-from harness.judge.candidates.cpp_calls import Methods, function_of_torch
-from harness.judge.candidates.cpp_text import Function, Parted
-from harness.judge.candidates.cpp_values import (
+from harness.judge.candidates.cpp import syntax as cpp
+from harness.judge.candidates.cpp import tree
+from harness.judge.candidates.cpp.calls import Methods, function_of_torch
+from harness.judge.candidates.cpp.operators import computed, like
+from harness.judge.candidates.cpp.text import Function, Parted
+from harness.judge.candidates.cpp.values import (
     C_TYPES,
     CUDA,
     DTYPES,
@@ -23,8 +24,6 @@ from harness.judge.candidates.cpp_values import (
     Options,
     converted,
     dim3,
-    divided,
-    dtype_of,
     literal,
     size_of,
     told,
@@ -74,7 +73,7 @@ class Returned(Exception):
 
 
 class Expressions:
-    """Expression evaluation for statements; `Host` (cpp_run.py) has the statements."""
+    """Expression evaluation for statements; `Host` (run.py) has the statements."""
 
     _text: Parted
     _number: int
@@ -114,7 +113,7 @@ class Expressions:
 
     def _step(self, what: tree.Step, scopes: Scopes) -> Any:
         before = self._value(what.of, scopes)
-        after = _computed("+", before, what.by)
+        after = computed("+", before, what.by)
         self._assign(what.of, after, scopes)
         return after if what.is_before else before
 
@@ -125,7 +124,7 @@ class Expressions:
     def _assigned(self, what: tree.Assign, scopes: Scopes) -> Any:
         value = self._value(what.value, scopes)
         if what.sign:
-            value = _computed(what.sign, self._value(what.target, scopes), value)
+            value = computed(what.sign, self._value(what.target, scopes), value)
         self._assign(what.target, value, scopes)
         return value
 
@@ -203,14 +202,14 @@ class Expressions:
             if left == (what.sign == "||"):
                 return left
             return self._truth(what.right, scopes)
-        return _computed(what.sign, self._value(what.left, scopes), self._value(what.right, scopes))
+        return computed(what.sign, self._value(what.left, scopes), self._value(what.right, scopes))
 
     def _assign(self, target: tree.Expr, value: Any, scopes: Scopes) -> None:
         match target:
             case tree.Name():
                 for scope in reversed(scopes):
                     if target.path in scope:
-                        scope[target.path] = _like(scope[target.path], value, target.path)
+                        scope[target.path] = like(scope[target.path], value, target.path)
                         return
             case tree.Member():
                 of = self._value(target.of, scopes)
@@ -375,49 +374,3 @@ _OF_KIND: Mapping[type, Callable[[Expressions, Any, Scopes], Any]] = {
     tree.Braces: Expressions._braces, tree.Lambda: Expressions._lambda,
     tree.Launch: Expressions._launch, tree.Call: Expressions._call,
 }  # fmt: skip
-
-
-def _computed(sign: str, left: Any, right: Any) -> Any:
-    if isinstance(left, Place) and isinstance(right, int) and sign in ("+", "-"):
-        item = dtype_of(left.type)
-        if item is None:
-            raise Refused("pointer arithmetic in host code with a type of its own")
-        return Place(left.array, left.offset + (right if sign == "+" else -right), left.type)
-    if sign in ("==", "!="):
-        return (left == right) == (sign == "==")
-    for each in (left, right):
-        if not isinstance(each, bool | int | np.floating):
-            raise Refused(f"`{sign}` of a {told(each)} in host code")
-    if sign in ("/", "%"):
-        return divided(left, right, sign == "%")
-    return _checked(_SIGNS[sign](left, right))
-
-
-_SIGNS: Mapping[str, Callable[[Any, Any], Any]] = {
-    "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b,
-    "<": lambda a, b: a < b, ">": lambda a, b: a > b, "<=": lambda a, b: a <= b,
-    ">=": lambda a, b: a >= b, "<<": lambda a, b: a << b, ">>": lambda a, b: a >> b,
-    "&": lambda a, b: a & b, "|": lambda a, b: a | b, "^": lambda a, b: a ^ b,
-}  # fmt: skip
-
-
-def _checked(value: Any) -> Any:
-    """C++ would truncate integers beyond 32 bits unless their types are wider."""
-    if isinstance(value, int) and not -(2**31) <= value < 2**32:
-        raise Refused(f"its host code computes {value}, which an int does not hold")
-    return value
-
-
-def _like(before: Any, value: Any, name: str) -> Any:
-    """Assign a new value to a variable, whose type does not change."""
-    if isinstance(before, np.float32) and isinstance(value, int | np.floating):
-        return np.float32(value)
-    if isinstance(before, np.float64) and isinstance(value, int | np.floating):
-        return np.float64(value)
-    if isinstance(before, bool) and isinstance(value, int):
-        return bool(value)
-    if isinstance(before, int) and isinstance(value, np.floating):
-        return int(value)
-    if isinstance(before, Dim3):
-        return dim3(value)
-    return value
