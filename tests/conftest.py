@@ -125,6 +125,8 @@ def script_of() -> Iterator[Callable[[str], ModuleType]]:
             "divergence",
             "gate",
             "judge",
+            "fuzzing",
+            "committed_runs",
             "tensor_maps",
             "textures",
         ):

@@ -311,4 +311,6 @@ def test_the_table_in_the_documentation_is_that_of_the_readings(
 ) -> None:
     page = (ROOT / "docs" / "fidelity.md").read_text(encoding="utf-8")
     wanted = script_of("fidelity_table").Section(launches, script.known()).text()
-    assert wanted in page, "docs/fidelity.md is out of date: python scripts/pages/fidelity_table.py"
+    assert wanted in page, (
+        "docs/fidelity.md is out of date: python scripts/readings/fidelity_table.py"
+    )

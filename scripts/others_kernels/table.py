@@ -22,6 +22,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "pages"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "readings"))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import launches as listed

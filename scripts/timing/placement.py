@@ -73,7 +73,7 @@ def main() -> None:
 
 def bare(process: int, found: Batches, turns: Turns) -> None:
     """The batches of one fresh process."""
-    script = Path(__file__).with_name("bare.py")
+    script = Path(__file__).parent / "costs" / "bare.py"
     said = subprocess.run(
         [sys.executable, str(script), str(PLACEMENTS)],
         cwd=runs.ROOT, check=True, capture_output=True, text=True,

@@ -1,7 +1,7 @@
 """Random kernels give what a scalar interpreter of the PTX ISA gives, to the bit and to the count.
 
 `reference` makes the kernels and interprets them. A failure prints the smallest kernel that
-Hypothesis could find; `scripts/fuzz_emulator.py` runs more of them than a test should.
+Hypothesis could find; `scripts/fuzzing/fuzz_emulator.py` runs more of them than a test should.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Some broken kernels; scripts/fuzz_kernels.py draws a hundred thousand, with sanitizers."""
+"""Some broken kernels; scripts/fuzzing/fuzz_kernels.py draws 100,000, with sanitizers."""
 
 from __future__ import annotations
 

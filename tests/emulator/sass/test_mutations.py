@@ -1,4 +1,4 @@
-"""Some broken cubins and listings; scripts/fuzz_machine_code.py draws a hundred thousand."""
+"""Some broken cubins and listings; scripts/fuzzing/fuzz_machine_code.py draws 100,000."""
 
 from __future__ import annotations
 

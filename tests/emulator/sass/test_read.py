@@ -181,7 +181,7 @@ def test_a_truncated_cubin_is_refused_wherever_it_ends(compile_cubin: CompileCub
 
 
 def test_an_edited_cubin_is_read_or_refused_by_name(compile_cubin: CompileCubin) -> None:
-    """With nvdisasm itself; scripts/fuzz_machine_code.py breaks many more without it."""
+    """With nvdisasm itself; scripts/fuzzing/fuzz_machine_code.py breaks many more without it."""
     content = compile_cubin(SCALE).read_bytes()
     draw = random.Random(3)
     for _ in range(8):

@@ -1,6 +1,6 @@
 """This card's ceilings as measured in a run, their cost, and the agreement of two tries.
 
-    python scripts/timing/ceilings.py
+    python scripts/timing/costs/ceilings.py
 
 Prints a line for each: its value, the kernel and launch shape, and a second try's value beside it.
 Fails if a kernel writes wrong numbers. Needs a GPU.

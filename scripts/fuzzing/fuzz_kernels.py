@@ -1,13 +1,13 @@
 """Broken kernels through the emulator's engine, which is built with sanitizers for this.
 
-    python scripts/fuzz_kernels.py --inputs 100000 [--seconds 600] [--seed 1] [--plain]
+    python scripts/fuzzing/fuzz_kernels.py --inputs 100000 [--seconds 600] [--seed 1] [--plain]
 
 The PTX of the tests' correct kernels has instructions changed, dropped, moved and given each
 other's operands, so that most of it still runs; each is launched as its file says. A failure is
 anything but a report or a refusal worded by the emulator, a run past the deadline, or a sanitizer's
 error: its input is kept in --out, and the exit code is 1.
 `--plain`: without sanitizers. `--asynchronous`: only kernels with mbarriers, bulk copies, tensor
-maps, clusters and products of warpgroups (scripts/asynchronous_kernels.py).
+maps, clusters and products of warpgroups (scripts/fuzzing/asynchronous_kernels.py).
 """
 
 from __future__ import annotations
@@ -24,15 +24,14 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import asynchronous_kernels
-import fuzz
-import sanitized
-from mutations import mutated
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / "scripts"), str(ROOT / "tests" / "emulator")]
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "emulator")]
-
+import asynchronous_kernels  # noqa: E402
+import fuzz  # noqa: E402
+import sanitized  # noqa: E402
 from kernel_files import asked  # noqa: E402
+from mutations import mutated  # noqa: E402
 
 from harness.compiler import toolchain  # noqa: E402
 from harness.emulator import LaunchReport, Module, launch, parse  # noqa: E402

@@ -1,6 +1,6 @@
 """Add to the committed runs what their records of the work model lack, such as bytes written.
 
-    python scripts/timing/restate_work.py
+    python scripts/committed_runs/restate_work.py
 
 A run's journal has a case's bytes as counted at the time. How many of them are written is not a
 measurement: the problem's work() still states it. So it is added to run.json, for each size, beside

@@ -1,6 +1,6 @@
 """The bare measurement: plain allocations, one launch between two events, and no other overhead.
 
-    python scripts/timing/bare.py PLACEMENTS
+    python scripts/timing/costs/bare.py PLACEMENTS
 
 Times the same compiled kernels as the harness, after the same flush, in this one process. As in the
 harness, empty kernels between the launches shift each to another phase
@@ -13,10 +13,14 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pycuda.driver as cuda
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 from runs import ALL, ROOT, SHORT
 
 from harness.backends.cuda.backend import CudaBackend

@@ -1,7 +1,7 @@
 """Write each kernel's measurement into its head: `// Measured: …`, from the committed runs.
 
-    python scripts/pages/measured_heads.py            rewrite the lines
-    python scripts/pages/measured_heads.py --check    exit 1 if one is out of date
+    python scripts/committed_runs/measured_heads.py            rewrite the lines
+    python scripts/committed_runs/measured_heads.py --check    exit 1 if one is out of date
 
 The line gives the first variant's speed-up over its parent at the
 largest size; for the root variant, its time. A file that has changed since the run gets no
@@ -16,6 +16,8 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "pages"))
 
 from kernels_page import over_parent
 from results_table import ROOT
@@ -52,7 +54,10 @@ def main(arguments: list[str] | None = None) -> int:
             return 1
         new = LINE.sub(lambda _, line=line: f"// Measured: {line}", text)
         if options.check and new != text:
-            print(f"{path} is out of date: python scripts/pages/measured_heads.py", file=sys.stderr)
+            print(
+                f"{path} is out of date: python scripts/committed_runs/measured_heads.py",
+                file=sys.stderr,
+            )
             return 1
         if not options.check and new != text:
             path.write_text(new, encoding="utf-8")

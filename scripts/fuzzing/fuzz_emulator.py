@@ -1,6 +1,6 @@
 """Run random kernels in the emulator and in a scalar interpreter.
 
-    python scripts/fuzz_emulator.py --kernels 2000 --seed 1 [--out build/fuzz]
+    python scripts/fuzzing/fuzz_emulator.py --kernels 2000 --seed 1 [--out build/fuzz]
 
 This does for thousands of kernels what `tests/emulator/engine/test_properties.py` does for a few.
 Each differing kernel is written below `--out` with its launch, its inputs and the differences. The
@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "emulator")]
 
 from reference.comparison import BUFFERS, Comparison, compare  # noqa: E402

@@ -1,7 +1,7 @@
 """Hopper's asynchronous machine: what is executed from PTX and from machine code, form by form.
 
-    python scripts/pages/asynchronous_table.py            # writes the table of docs/fidelity.md
-    python scripts/pages/asynchronous_table.py --check    # says whether it is up to date
+    python scripts/architectures/asynchronous_table.py          write the table of docs/fidelity.md
+    python scripts/architectures/asynchronous_table.py --check  exit 1 if it is out of date
 
 Each form of PTX is assembled for sm_90a. The table has the instructions that ptxas makes of it,
 beside those that every kernel has, and whether both are executed: these pairs are how the meaning
@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Final
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "pages"))
 
 from sections import keep
 
@@ -153,7 +155,7 @@ def _executed(attempt: Callable[[], object]) -> str:
 
 def main(arguments: list[str]) -> int:
     """Write the table, or check it."""
-    command = "python scripts/pages/asynchronous_table.py"
+    command = "python scripts/architectures/asynchronous_table.py"
     return keep(PAGE, {_NAME: "\n".join(_rows())}, "--check" in arguments, command)
 
 

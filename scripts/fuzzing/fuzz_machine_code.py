@@ -1,7 +1,7 @@
 """Broken cubins and broken listings of nvdisasm: each is run, or refused by name.
 
-    python scripts/fuzz_machine_code.py --inputs 100000           # every target
-    python scripts/fuzz_machine_code.py --inputs 1000 listing sm_120-listing
+    python scripts/fuzzing/fuzz_machine_code.py --inputs 100000           # every target
+    python scripts/fuzzing/fuzz_machine_code.py --inputs 1000 listing sm_120-listing
 
 As scripts/fuzz.py, which does the work. A `cubin` is broken as bytes and read without nvdisasm,
 whose listing of the good one stands for its own. A `listing` has instructions changed; what can
@@ -20,12 +20,14 @@ import sys
 import tempfile
 from pathlib import Path
 
-import fuzz
 import numpy as np
-from asynchronous_kernels import EXCHANGE
-from mutations import mutated, word_elsewhere
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+import fuzz
+from asynchronous_kernels import EXCHANGE
+from mutations import mutated, word_elsewhere
 
 from harness.compiler import toolchain
 from harness.emulator import TensorMap

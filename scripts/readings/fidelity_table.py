@@ -1,7 +1,7 @@
 """Write the table that compares the emulator's counters with Nsight Compute's on a GPU.
 
-    python scripts/pages/fidelity_table.py            rewrite docs/fidelity.md between the markers
-    python scripts/pages/fidelity_table.py --check    exit 1 if it is out of date
+    python scripts/readings/fidelity_table.py           rewrite docs/fidelity.md between the markers
+    python scripts/readings/fidelity_table.py --check   exit 1 if it is out of date
 
 `fidelity_readings.py` compares; tests/test_fidelity.py fails if it finds a difference that
 tests/fidelity/exceptions.yaml does not explain. Longer cases, which take minutes, have a separate
@@ -16,6 +16,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "pages"))
 
 import sections
 from fidelity_readings import (
@@ -211,7 +213,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "fidelity": Section(compare(files), known()).text(),
         "longer": f"{longer.summary()}\n\n{longer.by_launch()}",
     }
-    command = "python scripts/pages/fidelity_table.py"
+    command = "python scripts/readings/fidelity_table.py"
     return sections.keep(options.page, contents, options.check, command)
 
 

@@ -1,6 +1,6 @@
 """The cost of the inputs' states to a kernel's time, which should be zero, and to a batch.
 
-    python scripts/timing/states.py [ROUNDS]
+    python scripts/timing/costs/states.py [ROUNDS]
 
 Batches with a secret state for each launch and batches without alternate, in one process. A line
 per kernel, size and cache: the number of places, the median µs between the events without and with,
@@ -13,6 +13,9 @@ import random
 import statistics
 import sys
 import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from runs import ALL, ROOT, SHORT
 

@@ -1,4 +1,4 @@
-"""Kernels of PTX for Hopper's asynchronous machine, which scripts/fuzz_kernels.py breaks.
+"""Kernels of PTX for Hopper's asynchronous machine, which scripts/fuzzing/fuzz_kernels.py breaks.
 
 Small on purpose: a launch takes milliseconds. Together they have tensor maps, bulk copies and
 reductions, mbarriers of all kinds, multicast, clusters, products of warpgroups, `setmaxnreg`,
