@@ -57,7 +57,7 @@ def of_operations() -> Iterator[Row]:
     """Each group of instructions in the tests that compare the engine with NumPy."""
     sys.path[:0] = [str(ROOT / "tests/emulator"), str(ROOT / "tests/emulator/engine/native")]
     from machine_cases import GROUPS
-    from operation_cases import BLOCKS, kernel, operands, size_of
+    from operation_kernels import BLOCKS, kernel, operands, size_of
 
     from harness.emulator import launch
 

@@ -44,8 +44,9 @@ OF_EVERY_TEST = "_commands_after_commands"
 
 LONG = (
     "cheats", "comparison/test_simulated.py", "emulator/engine/native",
-    "emulator/engine/test_properties.py", "emulator/ptx/test_bad_input.py", "emulator/sass",
-    "kernels", "report/test_drawing.py", "report/test_overview.py", "report/test_packed.py",
+    "emulator/engine/test_properties.py", "emulator/ptx/test_bad_input.py",
+    "emulator/ptx/test_extreme_sizes.py", "emulator/sass", "kernels", "report/test_drawing.py",
+    "report/test_emulated_pages.py", "report/test_overview.py", "report/test_packed.py",
     "report/test_pages.py", "report/test_single_file.py", "test_causes.py", "test_claims_page.py",
     "test_emulated_causes.py", "test_fidelity.py", "test_fuzz.py", "test_gate_edits.py",
     "test_kernels_page.py",

@@ -5,10 +5,8 @@ from __future__ import annotations
 import errno
 import json
 import os
-import shutil
 import signal
 import socket
-import subprocess
 import sys
 import tempfile
 import time
@@ -16,31 +14,13 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from sandboxes import needs_a_sandbox, notes, pairs, sandboxed, says, started, stub, title
 
 from harness.errors import UsageError
 from harness.sandbox import no_sockets
 
 REPOSITORY = Path(__file__).parents[2]
 
-NOTES = """\
-#!{python}
-import json, os, resource, signal, sys, time
-args = sys.argv[1:]
-limits = {{n: resource.getrlimit(getattr(resource, "RLIMIT_" + n))
-          for n in ("DATA", "NPROC", "CORE")}}
-json.dump({{"args": args, "limits": limits}}, open({notes!r}, "w"))
-if {works}:
-    stopped = []
-    signal.signal(signal.SIGINT, lambda *_: stopped.append(1))
-    with os.fdopen(int(args[args.index("--info-fd") + 1]), "w") as about:
-        json.dump({{"child-pid": os.getpid()}}, about)
-    end = time.monotonic() + {waits}
-    while time.monotonic() < end and not stopped:
-        time.sleep(0.02)
-    sys.exit(130 if stopped else 7)
-print("bwrap: no namespaces here", file=sys.stderr)
-sys.exit(1)
-"""
 
 PROBES = """
 def probe():
@@ -78,32 +58,8 @@ def bwrap(tmp_path: Path) -> Path:
     """A folder for PATH, with a bwrap that notes what it is given and waits for a while."""
     programs = tmp_path / "programs"
     programs.mkdir()
-    _stub(programs, tmp_path, works=True, waits=0)
+    stub(programs, tmp_path, works=True, waits=0)
     return programs
-
-
-def _stub(programs: Path, folder: Path, works: bool, waits: float) -> None:
-    text = NOTES.format(python=sys.executable, notes=str(folder / "notes.json"), works=works,
-                        waits=waits)  # fmt: skip
-    (programs / "bwrap").write_text(text)
-    (programs / "bwrap").chmod(0o755)
-
-
-def started(folder: Path, path: str, *arguments: str) -> subprocess.Popen[str]:
-    environment = {**os.environ, "PATH": path, "PYTHONPATH": str(REPOSITORY)}
-    return subprocess.Popen(
-        [sys.executable, "-m", "harness", *arguments], cwd=folder, env=environment, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
-
-
-def notes(folder: Path) -> tuple[list[str], dict[str, list[int]]]:
-    said = json.loads((folder / "notes.json").read_text())
-    return said["args"], said["limits"]
-
-
-def pairs(arguments: list[str], option: str) -> list[tuple[str, str]]:
-    return [(arguments[i + 1], arguments[i + 2]) for i, a in enumerate(arguments) if a == option]
 
 
 @pytest.mark.fault(
@@ -126,7 +82,7 @@ def test_without_bubblewrap_nothing_runs(folder: Path, tmp_path: Path, command: 
     outcome="a sentence and exit code 2; nothing runs",
 )
 def test_where_no_sandbox_can_be_made_nothing_runs(folder: Path, bwrap: Path) -> None:
-    _stub(bwrap, bwrap.parent, works=False, waits=0)
+    stub(bwrap, bwrap.parent, works=False, waits=0)
     ended = started(folder, str(bwrap), "run", "--sandbox")
     out, err = ended.communicate(timeout=120)
     assert ended.returncode == 2
@@ -195,7 +151,7 @@ def test_a_run_that_did_not_end_inside_is_not_kept(folder: Path, bwrap: Path) ->
 
 
 def test_ctrl_c_is_handed_on_to_what_runs_inside(folder: Path, bwrap: Path) -> None:
-    _stub(bwrap, bwrap.parent, works=True, waits=60)
+    stub(bwrap, bwrap.parent, works=True, waits=60)
     running = started(folder, str(bwrap), "run", "--sandbox")
     deadline = time.monotonic() + 60
     while not (bwrap.parent / "notes.json").exists() and time.monotonic() < deadline:
@@ -211,7 +167,7 @@ def test_ctrl_c_is_handed_on_to_what_runs_inside(folder: Path, bwrap: Path) -> N
     outcome="with --sandbox it cannot: read-only but for the run's folder, no network, limits",
 )
 def test_inside_a_real_sandbox_a_stranger_reaches_nothing(folder: Path) -> None:
-    _needs_a_sandbox()
+    needs_a_sandbox()
     problem = folder / "kernels" / "double" / "problem.py"
     run = folder / "run"
     with (
@@ -242,35 +198,6 @@ def test_inside_a_real_sandbox_a_stranger_reaches_nothing(folder: Path) -> None:
     assert "written" not in found.values()
     assert (run / "report.html").exists()
     assert list((folder / ".cache" / "compile").iterdir()) == []  # nothing of it is used outside
-
-
-def _needs_a_sandbox() -> None:
-    if shutil.which("bwrap") is None:
-        pytest.skip("no bwrap on PATH: the sandbox is not tested; apt-get install bubblewrap")
-    tried = subprocess.run(["bwrap", "--unshare-all", "--ro-bind", "/", "/", "true"],
-                           capture_output=True, text=True)  # fmt: skip
-    if tried.returncode:
-        pytest.skip(f"bubblewrap may not make a sandbox here: {tried.stderr.strip()}")
-
-
-def says(folder: Path, body: str) -> None:
-    """The problem's title is what its own code finds when it is imported."""
-    problem = folder / "kernels" / "double" / "problem.py"
-    text = problem.read_text().replace('title = "output[i] = 2 input[i]"', "title = str(probe())")
-    assert "probe()" in text
-    indented = "".join(f"    {line}\n" for line in body.strip().splitlines())
-    problem.write_text(f"def probe():\n{indented}\n\n{text}")
-
-
-def sandboxed(folder: Path, *more: str) -> tuple[int, str, str]:
-    ended = started(folder, os.environ["PATH"], "run", "--sandbox", "--backend", "emulator",
-                    "--quick", *more)  # fmt: skip
-    out, err = ended.communicate(timeout=300)
-    return ended.returncode, out, err
-
-
-def title(run: Path) -> str:
-    return str(json.loads((run / "run.json").read_text())["problems"]["double"]["title"])
 
 
 REPLACES = """
@@ -310,7 +237,7 @@ except OSError as error:
 def test_what_one_sandboxed_run_leaves_does_not_steer_the_next(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _needs_a_sandbox()
+    needs_a_sandbox()
     (folder / "tmp").mkdir()
     monkeypatch.setenv("TMPDIR", str(folder / "tmp"))
     mine = folder / "mine"
@@ -393,7 +320,7 @@ return found
 )
 def test_no_socket_of_this_machine_is_reached_from_inside(folder: Path) -> None:
 
-    _needs_a_sandbox()
+    needs_a_sandbox()
     says(folder, CONNECTS.format(here=str(folder)))
     with (
         socket.socket(socket.AF_UNIX) as streams,
@@ -424,7 +351,7 @@ def test_no_socket_of_this_machine_is_reached_from_inside(folder: Path) -> None:
     outcome="it stands on the terminal as its escape, on standard error too",
 )
 def test_what_is_printed_inside_is_no_command_for_the_terminal(folder: Path) -> None:
-    _needs_a_sandbox()
+    needs_a_sandbox()
     says(
         folder,
         """

@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
-from operation_cases import ARITHMETIC, BITS, Group, register_class
+from operation_cases import ARITHMETIC
+from operation_kernels import BITS, Group, register_class
 from video_cases import video
 
 # --- warps and memory -------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 from machine_cases import GROUPS
-from operation_cases import Group, kernel
+from operation_kernels import Group, kernel
 
 from harness.emulator.engine.library import Machine, load
 from harness.emulator.engine.lowering.arithmetic import HARMLESS

@@ -7,7 +7,7 @@ import functools
 import numpy as np
 import pytest
 from machine_cases import GROUPS
-from operation_cases import BLOCKS, Group, kernel, operands, size_of
+from operation_kernels import BLOCKS, Group, kernel, operands, size_of
 from reference.arrays.execution import execute
 
 from harness.emulator import InstructionCount, LaunchReport, Module, launch

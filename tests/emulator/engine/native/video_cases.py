@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
-from operation_cases import Group
+from operation_kernels import Group
 
 _TYPES = ("u32", "s32")
 _PARTS = ("", ".b0", ".h1", ".b3", ".h0", ".b2", ".b1")
