@@ -12,16 +12,20 @@ HARNESS = Path(__file__).parents[1] / "harness"
 GROUND_FLOOR = "the ground floor"
 
 
+def _rows(table: str) -> dict[str, set[str]]:
+    """The names in the third column of a table, by that in the first."""
+    return {
+        cells[1].strip(" `"): {name.strip(" `") for name in cells[3].split(",") if name.strip()}
+        for cells in (row.split("|") for row in table.splitlines() if row.startswith("| `"))
+    }
+
+
+PAGE = (HARNESS.parent / "docs" / "architecture.md").read_text()
+
+
 def _directions() -> dict[str, set[str]]:
     """Part → the parts that it may import, as docs/architecture.md says."""
-    page = (HARNESS.parent / "docs" / "architecture.md").read_text()
-    ground, upper = (
-        {
-            cells[1].strip(" `"): {name.strip(" `") for name in cells[3].split(",") if name.strip()}
-            for cells in (row.split("|") for row in table.splitlines() if row.startswith("| `"))
-        }
-        for table in page.partition("<!-- imports:begin -->")[2].split("\n\n")[1:3]
-    )
+    ground, upper = map(_rows, PAGE.partition("<!-- imports:begin -->")[2].split("\n\n")[1:3])
     resolved = {
         part: (uses - {GROUND_FLOOR}) | (set(ground) if GROUND_FLOOR in uses else set())
         for part, uses in upper.items()
@@ -31,6 +35,8 @@ def _directions() -> dict[str, set[str]]:
 
 MAY_USE = _directions()
 """Part → the parts it may import. `commands` and `__main__` stand above all of them."""
+ROOMS = _rows(PAGE.partition("<!-- rooms:begin -->")[2])
+"""Folder within a part → the modules of the folder around it that it may import."""
 UPPER_FLOOR = {"workers", "judge", "slots"}
 """Of processes/: the modules that know what a worker's job is, listed as `processes/workers`."""
 ROOMS_OF_THE_EMULATOR: dict[str, set[str]] = {
@@ -120,6 +126,21 @@ def test_a_room_of_the_emulator_imports_only_what_lies_below_it(room: str) -> No
             items = name.split(".")
             if items[:2] == ["harness", "emulator"] and len(items) > 2:
                 assert items[2] in allowed, f"{path.relative_to(HARNESS)} imports {name}"
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_imports_only_what_its_row_names(room: str) -> None:
+    around = ["harness", *room.split("/")[:-1]]
+    allowed = ROOMS[room] | {room.rpartition("/")[2]}
+    files = _files(room)
+    assert files
+    for path in files:
+        for name in _imports(path):
+            items = name.split(".")
+            if items[: len(around)] == around and len(items) > len(around):
+                within = items[len(around)]
+                if _is_part(f"{'/'.join(around[1:])}/{within}"):
+                    assert within in allowed, f"{path.relative_to(HARNESS)} imports {name}"
 
 
 def test_every_room_of_the_emulator_is_listed() -> None:
