@@ -251,8 +251,8 @@ MAY_OPEN: dict[str, str] = {
     "tables/files.py": "into memory",
     "journal/file.py": "what the door has opened",
     "analysis/lines/source_lines.py": "kernels that were just executed",
-    "comparison/beside.py": "a folder that was checked, or one of its own",
-    "comparison/commits.py": "a folder of its own",
+    "comparison/sides/beside.py": "a folder that was checked, or one of its own",
+    "comparison/sides/commits.py": "a folder of its own",
     "commands/compare.py": "files that the command line names",
     "commands/printed/results.py": "files that the command line names",
 }
