@@ -14,7 +14,7 @@ no hardware is needed. What runs in it:
 QEMU does not show how an Arm processor orders memory between threads. Needs root, debootstrap,
 qemu-user-static, g++-aarch64-linux-gnu, binfmt_misc, and Debian's mirror and PyPI.
 
-    python3 scripts/arm_host.py [--only PROBLEM]... [--bench] [--no-operations] [--out FOLDER]
+    python3 scripts/arm_host.py [--only PROBLEM]... [--most N] [--no-operations] [--out FOLDER]
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ COLUMNS = ("what", "rows", "same_inputs", "same_outputs", "same_counts")
 def main() -> int:
     ask = argparse.ArgumentParser(description="the emulator on an Arm machine, beside this one")
     ask.add_argument("--only", action="append", default=[], help="of the matrix, as everywhere")
+    ask.add_argument("--most", type=int, default=0, help="cases of a problem; all if not given")
     ask.add_argument("--bench", action="store_true", help="also at a quick run's size")
     ask.add_argument("--no-operations", action="store_true", help="cases of the matrix only")
     ask.add_argument("--native-compiler", action="store_true", help="the root's own g++, by QEMU")
@@ -116,6 +117,7 @@ def compared(work: Path, debian: str, given: argparse.Namespace) -> int:
                    "$CXX --version | head -1; getconf PAGESIZE", given)  # fmt: skip
     said(about)
     asked = [*(word for name in given.only for word in ("--only", name)),
+             *(["--most", str(given.most)] if given.most else []),
              *(["--bench"] if given.bench else []),
              *(["--no-operations"] if given.no_operations else [])]  # fmt: skip
     tables, seconds = {}, {}
@@ -237,7 +239,7 @@ def beside(x86: Rows, arm: Rows) -> tuple[list[dict[str, object]], list[str]]:
     found: dict[str, dict[str, object]] = defaultdict(lambda: dict.fromkeys(COLUMNS, 0))
     unlike = [f"{' '.join(key[:2])}: only one machine has it" for key in x86.keys() ^ arm.keys()]
     for key in [key for key in x86 if key in arm]:
-        name = key[0].partition("/")[0] if "/v" in key[0] else "operations"
+        name = key[0].partition("/")[0] if "/" in key[0] else "operations"
         row, same = found[name], {}
         row["what"], row["rows"] = name, int(str(row["rows"])) + 1
         for column in ("inputs", "outputs", "counts"):

@@ -4,7 +4,11 @@ One row per operation of the warp machine (on the operands of its tests) and per
 sizes and, with --bench, at that of a quick run: hashes of its inputs, of the outputs of PTX and
 machine code, bit for bit, and of all counts of both.
 
-    python scripts/emulated_digests.py FILE [--only PROBLEM]... [--bench] [--no-operations]
+With --most N only N cases of each problem, of variants spread over its ladder, each at a small test
+size; no problem's second before every problem's first.
+
+    python scripts/emulated_digests.py FILE [--only PROBLEM]... [--most N] [--bench]
+        [--no-operations]
 """
 
 from __future__ import annotations
@@ -12,8 +16,8 @@ from __future__ import annotations
 import csv
 import hashlib
 import sys
-from collections.abc import Iterable, Iterator
-from itertools import chain
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Annotated
 
@@ -26,6 +30,7 @@ from harness.cases import Case
 from harness.errors import CompileError
 from harness.matrix import filters, model
 from harness.problem import loading
+from harness.run import planning
 from harness.run.emulated.emulate import by_front_end
 from harness.run.runner import Runner
 from harness.worker.inputs import Inputs
@@ -42,13 +47,14 @@ def main(
     out: Path,
     only: list[str] = [],  # noqa: B006
     bench: Annotated[bool, typer.Option("--bench", help="Also at a quick run's size.")] = False,
+    most: Annotated[int, typer.Option(help="Cases of a problem; 0: all.")] = 0,
     operations: bool = True,
 ) -> None:
     out.parent.mkdir(parents=True, exist_ok=True)
     with out.open("w", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(COLUMNS)
-        for row in chain(of_operations() if operations else (), of_cases(only, bench)):
+        for row in chain(of_operations() if operations else (), of_cases(only, bench, most)):
             table.writerow(row)
             file.flush()
 
@@ -70,15 +76,45 @@ def of_operations() -> Iterator[Row]:
         yield group.name, "ptx", hashed(given), hashed(results), hashed(counts)
 
 
-def of_cases(only: list[str], bench_sizes: bool) -> Iterator[Row]:
+def of_cases(only: list[str], bench_sizes: bool, most: int = 0) -> Iterator[Row]:
     whole = model.load(ROOT / "bench.yaml")
     bench = filters.narrowed(whole, filters.Choice(tuple(only), quick=True), "emulator")
     run = Runner(bench, emulated_device(ARCH), "emulator", only, ROOT)
-    counted = [case for case in run.cases if not run.over_budget(case)]
-    for case in (*run.tests, *(counted if bench_sizes else ())):
-        if case.skip or case.refusal or case.is_library:
-            continue
+    counted = [case for case in run.cases if not planning.over_budget(case, bench, run.plan)]
+    every = [case for case in (*run.tests, *(counted if bench_sizes else ()))
+             if not (case.skip or case.refusal or case.is_library)]  # fmt: skip
+    for case in few(every, most, bench.kernels) if most else every:
         yield from of_case(bench, case)
+
+
+def few(cases: Sequence[Case], most: int, kernels: Path) -> list[Case]:
+    """Of each problem, a small case of this many variants; in turns."""
+    by_problem: dict[str, dict[str, list[Case]]] = {}
+    for case in cases:
+        by_problem.setdefault(case.problem, {}).setdefault(case.variant, []).append(case)
+    turns = [
+        [small(of, kernels) for of in spread([*variants.values()], most)]
+        for variants in by_problem.values()
+    ]
+    return [case for turn in zip_longest(*turns) for case in turn if case]
+
+
+def spread(among: Sequence[list[Case]], most: int) -> list[list[Case]]:
+    """The first, the last, and others between them at equal distances."""
+    last = len(among) - 1
+    if most > last:
+        return [*among]
+    return [among[round(i * last / max(1, most - 1))] for i in range(most)]
+
+
+def small(cases: Sequence[Case], kernels: Path) -> Case:
+    """The case that a third of the others have less work than: the smallest is a single thread."""
+
+    def work(case: Case) -> tuple[float, float]:
+        found = loading.load(kernels / case.problem).work(case.sizes, case.dtype)
+        return found.flops, found.bytes
+
+    return sorted(cases, key=work)[len(cases) // 3]
 
 
 def of_case(bench: model.Bench, case: Case) -> Iterator[Row]:
