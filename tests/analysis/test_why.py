@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -321,3 +322,26 @@ def test_a_source_is_shown_only_if_it_is_what_was_measured(tmp_path: Path) -> No
     assert difference(run, *cases, folder=tmp_path).missing == "p/v1.cu has changed since this run"
     (tmp_path / "p/v1.cu").unlink()
     assert difference(run, *cases, folder=tmp_path).missing == "p/v1.cu is not here"
+
+
+def order(pairs: Mapping[str, tuple[float, float]], peaks: Mapping[str, float]) -> list[str]:
+    found = {key: rules.Pair(*pair) for key, pair in pairs.items()}
+    return [rule.key for rule in rules.causes(found, rules.Saving(1.5, 100.0, peaks))]
+
+
+def test_traffic_comes_after_the_accesses_that_it_follows_from() -> None:
+    """Ten sectors fewer are 320 bytes fewer, and 640 where memory fills the cache with them."""
+    accesses = {"sectors": (20, 10), "requests": (20, 10), "sectors-over-compulsory": (4, 2)}
+    peaks = {"sectors": 1.0, "l2-bytes": 1.0}
+    assert order({**accesses, "l2-bytes": (1280, 640)}, peaks) == [
+        "redundant-accesses", "l2-traffic",
+    ]  # fmt: skip
+    assert order({**accesses, "l2-bytes": (1300, 650)}, peaks) == [
+        "l2-traffic", "redundant-accesses",
+    ]  # fmt: skip
+
+
+def test_of_rules_with_one_amount_the_larger_change_comes_first() -> None:
+    peaks = {"instructions": 1.0}
+    pairs = {"instructions": (150, 100), "threads": (64, 32), "acting-threads": (24, 30)}
+    assert order(pairs, peaks) == ["threads", "instructions", "divergence"]

@@ -13,8 +13,9 @@ account for at least a fifth of the time saved. Each wait is credited with no mo
 
 Amounts cover the whole problem, all launches together, so that two launch shapes can be compared.
 Several causes may hold at once. Causes that name a specific mistake come first, in the table's
-order; then those with an estimated cost, largest saving first; then those that leave the machine
-underfilled. Only measured or exactly counted values are tested against a rule.
+order; then those with an estimated cost, largest saving first, but traffic after the accesses that
+it follows from; then those that leave the machine underfilled. Only measured or exactly counted
+values are tested against a rule.
 """
 
 from __future__ import annotations
@@ -244,15 +245,46 @@ FILL = (
 )  # fmt: skip
 RULES = MISTAKES + PRICED + FILL
 
+TRAFFIC, SECTOR = ("l2-bytes", "dram-bytes"), 32
+FOLLOWS = 0.5
+"""The share of the traffic saved that must be bytes of sectors no longer touched. A sector that the
+L2 cache fetches from memory passes it twice, in and out."""
+
 LAUNCH_SHARE = (0.5, 2.0)
 """A saved launch explains the time saved if that is within these factors of the launch's cost."""
 
 
 def causes(pairs: Mapping[str, Pair], saving: Saving, among: Sequence[Rule] = RULES) -> list[Rule]:
     """The rules that hold for a faster case, in the order in which they are named."""
-    priced = sorted(PRICED, key=lambda rule: -rule.price(pairs, saving) if rule.moved(pairs) else 0)
-    ordered = [*MISTAKES, *priced, *FILL]
-    return _once(rule for rule in ordered if rule in among and rule.holds(pairs, saving))
+
+    def rank(rule: Rule) -> tuple[float, float]:
+        """By what it saved; rules with one amount save the same, and the larger change is first."""
+        if not rule.moved(pairs):
+            return 0.0, 0.0
+        return -rule.price(pairs, saving), -pairs[rule.quantity].times(rule.good)
+
+    ordered = [*MISTAKES, *sorted(PRICED, key=rank), *FILL]
+    held = [rule for rule in ordered if rule in among and rule.holds(pairs, saving)]
+    return _once(_consequences_last(held, pairs))
+
+
+def _consequences_last(held: Sequence[Rule], pairs: Mapping[str, Pair]) -> list[Rule]:
+    """The rules in this order, but traffic after the accesses that it follows from."""
+    accesses = [rule for rule in held if rule.amount == "sectors"]
+    later = [rule for rule in held if accesses and _follows(rule, pairs)]
+    found = [rule for rule in held if rule not in later]
+    if later:
+        at = 1 + found.index(accesses[-1])
+        found[at:at] = later
+    return found
+
+
+def _follows(rule: Rule, pairs: Mapping[str, Pair]) -> bool:
+    """Return whether the sectors that are no longer touched account for the traffic saved."""
+    if rule.amount not in TRAFFIC or not {"sectors", rule.amount} <= pairs.keys():
+        return False
+    sectors, traffic = pairs["sectors"], pairs[rule.amount]
+    return SECTOR * (sectors.slow - sectors.fast) >= FOLLOWS * (traffic.slow - traffic.fast)
 
 
 def relieved(pairs: Mapping[str, Pair]) -> list[Rule]:
