@@ -41,11 +41,15 @@ def test_of_95_steps_in_100_that_were_counted_all_causes_are_those_of_the_same_r
     assert len(same) >= 0.95 * len(rows)
 
 
-def test_of_95_steps_in_100_that_could_be_counted_the_first_cause_is_the_same() -> None:
-    """Of the table as it is: two families, by the rules of when it was made."""
-    rows = counted_rows()
+def test_of_95_steps_in_100_whose_first_cause_can_be_counted_it_is_the_same() -> None:
+    """Of the steps of which readings of the same counters name the first cause that all name."""
+    rows = [row for row in counted_rows() if led_by(row, "read") == led_by(row, "alone")]
     assert len(rows) > 10
     assert sum(row["first"] == "yes" for row in rows) >= 0.95 * len(rows)
+
+
+def led_by(row: dict[str, str], column: str) -> str:
+    return row[column].partition("; ")[0]
 
 
 def test_a_cause_that_rests_on_what_was_not_counted_is_expected_of_no_counter(

@@ -1,13 +1,15 @@
 """Are the causes named from emulated counters those that were named from Nsight Compute's?
 
-    python scripts/timing/emulated_causes.py [RUN …] [--jobs N] [--seconds S] [--out FILE]
+    python scripts/timing/emulated_causes.py [RUN …] [--card h100] [--own-size] [--jobs N] …
 
-RUN: committed runs, by name or folder, by default all of reports/h200/ that ncu read. Their kernels
-are counted here, without a GPU, as `make profile` does where ncu may not read: at the sizes that
-harness/run/emulated/sizes.py allows. Then each step of each ladder is explained with the same
-times: from the counters that were read (`read`), from the subset that the emulator also has
-(`alone`), and from the emulator's (`emulated`). Writes one row per step to
-reports/h200/emulated_causes.csv; a problem's rows replace its earlier ones. Whether the
+RUN: committed runs, by name or folder, by default all of reports/CARD/ that ncu read. The cases of
+their ladders' steps are counted here, without a GPU, as `make profile` does where ncu may not read:
+at the sizes that harness/run/emulated/sizes.py allows; with --own-size only cases within the
+limits, in minutes instead of hours, and the steps of larger ones keep the rows that they had.
+Then each step of each ladder is explained with the same times: from the counters that were read
+(`read`), from the subset that the emulator also has (`alone`), and from the emulator's
+(`emulated`). Writes one row per step to
+reports/CARD/emulated_causes.csv; the rows of a size replace its earlier ones. Whether the
 same is said: `countable`, of what rests on nothing but what both have, which shows how well the
 emulator counts; `first` and `all`, of the first cause and of every cause that was read, which shows
 what is lost without the memory's traffic and what warps wait for: no more is to be had than
@@ -29,7 +31,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -45,21 +47,25 @@ from harness.journal.file import Journal, read_journal
 from harness.journal.records import Finished, Planned, Record
 from harness.machine import environment
 from harness.matrix import model, plan
+from harness.matrix.written import Limits
+from harness.problem import Problem
 from harness.processes import stopping
 from harness.processes.workers import Workers
 from harness.run import compilation
-from harness.run.emulated import stage
+from harness.run.emulated import sizes, stage
 from harness.run.executor import LocalExecutor
 from harness.run.journal_state import JournalState
 from harness.run.task_runner import RunSettings
+from harness.statistics.net_times import Group, group_of
 from harness.tables import Run
 
 ROOT = Path(__file__).resolve().parents[2]
-RUNS = ROOT / "reports" / "h200"
+REPORTS = ROOT / "reports"
 KEPT = ROOT / ".cache" / "emulated_causes"
 NOT = "not counted"
+INEXACT = f"{NOT} exactly: how threads meet, or too small a size, decides what one of them counts"
 OTHER_CODE = "it is not the machine code that was timed"
-TABLE = RUNS / "emulated_causes.csv"
+TABLE = "emulated_causes.csv"
 WHOLE = Finished("emulated causes")
 NOT_ALL = 3
 COLUMNS = (
@@ -70,9 +76,11 @@ COLUMNS = (
 
 def main(
     runs: Annotated[list[Path] | None, typer.Argument()] = None,
+    card: Annotated[str, typer.Option(help="The folder of reports/ with the runs.")] = "h200",
     jobs: int = 0,
+    own_size: Annotated[bool, typer.Option("--own-size", help="Count no larger case.")] = False,
     seconds: Annotated[float, typer.Option(help="Stop then; 0: when all is counted.")] = 0,
-    out: Path = TABLE,
+    out: Path | None = None,
 ) -> None:
     """Count, compare, and write the table after each run."""
     stopping.listen()
@@ -80,12 +88,16 @@ def main(
         timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGTERM))
         timer.daemon = True
         timer.start()
-    left = [RUNS / each if (RUNS / each).is_dir() else each for each in runs or _committed()]
+    folder = REPORTS / card
+    out = out or folder / TABLE
+    left = [folder / each if (folder / each).is_dir() else each
+            for each in runs or _committed(folder)]  # fmt: skip
     try:
         while left:
             begun, read = time.monotonic(), tables.load(left[0])
             if any(r.provenance == "ncu" for r in read.of(Counted)):
-                new = list(compared(read, emulated(read, jobs or environment.cores())))
+                counted = emulated(read, jobs or environment.cores(), own_size)
+                new = list(compared(read, counted, groups(read, counted, own_size)))
                 write(out, new)
                 took = time.monotonic() - begun
                 console.print(f"{left[0].name}, {took:.0f} s: {summary(new)}", markup=False)
@@ -97,9 +109,9 @@ def main(
     console.print(f"in all: {summary(rows_of(out))}", markup=False)
 
 
-def _committed() -> list[Path]:
+def _committed(card: Path) -> list[Path]:
     """The smallest first, so that most are done when time runs out."""
-    folders = [path.parent for path in RUNS.glob("*/results.csv")]
+    folders = [path.parent for path in card.glob("*/results.csv")]
     return sorted(folders, key=lambda folder: (folder / "journal.jsonl.gz").stat().st_size)
 
 
@@ -111,8 +123,9 @@ def rows_of(out: Path) -> list[dict[str, str]]:
 
 
 def write(out: Path, new: Sequence[dict[str, str]]) -> None:
-    problems = {row["problem"] for row in new}
-    rows = [row for row in rows_of(out) if row["problem"] not in problems] + [*new]
+    same = {(row["problem"], row["sizes"]) for row in new}
+    kept = [row for row in rows_of(out) if (row["problem"], row["sizes"]) not in same]
+    rows = [*kept, *new]
     rows.sort(key=lambda row: (row["problem"], row["dtype"]))
     with out.open("w", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
@@ -120,7 +133,7 @@ def write(out: Path, new: Sequence[dict[str, str]]) -> None:
         writer.writerows(rows)
 
 
-def emulated(read: Run, jobs: int) -> Run:
+def emulated(read: Run, jobs: int, own_size: bool = False) -> Run:
     """The same run with the emulator's counts in place of ncu's readings."""
     bench = model.load(ROOT / "bench.yaml")
     info = read.info
@@ -134,9 +147,9 @@ def emulated(read: Run, jobs: int) -> Run:
     for record in records:
         known.note(record)
     KEPT.mkdir(parents=True, exist_ok=True)
-    path = (
-        KEPT / f"{read.folder.name}-{_state(bench.kernels, {c.problem for c in found.cases})}.jsonl"
-    )
+    state = _state(bench.kernels, {c.problem for c in found.cases})
+    which = "own-size-" if own_size else ""
+    path = KEPT / f"{read.folder.parent.name}-{read.folder.name}-{which}{state}.jsonl"
     with Journal(path) as kept:
         for record in read_journal(path):
             records.append(record)
@@ -149,15 +162,23 @@ def emulated(read: Run, jobs: int) -> Run:
 
         if WHOLE not in records:
             setting = RunSettings("cuda", device, bench.kernels, bench.limits, timing)
-            sound = [c for c in found.cases if c.id in read.planned and _is_sound(read, c)]
+            chosen = shown(read)
+            sound = [c for c in found.cases if c.id in chosen and _is_sound(read, c)]
+            if own_size:
+                sound = [c for c in sound if _is_within(c, found.problems, bench.limits)]
             stage.count(
                 stage.TimedRun(
-                    setting, bench, found.problems, LocalExecutor(jobs), known, Workers(), keep
+                    setting, bench, found.problems, LocalExecutor(jobs), known, Workers(), keep,
                 ),
                 as_timed(read, sound, setting),
             )  # fmt: skip
             keep(WHOLE)
     return Run(read.folder, info, records)
+
+
+def shown(read: Run) -> set[str]:
+    """The cases of the ladders' steps: of each variant the launch shape at which it is shown."""
+    return {p.case for group in read.groups() for p in read.timings.shown(group)}
 
 
 def _state(kernels: Path, problems: Iterable[str]) -> str:
@@ -193,16 +214,28 @@ def _device(said: dict[str, Any]) -> Device:
     })  # fmt: skip
 
 
+def _is_within(case: Case, problems: Mapping[str, Problem], limits: Limits) -> bool:
+    return sizes.is_within(problems[case.problem].work(case.sizes, case.dtype), limits)
+
+
 def _is_sound(read: Run, case: Case) -> bool:
     return read.outcomes[case.id].status == "ok"
 
 
-def compared(read: Run, counted: Run) -> Iterator[dict[str, str]]:
+def groups(read: Run, counted: Run, own_size: bool) -> list[Group]:
+    """The groups to compare: all, or those of which a case was counted."""
+    there = {group_of(read.planned[case]) for case in counted.emulated}
+    return [group for group in read.groups() if not own_size or group in there]
+
+
+def compared(
+    read: Run, counted: Run, among: Sequence[Group] | None = None
+) -> Iterator[dict[str, str]]:
     """One row for each step whose difference is certain."""
     readings = Readings(counted)
     explain = [Explainer(Readings(read)), Explainer(Readings(alone(read, counted))),
                Explainer(readings)]  # fmt: skip
-    for group in read.groups():
+    for group in read.groups() if among is None else among:
         steps, *others = [{_name(s): s for s in each.steps(group)} for each in explain]
         for name, step in steps.items():
             if step.speed is None or step.speed.ratio is None:
@@ -211,11 +244,14 @@ def compared(read: Run, counted: Run) -> Iterator[dict[str, str]]:
                 continue
             own, ours = (each[name] for each in others)
             was, least, now = map(_causes, (step, own, ours))
+            at = _at(counted, readings, step.before, step.after)
+            if not at.startswith(NOT) and ours.finding.verdict == "uncounted":
+                at = INEXACT
             both = [c.text for c in ours.finding.causes if _is_known(own, c.quantity)]
             yield {
                 "problem": group[0], "dtype": group[1], "sizes": group[2], "step": name,
                 "speedup": f"{step.speed.ratio.value:.4g}",
-                "counted_at": _at(counted, readings, step.before, step.after),
+                "counted_at": at,
                 "read": "; ".join(was), "alone": "; ".join(least), "emulated": "; ".join(now),
                 "first": _yes(was[0] == now[0]),
                 "countable": _yes(set(least) == set(both or now)),
