@@ -31,6 +31,7 @@ from harness.emulator.sass.instructions.hopper import COPIES
 from harness.emulator.sass.judging import CodePlace, Judged, details
 from harness.emulator.sass.library import load
 from harness.emulator.sass.report import MachineCount
+from harness.emulator.sass.stacks import local_bytes, overflow
 
 Array = NDArray[Any]
 
@@ -136,11 +137,6 @@ def _fill_clusters(bank: bytearray, shape: Shape, cluster: Clustered) -> None:
     raw = b"".join(word.to_bytes(4, "little") for word in words)
     bank[_CLUSTERS_AT : _CLUSTERS_AT + len(raw)] = raw
     bank[_RANKS_AT : _RANKS_AT + 4] = math.prod(extents).to_bytes(4, "little")
-
-
-def local_bytes(function: Function) -> int:
-    """A thread's local memory in bytes, rounded up so that every thread's is aligned."""
-    return -(-function.local_bytes // 16) * 16
 
 
 def execute(
@@ -268,6 +264,9 @@ def _fault(
         accused, words = told(verdict.address, verdict.instruction, numbers, place)
         return fault_at(user_line(instruction.location), accused, words, *where)
     kind = _FAULTS[verdict.fault]
+    over = overflow(function, instruction, verdict.address)
+    if over and verdict.fault == layout.OUTSIDE:
+        return fault_at(user_line(instruction.location), "stack overflow", over, *where)
     if said:
         return fault_at(user_line(instruction.location), kind, said, *where)
     what = f"`{instruction.text}` at {instruction.address:#x}"

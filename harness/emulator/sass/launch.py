@@ -21,6 +21,7 @@ from harness.emulator.ptx.source_lines import user_line
 from harness.emulator.ptx.syntax import Kernel, Module
 from harness.emulator.sass.architectures import ARCHITECTURES, CodeArchitecture
 from harness.emulator.sass.arguments import pack
+from harness.emulator.sass.called import called
 from harness.emulator.sass.code import Function, Instruction, MachineCode, Operand, Variable
 from harness.emulator.sass.counters import counters, uncounted
 from harness.emulator.sass.encode import Encoded, encode
@@ -183,12 +184,17 @@ def _judged(function: Function, ptx: Module) -> Judged:
 
 def _refuse_calls(code: MachineCode, function: Function) -> None:
     """Refuse calls of the driver, except of the functions that are executed."""
-    called = {symbol for _, symbol, _ in code.addresses if symbol not in code.variables}
-    strange = sorted(called - FUNCTIONS_OF_DRIVER.keys())
-    for each in function.instructions if strange or not called else ():
-        if each.name == CALL_OF_DRIVER:
-            detail = f"it may call {', '.join(f'`{name}`' for name in strange) or 'any function'}"
-            raise _unknown(function, each, detail)
+    symbols = {offset: symbol for offset, symbol, addend in code.addresses if not addend}
+    every = {symbol for _, symbol, _ in code.addresses if symbol not in code.variables}
+    if every and every <= FUNCTIONS_OF_DRIVER.keys():
+        return
+    for each in (i for i in function.instructions if i.name == CALL_OF_DRIVER):
+        found = called(function, each, symbols)
+        strange = sorted(({found} if found else every) - FUNCTIONS_OF_DRIVER.keys())
+        if strange or not every:
+            names = ", ".join(f"`{name}`" for name in strange) or "any function"
+            verb = "calls" if found else "may call"
+            raise _unknown(function, each, f"it {verb} {names}")
 
 
 def _refuse_places(arch: CodeArchitecture, function: Function) -> None:

@@ -15,7 +15,13 @@ from emulator_tools import CompilePtx
 from sass.conftest import ReadSource
 
 from harness.emulator import launch
-from harness.emulator.sass import MachineCode, UnknownMachineInstruction, launch_machine_code
+from harness.emulator.program import allocation
+from harness.emulator.sass import (
+    MachineCode,
+    UnknownMachineInstruction,
+    launch_machine_code,
+    stacks,
+)
 
 WORDS = np.concatenate([
     np.array([0, 1, 0x80, 0x7F80FF01, 0x80000000, 0x7FFFFFFF, 0xFFFFFFFF, 0x80008000], np.uint32),
@@ -166,14 +172,27 @@ def test_an_assertion_that_holds_is_nothing_and_one_that_fails_ends_the_kernel(
     assert (fault.kind, fault.line) == ("assert", 3)
 
 
-def test_what_else_the_driver_would_have_to_call_is_refused_by_name(
+REFUSED_BESIDE_PRINTED = """#include <cstdio>
+extern "C" __global__ void prints(unsigned* out, unsigned n) {
+    if (n > 3) printf("%u\\n", n);
+    out[threadIdx.x] = n;
+}
+extern "C" __global__ void aligns(void** out, unsigned n) {
+    printf("%u\\n", n);
+    if (n > 3) out[0] = __nv_aligned_device_malloc(64, 64);
+}"""
+
+
+def test_what_else_the_driver_would_have_to_call_is_refused_by_name_where_it_is_called(
     read_source: ReadSource,
 ) -> None:
-    code = read_source("""
-extern "C" __global__ void k(void** out) { out[0] = __nv_aligned_device_malloc(64, 64); }""")
-    refused = r"\.cu:2: .*it may call `__cuda_syscall_aligned_malloc`"
+    code, out = read_source(REFUSED_BESIDE_PRINTED), np.zeros(32, np.uint32)
+    report = launch_machine_code(code, "prints", 1, 32, [out, 5])
+    assert not report.faults
+    assert (report.printed, out.sum()) == (("5\n",) * 32, 160)
+    refused = r"\.cu:8: .*it calls `__cuda_syscall_aligned_malloc`"
     with pytest.raises(UnknownMachineInstruction, match=refused):
-        launch_machine_code(code, "k", 1, 32, [np.zeros(1, np.uint64)])
+        launch_machine_code(code, "aligns", 1, 32, [np.zeros(1, np.uint64), 5])
 
 
 VOTES_AFTER_A_WAIT = """extern "C" __global__ void k(volatile int* flags, int* out) {
@@ -214,6 +233,37 @@ def test_a_sign_before_a_source_that_is_taken_as_it_stands_is_refused(
     code.functions["k"] = replace(function, instructions=tuple(instructions))
     with pytest.raises(UnknownMachineInstruction, match=f"{opcode}.*operand"):
         launch_machine_code(code, "k", 1, 32, [np.ones(32, np.int32), np.zeros(32, np.int32)])
+
+
+STACKS = """#include <alloca.h>
+__device__ __noinline__ unsigned deep(unsigned n, unsigned* up) {
+    unsigned own[4] = {n, *up, n * 3, 1};
+    return n == 0 ? *up : deep(n - 1, own + (n & 3)) + own[n % 3] * 5;
+}
+extern "C" __global__ void recurses(const unsigned* in, unsigned* out, unsigned n) {
+    unsigned first = in[threadIdx.x];
+    out[threadIdx.x] = deep(n + threadIdx.x % 7, &first);
+}
+extern "C" __global__ void allocates(const unsigned* in, unsigned* out, unsigned n) {
+    const unsigned most = 1 + threadIdx.x % 13;
+    unsigned* own = (unsigned*)alloca((most + n) * sizeof(unsigned));
+    for (unsigned i = 0; i < most + n; i++) own[i] = in[(threadIdx.x + i) % 64];
+    out[threadIdx.x] = own[most / 2] * 3 + own[most + n - 1];
+}"""
+
+
+@pytest.mark.parametrize("kernel", ["recurses", "allocates"])
+def test_a_stack_that_the_cubin_does_not_tell_is_as_large_as_in_ptx(
+    read_source: ReadSource, compile_ptx: CompilePtx, kernel: str
+) -> None:
+    code, ptx = read_source(STACKS), compile_ptx(STACKS)
+    found, wanted = np.zeros(64, np.uint32), np.zeros(64, np.uint32)
+    assert not launch_machine_code(code, kernel, 1, 64, [WORDS[:64], found, 20]).faults
+    assert not launch(ptx, kernel, 1, 64, [WORDS[:64], wanted, 20]).faults
+    np.testing.assert_array_equal(found, wanted)
+    [fault] = launch_machine_code(code, kernel, 1, 64, [WORDS[:64], found, 1 << 14]).faults
+    assert fault.kind == "stack overflow"
+    assert stacks.STACK_BYTES == allocation.STACK_BYTES
 
 
 CHOSEN_MEMORY = """extern "C" __global__ void k(const int* values, int* out, int which) {

@@ -1,0 +1,71 @@
+"""The local memory that machine code needs for a thread, where its frames do not say all of it.
+
+A cubin has the size of the deepest frames. Recursion adds more of them, and `alloca` moves the
+stack pointer (R1) by what the program computes.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect
+
+from harness.emulator.sass.code import Function, Instruction
+
+STACK_BYTES = 1 << 15
+"""As for PTX."""
+_POINTER = 1
+_STORES = ("STL", "STG", "STS", "ST")
+
+
+def local_bytes(function: Function) -> int:
+    """A thread's local memory in bytes, rounded up so that every thread's is aligned."""
+    frames = -(-function.local_bytes // 16) * 16
+    return frames + STACK_BYTES if grows(function) else frames
+
+
+def grows(function: Function) -> bool:
+    """Return whether the stack may need more than the frames that the cubin knows of."""
+    return _recursive(function) or any(_moves_by_register(i) for i in function.instructions)
+
+
+def overflow(function: Function, instruction: Instruction, address: int) -> str:
+    """How a fault at this address is worded if the stack has been used up; empty if not."""
+    if instruction.opcode not in ("LDL", "STL") or not grows(function) or address < 1 << 31:
+        return ""
+    return (
+        f"`{instruction.text}` at {instruction.address:#x} is beyond a thread's stack of "
+        f"{STACK_BYTES} bytes: calls nest too deep, or alloca takes too much"
+    )
+
+
+def _moves_by_register(each: Instruction) -> bool:
+    named = [operand.number for operand in each.operands if operand.kind == "register"]
+    return (
+        named[:1] == [_POINTER]
+        and each.opcode not in _STORES
+        and any(number != _POINTER and number < 255 for number in named[1:])
+    )
+
+
+def _recursive(function: Function) -> bool:
+    """Return whether a function that the kernel calls may be reached from itself."""
+    calls = [each for each in function.instructions if each.opcode == "CALL" and each.operands]
+    if not calls:
+        return False
+    entries = sorted({0, *function.entries.values()})
+    callees: dict[int, set[int]] = {}
+    for each in calls:
+        caller = entries[bisect(entries, each.address) - 1]
+        target = function.entries.get(each.operands[0].text)
+        callees.setdefault(caller, set()).update(() if target is None else (target,))
+    return any(_reaches(callees, each, each) for each in callees)
+
+
+def _reaches(callees: dict[int, set[int]], origin: int, wanted: int) -> bool:
+    found: set[int] = set()
+    waiting = list(callees.get(origin, ()))
+    while waiting:
+        each = waiting.pop()
+        if each not in found:
+            found.add(each)
+            waiting.extend(callees.get(each, ()))
+    return wanted in found
