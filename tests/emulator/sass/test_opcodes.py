@@ -235,6 +235,36 @@ def test_a_sign_before_a_source_that_is_taken_as_it_stands_is_refused(
         launch_machine_code(code, "k", 1, 32, [np.ones(32, np.int32), np.zeros(32, np.int32)])
 
 
+MASKS_OF_A_WARP = """extern "C" __global__ void k(const unsigned* in, unsigned* out) {
+    const unsigned lane = threadIdx.x, mask = 0xffu << (lane & 24), x = in[lane];
+    out[lane] = __ballot_sync(mask, x & 4);
+    out[lane + 32] = __any_sync(mask, (x & 31) == 3) + 2 * __all_sync(mask, (x & 31) != 5);
+    const unsigned odd = lane & 1 ? 0xaaaaaaaa : 0x55555555;
+    out[lane + 64] = __ballot_sync(odd, x & 1);
+}"""
+
+
+def test_a_vote_by_parts_of_a_warp_each_with_its_mask_is_each_parts_own(
+    read_source: ReadSource,
+) -> None:
+    """ptxas tells by `@!P0 BRA.DIV` that masks differ; P0 is true where a lane has another one."""
+    code, out = read_source(MASKS_OF_A_WARP), np.zeros(96, np.uint32)
+    assert any(re.match(r"@!P\d BRA\.DIV", text) for text in texts(code))
+    assert not launch_machine_code(code, "k", 1, 32, [WORDS[:32], out]).faults
+    lane, x = np.arange(32), WORDS[:32]
+    eighths = lane[:, None] // 8 == lane // 8
+    np.testing.assert_array_equal(out[:32], ballots(eighths, x & 4))
+    some = (eighths & ((x & 31) == 3)).any(1)
+    every = (~eighths | ((x & 31) != 5)).all(1)
+    np.testing.assert_array_equal(out[32:64], some + 2 * every)
+    np.testing.assert_array_equal(out[64:], ballots(lane[:, None] % 2 == lane % 2, x & 1))
+
+
+def ballots(of: np.ndarray, votes: np.ndarray) -> np.ndarray:
+    """For each lane the bits of the lanes with it that vote for something."""
+    return ((of & (votes != 0)) << np.arange(32, dtype=np.uint64)).sum(1)
+
+
 STACKS = """#include <alloca.h>
 __device__ __noinline__ unsigned deep(unsigned n, unsigned* up) {
     unsigned own[4] = {n, *up, n * 3, 1};

@@ -31,7 +31,8 @@ class Parts {
                 c.counts.on[part.at] += __builtin_popcount(part.lanes & ~on);  // on, whatever its guard
                 // ~URZ before sm_90; at sm_75 nothing is written, which means all lanes, too.
                 const u32 wanted = n.source_count ? operand(c, n, 0)[__builtin_ctz(part.lanes)] : EVERYBODY;
-                const bool divided = wanted & ~part.lanes & ~warp.exited;
+                // A guard leaves out lanes with another mask than the first's: then all of them branch.
+                const bool divided = wanted & ~on & ~warp.exited;
                 part.at = on && divided != (n.flags == IF_CONVERGED) ? n.target : next;
                 return true;
             }
@@ -74,8 +75,9 @@ class Parts {
                 }
                 return exclusively(warp, index, c.source(n.source[0]), next);
             case COLLECTIVE:
-                part.wanted = named(warp, part, n);
                 each_lane(part.lanes, [&](int i) { warp.collective_target[i] = n.target; });
+                if (masks_differ(part, n)) return exclusively(warp, index, c.source(n.source[0]), next);
+                part.wanted = named(warp, part, n);
                 return wait(warp, index, AT_SYNC, next);
             default:  // END_COLLECTIVE
                 apart(warp, index, [&](int i) { return warp.collective_target[i]; });
@@ -152,6 +154,13 @@ class Parts {
     u32 named(const Warp& warp, const Part& part, const Instruction& n) const {
         if (!n.source_count) return warp.threads;
         return context_.source(n.source[0])[__builtin_ctz(part.lanes)] & warp.threads;
+    }
+
+    bool masks_differ(const Part& part, const Instruction& n) const {
+        if (!n.source_count) return false;
+        const u32* masks = context_.source(n.source[0]);
+        const u32 first = masks[__builtin_ctz(part.lanes)];
+        return part.lanes & lanes_where([&](int i) { return masks[i] != first; });
     }
 
     // All that were waited for are there. From a convergence barrier they have gone on already; a
