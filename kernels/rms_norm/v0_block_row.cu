@@ -10,7 +10,7 @@
 //
 // From: Biao Zhang and Rico Sennrich, "Root Mean Square Layer Normalization" (2019).
 //
-// Measured: H200, rows = 2¹⁶, cols = 4,096: float32 779 µs ± 0.069 %, float16 603 µs ± 0.057 %.
+// Measured: H200, rows = 2¹⁶, cols = 4,096: float32 783 µs ± 0.032 %, float16 613 µs ± 0.054 %, bfloat16 613 µs ± 0.15 %.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 

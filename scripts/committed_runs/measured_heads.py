@@ -32,7 +32,8 @@ from harness.report import format as fmt
 from harness.tables import Run
 
 KERNELS = ROOT / "kernels"
-RUNS = (ROOT / "reports" / "h200", ROOT / "reports" / "h100")
+REPORTS = ROOT / "reports"
+RUNS = (REPORTS / "h200", REPORTS / "h200" / "row_lengths", REPORTS / "h100")
 """By preference: a file's line is from the first that has measured it as it is."""
 LINE = re.compile(r"^// Measured: (.*)$", re.MULTILINE)
 NOT_YET = "not yet."

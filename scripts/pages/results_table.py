@@ -45,6 +45,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--page", type=Path, default=ROOT / "docs" / "results.md")
     parser.add_argument("--runs", type=Path, default=ROOT / "reports" / "h200")
     parser.add_argument("--others", type=Path, default=ROOT / "reports" / "h100")
+    parser.add_argument("--rows", type=Path, default=ROOT / "reports" / "h200" / "row_lengths")
     options = parser.parse_args(arguments)
     parts, count = {}, 0
     for name, runs in (("results", options.runs), ("results-others", options.others)):
@@ -57,6 +58,10 @@ def main(arguments: list[str] | None = None) -> int:
         except HarnessError as error:
             return _fail(str(error))
         count += len(folders)
+    if rows := sorted(path.parent for path in options.rows.glob("*/results.csv")):
+        content = by_length([load(f) for f in rows], options.page.parent)
+        parts["results-rows"] = "\n".join(content)
+        count += len(rows)
     code = sections.keep(options.page, parts, options.check, "make readme")
     if code == 0:
         print(f"{options.page} agrees with {count} committed run(s)")
@@ -115,6 +120,27 @@ def section(runs: Sequence[Run], relative_to: Path, is_explained: bool = True) -
     yield "Measured on"
     for occasion, problems in measured.items():
         yield f"- {occasion}: {', '.join(problems)}"
+
+
+def by_length(runs: Sequence[Run], relative_to: Path) -> Iterator[str]:
+    """One row per matrix, one column per problem and type: the fastest variant over the library."""
+    cells: dict[tuple[int, int], dict[str, str]] = defaultdict(dict)
+    for run in runs:
+        link = Path(os.path.relpath(run.folder / "results.csv", relative_to)).as_posix()
+        for ladder in ladders(run):
+            column = f"[{ladder.problem} {ladder.dtype}]({link})"
+            best, library = ladder.winner, next(iter(ladder.libraries), None)
+            matrix = (ladder.sizes["cols"], ladder.sizes["rows"])
+            ratio = _times(inverse(library.versus_winner)) if library else ""
+            cells[matrix][column] = f"{ratio} `{best.planned.variant}`" if best else ""
+    columns = list(dict.fromkeys(name for row in cells.values() for name in row))
+    yield _row(["rows × columns", *columns])
+    yield "|---|" + "---|" * len(columns)
+    for (cols, rows), row in sorted(cells.items()):
+        yield _row([f"{rows:,} × {cols:,}", *(row.get(name, "") for name in columns)])
+    yield "\nMeasured on"
+    for occasion in dict.fromkeys(_occasion(run.info) for run in runs):
+        yield f"- {occasion}"
 
 
 def _roofs(shown: Sequence[Ladder], docs: Path) -> Iterator[str]:
