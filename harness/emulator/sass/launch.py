@@ -33,7 +33,12 @@ from harness.emulator.sass.execute import (
     synchronises_grid,
 )
 from harness.emulator.sass.instructions import hopper
-from harness.emulator.sass.instructions.table import ALLOCATION, CALL_OF_DRIVER, FUNCTIONS_OF_DRIVER
+from harness.emulator.sass.instructions.table import (
+    ALLOCATION,
+    CALL_OF_DRIVER,
+    FUNCTIONS_OF_DRIVER,
+    OF_COPIES,
+)
 from harness.emulator.sass.judging import Judged, judged
 from harness.emulator.sass.library import load
 from harness.emulator.sass.report import MachineReport
@@ -154,12 +159,24 @@ def _refuse_undetermined(arch: CodeArchitecture, function: Function) -> None:
 
 
 def _refuse_both_groups(function: Function) -> None:
-    """Refuse groups of two kinds of copies: which kind a wait counts is not in the code."""
+    """Refuse groups of two kinds of copies: which kind a wait counts is not in the code.
+
+    A wait until none is left is one for both: the same scoreboard counts them.
+    """
     of_lanes = next((i for i in function.instructions if i.opcode == "LDGDEPBAR"), None)
-    if of_lanes and any(i.opcode == "UTMACMDFLUSH" for i in function.instructions):
-        raise _unknown(
-            function, of_lanes, "beside groups of bulk copies, which waits do not tell apart"
-        )
+    if not of_lanes or all(i.opcode != "UTMACMDFLUSH" for i in function.instructions):
+        return
+    for each in function.instructions:
+        if each.opcode == "DEPBAR" and _leaves_some(each):
+            raise _unknown(
+                function, of_lanes, "beside groups of bulk copies, which waits do not tell apart"
+            )
+
+
+def _leaves_some(wait: Instruction) -> bool:
+    """Return whether it waits for all groups of copies but the newest."""
+    scoreboard, *counts = (each.text for each in wait.operands)
+    return scoreboard == OF_COPIES and any(int(each, 16) for each in counts[:1])
 
 
 def _clustered(
