@@ -23,6 +23,7 @@ _FLAWS = (
 )
 
 
+_UNIT = 16  # bytes that keep together under every swizzle
 _BULK_IN_CODE = ("UBLK", "UTMA")
 
 
@@ -104,6 +105,18 @@ def product_not_fenced(p: Launched, own: int, toucher: int) -> str:
     return (
         f"{what}: put wgmma.fence.sync.aligned in front of the product. By the PTX ISA this is "
         "undefined, even where ptxas makes it right by letting no two products overlap"
+    )
+
+
+def other_swizzle(p: Launched, own: int, at: int, said: int, is_so: int, site: int) -> str:
+    def swizzle(width: int) -> str:
+        return "no swizzle" if width == _UNIT else f"a swizzle of {width} bytes"
+
+    return (
+        f"the product's descriptor says {swizzle(said)}, but the copy by a tensor map in line "
+        f"{p.line(site, own)} wrote {p.position(at, SHARED_MEMORY, own)} with {swizzle(is_so)}, so "
+        "it multiplies other elements than were meant: give both the same (bits 62 and 63 of the "
+        "descriptor: 0 is none, 1 is 128 bytes, 2 is 64, 3 is 32)"
     )
 
 

@@ -213,7 +213,7 @@ REFUSED = {
     r"UBLKRED\.G\.S\.MIN\.F16": "cp.reduce.async.bulk.global.shared::cta.bulk_group.min.f16 "
     "[%l2], [%r2], 256;",
     "LDGDEPBAR": """cp.async.ca.shared.global [%r2], [%l2], 16; cp.async.commit_group;
-        cp.async.wait_group 0; cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;""",
+        cp.async.wait_group 1; cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;""",
 }
 
 

@@ -236,6 +236,7 @@ void load_box(Context& c, const Instruction& n) {
             c.judge->bulk(c, lane_of(c), rows_of_tensor(box, machine::unit_of_rows(box.map, box.first)),
                           rows_in_shared(box, *block, in_window(to), TensorMap::ATOM, true, shared), bytes.data(),
                           false, &told);
+            c.judge->swizzled(box.map.swizzle_bytes());
         }
         each_atom(box.map, in_window(to),
                   [&](i64 at, i64 place, i64 width) { std::memcpy(shared + place, bytes.data() + at, width); });

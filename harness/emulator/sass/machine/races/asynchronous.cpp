@@ -142,6 +142,7 @@ void Judge::read_factor(const Context& c, const machine::Descriptor& matrix, boo
     races_.access(request, held, cells, nullptr, {});
     races_.proxies.look(request, held, cells, races_.log, geometry_,
                         [&](int other, i64 when, int later) { return knows(later, other, when); });
+    races_.swizzles.look(request, held, cells, matrix.width, races_.log);
     Product product{c.at, c.warp->products, races_.flights.begin(c.at, lane_of(c, 0)),
                     ranges_of(&held, cells, UNIT, false), &held};
     races_.flights.put(product.from, product.number, false);

@@ -62,6 +62,8 @@ class Judge {
     // values: of each unit that is written. told: null for a copy that belongs to a group of its lane.
     void bulk(const Context& c, int lane, const Side& from, const Side& to, const u8* values, bool reduces,
               const Told* told);
+    // The last of them has filled a tile by a tensor map, swizzled in rows of so many bytes.
+    void swizzled(i64 width) { races_.swizzles.filled(races_.log, width); }
     void commit_bulk(const Context& c);
     // All but the newest groups are over, or have been read.
     void wait_for_bulk(const Context& c, i64 newest, bool only_read);

@@ -9,6 +9,7 @@ namespace machine {
 void Accesses::read_factor(const Op& op, const Selection& lanes) {
     uninitialised_.use_row(lanes, op.source[0], op.site);
     Request request{op.site, PLAIN, READ, static_cast<int>(Descriptor::UNIT), 1, SHARED_MEMORY, 0, {}};
+    i64 width = 0;  // the same in all lanes
     for (const auto& [w, here] : lanes) {
         if (here != EVERYBODY)
             throw Accusation{NOT_WHOLE_WARP, op.site, geometry_.lane(w, __builtin_ctz(here)), {}};
@@ -16,6 +17,7 @@ void Accesses::read_factor(const Op& op, const Selection& lanes) {
         for (u32 i = 0; i < LANES; i++) {
             const Descriptor matrix(reinterpret_cast<const u64*>(registers + op.source[0])[i]);
             const u32 first = reinterpret_cast<const u32*>(registers + op.source[1])[i];
+            width = matrix.width;
             matrix.each_unit(op.immediate, i, first, static_cast<u32>(op.count), [&, warp = w](u32 address) {
                 request.touches.push_back({address, warp, geometry_.lane(warp, static_cast<int>(i))});
             });
@@ -28,6 +30,7 @@ void Accesses::read_factor(const Op& op, const Selection& lanes) {
     races_.access(request, stamps, cells, nullptr, {});
     races_.proxies.look(request, stamps, cells, races_.log, geometry_,
                         [&](int other, i64 when, int lane) { return races_.knows(lane, other, when); });
+    races_.swizzles.look(request, stamps, cells, width, races_.log);
     const bool unwritten = !unwritten_.all_written(request, cells);
     const i64 words = std::max<i64>(1, request.width() / stamps.grain);
     for (size_t n = 0; n < cells.size();) {

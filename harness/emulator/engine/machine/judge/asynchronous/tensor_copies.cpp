@@ -105,6 +105,7 @@ void Accesses::copy_tensor(const Op& op, const Selection& lanes) {
                 join_group(op.site, from, to);
                 continue;
             }
+            races_.swizzles.filled(races_.log, map.swizzle_bytes());
             if (to_many && geometry_.cluster > 1) of_others(op, inside);
             report_to_mbarrier(op.site, {in_block(2 + op.width + op.kind), w, lane, block}, from, to);
         }

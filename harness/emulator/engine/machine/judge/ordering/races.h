@@ -14,6 +14,7 @@
 #include <map>
 
 #include "handovers.h"
+#include "judge/asynchronous/swizzles.h"
 #include "proxies.h"
 #include "under_way.h"
 #include "volatile_words.h"
@@ -25,6 +26,7 @@ class Races : public Handovers {
     using Handovers::Handovers;
 
     Proxies proxies;
+    Swizzles swizzles;
     // How often a write that changes nothing met a read that nothing orders, by their sites; and
     // volatile accesses to flags each other.
     std::map<VolatileWords::Sites, i64> let_pass, volatile_flags;
@@ -32,6 +34,7 @@ class Races : public Handovers {
     void start(u64 first_block) {
         Handovers::start(first_block);
         proxies.start();
+        swizzles.start();
     }
 
     // The launch is over.

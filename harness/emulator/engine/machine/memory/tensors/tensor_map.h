@@ -66,9 +66,12 @@ struct TensorMap {
         for (int d = 0; d < dimensions(); d++)
             if (!steps[d] || steps[d] > 8) return BAD_STEP;
         if (row_bytes() % ATOM) return BAD_ROW;
-        if (swizzle > 3 || (swizzle && row_bytes() != i64(ATOM) << swizzle)) return BAD_SWIZZLE;
+        if (swizzle > 3 || (swizzle && row_bytes() != swizzle_bytes())) return BAD_SWIZZLE;
         return NONE;
     }
+
+    // The bytes of a row of the swizzle's pattern; 16 where there is none.
+    i64 swizzle_bytes() const { return i64(ATOM) << swizzle; }
 
     // Where a byte of the box lies in shared memory: 16 bytes each keep together.
     i64 swizzled(i64 at) const {
