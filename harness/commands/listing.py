@@ -45,9 +45,18 @@ def count(cases: Sequence[Case]) -> str:
     return f"{how_many(len(cases))} of {how_many(variants, 'variant')}"
 
 
-def notes(found: plan.Plan) -> Iterator[str]:
-    """Notes on what a run will not verify, by the matrix's choice, or could not verify."""
-    yield from (f"note: {sentence}" for sentence in found.left_out())
+def notes(found: plan.Plan, most: int | None = None) -> Iterator[str]:
+    """Notes on what a run will not verify, by the matrix's choice, or could not verify.
+
+    most: of what it will not verify by choice; the others are counted.
+    """
+    by_choice = list(found.left_out())
+    yield from (f"note: {sentence}" for sentence in by_choice[:most])
+    if left := len(by_choice[most:]) if most is not None else 0:
+        yield (
+            f"note: {how_many(left, 'more variant')} not verified at every test size: "
+            "`python -m harness list` names them"
+        )
     refused = found.refused_tests()
     for case in found.cases:
         if case.shape in refused and not (case.skip or case.refusal):

@@ -23,6 +23,7 @@ from harness.run.runner import Runner
 ROUGH = "--quick: one size per problem and few rounds; take its figures for rough ones"
 DRAWING_S = 10.0
 """The seconds that the report may take after a run was told to stop."""
+MOST_NOTES = 3  # before a run; `list` has them all
 _BLAMELESS = "the GPU failed, and no kernel is blamed; when it is back: the same command with --out"
 _CLUSTER_GONE = "no kernel is blamed; when it is back: the same command with --out"
 
@@ -46,7 +47,7 @@ class WholeRun:
             )  # fmt: skip
         self._folder.open(self._runner, place.card)
         labels.say_before(place.backend, place.device.arch, self._runner.chosen)
-        for note in listing.notes(self._runner.plan):
+        for note in listing.notes(self._runner.plan, MOST_NOTES):
             console.print(note, markup=False)
         if request.choice.quick:
             console.print(ROUGH)
