@@ -219,9 +219,8 @@ class _Resolver:
     ) -> None:  # fmt: skip
         self.site, self.variant = site, variant
         self.dtype, self.size, self.shape = dtype, size, shape
-        known = {
-            **site.device.names(), ELEMENT_BYTES: numpy_dtype(dtype).itemsize, **size, **shape,
-        }  # fmt: skip
+        bytes_each = numpy_dtype(dtype).itemsize
+        known = {**site.device.names(), ELEMENT_BYTES: bytes_each, **size, **shape}
         for name in variant.let:
             if name in known:
                 raise self.error(f"`{name}` already has a meaning here", "let", name)

@@ -178,6 +178,13 @@ def test_an_expression_sees_this_devices_facts(edited: Edited, device: Device) -
     assert cases(path, replace(device, sm_count=7))[0].steps[0].grid[0] == 7
 
 
+def test_an_expression_sees_the_size_of_the_cases_own_dtype(edited: Edited, device: Device) -> None:
+    edited("[float32]", "[float32, float64]")
+    path = edited("grid: ceil_div(n, block)", "grid: 100 * element_bytes")
+    grids = {case.dtype: case.steps[0].grid[0] for case in cases(path, device)}
+    assert grids == {"float32": 400, "float64": 800}
+
+
 # --- numbers, templates, clusters ----------------------------------------------------------------
 
 

@@ -9,10 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.emulator.ptx.source_lines import user_line
-from harness.emulator.sass import layout, operand_modifiers
+from harness.emulator.sass import layout
 from harness.emulator.sass.code import INSTRUCTION_BYTES, ZERO, Function, Instruction, Operand
 from harness.emulator.sass.errors import UnknownMachineInstruction
-from harness.emulator.sass.instructions import blackwell, hopper, lookup, table, textures, turing
+from harness.emulator.sass.instructions import (
+    blackwell,
+    hopper,
+    lookup,
+    operand_modifiers,
+    table,
+    textures,
+    turing,
+)
+from harness.emulator.sass.instructions.operand_modifiers import ALL_BITS
 from harness.emulator.sass.instructions.operand_shapes import (
     ALWAYS,
     Unencodable,
@@ -23,7 +32,6 @@ from harness.emulator.sass.instructions.operand_shapes import (
 )
 from harness.emulator.sass.instructions.row import Row
 from harness.emulator.sass.layout import INSTRUCTION, LANES
-from harness.emulator.sass.operand_modifiers import ALL_BITS
 
 Array = NDArray[Any]
 

@@ -25,13 +25,13 @@ from harness.emulator.results.faults import Fault
 from harness.emulator.sass import layout
 from harness.emulator.sass.architectures import CodeArchitecture
 from harness.emulator.sass.code import INSTRUCTION_BYTES, Function
+from harness.emulator.sass.cubin.stacks import local_bytes, overflow
 from harness.emulator.sass.driver_calls import DriverCalls
 from harness.emulator.sass.encode import Encoded
 from harness.emulator.sass.instructions.hopper import COPIES
 from harness.emulator.sass.judging import CodePlace, Judged, details
 from harness.emulator.sass.library import load
 from harness.emulator.sass.report import MachineCount
-from harness.emulator.sass.stacks import local_bytes, overflow
 
 Array = NDArray[Any]
 
