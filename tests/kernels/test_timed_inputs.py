@@ -12,6 +12,9 @@ from harness.dtypes import is_float, numpy_dtype, rounded, smallest_normal
 from harness.problem import Array, Problem, loading
 from harness.worker.inputs import DRAWS, draws_when_timed, generator
 
+SMALL_BY_NATURE = {("softmax_rows", "float16")}
+"""Of more than 2^14 quotients that add up to 1 most are below the smallest normal half. They are
+computed as floats, and rounding them to halves takes as long as rounding others."""
 OF_HALVES = 5e-3
 """The share of results in a narrow type that may be subnormal, as products and differences are."""
 
@@ -54,6 +57,8 @@ def test_no_timed_result_is_infinite_or_nan_and_hardly_one_subnormal(name: str) 
                 continue
             exact = np.asarray(reference[buffer.name]).reshape(-1)
             assert np.all(np.isfinite(exact.astype(numpy_dtype(buffer.dtype)).astype(np.float64)))
+            if (name, buffer.dtype) in SMALL_BY_NATURE:
+                continue
             most = 0 if buffer.dtype == "float32" else OF_HALVES
             assert np.mean(subnormal(exact, buffer.dtype)) <= most, (buffer.name, sizes, dtype)
 

@@ -16,12 +16,8 @@ from sass.conftest import ReadSource
 
 from harness.emulator import launch
 from harness.emulator.program import allocation
-from harness.emulator.sass import (
-    MachineCode,
-    UnknownMachineInstruction,
-    launch_machine_code,
-    stacks,
-)
+from harness.emulator.sass import MachineCode, UnknownMachineInstruction, launch_machine_code
+from harness.emulator.sass.cubin import stacks
 
 WORDS = np.concatenate([
     np.array([0, 1, 0x80, 0x7F80FF01, 0x80000000, 0x7FFFFFFF, 0xFFFFFFFF, 0x80008000], np.uint32),

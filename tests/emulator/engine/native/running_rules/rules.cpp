@@ -1,5 +1,5 @@
 #include "memory/memory_rules.h"
-#include "wavefronts.h"
+#include "memory/wavefronts.h"
 
 using namespace sass;
 using machine::Access;
