@@ -213,7 +213,8 @@ def test_what_is_a_model_of_machine_code_is_little_and_named(
         "distinct/global_cas_checked", "distinct/global_exchange", "group_max/global_max",
         "index_add/v0_atomic_per_element", "index_add/v1_vector_atomics",
         "index_add/v2_sorted_segments", "nms/v3_scan_on_all_multiprocessors", "scan/v4_look_back",
-        "scan/v5_sixty_four_per_thread", "softmax/v3_grid_barrier", "atomic_subnormals/v0_plain_addition",
+        "scan/v5_sixty_four_per_thread", "softmax/v3_grid_barrier",
+        "atomic_subnormals/v0_plain_addition",
         "atomic_subnormals/v2_atomic_in_shared_memory",
     }  # fmt: skip
 
