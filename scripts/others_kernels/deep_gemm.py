@@ -87,7 +87,7 @@ def rows(checkout: Path, cutlass: Path, folder: Path) -> Iterator[list[object]]:
 def _launched(
     module: Module, code: MachineCode | None, kernel: str, kind: _Kind
 ) -> tuple[list[Fault], np.ndarray, np.ndarray]:
-    """What was found, the product, and the wanted one."""
+    """Return the faults, the computed product and the expected one."""
     random, groups = np.random.default_rng(1), _K // _BLOCK
     fp8 = ml_dtypes.float8_e4m3fn
     a, b = (random.normal(size=(size, _K)).astype(fp8) for size in (kind.m, _N))

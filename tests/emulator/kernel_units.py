@@ -55,7 +55,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _statements(ptx: str) -> Iterator[str]:
-    """What stands side by side in a module; comments between are left out."""
+    """Split a module into its top-level parts, without the comments between them."""
     lines: list[str] = []
     depth = 0
     for line in ptx.splitlines():

@@ -202,7 +202,7 @@ class FakeLaunches:
             Launched.judged = silent  # type: ignore[method-assign]
 
     def work_late(self) -> None:
-        """One of its results is there only after it said that it was done."""
+        """Report completion before one of the results is written."""
         if self._in_rounds():
             self._late = True
 

@@ -247,8 +247,9 @@ RULES = MISTAKES + PRICED + FILL
 
 TRAFFIC, SECTOR = ("l2-bytes", "dram-bytes"), 32
 FOLLOWS = 0.5
-"""The share of the traffic saved that must be bytes of sectors no longer touched. A sector that the
-L2 cache fetches from memory passes it twice, in and out."""
+"""Saved traffic follows from saved accesses if at least this share of it is the bytes of sectors
+that are no longer touched. A sector that the L2 cache fetches from memory passes it twice, in and
+out."""
 
 LAUNCH_SHARE = (0.5, 2.0)
 """A saved launch explains the time saved if that is within these factors of the launch's cost."""

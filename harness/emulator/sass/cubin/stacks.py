@@ -57,15 +57,16 @@ def _recursive(function: Function) -> bool:
         caller = entries[bisect(entries, each.address) - 1]
         target = function.entries.get(each.operands[0].text)
         callees.setdefault(caller, set()).update(() if target is None else (target,))
-    return any(_reaches(callees, each, each) for each in callees)
+    return any(_calls_itself(callees, each) for each in callees)
 
 
-def _reaches(callees: dict[int, set[int]], origin: int, wanted: int) -> bool:
+def _calls_itself(callees: dict[int, set[int]], function: int) -> bool:
+    """Return whether a function may be reached from itself, by way of others too."""
     found: set[int] = set()
-    waiting = list(callees.get(origin, ()))
+    waiting = list(callees.get(function, ()))
     while waiting:
         each = waiting.pop()
         if each not in found:
             found.add(each)
             waiting.extend(callees.get(each, ()))
-    return wanted in found
+    return function in found
