@@ -196,8 +196,9 @@ def same_place(
     place.mkdir(exist_ok=True)  # emptied and not made anew: processes that fork workers stand in it
     for each in place.iterdir():
         shutil.rmtree(each) if each.is_dir() and not each.is_symlink() else each.unlink()
-    kept.mkdir(exist_ok=True)
-    (place / ".cache").symlink_to(kept)  # for commands that are run here
+    (kept / "compile").mkdir(parents=True, exist_ok=True)
+    (place / ".cache").mkdir()  # for commands that are run here
+    (place / ".cache" / "compile").symlink_to(kept / "compile")
     monkeypatch.setattr(compile_cache, "CACHE", kept / "compile")
     return place
 

@@ -33,6 +33,8 @@ class RunRequest:
     """The matrix, if it is not the one that `config` and `kernels` name."""
     beside: Mapping[str, Any] | None = None
     """The entry in run.json about the two sides, for a run that has both."""
+    anew: bool = False
+    """Take nothing over from earlier runs on the emulator."""
     cluster: str | None = None
     """The workers that it is spread over: local, or a scheduler's address."""
 

@@ -46,7 +46,7 @@ class Journal:
                 f"{self.path}: a record that could not be read back was not written"
                 f"{_first_of(error)}\n  the journal itself is intact"
             ) from None
-        self._file.append(f"{_head(body.encode()).decode()}{body}}}")
+        self._file.append(_line(body))
 
     def close(self) -> None:
         self._file.close()
@@ -107,6 +107,11 @@ def _lines(path: Path) -> Iterator[bytes]:
         raise JournalError(f"cannot read {path}: {why}") from None
 
 
+def as_line(record: Record) -> str:
+    """Return the line of a record, without its newline."""
+    return _line(to_json(record))
+
+
 def parsed(line: bytes) -> Record:
     """Parse one line, without its newline. Raises ValueError, KeyError or TypeError."""
     if len(line) > _LONGEST_LINE:
@@ -116,6 +121,10 @@ def parsed(line: bytes) -> Record:
     if line[:head] != _head(body) or not line.endswith(b"}}"):
         raise ValueError("checksum")
     return from_json(body)
+
+
+def _line(body: str) -> str:
+    return f"{_head(body.encode()).decode()}{body}}}"
 
 
 def _head(body: bytes) -> bytes:

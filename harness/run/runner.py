@@ -28,6 +28,7 @@ from harness.processes.workers import Workers, import_ahead
 from harness.run import drawing, forecast, planning, staleness
 from harness.run.compilation import Compilation, built_again, compile_all, described, to_compile
 from harness.run.emulated import stage as emulation
+from harness.run.emulated.earlier import EarlierResults
 from harness.run.executor import Executor, LocalExecutor
 from harness.run.journal_state import JournalState
 from harness.run.measurement import NO_MEMORY
@@ -48,6 +49,7 @@ class Runner:
     machine's limits were not measured.
     matrix: the matrix with all sizes, including those not chosen.
     with_ceilings: measure the machine's limits before anything is timed.
+    earlier: where the emulator runs, the results of earlier runs, which are taken over.
     """
 
     def __init__(
@@ -63,8 +65,9 @@ class Runner:
         driver: str | None = None,
         matrix: model.Bench | None = None,
         with_ceilings: bool = True,
+        earlier: EarlierResults | None = None,
     ) -> None:
-        self._with_ceilings = with_ceilings
+        self._with_ceilings, self._earlier = with_ceilings, earlier
         self.wanted, self.driver = wanted, driver or environment.driver()
         self._executor = executor or LocalExecutor(1)
         self.renewed: list[Renewed] = []
@@ -123,6 +126,9 @@ class Runner:
             self._say_what_is_renewed()
             try:
                 self._plan(planned)
+                if self._earlier:
+                    to_do = [self._known.planned[case.id] for case in self._open(self.cases)]
+                    self._earlier.take_over(to_do, self.keep)
                 import_ahead(self.backend, self._open(self.cases))
                 self.forecast = self._foreseen()
                 self.forecast.begin()
@@ -139,6 +145,8 @@ class Runner:
                         with self.forecast.stage("measure"):
                             self._measure()
                 self._conclude()
+                if self._earlier:
+                    self._earlier.hand_on(path, self._as_planned())
                 if self.wanted and self.is_timed:
                     with self.forecast.stage("profile"):
                         self._profile(self.wanted)

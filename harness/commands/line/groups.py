@@ -45,6 +45,7 @@ class RunOptions:
     out: options.Out = None
     jobs: options.Jobs = 0
     in_sandbox: options.Sandbox = False
+    anew: options.Anew = False
     quiet: options.Quiet = False
     as_json: options.AsJson = None
     as_markdown: options.AsMarkdown = None

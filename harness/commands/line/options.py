@@ -90,6 +90,13 @@ SaveBaseline = Annotated[
         "under this name, for `compare`.",
     ),
 ]  # fmt: skip
+Anew = Annotated[
+    bool,
+    typer.Option(
+        "--anew", help="Emulate everything again, also what an earlier run did with the same code, "
+        "inputs and emulator.",
+    ),
+]  # fmt: skip
 Sandbox = Annotated[
     bool,
     typer.Option(

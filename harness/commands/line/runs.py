@@ -39,7 +39,7 @@ def _request(matrix: MatrixOptions, options: RunOptions, **more: Any) -> RunRequ
 
     return RunRequest(
         matrix.config_path, matrix.kernels, matrix.backend, matrix.choice, matrix.arch,
-        options.out, options.jobs, options.told, **more,
+        options.out, options.jobs, options.told, anew=options.anew, **more,
     )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from harness.console.suggestions import command
 from harness.errors import ClusterLost, DeviceLost
 from harness.matrix import model
 from harness.processes import deadline, stopping
+from harness.run.emulated.earlier import EarlierResults
 from harness.run.executor import RunContext
 from harness.run.folder import Folder
 from harness.run.runner import Runner
@@ -43,7 +44,7 @@ class WholeRun:
             self._runner = Runner(
                 self._folder.bench, place.device, place.backend, self._folder.choice.only,
                 self._folder.path, request.wanted, place.executor, self._folder.chosen,
-                place.driver, matrix=bench,
+                place.driver, matrix=bench, earlier=self._earlier,
             )  # fmt: skip
         self._folder.open(self._runner, place.card)
         labels.say_before(place.backend, place.device.arch, self._runner.chosen)
@@ -55,6 +56,14 @@ class WholeRun:
         console.print(f"{count} on {place.device.name}, into {self._folder.path}", markup=False)
         self._told: int | None = None
         self._lost = self._remedy = ""
+
+    @property
+    def _earlier(self) -> EarlierResults | None:
+        """The results that may be taken over; on a GPU there are none, as each time is its own."""
+        place, request = self._place, self._request
+        if place.backend != "emulator" or place.cluster or request.beside or request.anew:
+            return None
+        return EarlierResults(self._folder.bench.limits, place.device)
 
     def carry_out(self) -> None:
         """Run to the end, or until stopped or the device is lost; `tell` reports which."""

@@ -1,0 +1,154 @@
+"""Results of earlier runs on the emulator, which need not be emulated again.
+
+The emulator's answer follows from the kernel's code, its launch, its inputs and the emulator: a
+clock, a card and chance have no part in it. So what a variant came to is kept under everything that
+decides it, as the compiler's output is, and a run whose variant has the same key takes it over.
+
+A variant that failed anywhere is not kept: whoever runs it again wants to see it fail.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import importlib.metadata
+import json
+import os
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+
+from harness.cases import Device, how_many
+from harness.console.progress import console
+from harness.errors import JournalError
+from harness.files import scratch
+from harness.journal.file import as_line, read_journal
+from harness.journal.records import Finished, Outcome, Planned, Record
+from harness.journal.superseded import current
+from harness.matrix import model
+
+FOLDER = Path(".cache") / "emulated"
+_COMPUTE = ("numpy", "ml-dtypes", "torch")
+"""The packages that inputs and references are computed with."""
+_COMPILER_FLAGS = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
+
+
+class EarlierResults:
+    """What earlier runs found, in a folder: one file per variant and everything that decides it."""
+
+    def __init__(self, limits: model.Limits, device: Device, folder: Path = FOLDER) -> None:
+        self._folder = folder
+        about = asdict(device)
+        for key in ("bus", "room"):
+            about.pop(key)
+        self._around = {
+            "device": about,
+            "limits": limits.model_dump(),
+            "python": sys.version,
+            "packages": {name: _version(name) for name in _COMPUTE},
+            "flags": {name: os.environ.get(name, "") for name in _COMPILER_FLAGS},
+        }
+        self._left: list[list[Planned]] = []
+
+    def take_over(self, planned: Iterable[Planned], keep: Callable[[Record], None]) -> None:
+        """Hand to `keep` what an earlier run found about these cases, variant by variant."""
+        taken = 0
+        for cases in _by_variant(planned).values():
+            if records := self._read(cases):
+                taken += len(cases)
+                for record in records:
+                    keep(record)
+            else:
+                self._left.append(cases)
+        if taken:
+            console.print(
+                f"as in an earlier run, with the same code, inputs and emulator: {how_many(taken)} "
+                "(--anew emulates them again)",
+                markup=False,
+            )
+
+    def hand_on(self, journal: Path, planned: Iterable[Planned]) -> None:
+        """Keep what this run found about the others, for later runs.
+
+        planned: what decides the results, now that they are there. A variant one of whose files
+        changed meanwhile has results of no single source.
+        """
+        now = {each.case: each.made_from for each in planned}
+        found = _of_variants(current(read_journal(journal)), self._left)
+        for cases in self._left:
+            records = found[cases[0].problem, cases[0].variant]
+            is_same = all(now.get(each.case) == each.made_from for each in cases)
+            if is_same and _is_right(records, cases):
+                self._write(cases, records)
+
+    def _read(self, planned: Sequence[Planned]) -> list[Record]:
+        path = self._path(planned)
+        try:
+            found = list(read_journal(path)) if path.exists() else []
+        except JournalError:
+            return []
+        ended = {each.case for each in found if isinstance(each, Outcome)}
+        return found if ended == {each.case for each in planned} else []
+
+    def _write(self, planned: Sequence[Planned], records: Iterable[Record]) -> None:
+        path = self._path(planned)
+        text = "".join(f"{as_line(record)}\n" for record in records)
+        with suppress(OSError):  # then it is emulated again
+            self._folder.mkdir(parents=True, exist_ok=True)
+            with scratch.folder(self._folder) as own:
+                made = own / path.name
+                made.write_bytes(gzip.compress(text.encode(), compresslevel=1, mtime=0))
+                made.replace(path)
+
+    def _path(self, planned: Sequence[Planned]) -> Path:
+        cases = sorted([p.case, p.launched, p.kernels, p.made_from] for p in planned)
+        said = json.dumps([self._around, cases], sort_keys=True, default=str)
+        return self._folder / f"{hashlib.sha256(said.encode()).hexdigest()[:32]}.jsonl.gz"
+
+
+def _by_variant(planned: Iterable[Planned]) -> dict[tuple[str, str], list[Planned]]:
+    found = defaultdict(list)
+    for each in planned:
+        found[each.problem, each.variant].append(each)
+    return found
+
+
+def _of_variants(
+    records: Iterable[Record], variants: Iterable[Sequence[Planned]]
+) -> dict[tuple[str, str], list[Record]]:
+    """Sort a run's records by variant, without the plan and what belongs to other cases."""
+    owner = {each.case: (each.problem, each.variant) for cases in variants for each in cases}
+    found = defaultdict(list)
+    for record in records:
+        if not isinstance(record, Planned) and (name := _owner(record, owner)) is not None:
+            found[name].append(record)
+    return found
+
+
+def _owner(record: Record, owner: Mapping[str, tuple[str, str]]) -> tuple[str, str] | None:
+    if isinstance(record, Finished):
+        stage, _, name = record.stage.partition(" ")
+        problem, _, variant = name.partition("/")
+        return (problem, variant) if stage == "qualify" else None
+    if hasattr(record, "case"):
+        return owner.get(record.case)
+    if hasattr(record, "variant"):
+        return record.problem, record.variant
+    return None
+
+
+def _is_right(records: Iterable[Record], planned: Iterable[Planned]) -> bool:
+    """Return whether every case ended, none of them failed, and none is to be tried again."""
+    ended = {each.case: each for each in records if isinstance(each, Outcome)}
+    outcomes = [ended.get(each.case) for each in planned]
+    return all(each and each.status != "failed" and not each.again for each in outcomes)
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
