@@ -1,13 +1,13 @@
-// Sums and maxima of a row that is shorter than a warp or longer than a block: common/all_reduce.cuh
-// for a few lanes and for a cluster of blocks.
+// Sums and maxima of a row that is shorter than a warp, by a few lanes, or longer than a block, by a
+// cluster of blocks. common/all_reduce.cuh has those of a warp and a block.
 #pragma once
 
 #include <cooperative_groups.h>
 
 #include "common/all_reduce.cuh"
 
-// Every lane of a full warp calls this and gets what the COUNT lanes of its group have: a power of 2
-// up to 32. Groups lie side by side.
+// Every lane of a full warp calls this and gets what the COUNT lanes of its group have, a power of
+// 2 up to 32. Groups lie side by side.
 template <typename Op, unsigned int COUNT>
 __device__ __forceinline__ float lanes_all(float value) {
 #pragma unroll

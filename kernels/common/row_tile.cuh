@@ -1,35 +1,30 @@
-// A row of floats, halves or bfloat16 by 16-byte accesses where rows allow them, as floats in registers.
+// A short row of floats, halves or bfloat16 as floats in the registers of a few lanes, one access
+// for each. Long rows have common/row_packs.cuh.
 #pragma once
 
-#include <cuda_bf16.h>
+#include "common/row_packs.cuh"
 
-#include "common/pack.cuh"
-#include "common/row.cuh"
-
-template <typename T>
-constexpr unsigned int WIDTH = Pack<T>::width;  // elements in an access of 16 bytes
-
-// `threads` threads share a row of `cols` elements in tiles of threads * WIDTH, WIDTH for each. If
-// cols is a multiple of WIDTH then every row starts on 16 bytes, and a thread's elements are
-// neighbours; if not, they lie `threads` apart, so that consecutive threads still take consecutive
-// elements. Either way the same elements of x, of weights and of the output belong to one thread.
+// `lanes` lanes share a row of `cols` elements, WIDTH each. If cols is a multiple of WIDTH then
+// every row starts on 16 bytes, and a lane's elements are neighbours; if not, they lie `lanes` apart,
+// so that consecutive lanes still take consecutive elements. Either way the same elements of x, of
+// weights and of the output belong to one lane.
 template <typename T>
 struct RowTile {
-    unsigned int cols, first, thread, threads;
+    unsigned int cols, lane, lanes;
 
     __device__ __forceinline__ bool by_packs() const { return cols % WIDTH<T> == 0; }
 
-    // The column of the first of the thread's elements, and how far apart they are.
+    // The column of the first of the lane's elements, and how far apart they are.
     __device__ __forceinline__ unsigned int column() const {
-        return first + (by_packs() ? thread * WIDTH<T> : thread);
+        return by_packs() ? lane * WIDTH<T> : lane;
     }
-    __device__ __forceinline__ unsigned int apart() const { return by_packs() ? 1 : threads; }
+    __device__ __forceinline__ unsigned int apart() const { return by_packs() ? 1 : lanes; }
 
     __device__ __forceinline__ bool has(unsigned int k) const {
         return column() + k * apart() < cols;
     }
 
-    // The thread's elements of a row; zeros where the row is at its end.
+    // The lane's elements of a row; zeros where the row is at its end.
     __device__ __forceinline__ void load(const T* row, float (&v)[WIDTH<T>]) const {
         if (by_packs()) {
             Pack<T> pack{};

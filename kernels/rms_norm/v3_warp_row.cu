@@ -7,33 +7,37 @@
 // Contract: any rows from 1 to 2^31 - 1, and cols from 1 to COLUMNS. A block is a multiple of 32
 // threads, of which each warp takes one row; the grid covers the rows. COLUMNS is defined as a
 // multiple of 256, which the lanes of a warp hold in registers. No shared memory. All buffers are
-// 16-byte aligned, as every device allocation is; rows need not be (common/row_tile.cuh).
+// 16-byte aligned, as every device allocation is; rows need not be (common/row_packs.cuh). The
+// output overlaps no weights, so that all of these are loaded before the first store.
 //
 // From: the layer norm kernels of Andrej Karpathy's llm.c, of which one gives a warp to each row.
 //
 // Measured: not yet.
 #include "common/all_reduce.cuh"
-#include "common/row_tile.cuh"
+#include "common/row_packs.cuh"
 
 #ifndef COLUMNS
 #error "v3_warp_row.cu needs the most columns at compile time: -DCOLUMNS=1024"
 #endif
 
-__global__ void rms_norm(const DTYPE* input, const DTYPE* gamma, DTYPE* output, float epsilon,
-                         unsigned int rows, unsigned int cols) {
+__global__ void rms_norm(const DTYPE* input, const DTYPE* __restrict__ gamma, DTYPE* output,
+                         float epsilon, unsigned int rows, unsigned int cols) {
     constexpr unsigned int W = WIDTH<DTYPE>, PACKS = COLUMNS / (32 * W);
-    const unsigned int row = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
-    if (row >= rows) return;  // the whole warp or none of it
+    const unsigned int r = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
+    if (r >= rows) return;  // the whole warp or none of it
     const unsigned int lane = threadIdx.x % 32;
-    const DTYPE* x = input + row_start(row, cols);
-    DTYPE* y = output + row_start(row, cols);
+    const DTYPE* x = input + row_start(r, cols);
+    DTYPE* y = output + row_start(r, cols);
+    const RowPacks<DTYPE> row(row_start(r, cols), cols);
 
     float v[PACKS][W];
-    float squares = 0.0f;
+    const float single = row.load_single(x, lane);
+#pragma unroll
+    for (unsigned int p = 0; p < PACKS; p++) row.load(x, 32 * p + lane, v[p]);
+
+    float squares = single * single;
 #pragma unroll
     for (unsigned int p = 0; p < PACKS; p++) {
-        const RowTile<DTYPE> tile{cols, p * 32 * W, lane, 32};
-        tile.load(x, v[p]);
 #pragma unroll
         for (unsigned int k = 0; k < W; k++) squares += v[p][k] * v[p][k];  // zeros past the end
     }
@@ -41,11 +45,11 @@ __global__ void rms_norm(const DTYPE* input, const DTYPE* gamma, DTYPE* output, 
 
 #pragma unroll
     for (unsigned int p = 0; p < PACKS; p++) {
-        const RowTile<DTYPE> tile{cols, p * 32 * W, lane, 32};
         float g[W];
-        tile.load(gamma, g);
+        row.load_weights(gamma, 32 * p + lane, g);
 #pragma unroll
         for (unsigned int k = 0; k < W; k++) v[p][k] *= scale * g[k];
-        tile.store(y, v[p]);
+        row.store(y, 32 * p + lane, v[p]);
     }
+    row.store_single(y, lane, single * scale * row.load_single(gamma, lane));
 }

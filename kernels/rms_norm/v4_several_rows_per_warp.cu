@@ -4,10 +4,11 @@
 // Idea: a row of 32 floats is eight packs: v3 leaves 24 lanes of its warp idle. As many lanes as a
 // row has packs share it, and a warp takes several rows.
 //
-// Contract: any rows with LANES * rows below 2^32, and cols from 1 to LANES packs. A block is a
-// multiple of 32 threads, of which LANES take a row; the grid covers the rows. LANES is defined as a
-// power of 2 up to 32. No shared memory. All buffers are 16-byte aligned, as every device allocation is; rows
-// need not be (common/row_tile.cuh).
+// Contract: any rows with LANES * rows below 2^32, and cols of at least 1 that need at most LANES
+// accesses of 16 bytes. A block is a multiple of 32 threads. LANES of them take ROWS rows, whose
+// loads are all in flight together; the grid covers the rows. LANES and ROWS are defined, LANES as
+// a power of 2 up to 32. No shared memory. All buffers are 16-byte aligned, as every device
+// allocation is; rows need not be (common/row_tile.cuh).
 //
 // From: v3; PyTorch's softmax gives two short rows to a warp.
 //
@@ -15,27 +16,36 @@
 #include "common/row_reduce.cuh"
 #include "common/row_tile.cuh"
 
-#ifndef LANES
-#error "v4_several_rows_per_warp.cu needs the lanes of a row at compile time: -DLANES=8"
+#if !defined(LANES) || !defined(ROWS)
+#error "v4_several_rows_per_warp.cu needs its shape at compile time: -DLANES=8 -DROWS=4"
 #endif
 
 __global__ void rms_norm(const DTYPE* input, const DTYPE* gamma, DTYPE* output, float epsilon,
                          unsigned int rows, unsigned int cols) {
     constexpr unsigned int W = WIDTH<DTYPE>;
-    const unsigned int row = (blockIdx.x * blockDim.x + threadIdx.x) / LANES;
-    // Lanes without a row of their own go along with the last one, and store nothing.
-    const size_t start = row_start(min(row, rows - 1), cols);
-    const RowTile<DTYPE> tile{cols, 0, threadIdx.x % LANES, LANES};
+    const unsigned int groups = blockDim.x / LANES;
+    const unsigned int first = blockIdx.x * groups * ROWS + threadIdx.x / LANES;
+    const RowTile<DTYPE> tile{cols, threadIdx.x % LANES, LANES};
 
-    float v[W], squares = 0.0f;
-    tile.load(input + start, v);
+    float v[ROWS][W], g[W];
 #pragma unroll
-    for (unsigned int k = 0; k < W; k++) squares += v[k] * v[k];  // zeros past the end
-    const float scale = rsqrtf(lanes_all<Sum, LANES>(squares) / cols + epsilon);
-
-    float g[W];
+    for (unsigned int r = 0; r < ROWS; r++) {
+        // Lanes without a row of their own go along with the last one, and store nothing.
+        tile.load(input + row_start(min(first + r * groups, rows - 1), cols), v[r]);
+    }
     tile.load(gamma, g);
+
 #pragma unroll
-    for (unsigned int k = 0; k < W; k++) v[k] *= scale * g[k];
-    if (row < rows) tile.store(output + start, v);
+    for (unsigned int r = 0; r < ROWS; r++) {
+        const unsigned int row = first + r * groups;
+
+        float squares = 0.0f;
+#pragma unroll
+        for (unsigned int k = 0; k < W; k++) squares += v[r][k] * v[r][k];  // zeros past the end
+        const float scale = rsqrtf(lanes_all<Sum, LANES>(squares) / cols + epsilon);
+
+#pragma unroll
+        for (unsigned int k = 0; k < W; k++) v[r][k] *= scale * g[k];
+        if (row < rows) tile.store(output + row_start(row, cols), v[r]);
+    }
 }

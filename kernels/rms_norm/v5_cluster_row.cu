@@ -8,33 +8,37 @@
 // A cluster of CLUSTER blocks, at most 16, for each row, of THREADS threads each, a multiple of 32.
 // CLUSTER and THREADS are defined, and COLUMNS, a block's share, as a multiple of 8 THREADS. No
 // dynamic shared memory. All buffers are 16-byte aligned, as every device allocation is; rows need
-// not be (common/row_tile.cuh).
+// not be (common/row_packs.cuh).
 //
 // From: v2, and NVIDIA, "CUDA C++ Programming Guide", Distributed Shared Memory.
 //
 // Measured: not yet.
 #include "common/row_reduce.cuh"
-#include "common/row_tile.cuh"
+#include "common/row_packs.cuh"
 
 #if !defined(CLUSTER) || !defined(COLUMNS) || !defined(THREADS)
 #error "v5_cluster_row.cu needs its shape: -DCLUSTER=8 -DCOLUMNS=8192 -DTHREADS=256"
 #endif
 
 __global__ void __launch_bounds__(THREADS)
-    rms_norm(const DTYPE* input, const DTYPE* gamma, DTYPE* output, float epsilon, unsigned int
-             cols) {
+    rms_norm(const DTYPE* input, const DTYPE* gamma, DTYPE* output, float epsilon,
+             unsigned int cols) {
     constexpr unsigned int W = WIDTH<DTYPE>, PACKS = COLUMNS / (THREADS * W);
     const auto cluster = cooperative_groups::this_cluster();
     cluster.barrier_arrive();  // this block has started
-    const size_t start = row_start(blockIdx.x / CLUSTER, cols);
-    const unsigned int share = blockIdx.x % CLUSTER * COLUMNS;
+    const unsigned int thread = blockIdx.x % CLUSTER * THREADS + threadIdx.x;
+    const DTYPE* x = input + row_start(blockIdx.x / CLUSTER, cols);
+    DTYPE* y = output + row_start(blockIdx.x / CLUSTER, cols);
+    const RowPacks<DTYPE> row(row_start(blockIdx.x / CLUSTER, cols), cols);
 
     float v[PACKS][W];
-    float squares = 0.0f;
+    const float single = row.load_single(x, thread);
+#pragma unroll
+    for (unsigned int p = 0; p < PACKS; p++) row.load(x, p * CLUSTER * THREADS + thread, v[p]);
+
+    float squares = single * single;
 #pragma unroll
     for (unsigned int p = 0; p < PACKS; p++) {
-        const RowTile<DTYPE> tile{cols, share + p * THREADS * W, threadIdx.x, THREADS};
-        tile.load(input + start, v[p]);
 #pragma unroll
         for (unsigned int k = 0; k < W; k++) squares += v[p][k] * v[p][k];  // zeros past the end
     }
@@ -43,11 +47,11 @@ __global__ void __launch_bounds__(THREADS)
 
 #pragma unroll
     for (unsigned int p = 0; p < PACKS; p++) {
-        const RowTile<DTYPE> tile{cols, share + p * THREADS * W, threadIdx.x, THREADS};
         float g[W];
-        tile.load(gamma, g);
+        row.load_weights(gamma, p * CLUSTER * THREADS + thread, g);
 #pragma unroll
         for (unsigned int k = 0; k < W; k++) v[p][k] *= scale * g[k];
-        tile.store(output + start, v[p]);
+        row.store(y, p * CLUSTER * THREADS + thread, v[p]);
     }
+    row.store_single(y, thread, single * scale * row.load_single(gamma, thread));
 }

@@ -1,51 +1,47 @@
-// output[r][c] = softmax of row r of input; rows × cols, row by row, float32
+// output[r][c] = softmax of row r of input; rows × cols, row by row, float32, float16 or bfloat16
 //
 // Idea: v4's row in the registers of one warp. A row that is short enough needs no block, no
-// barrier and no shared memory at all: every lane loads its up to PACKS float4 at once, all of them
-// in flight together, and the row is there. The maximum is known before the first exponential, so
-// there is nothing to rescale and each exponential is computed once.
+// barrier and no shared memory at all: every lane loads all its packs at once, and the row is
+// there. The maximum is known before the first exponential, so there is nothing to rescale and each
+// exponential is computed once.
 //
-// Contract: any rows from 1 to 2^31 - 1, and 1 <= cols <= 128 * PACKS. A block is a multiple of 32
-// threads, of which each warp takes one row; the grid covers the rows. PACKS is defined as the
-// number of float4 per lane. No shared memory. input and output are 16-byte aligned, as every
-// device allocation is; rows need not be. Finite input.
+// Contract: any rows from 1 to 2^31 - 1, and cols from 1 to COLUMNS. A block is a multiple of 32
+// threads, of which each warp takes one row; the grid covers the rows. COLUMNS is defined as a
+// multiple of 256, which the lanes of a warp hold in registers. No shared memory. input and output
+// are 16-byte aligned, as every device allocation is; rows need not be (common/row_packs.cuh).
+// Finite input.
 //
 // From: PyTorch's persistent softmax for rows of up to 1024 elements, which keeps a row in the
 // registers of a warp.
 //
 // Measured: not yet.
 #include "common/all_reduce.cuh"
-#include "common/row.cuh"
+#include "common/row_packs.cuh"
 
-#ifndef PACKS
-#error "v5_warp_row_in_registers.cu needs the float4 per lane at compile time: -DPACKS=8"
+#ifndef COLUMNS
+#error "v5_warp_row_in_registers.cu needs the most columns at compile time: -DCOLUMNS=1024"
 #endif
 
-extern "C" __global__ void softmax(const float* input, float* output, unsigned int rows,
-                                   unsigned int cols) {
+__global__ void softmax(const DTYPE* input, DTYPE* output, unsigned int rows, unsigned int cols) {
+    constexpr unsigned int W = WIDTH<DTYPE>, PACKS = COLUMNS / (32 * W);
     const unsigned int r = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
     if (r >= rows) return;  // the whole warp or none of it
     const unsigned int lane = threadIdx.x % 32;
-    const float* x = input + row_start(r, cols);
-    float* y = output + row_start(r, cols);
-    const Row<4> row(row_start(r, cols), cols);
-    const float4* x4 = reinterpret_cast<const float4*>(x + row.head);
-    float4* y4 = reinterpret_cast<float4*>(y + row.head);
+    const DTYPE* x = input + row_start(r, cols);
+    DTYPE* y = output + row_start(r, cols);
+    const RowPacks<DTYPE> row(row_start(r, cols), cols);
 
-    // What is past the end is the lowest float: no maximum, and 0 as an exponential.
-    constexpr float none = Max::identity;
-    float4 v[PACKS];
+    constexpr float none = Max::identity;  // no maximum, and 0 as an exponential
+    float v[PACKS][W];
+    float single = row.load_single(x, lane, none);
 #pragma unroll
-    for (unsigned int p = 0; p < PACKS; p++) {
-        const unsigned int i = 32 * p + lane;
-        v[p] = i < row.packs ? x4[i] : make_float4(none, none, none, none);
-    }
-    float single = lane < row.singles ? x[row.single(lane)] : none;
+    for (unsigned int p = 0; p < PACKS; p++) row.load(x, 32 * p + lane, v[p], none);
 
     float max = single;
 #pragma unroll
     for (unsigned int p = 0; p < PACKS; p++) {
-        max = fmaxf(fmaxf(fmaxf(v[p].x, v[p].y), fmaxf(v[p].z, v[p].w)), max);
+#pragma unroll
+        for (unsigned int k = 0; k < W; k++) max = fmaxf(max, v[p][k]);
     }
     max = warp_all<Max>(max);
 
@@ -53,18 +49,19 @@ extern "C" __global__ void softmax(const float* input, float* output, unsigned i
     float sum = single;
 #pragma unroll
     for (unsigned int p = 0; p < PACKS; p++) {
-        v[p] = make_float4(expf(v[p].x - max), expf(v[p].y - max), expf(v[p].z - max),
-                           expf(v[p].w - max));
-        sum += (v[p].x + v[p].y) + (v[p].z + v[p].w);
+#pragma unroll
+        for (unsigned int k = 0; k < W; k++) {
+            v[p][k] = expf(v[p][k] - max);
+            sum += v[p][k];
+        }
     }
     const float scale = 1.0f / warp_all<Sum>(sum);
 
 #pragma unroll
     for (unsigned int p = 0; p < PACKS; p++) {
-        const unsigned int i = 32 * p + lane;
-        if (i < row.packs) {
-            y4[i] = make_float4(v[p].x * scale, v[p].y * scale, v[p].z * scale, v[p].w * scale);
-        }
+#pragma unroll
+        for (unsigned int k = 0; k < W; k++) v[p][k] *= scale;
+        row.store(y, 32 * p + lane, v[p]);
     }
-    if (lane < row.singles) y[row.single(lane)] = single * scale;
+    row.store_single(y, lane, single * scale);
 }

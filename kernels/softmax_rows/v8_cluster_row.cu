@@ -7,13 +7,13 @@
 // A cluster of CLUSTER blocks, at most 16, for each row, of THREADS threads each, a multiple of 32.
 // CLUSTER and THREADS are defined, and COLUMNS, a block's share, as a multiple of 8 THREADS. No
 // dynamic shared memory. All buffers are 16-byte aligned, as every device allocation is; rows need
-// not be (common/row_tile.cuh). Finite input.
+// not be (common/row_packs.cuh). Finite input.
 //
 // From: v6, and NVIDIA, "CUDA C++ Programming Guide", Distributed Shared Memory.
 //
 // Measured: not yet.
 #include "common/row_reduce.cuh"
-#include "common/row_tile.cuh"
+#include "common/row_packs.cuh"
 
 #if !defined(CLUSTER) || !defined(COLUMNS) || !defined(THREADS)
 #error "v8_cluster_row.cu needs its shape: -DCLUSTER=8 -DCOLUMNS=8192 -DTHREADS=256"
@@ -24,40 +24,45 @@ __global__ void __launch_bounds__(THREADS)
     constexpr unsigned int W = WIDTH<DTYPE>, PACKS = COLUMNS / (THREADS * W);
     const auto cluster = cooperative_groups::this_cluster();
     cluster.barrier_arrive();  // this block has started
-    const size_t start = row_start(blockIdx.x / CLUSTER, cols);
-    const unsigned int share = blockIdx.x % CLUSTER * COLUMNS;
+    const unsigned int thread = blockIdx.x % CLUSTER * THREADS + threadIdx.x;
+    const DTYPE* x = input + row_start(blockIdx.x / CLUSTER, cols);
+    DTYPE* y = output + row_start(blockIdx.x / CLUSTER, cols);
+    const RowPacks<DTYPE> row(row_start(blockIdx.x / CLUSTER, cols), cols);
 
+    constexpr float none = Max::identity;  // no maximum, and 0 as an exponential
     float v[PACKS][W];
-    float max = Max::identity;
+    float single = row.load_single(x, thread, none);
 #pragma unroll
     for (unsigned int p = 0; p < PACKS; p++) {
-        const RowTile<DTYPE> tile{cols, share + p * THREADS * W, threadIdx.x, THREADS};
-        tile.load(input + start, v[p]);
+        row.load(x, p * CLUSTER * THREADS + thread, v[p], none);
+    }
+
+    float max = single;
 #pragma unroll
-        for (unsigned int k = 0; k < W; k++) {
-            if (tile.has(k)) max = fmaxf(max, v[p][k]);
-        }
+    for (unsigned int p = 0; p < PACKS; p++) {
+#pragma unroll
+        for (unsigned int k = 0; k < W; k++) max = fmaxf(max, v[p][k]);
     }
     cluster.barrier_wait();
     max = cluster_all<Max, 0>(max);
 
-    float sum = 0.0f;
+    single = expf(single - max);
+    float sum = single;
 #pragma unroll
     for (unsigned int p = 0; p < PACKS; p++) {
-        const RowTile<DTYPE> tile{cols, share + p * THREADS * W, threadIdx.x, THREADS};
 #pragma unroll
         for (unsigned int k = 0; k < W; k++) {
             v[p][k] = expf(v[p][k] - max);
-            if (tile.has(k)) sum += v[p][k];
+            sum += v[p][k];
         }
     }
     const float scale = 1.0f / cluster_all<Sum, 1>(sum);
 
 #pragma unroll
     for (unsigned int p = 0; p < PACKS; p++) {
-        const RowTile<DTYPE> tile{cols, share + p * THREADS * W, threadIdx.x, THREADS};
 #pragma unroll
         for (unsigned int k = 0; k < W; k++) v[p][k] *= scale;
-        tile.store(output + start, v[p]);
+        row.store(y, p * CLUSTER * THREADS + thread, v[p]);
     }
+    row.store_single(y, thread, single * scale);
 }
