@@ -67,3 +67,25 @@ def edit(path: Path, old: str, new: str) -> None:
     text = path.read_text()
     assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in {path}"
     path.write_text(text.replace(old, new))
+
+
+def timed_matrix(
+    *variants: str, test: str = "1, 33", bench: str = "1024", rounds: int = 2, limits: str = ""
+) -> str:
+    """A matrix of three placements in which each variant, the first as baseline, has a line."""
+    return "\n".join((
+        f"timing: {{placements: [3], choosing: 0, rounds_per_placement: {rounds}, batch: 4}}",
+        *([f"limits: {{{limits}}}"] if limits else []),
+        "problems:",
+        "  double:",
+        "    dtypes: [float32]",
+        f"    sizes: {{test: {{n: [{test}]}}, bench: {{n: [{bench}]}}}}",
+        "    launch: {block: [64]}",
+        f"    baseline: {variants[0].partition(':')[0]}",
+        "    defaults:",
+        '      let: {blocks: "ceil_div(n, block)"}',
+        "      steps: {twice: {grid: blocks, block: block, args: [input, output, n]}}",
+        "    variants:",
+        *(f"      {each}" for each in variants),
+        "",
+    ))  # fmt: skip

@@ -67,12 +67,17 @@ def examine() -> Iterator[Finding]:
     yield _ncu_permission(driver.ok)
 
 
+def _refusal(what: str, text: str) -> Finding:
+    """A message of which the first line says what was found, and the others the remedy."""
+    found, _, remedy = text.partition("\n")
+    return Finding(what, False, found, remedy.strip())
+
+
 def _compiler() -> Finding:
     try:
         nvcc = toolchain.find()
     except HarnessError as error:
-        what, _, remedy = str(error).partition("\n")
-        return Finding("nvcc", False, what, remedy.strip())
+        return _refusal("nvcc", str(error))
     host = shutil.which("g++")
     if not host:
         return Finding("nvcc", False, f"{nvcc.version}, but no g++", "install g++ (Debian: g++)")
@@ -95,8 +100,7 @@ def _disassembler() -> Finding:
     try:
         found = disassembler.find()
     except EmulatorError as error:
-        what, _, remedy = str(error).partition("\n")
-        return Finding("nvdisasm", False, what, remedy.strip())
+        return _refusal("nvdisasm", str(error))
     version = ".".join(map(str, found.version))
     return Finding("nvdisasm", True, f"{version}, to count in machine code: {found.path}")
 
@@ -155,8 +159,7 @@ def _gpu(driver: bool) -> Iterator[Finding]:
 def _ncu() -> Finding:
     found = ncu.find()
     if isinstance(found, Failure):
-        what, _, remedy = found.text.partition("\n")
-        return Finding("ncu", False, what, remedy.strip())
+        return _refusal("ncu", found.text)
     return Finding("ncu", True, f"{found.version} from {found.found_in}: {found.path}")
 
 

@@ -113,35 +113,44 @@ extern "C" __global__ void copy_once(const float4* input, float4* output, unsign
     if (i < count) output[i] = input[i];
 }
 
-// FP32 fused multiply-adds and next to nothing else:
-//     flops = grid * block * iterations * 8 chains * 2
-// The eight chains of a thread do not depend on each other, so the latency of one is covered by the
-// others even with few warps. Give iterations a multiple of 16, and enough of them for about a
-// millisecond; scale = 0.5 and offset = 1 keep every value normal (they tend to 2).
-extern "C" __global__ void fma_rate(float* sink, unsigned int iterations, float scale,
-                                    float offset) {
+// Eight chains of one instruction in each thread. They do not depend on each other, so the latency of
+// one is covered by the others even with few warps. The loop is unrolled so that the counter and the
+// branch are one instruction in dozens.
+template <unsigned int unrolled, typename Start, typename Next, typename Total>
+__device__ __forceinline__ void run_chains(float* sink, unsigned int iterations, Start start,
+                                           Next next, Total total_of) {
     constexpr unsigned int chains = 8;
-    float x[chains];
+    decltype(start(0u)) x[chains];
 #pragma unroll
     for (unsigned int c = 0; c < chains; ++c) {
-        x[c] = static_cast<float>(threadIdx.x + c);
+        x[c] = start(threadIdx.x + c);
     }
 
-    // Unrolled so that the counter and the branch are one instruction in dozens.
-#pragma unroll 16
+#pragma unroll unrolled
     for (unsigned int i = 0; i < iterations; ++i) {
 #pragma unroll
         for (unsigned int c = 0; c < chains; ++c) {
-            x[c] = fmaf(x[c], scale, offset);
+            x[c] = next(x[c]);
         }
     }
 
-    float total = 0.0f;
+    decltype(total_of(x[0])) total = 0;
 #pragma unroll
     for (unsigned int c = 0; c < chains; ++c) {
-        total += x[c];
+        total += total_of(x[c]);
     }
-    keep(total, sink);
+    keep(static_cast<float>(total), sink);
+}
+
+// FP32 fused multiply-adds and next to nothing else:
+//     flops = grid * block * iterations * 8 chains * 2
+// Give iterations a multiple of 16, and enough of them for about a millisecond; scale = 0.5 and
+// offset = 1 keep every value normal (they tend to 2).
+extern "C" __global__ void fma_rate(float* sink, unsigned int iterations, float scale,
+                                    float offset) {
+    run_chains<16>(
+        sink, iterations, [](unsigned int i) { return static_cast<float>(i); },
+        [=](float x) { return fmaf(x, scale, offset); }, [](float x) { return x; });
 }
 
 // Reads input over and over: 16 * count * passes bytes. For the L2 cache: input is a fraction of it,
@@ -222,27 +231,9 @@ extern "C" __global__ void shared_bandwidth(float* sink, unsigned int iterations
 // iterations a multiple of 8.
 extern "C" __global__ void fp64_rate(float* sink, unsigned int iterations, double scale,
                                      double offset) {
-    constexpr unsigned int chains = 8;
-    double x[chains];
-#pragma unroll
-    for (unsigned int c = 0; c < chains; ++c) {
-        x[c] = static_cast<double>(threadIdx.x + c);
-    }
-
-#pragma unroll 8
-    for (unsigned int i = 0; i < iterations; ++i) {
-#pragma unroll
-        for (unsigned int c = 0; c < chains; ++c) {
-            x[c] = fma(x[c], scale, offset);
-        }
-    }
-
-    double total = 0.0;
-#pragma unroll
-    for (unsigned int c = 0; c < chains; ++c) {
-        total += x[c];
-    }
-    keep(static_cast<float>(total), sink);
+    run_chains<8>(
+        sink, iterations, [](unsigned int i) { return static_cast<double>(i); },
+        [=](double x) { return fma(x, scale, offset); }, [](double x) { return x; });
 }
 
 // FP16 fused multiply-adds, two in an instruction (half2):
@@ -255,29 +246,12 @@ extern "C" __global__ void fp64_rate(float* sink, unsigned int iterations, doubl
 // does not know that they are equal.
 extern "C" __global__ void fp16_rate(float* sink, unsigned int iterations, float scale,
                                      float offset) {
-    constexpr unsigned int chains = 8;
     const __half2 a = __floats2half2_rn(scale, offset);
     const __half2 b = __floats2half2_rn(offset, scale);
-    __half2 x[chains];
-#pragma unroll
-    for (unsigned int c = 0; c < chains; ++c) {
-        x[c] = __float2half2_rn(static_cast<float>(threadIdx.x + c));
-    }
-
-#pragma unroll 16
-    for (unsigned int i = 0; i < iterations; ++i) {
-#pragma unroll
-        for (unsigned int c = 0; c < chains; ++c) {
-            x[c] = __hfma2(x[c], a, b);
-        }
-    }
-
-    float total = 0.0f;
-#pragma unroll
-    for (unsigned int c = 0; c < chains; ++c) {
-        total += __low2float(x[c]) + __high2float(x[c]);
-    }
-    keep(total, sink);
+    run_chains<16>(
+        sink, iterations, [](unsigned int i) { return __float2half2_rn(static_cast<float>(i)); },
+        [=](__half2 x) { return __hfma2(x, a, b); },
+        [](__half2 x) { return __low2float(x) + __high2float(x); });
 }
 
 // Exponentials to the base of two, by the unit that has them, which exp() goes through too:
@@ -286,27 +260,14 @@ extern "C" __global__ void fp16_rate(float* sink, unsigned int iterations, float
 // ftz it would be four instructions, which scale what is subnormal. Give iterations a multiple of
 // 16.
 extern "C" __global__ void exponential_rate(float* sink, unsigned int iterations, float start) {
-    constexpr unsigned int chains = 8;
-    float x[chains];
-#pragma unroll
-    for (unsigned int c = 0; c < chains; ++c) {
-        x[c] = start + static_cast<float>(threadIdx.x + c);
-    }
-
-#pragma unroll 16
-    for (unsigned int i = 0; i < iterations; ++i) {
-#pragma unroll
-        for (unsigned int c = 0; c < chains; ++c) {
-            asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(x[c]) : "f"(-x[c]));
-        }
-    }
-
-    float total = 0.0f;
-#pragma unroll
-    for (unsigned int c = 0; c < chains; ++c) {
-        total += x[c];
-    }
-    keep(total, sink);
+    run_chains<16>(
+        sink, iterations, [=](unsigned int i) { return start + static_cast<float>(i); },
+        [](float x) {
+            float power;
+            asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(-x));
+            return power;
+        },
+        [](float x) { return x; });
 }
 
 #if __CUDA_ARCH__ >= 800  // the first architecture that has this shape

@@ -31,6 +31,7 @@ from harness.tables.stated_work import completed
 
 NCU_DURATION = "gpu__time_duration.sum"
 R = TypeVar("R", bound=Record)
+S = TypeVar("S", Compiled, MachineCode)
 
 
 class RunRecords:
@@ -50,6 +51,13 @@ class RunRecords:
         """The journal's records of one kind, oldest first."""
         return [record for record in self.records if isinstance(record, kind)]
 
+    def _by_step(self, kind: type[S]) -> dict[str, list[S]]:
+        """Case → the last record of each of its steps, in order."""
+        steps: dict[str, dict[int, S]] = defaultdict(dict)
+        for record in self.of(kind):
+            steps[record.case][record.step] = record
+        return {case: [found[i] for i in sorted(found)] for case, found in steps.items()}
+
     @cached_property
     def planned(self) -> dict[str, Planned]:
         return {p.case: completed(self.info, p) for p in self.of(Planned)}
@@ -64,10 +72,7 @@ class RunRecords:
     @cached_property
     def compiled(self) -> dict[str, list[Compiled]]:
         """Case → a record for each of its steps; a Python or host function has none."""
-        steps: dict[str, dict[int, Compiled]] = defaultdict(dict)
-        for record in self.of(Compiled):
-            steps[record.case][record.step] = record
-        return {case: [found[i] for i in sorted(found)] for case, found in steps.items()}
+        return self._by_step(Compiled)
 
     @cached_property
     def located(self) -> dict[str, list[Located]]:
@@ -98,10 +103,7 @@ class RunRecords:
     @cached_property
     def machine_code(self) -> dict[str, list[MachineCode]]:
         """Case → the machine instructions of each of its steps, if they were executed here."""
-        steps: dict[str, dict[int, MachineCode]] = defaultdict(dict)
-        for record in self.of(MachineCode):
-            steps[record.case][record.step] = record
-        return {case: [found[i] for i in sorted(found)] for case, found in steps.items()}
+        return self._by_step(MachineCode)
 
     @cached_property
     def ceilings(self) -> dict[str, Ceiling]:

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 import workers
 from ground import Ground, made_in
+from tiny_problem import timed_matrix
 from typer.testing import CliRunner
 
 import harness
@@ -18,22 +19,9 @@ from harness.errors import JournalError, UsageError
 from harness.tables import cards
 
 HERE = Path(__file__).parent
-MATRIX = """\
-timing: {placements: [3], choosing: 0, rounds_per_placement: 2, batch: 4}
-limits: {launch_s: 20}
-problems:
-  double:
-    dtypes: [float32]
-    sizes: {test: {n: [33]}, bench: {n: [1024]}}
-    launch: {block: [64]}
-    baseline: honest1
-    defaults:
-      let: {blocks: "ceil_div(n, block)"}
-      steps: {twice: {grid: blocks, block: block, args: [input, output, n]}}
-    variants:
-      honest1: {source: v0.cu}
-      honest2: {source: v0.cu}
-"""
+MATRIX = timed_matrix(
+    "honest1: {source: v0.cu}", "honest2: {source: v0.cu}", test="33", limits="launch_s: 20"
+)
 CARDS = {"Old Card": 500, "New Card": 2000}
 """Card → what honest2 takes on it, ns; honest1 takes 1,000 on both."""
 

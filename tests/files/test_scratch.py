@@ -6,15 +6,14 @@ import errno
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
+from started_processes import holding
 
 from harness.files import scratch
 
-ROOT = Path(__file__).parents[2]
 HOLDS = """
 import sys, time
 from pathlib import Path
@@ -29,13 +28,7 @@ with scratch.folder(Path(sys.argv[1])) as folder:
 @pytest.fixture
 def holder(tmp_path: Path) -> subprocess.Popen[str]:
     """A process that has a folder there."""
-    started = subprocess.Popen(
-        [sys.executable, "-c", HOLDS, str(tmp_path)], stdout=subprocess.PIPE, text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
-    assert started.stdout is not None
-    assert started.stdout.readline() == "held\n"
-    return started
+    return holding(HOLDS, tmp_path)
 
 
 @pytest.mark.fault(

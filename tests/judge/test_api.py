@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import affine
@@ -11,9 +9,11 @@ import pytest
 
 import harness
 from harness.errors import BackendUnavailable, UsageError
-from harness.judge import Kernel, Problem, api
+from harness.judge import Kernel, Problem
 from harness.machine import devices
 from harness.matrix import model
+
+pytestmark = pytest.mark.usefixtures("own_place")
 
 SHARED = """\
 __global__ void turned(const float* x, float* y) {
@@ -23,16 +23,6 @@ __global__ void turned(const float* x, float* y) {
     y[threadIdx.y * 32 + threadIdx.x] = tile[threadIdx.x][threadIdx.y];
 }
 """
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _own_place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What is compiled lies in a folder of these tests, and their judge ends with them."""
-    before = Path.cwd()
-    os.chdir(tmp_path_factory.mktemp("place"))
-    yield
-    api.close()
-    os.chdir(before)
 
 
 def turned(padding: int) -> Kernel:

@@ -6,9 +6,7 @@ from __future__ import annotations
 import _json  # a compiled module of the standard library
 import contextlib
 import json
-import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any, ClassVar
@@ -225,16 +223,7 @@ def test_a_builtin_method_of_a_hidden_class_is_found_under_its_plain_name(
     assert reference(torch.find) == Imported("find", module="torch")
 
 
-@pytest.fixture(scope="module")
-def _own_place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    before = Path.cwd()
-    os.chdir(tmp_path_factory.mktemp("place"))
-    yield
-    api.close()
-    os.chdir(before)
-
-
-@pytest.mark.usefixtures("_own_place")
+@pytest.mark.usefixtures("own_place")
 def test_without_a_gpu_functions_are_refused_by_name_and_their_neighbour_is_judged(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -257,7 +246,7 @@ def test_without_a_gpu_functions_are_refused_by_name_and_their_neighbour_is_judg
 
 
 @pytest.mark.gpu  # run by `make test-gpu`, where torch is installed
-@pytest.mark.usefixtures("_own_place")
+@pytest.mark.usefixtures("own_place")
 def test_on_a_gpu_functions_are_timed_beside_a_kernel_and_a_wrong_one_is_found(
     tmp_path: Path,
 ) -> None:

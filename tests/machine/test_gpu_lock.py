@@ -6,16 +6,15 @@ import errno
 import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from started_processes import holding
 
 from harness.errors import UsageError
 from harness.machine import gpu_lock
 from harness.machine.gpu_lock import gpu_to_itself
 
-ROOT = Path(__file__).parents[2]
 UUID = "GPU-8d5f0a61-93c3-0c3e-5a3b-1f0b9c2d7e11"
 HOLD = (
     "import sys, time; from pathlib import Path\n"
@@ -34,13 +33,7 @@ def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.fixture
 def holder(tmp_path: Path) -> subprocess.Popen[str]:
     """Another process that holds the GPU."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(tmp_path)], stdout=subprocess.PIPE, text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
-    assert process.stdout is not None
-    assert process.stdout.readline() == "held\n"
-    return process
+    return holding(HOLD, tmp_path)
 
 
 @pytest.mark.fault(

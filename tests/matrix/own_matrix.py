@@ -1,4 +1,7 @@
-"""The text of kernels/double/bench.yaml in the tests of the matrix."""
+"""The text of kernels/double/bench.yaml in the tests of the matrix, and a second problem."""
+
+import shutil
+from pathlib import Path
 
 OWN = """\
 dtypes: [float32]
@@ -23,3 +26,11 @@ variants:
     let: {blocks: 7}
     steps: {twice: {shared: 0}}
 """
+
+
+def add_triple(path: Path, text: str) -> Path:
+    """Write this matrix with its problem a second time, as `triple`; return that one's folder."""
+    body = text[text.index("  double:") : text.index("timing:")]
+    path.write_text(text.replace("timing:", body.replace("  double:", "  triple:") + "timing:"))
+    kernels = path.parent / "kernels"
+    return Path(shutil.copytree(kernels / "double", kernels / "triple"))

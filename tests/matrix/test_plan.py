@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from own_matrix import add_triple
 
 from harness.cases import Case, Device, Step
 from harness.errors import ExpressionError
@@ -316,14 +317,7 @@ def test_a_fault_in_one_problem_py_stops_that_problem_alone_and_names_the_case(
     folder: Path, device: Device, old: str, new: str, words: str, case: str
 ) -> None:
     path = folder / "bench.yaml"
-    text = path.read_text()
-    body = text[text.index("  double:") : text.index("timing:")]
-    path.write_text(text.replace("timing:", body.replace("  double:", "  triple:") + "timing:"))
-    triple = folder / "kernels" / "triple"
-    triple.mkdir()
-    for name in ("problem.py", "v0.cu"):
-        (triple / name).write_text((folder / "kernels" / "double" / name).read_text())
-    file = triple / "problem.py"
+    file = add_triple(path, path.read_text()) / "problem.py"
     assert file.read_text().count(old) == 1
     file.write_text(file.read_text().replace(old, new))
     found = resolved(path, device)

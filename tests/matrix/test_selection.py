@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from own_matrix import add_triple
 
 from harness.cases import Device
 from harness.errors import UsageError
@@ -22,12 +23,7 @@ def two_problems(folder: Path) -> model.Bench:
     variant = text[text.index("      v0:") : text.index("timing:")]
     again = variant.replace("v0:", "v1_other:") + variant.replace("v0:", "w2:")
     text = text.replace("timing:", again + "timing:")
-    body = text[text.index("  double:") : text.index("timing:")]
-    path.write_text(text.replace("timing:", body.replace("  double:", "  triple:") + "timing:"))
-    triple = folder / "kernels" / "triple"
-    triple.mkdir()
-    for name in ("problem.py", "v0.cu"):
-        (triple / name).write_text((folder / "kernels" / "double" / name).read_text())
+    add_triple(path, text)
     return model.load(path)
 
 

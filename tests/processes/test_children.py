@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from ended_processes import gone
+from started_processes import gone, run_python
 
 from harness.compiler import cache
 from harness.errors import CompileError, CompilerStopped
@@ -106,10 +106,7 @@ def test_after_stopping_nothing_more_is_started(tmp_path: Path) -> None:
         "children.stop_all()\n"
         "print(children.output(['sleep', '600'], 600).code)"
     )
-    ended = subprocess.run(
-        [sys.executable, "-c", script], env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
+    ended = run_python(script)
     assert (ended.returncode, ended.stdout) == (0, "-9\n")
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
+from started_processes import run_python
 
 from harness.cases import Device
 from harness.errors import ProblemError
@@ -93,9 +91,6 @@ def test_a_loop_that_takes_no_alarm_ends_the_process() -> None:
         "with deadline.within(0.5):\n"
         "    sum(itertools.repeat(1))\n"
     )
-    ended = subprocess.run(
-        [sys.executable, "-c", script], env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
+    ended = run_python(script)
     assert ended.returncode == 1
     assert 'File "<string>", line 4' in ended.stderr

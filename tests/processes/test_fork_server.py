@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from ended_processes import gone
+from started_processes import gone
 
 from harness.processes import reaper
 from harness.processes.children import begin_anew, stop_all

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from ended_processes import gone
+from started_processes import gone
 from tiny_problem import KERNEL
 
 from harness.cases import Case

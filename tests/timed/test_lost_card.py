@@ -12,28 +12,17 @@ from typing import Any
 import pytest
 from test_faults_of_the_card import rounds, whole_rounds
 from test_stopping import ROOT
+from tiny_problem import timed_matrix
 
 from harness import __main__ as program
 from harness import tables
 from harness.journal.records import Outcome
 
 HERE = Path(__file__).parent
-MATRIX = """\
-timing: {placements: [3], choosing: 0, rounds_per_placement: 2, batch: 4}
-limits: {launch_s: 4}
-problems:
-  double:
-    dtypes: [float32]
-    sizes: {test: {n: [1, 33]}, bench: {n: [1024]}}
-    launch: {block: [64]}
-    baseline: honest1
-    defaults:
-      let: {blocks: "ceil_div(n, block)"}
-      steps: {twice: {grid: blocks, block: block, args: [input, output, n]}}
-    variants:
-      honest1: {source: v0.cu}
-      FAULT: {source: v0.cu, builds_on: honest1}
-"""
+MATRIX = timed_matrix(
+    "honest1: {source: v0.cu}", "FAULT: {source: v0.cu, builds_on: honest1}",
+    limits="launch_s: 4",
+)  # fmt: skip
 
 
 def run(folder: Path) -> subprocess.CompletedProcess[str]:

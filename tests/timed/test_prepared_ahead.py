@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 import pytest
-from ended_processes import gone
+from started_processes import gone
 from station import Station
 
 from harness.journal.records import Finished, Round, Verified

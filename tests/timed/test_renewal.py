@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from fake_device import device
 from station import Station
-from tiny_problem import KERNEL, PROBLEM, edit
+from tiny_problem import KERNEL, PROBLEM, edit, timed_matrix
 
 from harness import tables
 from harness.errors import UsageError
@@ -27,23 +27,10 @@ from harness.tables import Run
 pytestmark = pytest.mark.usefixtures("importable")
 
 FAKE = "fake_device:open_backend"
-MATRIX = """\
-timing: {placements: [3], choosing: 0, rounds_per_placement: 1, batch: 4}
-problems:
-  double:
-    dtypes: [float32]
-    sizes: {test: {n: [1, 33]}, bench: {n: [1024, 2048]}}
-    launch: {block: [64]}
-    baseline: honest1
-    defaults:
-      let: {blocks: "ceil_div(n, block)"}
-      steps: {twice: {grid: blocks, block: block, args: [input, output, n]}}
-    variants:
-      honest1: {}
-      honest2: {builds_on: honest1}
-      honest3:
-        when: n != 2048
-"""
+MATRIX = timed_matrix(
+    "honest1: {}", "honest2: {builds_on: honest1}", "honest3:\n        when: n != 2048",
+    bench="1024, 2048", rounds=1,
+)  # fmt: skip
 
 ONE_SIZE = Choice(size=("n=1024",))
 """All three variants, in half as many processes."""

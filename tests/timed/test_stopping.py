@@ -14,26 +14,13 @@ from itertools import cycle
 from pathlib import Path
 
 import pytest
+from tiny_problem import timed_matrix
 
 from harness import tables
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-MATRIX = """\
-timing: {placements: [3], choosing: 0, rounds_per_placement: 2, batch: 4}
-problems:
-  double:
-    dtypes: [float32]
-    sizes: {test: {n: [1, 33]}, bench: {n: [1024]}}
-    launch: {block: [64]}
-    baseline: honest1
-    defaults:
-      let: {blocks: "ceil_div(n, block)"}
-      steps: {twice: {grid: blocks, block: block, args: [input, output, n]}}
-    variants:
-      honest1: {source: v0.cu}
-      honest2: {source: v0.cu, builds_on: honest1}
-"""
+MATRIX = timed_matrix("honest1: {source: v0.cu}", "honest2: {source: v0.cu, builds_on: honest1}")
 PLACES = (
     "planning", "compile", "test sizes", "ceilings", "timed size", "rounds", "profile", "report",
 )  # fmt: skip

@@ -94,18 +94,21 @@ class Spent:
     @property
     def limit(self) -> tuple[str, float] | None:
         """The unit whose roof is nearest, in words, and the fraction of that roof reached."""
-        if not self.busy or not self.ns:
-            return None
-        key = max(self.busy, key=lambda each: self.busy[each])
-        return UNITS[key], self.busy[key] / self.ns
+        return self._largest(self.busy, UNITS)
 
     @property
     def longest_wait(self) -> tuple[str, float] | None:
         """The most frequent wait, in words, and its share of the time."""
-        if not self.waits or not self.ns:
+        return self._largest(self.waits, WORDS)
+
+    def _largest(
+        self, parts: Mapping[str, float], words: Mapping[str, str]
+    ) -> tuple[str, float] | None:
+        """The largest part of the time, in words, and its share."""
+        if not parts or not self.ns:
             return None
-        name = max(self.waits, key=lambda each: self.waits[each])
-        return WORDS[name], self.waits[name] / self.ns
+        name = max(parts, key=lambda each: parts[each])
+        return words[name], parts[name] / self.ns
 
 
 def spent(readings: Readings, p: Planned, peaks: Mapping[str, float]) -> Spent | None:

@@ -91,6 +91,8 @@ class MemoryDecoder(CallDecoder):
             raise self.unknown()
 
     def _access(self, name: str, modifiers: list[str], types: list[str]) -> tuple[str, int, str]:
+        if types == ["b128"]:
+            modifiers, types = self._in_halves(modifiers)
         space, others = self._space(modifiers)
         width = [m for m in others if m in ("v2", "v4", "v8")]
         others = [m for m in others if m not in width]
@@ -106,13 +108,11 @@ class MemoryDecoder(CallDecoder):
         size = TYPE_SIZES[types[0]]
         # From sm_100 on, 256 bits may be moved to and from global memory: in words of 32 or 64.
         is_256_bits = size * count == 32 and size >= 4 and space in ("", "global")
-        if (size * count > 16 and not is_256_bits) or types[0] in ("pred", "b128"):
+        if (size * count > 16 and not is_256_bits) or types[0] == "pred":
             raise self.unknown()
         return space, count, types[0]
 
     def _op_ld(self, instruction: Instruction, modifiers: list[str], types: list[str]) -> list[Op]:
-        if types == ["b128"]:
-            modifiers, types = self._in_halves(modifiers)
         space, count, kind = self._access("ld", modifiers, types)
         target, where = self.given(instruction, 2)
         results = self._values(target, instruction)
@@ -150,8 +150,6 @@ class MemoryDecoder(CallDecoder):
         return self.halves(operand) if instruction.opcode.endswith(".b128") else (operand,)
 
     def _op_st(self, instruction: Instruction, modifiers: list[str], types: list[str]) -> list[Op]:
-        if types == ["b128"]:
-            modifiers, types = self._in_halves(modifiers)
         space, count, kind = self._access("st", modifiers, types)
         where, value = self.given(instruction, 2)
         values = self._values(value, instruction)

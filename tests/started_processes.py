@@ -1,0 +1,50 @@
+"""Python processes that a test starts, and whether they, or others below them, have ended."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+
+
+def run_python(program: str) -> subprocess.CompletedProcess[str]:
+    """Run a program that imports this harness to its end."""
+    return subprocess.run(
+        [sys.executable, "-c", program], env=_environment(), capture_output=True, text=True,
+        timeout=60,
+    )  # fmt: skip
+
+
+def holding(program: str, folder: Path) -> subprocess.Popen[str]:
+    """Start a program with a folder as its argument, once it prints that it holds what it takes."""
+    started = subprocess.Popen(
+        [sys.executable, "-c", program, str(folder)], stdout=subprocess.PIPE, text=True,
+        env=_environment(),
+    )  # fmt: skip
+    assert started.stdout is not None
+    assert started.stdout.readline() == "held\n"
+    return started
+
+
+def gone(pid: int, within_s: float = 10) -> bool:
+    """Whether a process is no more, or no more than its parent's memory of it, in time."""
+    end = time.monotonic() + within_s
+    while not _is_gone(pid):
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def _is_gone(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return True
+    return state in "ZX"
