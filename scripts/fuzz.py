@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-from mutations import in_json, mutated
+from fuzzing.mutations import in_json, mutated
 
 from harness import emulator, tables
 from harness.comparison import judge
