@@ -64,7 +64,7 @@ FIRST = "make bench ARGS='--only copy --quick'"
 EMULATE = "make bench ARGS='--backend emulator --only copy --quick'"
 TORCH = ".venv/bin/python -c 'import torch; print(torch.__version__)'"
 INCLUDED = r"grep -sohE -- '-I\S*(nvidia|cuda)\S*/include' .venv/setup-gpu.log | sort -u | xargs"
-TEST = "make test ARGS=tests/test_setup.py"
+TEST = "make test ARGS=tests/scripts/test_setup.py"
 REPORT = "make report"
 DOCTOR = "COLUMNS=100 .venv/bin/python -m harness doctor"
 

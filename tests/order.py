@@ -18,10 +18,10 @@ T = TypeVar("T")
 
 TESTS = Path(__file__).parent
 LONGEST = (
-    "test_fidelity.py", "timed/test_stopping.py", "test_gate_edits.py", "compiler/test_host.py",
-    "commands/test_sandbox.py", "run/test_small_machine.py", "cheats/test_scrutiny.py",
-    "emulator/engine/test_properties.py", "test_readme.py", "test_main.py",
-    "timed/test_lost_card.py", "test_causes.py", "timed",
+    "test_fidelity.py", "timed/test_stopping.py", "comparison/test_gate_edits.py",
+    "compiler/test_host.py", "commands/test_sandbox.py", "run/test_small_machine.py",
+    "cheats/test_scrutiny.py", "emulator/engine/test_properties.py", "test_readme.py",
+    "test_main.py", "timed/test_lost_card.py", "analysis/test_causes.py", "timed",
 )  # fmt: skip
 """Files and folders with the longest single tests and fixtures, the longest first: by processor
 time, their own and that of their processes."""

@@ -46,10 +46,10 @@ LONG = (
     "cheats", "comparison/test_simulated.py", "emulator/engine/native",
     "emulator/engine/test_properties.py", "emulator/ptx/test_bad_input.py",
     "emulator/ptx/test_extreme_sizes.py", "emulator/sass", "kernels", "report/test_drawing.py",
-    "report/test_emulated_pages.py", "report/test_overview.py", "report/test_packed.py",
-    "report/test_pages.py", "report/test_single_file.py", "test_causes.py", "test_claims_page.py",
-    "test_emulated_causes.py", "test_fidelity.py", "test_fuzz.py", "test_gate_edits.py",
-    "test_kernels_page.py",
+    "report/pages/test_emulated_pages.py", "report/pages/test_overview.py", "report/test_packed.py",
+    "report/pages/test_pages.py", "report/test_single_file.py", "analysis/test_causes.py",
+    "scripts/pages/test_claims_page.py", "analysis/test_emulated_causes.py", "test_fidelity.py",
+    "scripts/test_fuzz.py", "comparison/test_gate_edits.py", "scripts/pages/test_kernels_page.py",
 )  # fmt: skip
 """Whole kernels emulated, thousands of random inputs, whole reports, every committed run."""
 

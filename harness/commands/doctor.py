@@ -16,7 +16,7 @@ from harness.console.suggestions import is_clone
 from harness.errors import HarnessError
 from harness.machine import card
 from harness.machine.devices import cuda_device
-from harness.ncu import tool as ncu
+from harness.ncu import command_line as ncu
 from harness.ncu.failures import Failure
 from harness.processes import children
 

@@ -15,7 +15,8 @@ from harness.files.strict_yaml import YamlLocation
 if TYPE_CHECKING:
     from harness.matrix.variants import Problem
 
-OWN_MATRIX = "bench.yaml"
+MATRIX, OWN_MATRIX = Path("bench.yaml"), "bench.yaml"
+"""The matrix in the current folder, and the file of a problem's own."""
 
 
 def found(kernels: Path) -> list[str]:

@@ -14,7 +14,7 @@ from harness.budgets import Budget
 from harness.cases import COMPILED, LIBRARY, Kind
 from harness.console.suggestions import did_you_mean
 from harness.files.strict_yaml import Key, YamlLocation
-from harness.matrix import written
+from harness.matrix import builds_on, written
 from harness.matrix.values import PTX, KernelName
 from harness.matrix.variants import MergedStep, Needs, Problem, Sizes, Variant
 from harness.silicon.features import FEATURES, Feature
@@ -52,7 +52,7 @@ class _Merger:
             for each, it in body.libraries.items()
         }
         self._check_names(variants, libraries)
-        self._check_ladder(variants)
+        builds_on.check(variants, self.top)
         self._check_let([*variants.values(), *libraries.values()])
         self._check_taken()
         return Problem(
@@ -253,19 +253,6 @@ class _Merger:
                 raise self.top.at("libraries", name).error(
                     "another row has this name; choose another"
                 )
-
-    def _check_ladder(self, variants: Mapping[str, Variant]) -> None:
-        """Check that each variant's parent exists and leads to a root."""
-        for name in variants:
-            seen = [name]
-            while above := variants[seen[-1]].builds_on:
-                at = self.top.at("variants", seen[-1], "builds_on")
-                if above not in variants:
-                    near = did_you_mean(above, [v for v in variants if v != seen[-1]])
-                    raise at.error(f"`{above}` is not a variant{near}")
-                if above in seen:
-                    raise at.error("it builds on itself: " + " → ".join([*seen, above]))
-                seen.append(above)
 
     def _check_let(self, variants: Sequence[Variant]) -> None:
         """Refuse an unused name in `let`, which is probably misspelt. Python functions may

@@ -16,12 +16,12 @@ from typing import Any
 from harness.console.suggestions import command, did_you_mean
 from harness.files import strict_yaml
 from harness.files.strict_yaml import Document, YamlLocation
-from harness.matrix import files, merge, names, written
+from harness.matrix import files, merge, written
 from harness.matrix.values import name as checked_name
 from harness.matrix.variants import Problem
 from harness.matrix.written import Limits, Timing
 
-MATRIX = names.MATRIX
+MATRIX = files.MATRIX
 MOST_CASES = 100_000
 """More cases than this in a whole matrix, at all sizes, are taken for a mistake."""
 

@@ -26,10 +26,10 @@ from harness.job import JOB, Job
 from harness.journal import run_files
 from harness.journal.counter_records import Counted, Uncounted
 from harness.journal.records import Record
+from harness.ncu.command_line import Ncu, Settings, command
 from harness.ncu.failures import NO_KERNEL, Ending, Failure, explain, no_report, refused_metrics
 from harness.ncu.metrics import Selection
 from harness.ncu.reader import Counts, Report, Step, read_apart, records
-from harness.ncu.tool import Ncu, Settings, command
 from harness.processes.children import Child
 
 PORTION = 64

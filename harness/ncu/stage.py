@@ -17,10 +17,10 @@ from harness.job import Job
 from harness.journal.counter_records import Profiled, Uncounted
 from harness.journal.records import Record
 from harness.ncu.collect import Collector, portions, unfinished
+from harness.ncu.command_line import Available, Settings, find, query
 from harness.ncu.failures import Failure, ended_in
 from harness.ncu.metrics import Selection, catalogue, choose
 from harness.ncu.reader import Step, read_apart, records
-from harness.ncu.tool import Available, Settings, find, query
 
 FOLDER = "profile"
 """The folder within a run's folder for the .ncu-rep files, which open in NVIDIA's viewer."""

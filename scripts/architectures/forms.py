@@ -54,7 +54,7 @@ USUAL = "13.0"
 KEPT = ROOT / ".cache" / "forms"
 ARCHES = ("sm_75", "sm_80", "sm_86", "sm_87", "sm_88", "sm_89", READ, "sm_100", "sm_103", "sm_110",
           "sm_120", "sm_121")  # fmt: skip
-TABLE = ROOT / "tests" / "emulator" / "sass" / "instructions" / "forms_elsewhere.txt"
+TABLE = ROOT / "tests" / "emulator" / "sass" / "instructions" / "forms" / "forms_elsewhere.txt"
 HEAD = """\
 # An instruction of each form that nvdisasm prints for other architectures and not for sm_90, the
 # architectures, and why it is refused, if it is. Written by scripts/architectures/forms.py.

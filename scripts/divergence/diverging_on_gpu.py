@@ -4,8 +4,8 @@
     python scripts/divergence/diverging_on_gpu.py FOLDER OUT        needs a GPU, PyCUDA and ncu
 
 OUT/divergence.csv.gz has one row per launch: the kernel, its masks and its counters. It is stored
-in reports/h200/fidelity, where tests/emulator/sass/test_divergence.py compares the emulator with
-it. NCU names another ncu.
+in reports/h200/fidelity, where tests/emulator/sass/machine/test_divergence.py compares the emulator
+with it. NCU names another ncu.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ OUT/textures.csv.gz has one row for each fetch of fetch_cases.py, its four chann
 OUT/surfaces.csv.gz one for each case of surface_cases.py: the loaded values, and the texels after
 the
 stores, as bytes. They are stored in reports/h200/fidelity, where
-tests/emulator/engine/instructions/test_textures.py compares the emulator with them.
+tests/emulator/engine/instructions/memory/test_textures.py compares the emulator with them.
 """
 
 from __future__ import annotations

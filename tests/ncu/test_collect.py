@@ -14,9 +14,9 @@ from harness.job import Job
 from harness.journal.counter_records import Counted, Uncounted
 from harness.journal.records import Record
 from harness.ncu.collect import Collector, file_name, portions, unfinished
+from harness.ncu.command_line import Available, Ncu, Settings, command, find, query
 from harness.ncu.failures import FORBIDDEN, NO_KERNEL, Failure
 from harness.ncu.metrics import choose
-from harness.ncu.tool import Available, Ncu, Settings, command, find, query
 
 SETS = ("dram", "bank_conflicts")
 
@@ -90,7 +90,7 @@ def test_an_absent_ncu_leaves_every_figure_not_collected(
     monkeypatch.setenv("PATH", str(tmp_path))
     for name in ("NCU", "CUDA_HOME", "CUDA_PATH"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("harness.ncu.tool._INSTALLED", ())
+    monkeypatch.setattr("harness.ncu.command_line._INSTALLED", ())
     missing = find()
     assert isinstance(missing, Failure)
     bench = Bench(tmp_path, missing)

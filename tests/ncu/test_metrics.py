@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from harness.errors import ConfigError, UsageError
+from harness.ncu.command_line import Available, listed
 from harness.ncu.derived import FORMULAS, occupancy_limiter
 from harness.ncu.metrics import base, catalogue, choose
-from harness.ncu.tool import Available, listed
 
 LIST = Path(__file__).parent.parent / "data" / "ncu_metrics_gh100.txt"
 

@@ -16,8 +16,8 @@ from harness.journal.counter_records import Counted, Profiled, Uncounted
 from harness.journal.file import Journal, read_journal
 from harness.journal.records import Record
 from harness.ncu import ranges
+from harness.ncu.command_line import Settings
 from harness.ncu.stage import ProfileOptions, profile
-from harness.ncu.tool import Settings
 
 STEP = Step("kernel", (4, 1, 1), (256, 1, 1), 0, ())
 CASES = [

@@ -13,13 +13,13 @@ from harness.journal import run_files
 
 def cases(incomplete: str) -> Iterator[str]:
     """Complete problems, then their variants, from what is typed; needs no compiler and no GPU."""
-    from harness.matrix import names
+    from harness.commands.line import matrix_names
 
     problem, slash, _ = incomplete.partition("/")
     try:
-        known = names.problems()
+        known = matrix_names.problems()
         if slash:
-            known = [f"{problem}/{variant}" for variant in names.variants(problem)]
+            known = [f"{problem}/{variant}" for variant in matrix_names.variants(problem)]
     except HarnessError:
         return
     yield from (name for name in known if name.startswith(incomplete))

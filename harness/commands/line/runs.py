@@ -104,8 +104,8 @@ def add(app: typer.Typer, carry_out: CarryOut = here) -> None:
         Exit codes as for `run`; also 1 if a kernel has no counters, or if --ncu names no ncu.
         """
         from harness.commands.runs import running
+        from harness.ncu.command_line import Settings
         from harness.ncu.stage import ProfileOptions
-        from harness.ncu.tool import Settings
 
         wanted = ProfileOptions(tuple(metrics), ncu, Settings(cache_control, clock_control))
         request = _request(matrix, options, wanted=wanted)

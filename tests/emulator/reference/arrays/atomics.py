@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.emulator.program.ir import HALVES
-from reference.arrays import half
+from reference.arrays.small_floats import half
 
 Array = NDArray[Any]
 

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.emulator.program.decode.matrix import ELEMENT_BITS, per_register
-from reference.arrays import half
 from reference.arrays.lanes import WARP, Lanes
+from reference.arrays.small_floats import half
 
 Array = NDArray[Any]
 

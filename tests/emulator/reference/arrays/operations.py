@@ -21,14 +21,12 @@ from reference import video
 from reference.arrays import (
     extended_precision,
     floats,
-    fp8,
-    half,
-    half_conversions,
     integers,
     packed_integers,
     rounding,
 )
 from reference.arrays.conversions import conversion
+from reference.arrays.small_floats import fp8, half, half_conversions
 
 Array = NDArray[Any]
 Function = Callable[..., Any]

@@ -30,7 +30,7 @@ _NAMED = re.compile(r"\b(UR|R|UP|P)(\d+)\b")
 
 def forms_elsewhere() -> Iterator[tuple[str, str, str]]:
     """An instruction, the architectures that have its form, and why it is refused, if it is."""
-    for line in Path(__file__).with_name("forms_elsewhere.txt").read_text().splitlines():
+    for line in (Path(__file__).parent / "forms" / "forms_elsewhere.txt").read_text().splitlines():
         if not line.startswith("#"):
             text, arches, *refused = line.split(" | ")
             yield text, arches, "".join(refused)

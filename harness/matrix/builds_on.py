@@ -1,0 +1,30 @@
+"""Resolve `builds_on`: the variant of the same problem that each one improves on.
+
+The names make a tree. A case's parent in it, at the same size and type, is `Timings.builds_on` in
+harness/statistics/timings.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from harness.console.suggestions import did_you_mean
+from harness.files.strict_yaml import YamlLocation
+from harness.matrix.variants import Variant
+
+
+def check(variants: Mapping[str, Variant], problem: YamlLocation) -> None:
+    """Check that each variant's parent exists and leads to a root.
+
+    Raises ConfigError at the `builds_on:` that does not.
+    """
+    for name in variants:
+        seen = [name]
+        while above := variants[seen[-1]].builds_on:
+            at = problem.at("variants", seen[-1], "builds_on")
+            if above not in variants:
+                near = did_you_mean(above, [v for v in variants if v != seen[-1]])
+                raise at.error(f"`{above}` is not a variant{near}")
+            if above in seen:
+                raise at.error("it builds on itself: " + " → ".join([*seen, above]))
+            seen.append(above)
