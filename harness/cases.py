@@ -179,13 +179,13 @@ class Case:
     """For a python case: the values of names that its parameters may use, besides sizes and launch
     keys."""
     as_library: bool = False
-    """Whether it is a library, shown beside the variants for comparison."""
+    """True for a library, which is shown beside the variants for comparison."""
     compiled: bool = False
-    """Whether torch.compile makes kernels of its function: of a library only."""
+    """True if torch.compile makes kernels of its function, which is for libraries only."""
 
     target: str = field(default="", repr=False)
-    """What follows the architecture that its kernels are compiled for: `a` if they use what
-    only that architecture has. A result names it beside what `repr` says: run/staleness.py."""
+    """The suffix of the architecture that its kernels are compiled for: `a` if they use features
+    that only that architecture has. A result names it separately from `repr`: run/staleness.py."""
 
     @property
     def id(self) -> str:

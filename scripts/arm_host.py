@@ -6,7 +6,7 @@ no hardware is needed. What runs in it:
 - Python, and every dependency from PyPI's own aarch64 wheels, which are unpacked from outside
 - the emulator's engines, compiled for aarch64 by g++-aarch64-linux-gnu, which is mounted from
   outside (the machine's own g++ takes QEMU an hour: --native-compiler)
-- nvcc and nvdisasm for aarch64, which tell their versions; PTX, cubins and listings are this
+- nvcc and nvdisasm for aarch64, which only print their versions; PTX, cubins and listings are this
   machine's, through the compile cache, which keeps them by content
 - scripts/emulated_digests.py, on both machines: per operation and per case a hash of the outputs'
   bits and one of all counters
@@ -39,7 +39,7 @@ FORMAT = Path("/usr/lib/binfmt.d/qemu-aarch64.conf")
 """What Debian's qemu-user-static would have the system register at its start."""
 
 CROSS = ("/usr/aarch64-linux-gnu", "/usr/lib/gcc-cross", "/usr/lib/x86_64-linux-gnu", "/lib64")
-"""The cross compiler's files, and the libraries that it runs with: arm64's are in other folders."""
+"""The cross compiler's files, and the libraries it runs with; arm64's are in other folders."""
 
 CROSS_COMPILER = "/usr/bin/cross-g++"
 PLATFORMS = ("manylinux2014", *(f"manylinux_2_{minor}" for minor in range(17, 37)))
@@ -141,7 +141,7 @@ def compared(work: Path, debian: str, given: argparse.Namespace) -> int:
 
 
 def unpacked(base: Path, debian: str) -> None:
-    """Debian's arm64 packages, unpacked but not configured, which would take QEMU long."""
+    """Debian's arm64 packages, unpacked but not configured: that would take long under QEMU."""
     part = base.with_suffix(".part")
     shutil.rmtree(part, ignore_errors=True)
     run("debootstrap", "--foreign", "--arch=arm64", "--variant=minbase",

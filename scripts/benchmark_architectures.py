@@ -2,14 +2,13 @@
 
     python scripts/benchmark_architectures.py [sm_75 sm_80 …] [--measure whole] [--every N]
 
-Writes reports/emulated/architectures.csv: per architecture the cases and how they ended, how many
-were counted in machine code, for how many of these the results are those of their PTX to the bit,
-and which differ. What a kernel reads of a clock is not compared. `small` (the default) launches
-each variant and type once, at a size at which it is verified; `--every 4` takes one variant of
-four. `whole` is a run with --quick, which does not keep results to compare. A row takes the place
-of the earlier one of its kind, and of its samples, so that a few can be done at a time. Exits with
-1 where a case failed or a run did not end. Deadlines are far off: whether a kernel is right has
-nothing to do with how busy this machine is.
+Writes reports/emulated/architectures.csv: for each architecture, the cases and how they ended, how
+many were counted in machine code, how many of these have the same results as their PTX to the bit,
+and which differ. Clock readings are not compared. `small` (the default) launches each variant and
+type once, at a size at which it is verified; `--every 4` takes one variant in four. `whole` is a
+run with --quick, which does not keep results to compare. A row replaces the earlier one of its kind
+and sampling, so a few can be done at a time. Exits with 1 if a case failed or a run did not end.
+Deadlines are far off: whether a kernel is right has nothing to do with how busy this machine is.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ DEADLINE_S = 3600
 TOGETHER = 24
 """Cubins that the disassembler lists in one call."""
 MOST_ELEMENTS = 1 << 16
-"""The product of a small case's sizes, where it has a test as small."""
+"""The product of a small case's sizes, if it has a test that small."""
 COLUMNS = (
     "arch", "measured", "cases", "ok", "skipped", "failed", "counted_in_machine_code", "percent",
     "equal_to_ptx", "differ",
@@ -68,7 +67,7 @@ def main(
     every: Annotated[int, typer.Option(min=1)] = 1,
     out: Path = TABLE,
 ) -> None:
-    """Run, and write a row after each architecture."""
+    """Run each architecture, and write a row after it."""
     rows: dict[tuple[str, str], Row] = {}
     if out.exists():
         with out.open(newline="") as file:
@@ -181,7 +180,7 @@ def _built(
 def _launched(
     bench: model.Bench, case: Case, built: Built | str, arch: str
 ) -> tuple[set[str], str]:
-    """Its status (ok, counted, equal), and why any part is missing."""
+    """A case's status (ok, counted, equal), and why any part is missing."""
     if isinstance(built, str):
         return set(), built
     problem = loading.load(bench.kernels / case.problem)

@@ -190,7 +190,7 @@ WORKLOADS = [
 ]
 SHARED_OUT = (3, 6, 9)  # of these, what is also measured on several cores
 LARGE = [lambda: addition(26), lambda: addition(28), lambda: doubling(28)]
-"""What is measured for its memory."""
+"""The workloads whose memory is measured."""
 
 
 class Peak:

@@ -1,4 +1,5 @@
-"""Measure the judge's verdicts per second on one core, for every kernel here or for others' ones.
+"""Measure the judge's verdicts per second on one core, for every kernel here or for others'
+kernels.
 
     python scripts/benchmark_judge.py [--jobs N] [--out reports/benchmarks/judge.csv] [PROBLEM …]
     python scripts/benchmark_judge.py --solutions PAIRS [--right 60] --out FILE
@@ -10,8 +11,8 @@ largest test size. Seconds are processor time of all the judge's processes, so t
 depends on the machine's other load; `load` is how many processes wanted a core meanwhile.
 
 PAIRS names others' solutions of KernelBench's problems, as for benchmark_public_solutions.py, the
-first to try at the top. What is refused is left out, and so are those beyond as many right ones.
-Determining their launches from host code is no part of a verdict, and is not measured.
+first to try at the top. Refused solutions are left out, and the script stops after this many right
+ones. Determining their launches from host code is not part of a verdict, and is not measured.
 """
 
 from __future__ import annotations
@@ -44,13 +45,13 @@ COLUMNS = (
 SECONDS = 300.0
 _TICK = os.sysconf("SC_CLK_TCK")
 _CPU = slice(11, 15)
-"""The fields of /proc/PID/stat, from the state on, that say what a process and those of its
-children that have ended took."""
+"""The fields of /proc/PID/stat, counted from the state, with the processor time of a process and
+its ended children."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What is submitted, and the names of its row."""
+    """A submission, and the names in its row."""
 
     problem: str
     kernel: str

@@ -26,7 +26,7 @@ from harness.judge.judge import Judge
 from harness.judge.public import read
 
 CAPS = (64, 32, 16, 8, 128, 256)
-"""Sizes above it are made so large, the first that works."""
+"""Caps on the sizes, in order; the first with which a problem can be judged is used."""
 
 KERNELS = {
     "ReLU": "x > 0 ? x : 0", "LeakyReLU": "x > 0 ? x : 0.01f * x", "Sigmoid": "1 / (1 + expf(-x))",
@@ -42,12 +42,11 @@ KERNELS = {
 
 COLUMNS = ("problem", "suite", "read", "sizes", "reduced", "seconds", "empty kernel",
            "right kernel", "short kernel", "why not")  # fmt: skip
-"""reduced: the sizes that are not the problem's own. seconds: until the last verdict, by the
-clock."""
+"""reduced: the sizes that are not the problem's own. seconds: wall time until the last verdict."""
 
 SECONDS = 60
 LATE = "not done within"
-"""How a verdict begins that was not reached in time."""
+"""The beginning of a verdict that was not reached in time."""
 
 
 def main() -> int:
@@ -98,7 +97,7 @@ def judged(judge: Judge, path: Path) -> dict[str, str]:
 
 
 def verdicts(judge: Judge, problem: Problem, operation: str) -> dict[str, str]:
-    """The cells of each kernel for a problem, and why one has another verdict than it should."""
+    """The cells of each kernel for a problem, and why a verdict is not the expected one."""
     row = {"why not": ""}
     for column, kernel in kernels(problem, operation):
         try:
@@ -116,7 +115,7 @@ def verdicts(judge: Judge, problem: Problem, operation: str) -> dict[str, str]:
 
 
 def sizes_to_try(path: Path) -> Iterator[dict[str, int]]:
-    """Sizes to use in place of the problem's own: first none, then smaller ones, cap by cap."""
+    """Sizes that replace the problem's own: at first none, then smaller ones, cap by cap."""
     yield {}
     if path.suffix == ".py":
         yield from (found for cap in CAPS if (found := smaller(path, cap)))

@@ -26,7 +26,8 @@ from harness.judge.submissions import Submission
 TOLERANCE = (1e-4, 1e-4)
 COLUMNS = ("problem", "solution", "cheat", "sizes", "verdict", "cause")
 PARTLY_READ = {"triangular": ("A", "B"), "symmetric": ("A", "B")}
-"""Word in a problem's name → inputs that are zero or known in part, which nobody need read."""
+"""Word in a problem's name → inputs that are zero or partly known, so no kernel has to read
+them."""
 
 
 def main() -> int:

@@ -8,9 +8,9 @@ machine varies by a factor of two from hour to hour, so each round measures both
 A cell has one number for each round: for the kernels of `make benchmark-emulator`, the median of
 five launches in a process of its own, in million thread instructions per second; for small
 launches, the minimum of 500, in µs. If OTHER has several engines, the fastest is used. With
-`--machine-code` the same launches are of machine code. `--cubins` adds a row: the milliseconds that
-reading all cubins of a folder takes, with every kernel made ready for a launch. The disassembler,
-which both call, has listed them before.
+`--machine-code` the same launches are of machine code. `--cubins` adds a row: the milliseconds to
+read all cubins of a folder and prepare every kernel for launching. The disassembler, which both
+call, has listed them before.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from harness.compiler.compile import Unit
 from harness.emulator import sass
 
 SMALL = 100_000
-"""Thread instructions up to which a launch is small: its cost is not that of its instructions."""
+"""Thread instructions up to which a launch is small: they are not what it mainly costs."""
 SMALL_LAUNCHES = 500
 ONE = """
 import pickle, sys, time

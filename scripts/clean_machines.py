@@ -4,20 +4,20 @@ Each machine is a Debian 12 with Python, make, g++ and git. It has a root folder
 overlay over one made by debootstrap, which is deleted after the trial. Stand-ins take the place
 of what is not there:
 
-- the driver: a libcuda.so.1 that has every name in cuda.h, tells the CUDA release of its world and
-  what its errors are called, and answers all else with CUDA_ERROR_NO_DEVICE; and an nvidia-smi that
-  prints one line
+- the driver: a libcuda.so.1 that has every name in cuda.h, reports the CUDA release of its machine
+  and the names of errors, and answers all other calls with CUDA_ERROR_NO_DEVICE; and an nvidia-smi
+  that prints one line
 - a toolkit of CUDA 13.0: real, from PyPI's wheels
-- a toolkit of CUDA 12.8: its headers are real; its nvcc is a script that tells a release and a
+- a toolkit of CUDA 12.8: its headers are real; its nvcc is a script that prints a release and a
   folder and compiles nothing (PyPI has no nvcc of CUDA 12)
 - with --stand-in-torch: an empty wheel, so that its 3 GB are not downloaded. Without it torch is
-  installed and imported, which takes a row and a log of its own
+  installed and imported, and gets a row and a log of its own
 
 Needs root, debootstrap, mounts, and Debian's mirror and PyPI as apt and pip are set up here. If
 it may not mount or has no debootstrap, it says so and exits with 3: nothing was tried.
 
-A row of the table names the files that decide what `make setup` does, by a hash: while it is that
-of today's files, --unless-known tries the machine no second time.
+A row of the table has a hash of the files that decide what `make setup` does. While they are
+unchanged, --unless-known does not try that machine again.
 
     python3 scripts/clean_machines.py [--only NAME]... [--stand-in-torch] [--keep] [--out FOLDER]
     python3 scripts/clean_machines.py --only driver-580 --stand-in-torch --setup-only --unless-known
@@ -55,7 +55,7 @@ DECIDE = ("Makefile", "pyproject.toml", "constraints.txt", "scripts/setup.py",
           "scripts/gpu_packages.py", "harness/compiler/drivers.py")  # fmt: skip
 PACKAGES = "python3,python3-venv,python3-dev,make,g++,git,ca-certificates"
 SHARED = {"root/.cache/pip": "pip", "root/.cache/kernel-harness": "engines", "find": "find"}
-"""What machines share: downloads, and the emulator's engines, which the first has compiled."""
+"""Folders that machines share: downloads, and the emulator's engines, compiled by the first."""
 
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 NOT_TRIED = 3
@@ -86,7 +86,7 @@ COLUMNS = ("machine", "driver", "toolkit", "torch", "seconds", "processor_s", "e
 
 
 class CannotTry(Exception):
-    """Why this machine cannot host another."""
+    """This machine cannot host another."""
 
 
 def main() -> int:
@@ -131,8 +131,8 @@ def in_own_mounts() -> None:
 
 
 def is_known(world: World) -> bool:
-    """Return whether the machine met expectations with today's versions of the deciding files;
-    prints it."""
+    """Return whether the machine met expectations with today's versions of the deciding files, and
+    print so."""
     tried = [row for row in rows_of(TABLE) if row["machine"] == world.name]
     if ("yes", digest_of_files()) not in [(row["as_expected"], row["files"]) for row in tried]:
         return False
@@ -145,7 +145,7 @@ def digest_of_files() -> str:
 
 
 def check(place: Path) -> None:
-    """Return whether roots can be made in a folder there. Raises CannotTry."""
+    """Check that roots can be made in a folder there. Raises CannotTry."""
     if os.geteuid() != 0:
         raise CannotTry("only root can make the root folder of another machine")
     if not shutil.which("debootstrap"):
@@ -164,7 +164,7 @@ def check(place: Path) -> None:
 def tried(
     worlds: Sequence[World], work: Path, debian: str, given: argparse.Namespace
 ) -> Iterator[dict[str, str]]:
-    """One row of the table for each world, after everything was tried there."""
+    """Try everything in each world, and yield its row of the table."""
     base = work / "base"
     if not (base / "usr/bin/g++").exists():
         said("a clean Debian …")

@@ -4,8 +4,8 @@ One row per operation of the warp machine (on the operands of its tests) and per
 sizes and, with --bench, at that of a quick run: hashes of its inputs, of the outputs of PTX and
 machine code, bit for bit, and of all counts of both.
 
-With --most N only N cases of each problem, of variants spread over its ladder, each at a small test
-size; no problem's second before every problem's first.
+With --most N, only N cases of each problem, of variants spread over its ladder, each at a small
+test size; every problem's first case comes before any problem's second.
 
     python scripts/emulated_digests.py FILE [--only PROBLEM]... [--most N] [--bench]
         [--no-operations]
@@ -88,7 +88,7 @@ def of_cases(only: list[str], bench_sizes: bool, most: int = 0) -> Iterator[Row]
 
 
 def few(cases: Sequence[Case], most: int, kernels: Path) -> list[Case]:
-    """Of each problem, a small case of this many variants; in turns."""
+    """A small case of this many variants of each problem, taking turns between problems."""
     by_problem: dict[str, dict[str, list[Case]]] = {}
     for case in cases:
         by_problem.setdefault(case.problem, {}).setdefault(case.variant, []).append(case)
@@ -108,7 +108,7 @@ def spread(among: Sequence[list[Case]], most: int) -> list[list[Case]]:
 
 
 def small(cases: Sequence[Case], kernels: Path) -> Case:
-    """The case that a third of the others have less work than: the smallest is a single thread."""
+    """The case with more work than a third of the others: the smallest is a single thread."""
 
     def work(case: Case) -> tuple[float, float]:
         found = loading.load(kernels / case.problem).work(case.sizes, case.dtype)

@@ -44,7 +44,7 @@ from harness.report.comparison import files
 
 ROOT = Path(__file__).resolve().parents[1]
 DEADLINE_S = 10.0
-"""For one input, on a busy machine."""
+"""The deadline in seconds for one input, on a busy machine."""
 BATCH = 100
 LONGEST_MESSAGE = 4000
 Try = Callable[[bytes, Path], None]
@@ -295,7 +295,7 @@ def raise_late(number: int, frame: FrameType | None) -> None:
 
 
 def failure(target: Target, content: bytes, folder: Path, deadline_s: float) -> str | None:
-    """What went wrong with one input, if anything. SIGALRM must be `raise_late`'s.
+    """Describe what went wrong with one input, if anything. `raise_late` must handle SIGALRM.
 
     The deadline applies to the attempt alone; describing its failure may take longer.
     """

@@ -44,7 +44,8 @@ VERSIONS = tuple(re.findall(r'"Programming Language :: Python :: (3\.\d+)"', PRO
 RELEASE = "forky"
 PACKAGES = "git,ca-certificates,g++-15"  # nvcc 13.0 takes no GCC that is newer
 NEW_HEADERS = {"NVCC_APPEND_FLAGS": "-U_GNU_SOURCE"}
-"""Forky's C library declares rsqrt otherwise than the headers of CUDA 13.0 do; not with this."""
+"""Forky's C library declares rsqrt differently from the headers of CUDA 13.0; this define avoids
+it."""
 
 COMMITTED = ROOT / "reports" / "setup"
 TABLE = "pythons.csv"
@@ -68,14 +69,14 @@ STEPS: Mapping[str, str] = {
 """Column → what is typed for it; a step that fails is the last."""
 
 COLUMNS = ("python", "from", *STEPS, "install_s", "seconds", "commit")
-"""commit: of the checkout, with a + where it had changes. seconds: of all the steps."""
+"""commit: of the checkout, with a + if it had changes. seconds: for all steps."""
 
 PAGE = ROOT / "docs" / "commands.md"
 
 
 @dataclass(frozen=True)
 class Place:
-    """A Python, and where it runs. root: of another system, or empty."""
+    """A Python, and where it runs. root: the root folder of another system, or empty."""
 
     python: str
     version: str
@@ -155,7 +156,7 @@ def main() -> int:
 
 
 def on_this_machine(version: str) -> str | None:
-    """A Python of that version which can make environments, or None."""
+    """A Python of that version that can make environments, or None."""
     home = Path.home()
     for path in (
         shutil.which(f"python{version}"),

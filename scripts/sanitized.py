@@ -1,4 +1,4 @@
-"""The engine's own tests with the engine built with sanitizers: what one finds ends the run.
+"""Run the engine's own tests on an engine built with sanitizers; the first finding ends the run.
 
     python scripts/sanitized.py [--kind address|thread] [TEST...] [-- OPTIONS]
 
@@ -30,7 +30,7 @@ _LIBRARIES = {"address": ("libasan", "libubsan"), "thread": ("libtsan",)}
 
 
 def environment(kind: str) -> dict[str, str]:
-    """For a process of Python that builds the engine so, and loads it."""
+    """The environment of a Python process that builds the engine this way, and loads it."""
     said = [
         subprocess.run(["g++", f"-print-file-name={name}.so"], check=True, capture_output=True,
                        text=True).stdout.strip()

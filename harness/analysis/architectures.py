@@ -45,12 +45,12 @@ FIGURES: Mapping[str, Value] = {
     "sectors": _counted("sectors"),
     "bank conflicts": conflicts,
 }
-"""What is shown, with how it is found."""
+"""A figure that is shown, and how it is found."""
 
 
 @dataclass(frozen=True)
 class Beside:
-    """A figure of one variant: its answer on each architecture, in the order given."""
+    """A figure of one variant: its value on each architecture, in the order given."""
 
     planned: Planned
     figure: str

@@ -26,7 +26,7 @@ TELLING = (
 """The quantities that may distinguish variants, those that point to a mistake first."""
 MOST_TELLING = 4
 FULL = 0.9
-"""The share of the waves' block slots from which the waves count as full."""
+"""The share of block slots in use from which the waves count as full."""
 NOTABLE = 1.05
 """The factor by which variants must differ in a quantity for it to distinguish them."""
 
@@ -64,7 +64,7 @@ class Counts(OneGroup):
     rungs: Sequence[Rung]
     """In the matrix's order."""
     telling: Sequence[Quantity]
-    """The quantities in which variants differ, or lose; few enough for a table."""
+    """The quantities in which variants differ or have losses; few enough for a table."""
     answers: dict[tuple[str, str], Answer]
     """Quantity and case → its value."""
 

@@ -32,9 +32,9 @@ class Measure:
     unit: str
     roof: Roof | None
     limit: Interval | None
-    """The rate that the roof leaves, in the unit; None without a roof."""
+    """The highest rate that the roof allows, in the unit; None without a roof."""
     no_roof: str = ""
-    """Why there is no roof, if the problem says so."""
+    """The reason why there is no roof, if the problem gives one."""
 
     @property
     def bound(self) -> str:
@@ -65,7 +65,7 @@ class Rung:
     """Cold, ns."""
     rate: Interval
     roof: Roof | None
-    """The roof that it is held to: the ladder's, or its own if its arithmetic is another."""
+    """The roof that applies: the ladder's, or its own if its arithmetic differs."""
     percent: float | None
     """The percentage of that; see OVER for values above 100."""
     versus_baseline: Comparison | None
@@ -116,7 +116,7 @@ class OneGroup:
 class Ladder(OneGroup):
     measure: Measure
     rungs: list[Rung]
-    """Ours, in the matrix's order."""
+    """Our own variants, in the matrix's order."""
     libraries: list[Rung]
     """The fastest first."""
     unranked: list[Unranked]
@@ -128,15 +128,15 @@ class Ladder(OneGroup):
     """The variant used in place of a baseline that has no sound case; otherwise empty."""
     winner: Rung | None
     tied: list[Rung]
-    """The variants than which the winner is not shown to be faster."""
+    """The variants that the winner is not shown to be faster than."""
     runner_up: Rung | None
     """The fastest of those that the winner is shown to be faster than."""
     noise: float
-    """How far two runs of the same kernel may differ; infinite if that is not known."""
+    """How much two runs of the same kernel may differ; infinite if unknown."""
 
     @property
     def rows(self) -> list[Rung | Unranked]:
-        """Ranked or not, in the matrix's order."""
+        """All variants, ranked or not, in the matrix's order."""
         every: dict[str, Rung | Unranked] = {r.planned.variant: r for r in self.rungs}
         every |= {u.variant: u for u in self.unranked}
         return [every[variant] for variant in self.order if variant in every]

@@ -34,12 +34,12 @@ CAVEATS = {
     "emulator-model": "computed from a model of the hardware",
     "ptx-level": "counted in PTX, which differs from the machine code that a GPU executes",
 }
-"""Why a value of that origin decides nothing."""
+"""Origin → the reason why such a value decides nothing."""
 
 
 FAR = 16.0
 """If the counted size has less work than the case by more than this factor, the count is only an
-estimate: what a launch does once, whatever its size, then weighs too much."""
+estimate: one-time work of a launch then weighs too much."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,8 @@ class Reading:
 
 @dataclass(frozen=True)
 class Missing:
-    """Why a value is missing; the words before the colon are one of three kinds of absence."""
+    """The reason why a value is missing; the words before the colon are one of three kinds of
+    absence."""
 
     reason: str
 
@@ -72,7 +73,7 @@ class Missing:
 
 
 NOTHING = Missing(NOT_APPLICABLE)
-"""The result of a ratio without anything to divide by: the kernel does none of it."""
+"""The result of a ratio whose divisor is zero: the kernel does none of it."""
 
 Answer = Reading | Missing
 

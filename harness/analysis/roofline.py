@@ -74,7 +74,7 @@ class Kernel:
     planned: Planned
     short: str
     rate: Interval
-    """Flops a second."""
+    """Flops per second."""
     flops: float
     flops_from: str
     spots: Sequence[Spot]
@@ -87,7 +87,7 @@ class Kernel:
 
     @property
     def excess(self) -> float | None:
-        """DRAM traffic over the compulsory, by intensity."""
+        """DRAM traffic over the compulsory traffic, from the intensities."""
         compulsory, measured = self.at("compulsory"), self.at("DRAM")
         return compulsory / measured if compulsory and measured else None
 

@@ -296,7 +296,7 @@ _NUMPY = {
 
 
 _TENSOR_MAP = "b8[128]"
-"""The type of a `CUtensorMap`, whose bytes nothing else tells from another structure's."""
+"""The type of a `CUtensorMap`; nothing else distinguishes its bytes from another structure's."""
 
 
 def scalar_or_buffer(

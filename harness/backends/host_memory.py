@@ -176,7 +176,7 @@ def normalised(counter: emulator.Counter) -> tuple[float, str]:
 _GLOBAL = dict.fromkeys(("st", "STG", "ST"), "store_") | dict.fromkeys(
     ("atom", "red", "ATOMG", "ATOM", "REDG", "RED"), "atomic_"
 )
-"""Opcode → the prefix of SourceLine's fields for its requests; everything else reads."""
+"""Opcode → the prefix of SourceLine's fields for its requests; all other opcodes count as reads."""
 
 
 def line_counts(

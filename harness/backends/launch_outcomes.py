@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from harness.backends.base import Batch, Right, Seen
 
 IDLE_NS = 50_000.0
-"""How much longer than for nothing the host may take to see that the device is idle after the end
-of its stream: it may be busy itself. Longer after every launch is work on another stream."""
+"""How much longer than after an empty stream the host may take to see that the device is idle, as
+it may be busy itself. If it takes longer after every launch, there is work on another stream."""
 
 FEWEST = 3
-"""The fewest launches of a batch from which this can be decided."""
+"""The minimum number of launches in a batch for deciding this."""
 
 IDLE_SHARE = 0.02
 """The wait must also exceed this share of the time between the events."""

@@ -43,7 +43,7 @@ class MachineCodeWorkspace(HostWorkspace):
     """A workspace that launches from machine code; the PTX supplies the parameters' types."""
 
     def refusal(self, case: Case, built: Built) -> str:
-        """Why the case's machine code cannot be executed; empty if it can."""
+        """The reason why the case's machine code cannot be executed; empty if it can."""
         try:
             code = code_of(built.cubin, built.cubin_sha256)
             for launch in _launches(case, built):

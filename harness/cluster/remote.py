@@ -1,8 +1,8 @@
-"""The code that runs in a Dask worker: describes it, runs tasks, and passes on their records.
+"""Run in a Dask worker: describe it, run tasks, and pass on their records.
 
 A kernel never runs in this process; as everywhere in the harness, it runs in a child process.
 Records first go to a journal on the local disk, from which the client reads on at its last offset.
-A client that stops asking is taken for dead, and its work is stopped.
+A client that stops asking is assumed to be dead, and its work is stopped.
 """
 
 from __future__ import annotations

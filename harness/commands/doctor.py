@@ -68,7 +68,7 @@ def examine() -> Iterator[Finding]:
 
 
 def _refusal(what: str, text: str) -> Finding:
-    """A message of which the first line says what was found, and the others the remedy."""
+    """Split a message: its first line says what was found, the others are the remedy."""
     found, _, remedy = text.partition("\n")
     return Finding(what, False, found, remedy.strip())
 

@@ -32,7 +32,7 @@ APART = frozenset({"new", "gone", "not run", "no longer run", "not compared"})
 
 What = Literal["spilled bytes", "local memory", "occupancy", "registers", "shared memory"]
 DECIDES: Sequence[What] = ("spilled bytes", "local memory", "occupancy")
-"""Which facts decide: registers and shared memory cost something only if fewer warps fit, or
+"""The facts that decide: registers and shared memory cost something only if fewer warps fit, or
 registers spill."""
 
 
@@ -70,7 +70,7 @@ class Change:
     remarks: Sequence[str] = ()
     """Remarks on the variant that are new."""
     is_changed: bool = False
-    """Whether anything differs that may cost something."""
+    """True if anything differs that may cost something."""
 
     @property
     def name(self) -> str:

@@ -26,8 +26,9 @@ from harness.tables import Run
 FloatArray = npt.NDArray[np.float64]
 
 PENALTY = 10.8
-"""How much a further level must explain, in squared standard deviations: the value that a χ² with
-one degree of freedom exceeds once in a thousand. With many runs, three times their logarithm."""
+"""The improvement that a further level must bring, in squared standard deviations: the value that a
+χ² with one degree of freedom exceeds once in a thousand or, with many runs, three times the
+logarithm of their number."""
 
 NORMAL = 1.4826
 """The standard deviation of normal numbers over the median of their absolute values."""

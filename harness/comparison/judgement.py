@@ -42,12 +42,12 @@ class Judgement:
     setting: Setting
     looked: Looked
     in_rounds: bool
-    """Whether one run has both sides, interleaved."""
+    """True if one run has both sides, interleaved."""
     relative: bool
-    """Whether times are compared as ratios to each run's own baseline."""
+    """True if times are compared as ratios to each run's own baseline."""
     withheld: str
     untold: Sequence[str]
-    """Why nobody can tell; empty if the comparison is conclusive."""
+    """The reasons why nobody can tell; empty if the comparison is conclusive."""
     untold_cases: Mapping[str, str] = field(default_factory=dict)
     """Changed cases that were not compared exactly, by name, and why."""
     min_effect: float = MIN_EFFECT
@@ -119,7 +119,7 @@ def judge(
 
 
 def _withheld(around: Setting, across_machines: bool) -> str:
-    """Why the times of the two runs may not be compared."""
+    """The reason why the times of the two runs may not be compared."""
     if around.method:
         return "; ".join(f"{d.what}: {d.base} then, {d.new} now" for d in around.method)
     if around.machine and not across_machines:

@@ -63,7 +63,7 @@ GAUGES: Sequence[Gauge] = [
 """The regression metrics, in the order in which they are reported."""
 
 _FINDERS: Mapping[str, Find] = {**FINDERS, "machine-fill": _warp_slots}
-"""What is compared."""
+"""The name of the compared quantity."""
 
 _AMOUNTS: Mapping[str, Amount] = {
     "wavefronts-over-ideal": lambda x: x.conflicts,
@@ -89,7 +89,7 @@ _LINES: Mapping[str, Quotient] = {
     "global-lanes-per-address": _ADDRESSES, "shared-lanes-per-address": _ADDRESSES,
     "acting-threads": (lambda x: x.threads, lambda x: x.warps),
 }  # fmt: skip
-"""Two amounts of a line, whose quotient is the line's own figure."""
+"""The two amounts whose quotient is a line's own figure."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class Moved:
     is_worse: bool
     decides: bool
     place: LineOfCode | None
-    """The line of source that it comes from, where lines were counted."""
+    """The source line that it comes from, if lines were counted."""
 
     @property
     def size(self) -> float:

@@ -25,7 +25,7 @@ from harness.comparison.pairs import Side
 from harness.statistics.intervals import Estimate, Key, Times, difference, estimate, over_placements
 
 FEWEST_VARIANTS = 6
-"""With fewer variants at a size, their scatter says nothing about a run's luck."""
+"""With fewer variants at a size, their scatter does not show a run's random offsets."""
 
 FEWEST_WITNESSES = 2
 """The fewest cases of unchanged code that can distinguish a run's level from a change of the

@@ -1,4 +1,4 @@
-"""How each case's time changed, with its interval, and the verdict that the interval allows.
+"""Determine how each case's time changed, with its interval and the verdict that it allows.
 
 In one run that has both sides, times are compared within rounds, like everything else. Two runs
 share no rounds, so their times are compared by Welch's t on the means over placements, each a
@@ -193,7 +193,7 @@ def _sound(side: Side, cache: str) -> bool:
 def _withheld(
     base: Side, new: Side, in_rounds: bool, relative: bool, apart: Difference | None
 ) -> str:
-    """Why these two times may not be compared; empty if they may."""
+    """The reason why these two times may not be compared; empty if they may."""
     if in_rounds:
         return ""
     for name, side in (("base", base), ("new run", new)):

@@ -104,7 +104,7 @@ def _asks(run: Run, check: budgets.Check) -> bool:
 
 
 def _why_not(change: Change, readings: tuple[Readings, Readings], timed: bool) -> str:
-    """Why a change cannot be judged although its outcome is known; empty if it can."""
+    """The reason why a change cannot be judged although its outcome is known; empty if it can."""
     if change.kind in _SETTLED:
         return ""
     if change.kind in APART or change.kind == "faulty in both":

@@ -59,7 +59,7 @@ def launch(
     together; by default 2^16 or, if blocks may wait for each other, as many as a device holds. A
     launch that runs longer than `max_thread_instructions` (by default 2^32, or 2^16 per thread if
     that is more) ends with a fault;
-    a warp of which some lanes execute counts as a whole one. With `engine="judge"` the judge runs
+    a partly active warp counts as a whole one. With `engine="judge"` the judge runs
     it from the beginning. `jobs`: the number of blocks that may run at the same time, where that
     does not affect results.
     `observe`: record every byte that is read and written, which only the judge does.

@@ -1,8 +1,7 @@
-"""Results worked out from the harness's own files, kept beside the bytecode that Python keeps.
-
-Every command needs the same: the hash of all statements, the compiled templates. Where Python may
-not write bytecode, nothing is kept. Who can write there can change the harness itself, so what is
-there is trusted as much as the code.
+"""Results computed from the harness's own files, stored beside Python's bytecode. Every command
+needs the same ones: the hash of all statements, the compiled templates. If Python may not write
+bytecode, nothing is stored. Anyone who can write there can change the harness itself, so the files
+are trusted as much as the code.
 """
 
 from __future__ import annotations
@@ -18,15 +17,15 @@ from pathlib import Path
 
 
 def folder(module: str) -> Path | None:
-    """The folder with the bytecode of a module's file; None if there is none to write to."""
+    """The folder with the bytecode of a module's file; None if it cannot be written to."""
     found = Path(importlib.util.cache_from_source(module)).parent
     return None if sys.dont_write_bytecode or not os.access(found, os.W_OK) else found
 
 
 def kept(module: str, name: str, given: bytes, make: Callable[[], str]) -> str:
-    """The text that `make` makes of what is given, which is made only once.
+    """The text that `make` makes of an input, made only once per input.
 
-    module: the file of the module that makes it. name: the one text of this name is kept.
+    module: the file of the module that makes it. name: only the newest text of this name is kept.
     """
     where = folder(module)
     if where is None:

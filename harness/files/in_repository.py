@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 PROBLEMS = Path("kernels")
-"""Where problems lie unless a command says otherwise."""
+"""The folder of problems unless a command names another."""
 
 _NAMED = re.compile(r"(?P<file>[\w./+-]+\.cuh?):(?P<line>\d+)")
 

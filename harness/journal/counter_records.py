@@ -65,12 +65,12 @@ class SourceLine:
 
     @property
     def every_request(self) -> int:
-        """Of loads, stores and atomics."""
+        """Requests of loads, stores and atomics."""
         return self.requests + self.store_requests + self.atomic_requests
 
     @property
     def every_sector(self) -> int:
-        """Of loads, stores and atomics."""
+        """Sectors of loads, stores and atomics."""
         return self.sectors + self.store_sectors + self.atomic_sectors
 
     @property

@@ -80,7 +80,7 @@ def read_journal(path: Path) -> Iterator[Record]:
 
 
 def _first_of(error: Exception) -> str:
-    """Name the wrong value of a record, if it is one value; of several, the first."""
+    """Name the first wrong value of a record."""
     if not isinstance(error, ValidationError):
         return ""
     first = error.errors(include_url=False, include_input=False)[0]
@@ -89,7 +89,7 @@ def _first_of(error: Exception) -> str:
 
 
 def _lines(path: Path) -> Iterator[bytes]:
-    """Yield each line with its newline; a line longer than any that is written ends there."""
+    """Yield each line with its newline; a line longer than any genuine one is cut off there."""
     try:
         with run_files.opened(path.parent, path.name) as stored:
             is_packed = path.suffix == ".gz"

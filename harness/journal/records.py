@@ -27,8 +27,8 @@ from harness.journal.numbers import Duration, Real, Whole
 Status = Literal["ok", "failed", "skipped"]
 Cache = Literal["cold", "warm"]
 Phase = Literal["test", "scrutiny", "before", "after"]
-"""When a launch was verified: at a test size, in the cheat check (again at a test size, in the
-emulator, to see how it gets its result), or at a timed size before or after timing."""
+"""The phase in which a launch was verified: at a test size, in the cheat check (again at a test
+size, in the emulator, to see how it gets its result), or at a timed size before or after timing."""
 
 
 def group_name(problem: str, dtype: str, sizes: Mapping[str, int]) -> str:
@@ -69,7 +69,8 @@ class Planned:
     """Hash of what is launched and on what: grids, blocks, clusters, shared memory, arguments,
     sizes, type and the seed of the inputs; of neither names nor files."""
     arithmetic: str = ""
-    """How it multiplies, if not as the problem's other variants do; see harness/matrix."""
+    """The arithmetic of its products, if not that of the problem's other variants; see
+    harness/matrix."""
     kind: Literal["planned"] = "planned"
 
     @property
@@ -250,7 +251,7 @@ class Outcome:
     status: Status
     reason: str = ""
     again: bool = False
-    """Whether the failure was not the case's fault, so that a resumed run tries it again."""
+    """True if the failure was not the case's fault, so that a resumed run tries it again."""
     limits: dict[str, float] = field(default_factory=dict)
     """The limits of bench.yaml that ended it; with a higher limit it is run again."""
     stage: Literal["", "plan", "compile"] = ""

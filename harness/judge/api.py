@@ -29,12 +29,13 @@ from harness.judge.submissions import (
 )  # fmt: skip
 
 SECONDS = 60.0
-"""After which `check` waits for no answer, for each kernel; a time takes minutes by itself."""
+"""The seconds per kernel after which `check` stops waiting for an answer; timing alone takes
+minutes."""
 TIMED_SECONDS = 3600.0
 
 AnyKernel = Any
 """A Kernel, a Text, a path or a text of CUDA C++ or PTX, a function of triton.jit; or a
-PythonFunction, a HostFunction, or a function that takes tensors, which a GPU alone runs."""
+PythonFunction, a HostFunction, or a function that takes tensors, which only a GPU runs."""
 AnyProblem = Problem | ProblemFolder | str | Path
 
 _lock = threading.Lock()

@@ -29,9 +29,9 @@ from harness.matrix.expressions import FUNCTIONS, Expression
 from harness.silicon.features import specific_in
 
 _HEADERS = ("", ".cu", *lent.HEADERS)
-"""The endings of what a kernel may bring."""
+"""The suffixes of files that a kernel may bring."""
 _LOOKS = (4, 8, 16, 24)
-"""The placements after which a run may stop, where a submission names its interval."""
+"""The placements after which a run may stop, if a submission names its interval."""
 _SHAPED = ("Array", "ShapedProblem", "ceil_div", "function_in", "next_power_of_2")
 
 
@@ -189,7 +189,7 @@ def _plain(value: Any) -> Any:
 # a Python function's file
 
 _WRITTEN = "on_buffers"
-"""The function of such a file."""
+"""The name of the function in such a file."""
 
 
 def _python_text(kernel: PythonFunction, problem: Problem) -> str:
@@ -238,7 +238,7 @@ def _taken(kernel: PythonFunction, problem: Problem, keys: Sequence[str]) -> tup
 
 
 def _title(problem: Problem) -> str:
-    """The name of its class."""
+    """The name of the problem's class."""
     return "".join(word.capitalize() for word in problem.name.split("_") if word)
 
 
@@ -350,7 +350,7 @@ def _write_source(
 def _put(own: Path, name: str, text: str, *also: str) -> None:
     """Write a kernel's file; it may not replace a problem's file or another kernel's.
 
-    also: endings that it may have, and a header may not.
+    also: further suffixes, which a header may not have.
     """
     parts = PurePosixPath(name)
     if parts.is_absolute() or ".." in parts.parts or not parts.name:

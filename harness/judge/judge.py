@@ -31,7 +31,7 @@ from harness.judge.verdicts import Verdict
 from harness.machine import devices, environment
 
 HOME = Path(".cache") / "judge"
-"""Where folders and what is compiled for them are kept, below the working folder."""
+"""The folder for submissions and their compiled files, below the working folder."""
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,8 @@ from harness.tables import Run
 _WORST: Sequence[Kind] = (
     "compile-error", "fault", "wrong", "cheat", "cannot-tell", "slower", "same", "faster", "right"
 )  # fmt: skip
-"""Of several launch shapes and types, what stands for the kernel: it passes if all do."""
+"""The case that stands for the kernel among several launch shapes and types: it passes if all
+do."""
 
 _OF_COMPARISONS: Mapping[str, Kind] = {"faster": "faster", "slower": "slower", "same": "same"}
 

@@ -130,7 +130,7 @@ def _variant(variant: Variant) -> dict[str, Any]:
 
 
 def _requires(variant: Variant, text: Text) -> dict[str, Any]:
-    """What the variant needs whose launch is taken, and the instructions that the text uses."""
+    """The requirements of the variant whose launch is used, and the features that the text uses."""
     lent = [name for name, feature in FEATURES.items() if feature in variant.needs.features]
     own = specific_in([text.source, *text.headers.values()])
     features = [*lent, *(name for name in own if name not in lent)]

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 MOST = 2 << 20
-"""Bytes of a packed module: its text is part of a submission."""
+"""The most bytes of a packed module, whose text is part of a submission."""
 
 _TEXT = """import base64
 import io
@@ -80,7 +80,7 @@ _REMEDY = (
 
 
 def _folders(module: Any) -> Iterator[str]:
-    """Where to find a module's classes that are not installed."""
+    """The files of a module's classes that are not installed."""
     for kind in {type(each) for each in module.modules()}:
         if kind.__module__ == "__main__" or "<" in kind.__qualname__:
             raise ValueError(

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 
 PROPERTY = "cuda_kernel"
-"""The user property of a test with the row of a kernel."""
+"""The name of the user property that holds a kernel's row."""
 WORDS = 3
-"""The columns that are no numbers: test, kernel and verdict."""
+"""The columns that are not numbers: test, kernel and verdict."""
 COUNTED = ("instructions", "sectors", "bank_conflicts", "registers", "spills")
-"""What a row says of a kernel besides its times, if it is exact."""
+"""The exact figures in a kernel's row, besides its times."""
 
 
 class CudaKernel:

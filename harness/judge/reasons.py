@@ -2,7 +2,7 @@
 
 The reasons are sentences of the harness itself: of the check of outputs (worker/verify.py), of the
 search for shortcuts (worker/cheat_check.py), of the emulator's judge (results/faults.py) and of the
-code that ends workers (processes/workers.py). An unknown sentence is not a pass: it makes
+code that ends workers (processes/workers.py). An unknown sentence is not a pass: the verdict is
 `cannot-tell`.
 """
 
@@ -22,7 +22,7 @@ FAULTS = (
     "warp mask", "deadlock", "budget", "trap", "assert", "stack overflow", "divergence",
     "mbarrier", "tensor map", "cluster", "wgmma",
 )  # fmt: skip
-"""As results/faults.py lists them."""
+"""The kinds of faults, as results/faults.py lists them."""
 
 ENDLESS = "endless"
 
@@ -48,7 +48,7 @@ _SHORTCUTS = (
     ("were all in one state", "forged its own records"),
     ("with a few numbers of its inputs changed", "depends on the inputs that it was tested with"),
 )
-"""Words of a reason → the shortcut in a few words."""
+"""Words in a reason → the shortcut in a few words."""
 _PROMISES = (
     ("was changed at element", "changes an input"),
     ("must be zero after the launch", "leaves a buffer that must be zero"),
@@ -60,7 +60,7 @@ _ENDS = (
     ("its worker wrote no record", "forged its own records"),
 )
 ENDS = ("hang", "crash")
-"""Causes that are the end of a process, in which more than the kernel runs."""
+"""Causes that ended a process, in which more than the kernel runs."""
 _LAUNCHES = (
     "but args: lists", "cannot be passed", "is a buffer, but the kernel takes",
     "is no integer, and the kernel takes one", "does not fit a",

@@ -34,7 +34,7 @@ class Written:
     source: str
     name: str
     parameters: tuple[str, ...] = ()
-    """Of the function, in order; worked out where they are not given."""
+    """The function's parameters, in order; determined from the function if not given."""
     kind: Literal["written"] = "written"
 
     def __post_init__(self) -> None:
@@ -110,7 +110,7 @@ def _of_callable(value: Callable[..., Any]) -> Reference:
 
 
 def _found_again(value: FunctionType, name: str) -> Imported | None:
-    """The import path of this very function, or nothing."""
+    """The import path of exactly this function, or nothing."""
     module = sys.modules.get(value.__module__)
     if module is None or _attribute(module, name) is not value:
         return None

@@ -29,7 +29,7 @@ class Counters(Mapping[str, float]):
 
     def __init__(self, every: Mapping[str, Counter]) -> None:
         self.every = every
-        """With units and provenances, those that are not exact included."""
+        """Counters with units and provenances, including those that are not exact."""
 
     def __getitem__(self, name: str) -> float:
         found = self.every.get(name)
@@ -49,7 +49,7 @@ class Counters(Mapping[str, float]):
 
 PACKAGE = Path(__file__).resolve().parents[2]
 _AROUND = 2
-"""Lines before and after the one that is meant."""
+"""Lines shown before and after the one in question."""
 
 
 def excerpt(submission: Submission, verdict: Verdict) -> str:
@@ -79,7 +79,7 @@ class Report:
     told: Verdict
     submission: Submission
     folder: Path | None = None
-    """Of the run; it is removed at the end of the process."""
+    """The run's folder; it is removed at the end of the process."""
     matrix: Path | None = None
     """The folder that was run."""
 

@@ -3,7 +3,8 @@
 Triton passes a kernel's arguments without its constants, then pointers to scratch memory of its
 own; it launches 32 threads for each warp, and its shared memory is dynamic. Pointers are compiled
 as multiples of 16 bytes, as Triton does for those that a framework allocates; integers are not
-specialised, so that one compilation is right at all sizes. Triton is no dependency of the harness.
+specialised, so that one compilation is right at all sizes. Triton is not a dependency of the
+harness.
 """
 
 from __future__ import annotations
@@ -23,18 +24,18 @@ _TYPES = {
     "float8_e4m3": "fp8e4nv", "float8_e5m2": "fp8e5", "bool": "i1", "int8": "i8", "int16": "i16",
     "int32": "i32", "int64": "i64", "uint8": "u8", "uint32": "u32",
 }  # fmt: skip
-"""Element type → what Triton calls it."""
+"""Element type → its name in Triton."""
 _ALIGNED = [["tt.divisibility", 16]]
 _FOLLOWS = {
     "entry": "its own name", "block": "num_warps", "shared": "its text", "defines": "its text",
     "flags": "its text", "headers": "its text", "launches": "its grid",
 }  # fmt: skip
-"""What other kernels are given → what it follows from."""
+"""Field of other kernels → what determines it here."""
 _MOST_SCRATCH = 2
 
 
 def is_one(kernel: object) -> bool:
-    """Return whether it is a function of Triton's, or something of Triton's around one."""
+    """Return whether it is a function of Triton, or one of Triton's wrappers around it."""
     return type(kernel).__module__.partition(".")[0] == "triton"
 
 
@@ -45,7 +46,7 @@ def kernel(
 ) -> Kernel:  # fmt: skip
     """Compile a function of `triton.jit` for a problem, and say how it is launched.
 
-    args: of its parameters that are no constants, in order. constants: its `tl.constexpr`
+    args: of its parameters that are not constants, in order. constants: its `tl.constexpr`
     parameters by name; the grid may name those that are numbers. launch: grid, and whatever else a
     Kernel takes. config: which of the configurations of `triton.autotune`, counted from 0. Raises
     NotInstalled without Triton, UsageError for what cannot be judged, CompileError if Triton
@@ -111,11 +112,11 @@ def is_autotuned(function: object) -> bool:
 
 
 _OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
-"""What a configuration says beside its constants."""
+"""The fields of a configuration besides its constants."""
 
 
 def _title(function: Any, config: Any) -> str:
-    """A configuration's name, of its constants, and of what else differs from the others'."""
+    """A configuration's name, from its constants and from whatever else differs from the others."""
     differing = [key for key in _OPTIONS
                  if len({getattr(each, key, None) for each in function.configs}) > 1]  # fmt: skip
     said = {**config.kwargs, **{key: getattr(config, key, None) for key in differing}}
@@ -152,7 +153,8 @@ _NOT_JUDGED = {
     "launch_cooperative_grid": "is launched cooperatively",
     "tensordesc_meta": "takes tensor descriptors",
 }
-"""Field of Triton's metadata → what it says of a kernel, unless it is 0, or 1 cluster's block."""
+"""Field of Triton's metadata → what it means for a kernel, unless it is 0, or 1 block per
+cluster."""
 
 
 def _signature(
@@ -221,13 +223,13 @@ def _compiled(
 
 
 def _written_in(ptx: str) -> int:
-    """The version of PTX that a text says it is, as Triton has it: 90 is 9.0."""
+    """The PTX version in a text's header, in Triton's form: 90 is 9.0."""
     said = re.search(r"^\s*\.version\s+(\d+)\.(\d+)", ptx, re.MULTILINE)
     return 10 * int(said[1]) + int(said[2]) if said else 0
 
 
 def ptx_version(nvcc: str) -> int:
-    """The newest PTX that this nvcc assembles, as Triton has it: 90 is 9.0.
+    """The newest PTX version that this nvcc assembles, in Triton's form: 90 is 9.0.
 
     Source: the release history in NVIDIA's "Parallel Thread Execution ISA".
     """

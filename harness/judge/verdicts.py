@@ -13,7 +13,7 @@ from pydantic import ConfigDict, Field, TypeAdapter
 from pydantic.dataclasses import dataclass
 
 VERSION = 1
-"""Of requests and answers, as the published schema has them."""
+"""The version of requests and answers, as in the published schema."""
 
 _CONFIG = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
@@ -21,10 +21,10 @@ Kind = Literal[
     "right", "faster", "same", "slower", "wrong", "fault", "cheat", "compile-error", "cannot-tell"
 ]
 """right: verified, and not timed. faster, same, slower: verified and timed, against the first
-kernel. cannot-tell: nothing is known of the kernel, or too little; never a pass."""
+kernel. cannot-tell: nothing, or too little, is known of the kernel; never a pass."""
 
 PASSES: tuple[Kind, ...] = ("right", "faster", "same", "slower")
-"""Of a kernel whose every result was right."""
+"""Verdicts on a kernel whose results were all right."""
 
 
 @dataclass(config=_CONFIG)
@@ -95,7 +95,7 @@ class Verdict:
     verdict: Kind
     text: str
     cause: str = ""
-    """In few words: `out of bounds`, `race`, `endless`, `never written`, `reads only a part`."""
+    """In a few words: `out of bounds`, `race`, `endless`, `never written`, `reads only a part`."""
     file: str = ""
     line: int | None = None
     message: str = ""
@@ -104,24 +104,24 @@ class Verdict:
     verified: int = 0
     """Launches whose results were right."""
     verified_at: tuple[dict[str, int], ...] = ()
-    """The test sizes at which they were; `when` of a kernel may leave some out."""
+    """The test sizes at which they were right; `when` of a kernel may exclude some."""
     counters: dict[str, Counter] = Field(default_factory=dict)
     """At `counted_at`: quantities by the names that `expect` has, and counters by ncu's."""
     counted_at: dict[str, int] = Field(default_factory=dict)
     bank_conflicts: float | None = None
-    """Wavefronts of shared memory beyond the ideal; None where they were not counted exactly."""
+    """Wavefronts of shared memory beyond the ideal; None if they were not counted exactly."""
     losses: tuple[str, ...] = ()
-    """What it leaves on the table, the most first."""
+    """Avoidable losses, the largest first."""
     budgets: tuple[Budget, ...] = ()
     remarks: tuple[str, ...] = ()
-    """What a reader must know of a right kernel."""
+    """Remarks that a reader of a correct kernel needs."""
     time_ns: Interval | None = None
     speedup: Interval | None = None
-    """Over the first kernel of the submission."""
+    """The speed-up over the first kernel of the submission."""
     seed: int | None = None
-    """Of the inputs: `timing: {seed: …}` of bench.yaml."""
+    """The seed of the inputs: `timing: {seed: …}` of bench.yaml."""
     seconds: float = 0.0
-    """What the submission took, compilation included."""
+    """Seconds that the submission took, including compilation."""
     version: Annotated[int, Field(ge=1)] = VERSION
 
     @property

@@ -25,8 +25,7 @@ _KERNEL = Path("/proc/version")
 
 _EXPLAINS = ("SwPowerCap", "HwSlowdown", "HwThermalSlowdown", "SwThermalSlowdown",
              "HwPowerBrakeSlowdown", "SyncBoost")  # fmt: skip
-"""The driver's reasons for a clock below the highest; without one, somebody has locked the
-clock."""
+"""The driver's reasons for a clock below the highest; if there is none, the clocks are locked."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ class Card:
     uuid: str = ""
     is_persistent: bool | None = None
     is_sliced: bool | None = None
-    """Whether it is in MIG mode."""
+    """True if it is in MIG mode."""
     power_limit_w: float | None = None
     default_power_limit_w: float | None = None
     max_sm_clock_hz: int | None = None
@@ -47,7 +46,7 @@ class Card:
     """Uncorrected ECC errors since the driver was loaded."""
     others: tuple[str, ...] = ()
     has_display: bool | None = None
-    """Whether a screen is drawn by it now."""
+    """True if it drives a display now."""
     has_ecc: bool | None = None
     is_in_wsl: bool = False
 
@@ -101,7 +100,7 @@ def _short(bus: str) -> str:
 
 
 def tried(read: Callable[[], Any]) -> Any:
-    """Return the reading, or None if this GPU or this user does not have it."""
+    """Return the reading, or None if this GPU does not have it or this user may not read it."""
     try:
         return read()
     except Exception:

@@ -23,8 +23,8 @@ QUICK_BYTES = 256 * 2**20
 """The most compulsory traffic, in bytes, of the size that a quick run times. It exceeds any L2
 cache, and takes only a few milliseconds of memory traffic."""
 QUICK_FLOPS = 2**31
-"""Its maximum arithmetic: the host computes the reference in float64, and a naive kernel takes a
-hundred times as long as the best."""
+"""The most arithmetic of that size: the host computes the reference in float64, and a naive kernel
+takes a hundred times as long as the best."""
 QUICK_SECONDS = 15
 """Seconds after which a quick run adds no more placements to a problem."""
 
@@ -55,7 +55,7 @@ Wanted = Mapping[str, frozenset[int]]
 def narrowed(bench: model.Bench, choice: Choice, backend: str) -> model.Bench:
     """The matrix with the chosen problems, sizes, types and launch shapes, or quickly measured.
 
-    `sizes.bench` of what is returned are those of the backend. A size that no chosen problem lists
+    The returned `sizes.bench` are those of the backend. A size that no chosen problem lists
     is added to every problem whose names it gives completely.
 
     A baseline or library, with which others are compared, keeps its launch shapes if none of them
@@ -104,7 +104,7 @@ def _kept(
     narrow: Callable[[Problem], Problem | None],
     refusal: Callable[[], str],
 ) -> dict[str, Problem]:
-    """The problems with any case left."""
+    """The problems that have any case left."""
     found = {name: narrow(problem) for name, problem in every.items()}
     left = {name: problem for name, problem in found.items() if problem is not None}
     if not left:

@@ -45,7 +45,7 @@ def one_of(names: Iterable[str]) -> WithJsonSchema:
 
 
 def some_of(names: Iterable[str]) -> WithJsonSchema:
-    """One of them, a list of them, or none."""
+    """A value, a list of values, or none."""
     one: Form = {"type": "string", "enum": list(names)}
     return WithJsonSchema({"anyOf": [one, _several(one), {"type": "null"}]})
 
@@ -53,7 +53,7 @@ def some_of(names: Iterable[str]) -> WithJsonSchema:
 def argument(
     name: str, lists: Mapping[str, int], wanted: Iterable[str], choices: Mapping[str, Iterable[str]]
 ) -> WithJsonSchema:
-    """A number or a name, or a mapping: lists of expressions with at most so many, and choices."""
+    """A number or a name, or a mapping: lists of expressions with a maximum length, and choices."""
     keys: Form = {name: {"type": "string"}}
     keys |= {key: _or_several(_WHOLE, maxItems=most) for key, most in lists.items()}
     keys |= {key: {"type": "string", "enum": list(known)} for key, known in choices.items()}

@@ -44,7 +44,7 @@ class Plan:
     works: Mapping[str, Work] = field(default_factory=dict)
 
     def refused_tests(self) -> dict[Shape, str]:
-        """Why launch shapes cannot be verified at a required test size."""
+        """Reasons why launch shapes cannot be verified at a required test size."""
         found: dict[Shape, str] = {}
         for test in self.tests:
             if test.refusal:
@@ -122,7 +122,8 @@ def _site(
 
 
 def _works(cases: Iterable[Case], loaded: Problem) -> dict[str, Work]:
-    """Group → the work model; buffers() is asked too, so that a fault shows before a run starts."""
+    """Group → the work model; buffers() is called too, so that a fault shows before a run
+    starts."""
     found = {}
     for case in {case.group: case for case in cases}.values():
         loaded.buffers(case.sizes, case.dtype)

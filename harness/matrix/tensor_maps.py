@@ -1,7 +1,7 @@
 """A tensor map among a step's arguments: its written form, and its values at one size.
 
 `{tensor_map: a, shape: [k, m], box: [64, 128], swizzle: 128B}`. Dimensions are listed from the
-innermost on, as the driver and the coordinates in PTX have them.
+innermost on, as for the driver and in PTX coordinates.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _CHOICES = {"swizzle": tuple(SWIZZLES), "fill": FILLS, "l2": L2_PROMOTIONS}
 KEYS = ("tensor_map", *_LISTS, *_CHOICES)
 
 Whole = Callable[[Expression, str, int], int]
-"""The value of an expression, which stands in a list: the key of the list, and its place there."""
+"""The value of an expression in a list, given by the list's key and the position in it."""
 
 
 @dataclass(frozen=True)

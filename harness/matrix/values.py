@@ -254,7 +254,7 @@ def _flag(value: Any) -> str:
 
 
 PTX = ".ptx"
-"""The ending of a source that another compiler has made, such as Triton."""
+"""The suffix of a source that another compiler, such as Triton, has made."""
 
 
 def relative(value: Any, *suffixes: str) -> str:

@@ -57,7 +57,8 @@ class Needs:
 
 
 def lacks(feature: Feature, device: Device) -> str:
-    """Why the feature is missing on the device or in code compiled for it; empty if it is there."""
+    """The reason why the feature is missing on the device or in code compiled for it; empty if it
+    is there."""
     compiled = compute_capability(device.arch)
     there = min(device.compute_capability, compiled)
     needed = dotted(feature.since) + (f" ({feature.words})" if feature.words else "")
@@ -76,7 +77,7 @@ def lacks(feature: Feature, device: Device) -> str:
 
 
 def too_much_shared(needed: int, device: Device) -> str:
-    """Why the device cannot give a block this much shared memory; empty if it can."""
+    """The reason why the device cannot give a block this much shared memory; empty if it can."""
     if needed <= device.max_shared_bytes:
         return ""
     name = device.name if any(device.capability) else device.arch
@@ -91,7 +92,7 @@ class Variant:
     """One way to compute a problem, or a library to measure against, with all its settings.
 
     places: where each value was written, by its path here, such as ("steps", 0, "grid"); a value
-    that nobody wrote has no entry.
+    that is not written anywhere has no entry.
     """
 
     name: str
@@ -115,7 +116,8 @@ class Variant:
     needs: Needs = Needs()
     builds_on: str = ""
     idea: str = ""
-    """What it does better than the variant that it builds on; for a trap, what it makes worse."""
+    """The quantity that it improves over the variant it builds on; for a trap, the one it makes
+    worse."""
     is_trap: bool = False
     arithmetic: str = ""
     as_library: bool = False
@@ -173,7 +175,7 @@ class Sizes:
     bench: tuple[Shape, ...]
     emulate: tuple[Shape, ...] = ()
     is_chosen: bool = False
-    """Whether `bench` was chosen for the backend, rather than being what a GPU times."""
+    """True if `bench` was chosen for the backend, rather than being the sizes that a GPU times."""
 
     def of(self, backend: str) -> tuple[Shape, ...]:
         """The sizes for its cases, as a GPU's timed sizes may be too large for the emulator."""

@@ -109,7 +109,7 @@ class Common(Strict):
     flags: list[Flag] = []
     """Further options of nvcc."""
     include: list[RelativePath] = []
-    """Folders in which `#include` looks, besides the problem's and that of all problems."""
+    """Folders that `#include` searches, besides the problem's and that of all problems."""
     sources: list[CudaSource] = []
     """Further files, compiled into one unit with the source, before it."""
     overwrites: list[str] = []
@@ -144,7 +144,7 @@ class Function(Common):
     python: PythonFunction = ""
     host: HostFunction = ""
     args: Annotated[list[Argument], Field(max_length=100)] = []
-    """What a host function is called with, before the stream: buffers by name, or expressions."""
+    """The arguments of a host function, before the stream: buffers by name, or expressions."""
 
 
 class Library(Function):
@@ -166,12 +166,12 @@ class Variant(Function):
     builds_on: str = ""
     """The variant that this one improves on by a step."""
     idea: AnIdea = ""
-    """What it does better than that variant: one of the ideas in harness/cases.py."""
+    """The quantity that it improves over that variant: one of the ideas in harness/cases.py."""
     trap: AnIdea = ""
-    """Instead of an idea: what it is meant to make worse."""
+    """Instead of an idea: the quantity that it is meant to make worse."""
     arithmetic: Literal["", "3 tf32"] = ""
-    """How it multiplies, if not as the problem's other variants do; it then has a roof of its own.
-    "3 tf32": each product of floats as three of TF32, by tensor cores."""
+    """The arithmetic of its products, if not that of the problem's other variants; it then has a
+    roof of its own. "3 tf32": each product of floats as three of TF32, by tensor cores."""
 
     @model_validator(mode="after")
     def _one_purpose(self) -> Variant:
@@ -219,7 +219,7 @@ class Problem(Strict):
     launch: Axes = ({},)
     baseline: str
     requires: Requires = Requires()
-    """What all variants and libraries of the problem need."""
+    """The hardware that all variants and libraries of the problem need."""
     library: OwnLibrary = ()
     """torch: problem.py's library(); torch_compile: the same, compiled by torch.compile."""
     libraries: dict[Name, Library] = {}
@@ -228,7 +228,7 @@ class Problem(Strict):
 
 
 class Timing(Strict):
-    """How much is measured; docs/measurement.md gives the reasons."""
+    """The amount of measuring; docs/measurement.md gives the reasons."""
 
     rounds: Rounds = "auto"
     """The number of rounds of each case; auto: as many as its interval needs."""
@@ -237,9 +237,9 @@ class Timing(Strict):
     """The numbers of processes after which a run checks which cases are settled; the last is the
     most."""
     choosing: Annotated[int, Field(ge=0, le=20)] = 2
-    """Placements before those, which only choose each variant's launch shape."""
+    """Earlier placements, which only choose each variant's launch shape."""
     shared_processes: bool = False
-    """Whether a process makes one placement of every group of kernels, instead of only one
+    """True if a process makes one placement of every group of kernels, instead of only one
     group."""
     batch: Annotated[int, Field(ge=1, le=100)] = 12
     """The most launches of a variant in a round."""

@@ -37,10 +37,10 @@ FMA_ITERATIONS, FMA_CHAINS = 8192, 8
 """fma_rate does iterations × chains fused multiply-adds per thread, 2 flops each."""
 
 FP64_ITERATIONS = 2048
-"""Fewer: on a GPU for games this rate is a 64th of the other."""
+"""Fewer than for FP32: on a GPU for games this rate is a 64th of that one."""
 
 L2_PASSES, L2_IN_FLIGHT = 256, 4
-"""l2_bandwidth reads its buffer so often, 4 float4 a thread at a time."""
+"""l2_bandwidth reads its buffer this many times, 4 float4 per thread at a time."""
 
 SHARED_ITERATIONS, SHARED_LOADS = 1024, 4
 TENSOR_ITERATIONS, TENSOR_CHAINS, TENSOR_FLOPS = 2048, 4, 2 * 16 * 8 * 16
@@ -51,7 +51,7 @@ EXPONENTIAL_ITERATIONS = 512
 multiply-adds or less."""
 
 WGMMA_ITERATIONS, WGMMA_CHAIN, WGMMA_FLOPS = 512, 8, 2 * 64 * 128 * 16
-"""wgmma_rate does iterations × chain matrix multiply-adds of 64 × 128 × 16 a warpgroup."""
+"""wgmma_rate does iterations × chain matrix multiply-adds of 64 × 128 × 16 per warpgroup."""
 
 TF32_SHARE = 2
 """A multiply-add of TF32 has half the depth of one of FP16, and half its flops."""
@@ -95,7 +95,7 @@ CEILING_OF = {
     "wgmma_tf32_rate": "tf32_rate",
     "exponential_rate": "exponential_rate",
 }
-"""Kernel → the ceiling that it is a try at."""
+"""Kernel → the ceiling that it measures."""
 
 STREAMS: Mapping[str, tuple[int, int]] = {
     "copy_bandwidth": (1, 1), "copy_once": (1, 1), "mix_4_1": (4, 1), "mix_2_1": (2, 1),
@@ -285,7 +285,8 @@ def _built(device: Device, wanted: Sequence[Case]) -> dict[str, Built]:
 
 
 CHECKED = 1000
-"""float4 of a stream in a check: no multiple of a block, or of what a thread has under way."""
+"""The float4 per stream in a check: not a multiple of a block, or of what a thread has in
+flight."""
 
 
 def written(kernel: str, count: int, values: Array) -> Array:
@@ -347,7 +348,7 @@ def _best(name: str, found: Sequence[tuple[tuple[Case, float], list[Round]]]) ->
 
 
 def unit_of(name: str) -> str:
-    """Of a ceiling's value."""
+    """The unit of a ceiling's value."""
     if name == "empty_kernel":
         return "ns"
     if name == "exponential_rate":

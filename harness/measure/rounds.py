@@ -34,7 +34,7 @@ from harness.compiler.functions.torch_compile import COMPILE_S
 from harness.journal.records import Cache, Conditions, Outcome, Record, Round
 
 BATCH_NS = 2e6
-"""A batch is limited to about this length: a kernel that takes a millisecond needs no dozen
+"""A batch is limited to about this length: a kernel that takes a millisecond does not need a dozen
 launches."""
 
 FEWEST = 3

@@ -1,8 +1,8 @@
 """Nsight Compute as a subprocess: its requests, its outcomes, and conversion of its reports to
 counters.
 
-metrics.yaml and metrics.py define what is requested; tool.py finds the program and builds its
-command; collect.py runs it over the project's own worker, one batch of cases at a time;
+metrics.yaml and metrics.py define what is requested; command_line.py finds the program and builds
+its command; collect.py runs it over the project's own worker, one batch of cases at a time;
 container.py and reader.py turn its reports into records. Reading a report needs neither ncu nor a
 GPU.
 """

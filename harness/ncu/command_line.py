@@ -142,7 +142,7 @@ def command(
 ) -> list[str]:
     """The command that profiles a program's launches inside our NVTX ranges into a report.
 
-    Both controls are stated even where they are ncu's default, so that the command alone, which
+    Both controls are given even if they are ncu's default, so that the command alone, which
     the report keeps, says how it was measured. Kernel replay repeats each launch for as many passes
     as the metrics need, with memory put back in between.
     """

@@ -29,7 +29,7 @@ FORBIDDEN = (
 
 @dataclass(frozen=True)
 class Failure:
-    """Why counters are missing. `text` says what happened and what to do about it."""
+    """The reason why counters are missing. `text` says what happened and what to do about it."""
 
     kind: Kind
     text: str
@@ -55,7 +55,7 @@ NO_KERNEL = Failure(
     "no kernel",
     "the function launched no kernel; the driver's own copies and fills have no counters",
 )
-"""Not a failure of the run: there is nothing to count."""
+"""This is not a failure of the run: there is nothing to count."""
 
 
 @dataclass(frozen=True)

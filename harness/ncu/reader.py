@@ -60,7 +60,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class Report:
-    """A file's content. `foreign`: the number of launches made outside our ranges."""
+    """The figures in a file. `foreign`: the number of launches made outside our ranges."""
 
     path: Path
     version: str

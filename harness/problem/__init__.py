@@ -120,7 +120,8 @@ class Problem(ABC):
     tf32"."""
 
     no_roof: str = ""
-    """Why no limit of the machine applies to its kernels, in a clause; else empty."""
+    """The reason why no limit of the machine applies to its kernels, in a clause; otherwise
+    empty."""
 
     folder: Path = Path()
     """The folder of its problem.py; set when it is loaded."""

@@ -43,18 +43,18 @@ TOLERANCES: Mapping[str, tuple[float, float]] = {
     "float8_e4m3": (0.125, 1e-2),
     "float8_e5m2": (0.25, 1e-2),
 }
-"""Relative and absolute, where a problem says nothing: those of torch.testing.assert_close, and for
-the types that it has none for, one unit in the last place."""
+"""Relative and absolute tolerances by default: those of torch.testing.assert_close or, for types
+that it does not cover, one unit in the last place."""
 
 WHOLE = 4
-"""The second draw of a float without limits is of whole numbers from minus this to this: sums of
-them are exact, so that one lost element shows."""
+"""The second draw of a float without limits consists of integers between minus this and this: their
+sums are exact, so one lost element shows."""
 
 _LOW, _HIGH = -100, 100
-"""Of integers without limits; unsigned ones begin at 0."""
+"""The range of integers without limits; unsigned ones begin at 0."""
 
 _WIDE_ENOUGH = 2
-"""So many whole numbers in an input's limits make a draw."""
+"""If an input's limits are at least this far apart, its second draw consists of integers."""
 
 
 def ceil_div(a: int, b: int) -> int:
@@ -95,7 +95,7 @@ class ShapedProblem(Problem):
     """Inputs, sizes and scalars, in the order of the parameters of `compute`."""
     scalars: Mapping[str, float] = {}
     wants_tensors: bool = False
-    """Whether `compute` takes and returns torch tensors."""
+    """True if `compute` takes and returns torch tensors."""
     relative_and_absolute: tuple[float, float] | None = None
     """The tolerance of float outputs: relative · |expected| + absolute; None for TOLERANCES."""
     draw: Callable[..., Mapping[str, Values]] | None = None

@@ -16,8 +16,8 @@ class ShapedCall:
     """A function, bound to the arrays of a problem.
 
     takes: arrays, sizes, launch keys and scalars by name, `stream` or `tensors`, in the order of
-    the function's parameters. It writes the outputs that are among them; others it has to return.
-    They are copied into their buffers, on the same stream, and the copy is part of its time.
+    the function's parameters. It writes the outputs among them and has to return the others, which
+    are copied into their buffers on the same stream; the copy is part of its time.
     """
 
     def __init__(

@@ -27,7 +27,7 @@ from harness.processes import reaper
 
 _REAPER = Path(reaper.__file__)
 _ROOM = 64
-"""Characters of room for marks: a mark has 18, and 18 more for each harness within a harness."""
+"""Characters reserved for marks: a mark has 18, and 18 more for each harness within a harness."""
 
 
 class LateError(Exception):
@@ -137,7 +137,7 @@ class Group(ABC):
             reaper.end(self._mark)
 
     def end(self, thoroughly: bool = True) -> int:
-        """Make sure that none of it runs any more, and return its exit code.
+        """Make sure that no process of it is still running, and return its exit code.
 
         thoroughly: also look for processes that have left its group. That inspects every process of
         the machine, which is not worth it after a normal exit in time.
@@ -153,7 +153,8 @@ class Group(ABC):
 class Child(Group):
     """A group with a program of its own; takes the arguments of subprocess.Popen.
 
-    room_for_marks: leave room for marks where /proc shows this one, for processes forked from it.
+    room_for_marks: reserve room in the environment that /proc shows, for the marks of processes
+    forked from it.
     """
 
     def __init__(

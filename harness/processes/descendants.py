@@ -1,7 +1,7 @@
-"""Find and end what a process has started, whatever has become of it since.
+"""Find and end the processes that a process has started, whatever has become of them since.
 
 A process that leaves its session, or whose parent ends, is still a descendant of the process that
-`adopt` was called in: the kernel gives it what its own descendants leave behind.
+`adopt` was called in: the kernel makes it the parent of what its descendants leave behind.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def end_all_but(kept: Collection[int]) -> bool:
     """Kill all descendants except these; return whether all have ended.
 
     Those that start new ones meanwhile are found in a later pass, and may be too fast for all of
-    them. What has ended is collected, unless its parent is one of those kept.
+    them. Ended processes are collected, unless their parent is one of those kept.
     """
     for number in range(_PASSES):
         others = descendants() - set(kept)

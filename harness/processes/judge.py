@@ -51,7 +51,7 @@ class Judge:
             self._fail(case, f"wrong in {len(wrong)} of {len(seen)} timed launches")
 
     def varies(self, case: str) -> None:
-        """Note that its results were only now found to vary, which the run reports."""
+        """Record that its results were only now found to vary, as the run reports."""
         self._varying.add(case)
 
     def takes(self, record: Record) -> bool:

@@ -1,8 +1,8 @@
 """Start worker processes and listen to them, with a deadline for each step.
 
-However a worker ends (an exit, a crash, a hang), the end becomes a sentence here; its records are
-passed on as they arrive. Workers are forked from a process that has done their imports, so a fresh
-process costs little more than a fresh context.
+However a worker ends (an exit, a crash, a hang), it is described in a sentence here; its records
+are passed on as they arrive. Workers are forked from a process that has done their imports, so a
+fresh process costs little more than a fresh context.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ DESCRIBE_S = 120
 """Deadline in seconds for describing a device."""
 
 MOST_SERVERS = 4
-"""Processes that workers are forked from: for a run without a GPU, for kernels on a GPU, for all
-else on a GPU, and for what torch.compile is part of."""
+"""The kinds of process that workers are forked from: for a run without a GPU, for kernels on a GPU,
+for everything else on a GPU, and for cases that use torch.compile."""
 
 _POLL_S = 0.05
 
 STAYS = "stays"
-"""The line by which a worker says that its job is done and that it waits for the path of
+"""The line with which a worker says that its job is done and that it waits for the path of
 another."""
 
 ERRORS = ("error", "memory", "machine", "outside", "lost")
@@ -67,17 +67,17 @@ class Ended:
     killed: bool = False
     no_memory: bool = False
     part_too_small: bool = False
-    """Whether it needed more of the machine's memory than it was given."""
+    """True if it needed more of the machine's memory than it was given."""
     lost: bool = False
     crowded: bool = False
-    """Whether it was killed or ran out of memory while other workers ran; from now on there are
+    """True if it was killed or ran out of memory while other workers ran; from now on there are
     fewer."""
     right: dict[str, Right] = field(default_factory=dict)
     """Case id → the hashes of its verified results, as reported by a preparing worker."""
     failed: dict[str, str] = field(default_factory=dict)
     """Case id → the reason why the worker's report of its launches does not count."""
     drawn: dict[int, dict[str, str]] = field(default_factory=dict)
-    """Draw → file → hash, of what a drawing worker left."""
+    """Draw → file → hash of the files that a drawing worker left."""
 
 
 class Workers:

@@ -1,8 +1,8 @@
 """The catalogue of quantities: their names, better directions, and limits.
 
 The facts are data, in quantities.yaml beside this file, which also says what each key means.
-Budgets, pages, comparisons and rules all read them here. How a quantity is found in a case's
-counters is code, in harness/analysis/finders.py.
+Budgets, pages, comparisons and rules all read them here. The code that finds a quantity in a case's
+counters is in harness/analysis/finders.py.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ class Choice:
 
     rung: Rung
     ladders: Sequence[Ladder]
-    """The smallest size first."""
+    """The sizes, the smallest first."""
 
 
 def choices(ladders: Sequence[Ladder]) -> list[Choice]:

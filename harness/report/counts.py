@@ -12,7 +12,7 @@ from harness.tables import Run
 
 NOT_COUNTED = "not counted"
 MOST = 2
-"""Losses of a variant, or variants with losses, that a sentence names."""
+"""The most losses of a variant, or variants with losses, that a sentence names."""
 ALIKE = "its variants are equal in all that was counted exactly"
 
 

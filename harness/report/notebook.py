@@ -1,4 +1,4 @@
-"""What a notebook shows of a run besides tables: its ladder, its rooflines, its annotated sources.
+"""Show a run in a notebook besides its tables: its ladder, its rooflines, its annotated sources.
 
 A notebook has none of the page's style, so figures are pictures, and tables bring their own.
 """

@@ -85,7 +85,8 @@ def _slugs(run: Run) -> dict[str, str]:
 
 
 class _Compiled(FileSystemBytecodeCache):
-    """Templates as compiled by an earlier command. What cannot be kept is compiled again."""
+    """Templates compiled by an earlier command. Templates that cannot be stored are compiled
+    again."""
 
     def dump_bytecode(self, bucket: Bucket) -> None:
         with suppress(OSError):

@@ -13,7 +13,7 @@ from harness.ncu.metrics import base, catalogue
 
 @dataclass(frozen=True)
 class Meaning:
-    """A counter's title and what it counts, in plain words."""
+    """The title of a counter, and its meaning in plain words."""
 
     title: str
     text: str

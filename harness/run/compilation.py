@@ -88,7 +88,7 @@ def to_compile(cases: Iterable[Case], kernels: Path, arch: str) -> int:
     """The number of units that have never been compiled here, as far as can be determined in
     advance.
 
-    The engine counts as the number of units that take as long.
+    The engine counts as the number of units that take as long as it does.
     """
     cases = list(cases)
     found = ENGINE_UNITS if cases and engine.is_to_compile() else 0

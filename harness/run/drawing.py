@@ -30,8 +30,8 @@ CORES = 4
 """Cores of the machine per drawing worker: the other cores compile, verify, and feed the GPU."""
 
 SHARE = 8
-"""Drawn inputs that wait may take one part in this many of the machine's free memory, and drawing
-as much again."""
+"""Waiting inputs may take one part in this many of the machine's free memory, and drawing takes as
+much again."""
 
 
 @dataclass(frozen=True)

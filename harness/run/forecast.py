@@ -27,11 +27,11 @@ COMPILE_S, VERIFY_S, PREPARE_S, CEILINGS_S, COUNT_S, REPORT_S = 2.0, 1.5, 6.0, 8
 """The seconds that a unit, a variant, a group prepared ahead, the ceilings, a profiled case and a
 group's page took on 16 cores with an H200; the first three on one of the cores."""
 EMULATED_COMPILE_S, EMULATED_S, EMULATED_REPORT_S = 0.63, 1.3, 0.18
-"""The same for a run without a GPU, on the machine of `PACE_S`. How the time is shared between
-stages was read on a loaded machine, from 244 units and 189 variants, and scaled to the 217 s that
-such a run took on two quiet cores. They have not been held to a quiet run since."""
+"""The same for a run without a GPU, on the machine of `PACE_S`. The shares of the stages were read
+on a loaded machine, from 244 units and 189 variants, and scaled to the 217 s that such a run took
+on two quiet cores. They have not been compared with a quiet run since."""
 PACE_S, _PACE_TIMES = 0.0105, 7
-"""The seconds that `_some_work` took there; how often it is timed, of which the median counts."""
+"""The seconds that `_some_work` took there, and how often it is timed; the median counts."""
 PROCESS_S, CASE_S, ELEMENT_S = 0.68, 0.096, 11e-9
 """The seconds of a placement in a process of its own, per case, and per element of the inputs and
 outputs, which each process draws and verifies unless they were prepared ahead. Fitted to 117 groups
@@ -154,7 +154,8 @@ class Forecast:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Time a stage. At its end its steps are done, whether or not they were reported."""
+        """Time a stage. When it ends, its steps count as done, whether or not they were
+        reported."""
         began = self._clock()
         yield
         took = self._took[name] = self._clock() - began
@@ -169,7 +170,7 @@ class Forecast:
             self._update(at_least_s=0)
 
     def took(self, stage: str, name: str, seconds: float) -> None:
-        """Note that a step is done; may be called from any thread."""
+        """Record that a step is done; may be called from any thread."""
         step = self._left.pop((stage, name), None)
         if step:
             self._done[stage].append((seconds, self._expected[stage, name]))
@@ -240,7 +241,7 @@ def steps(
     """The steps of a run of these cases. units: to be compiled. timing: None if nothing is timed.
 
     counted: cases that are profiled. ahead: groups that are prepared before any is measured.
-    pace: of this machine, for a run without a GPU. elements: of a case's inputs and outputs.
+    pace: of this machine, for a run without a GPU. elements: in a case's inputs and outputs.
     measure_s: the seconds after which a group gets no more placements than its first look has.
     """
     compile_s, verify_s, report_s = (

@@ -1,4 +1,4 @@
-"""The state of a run's journal: what need not be repeated, and what the rounds show."""
+"""The state of a run's journal: the work that need not be repeated, and the timings so far."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class JournalState:
         self.emulated: dict[str, Emulated] = {}
         self.stages: set[str] = set()
         self.verified: dict[Shape, list[Verified]] = defaultdict(list)
-        """At test sizes."""
+        """Verifications at test sizes."""
         self.next_placement: dict[str, int] = defaultdict(int)
         """The next placement of each group."""
         self._rounds: dict[str, list[Round]] = defaultdict(list)

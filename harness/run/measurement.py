@@ -58,7 +58,7 @@ class Effort:
     """Seconds after which no more placements are added."""
     caches: tuple[str, ...] = ("cold", "warm")
     shared: bool = False
-    """Whether a process makes a placement of other groups, too."""
+    """True if a process makes a placement of other groups too."""
 
 
 @dataclass

@@ -38,7 +38,7 @@ class Qualification:
     """The shapes that failed through no fault of their own."""
 
     def carry_out(self) -> str:
-        """Do it; return the result in a word or two.
+        """Qualify the variant; return the result in a word or two.
 
         A launch shape that fails has its outcome afterwards. If it crashes the worker, another
         worker takes the remaining shapes.
@@ -112,7 +112,8 @@ def judge(
 ) -> Judged:
     """Judge a variant's launch shapes by its verified launches; good shapes are in neither list.
 
-    cases: what is judged. tests, counted: what should be verified. seen: what was.
+    cases: the cases to judge. tests, counted: the cases that should be verified. seen: those that
+    were.
     """
     wrong = _first_failures(seen)
     expected = Counter(test.shape for test in tests for _ in DRAWS)

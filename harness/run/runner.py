@@ -111,7 +111,7 @@ class Runner:
         return wrong or bool(self.unprofiled) or bool(self.without_ceilings)
 
     def run(self) -> None:
-        """The whole run. On Ctrl-C every worker is stopped and the journal keeps what it has."""
+        """The whole run. On Ctrl-C every worker is stopped, and the journal keeps its records."""
         path = self.folder / "journal.jsonl"
         known = current(read_journal(path)) if path.exists() else []
         planned = self._as_planned()
@@ -184,7 +184,7 @@ class Runner:
         return f"{self.device.name}, {self.backend}"
 
     def end_forecast(self) -> None:
-        """At the end, say how long it took, and remember it."""
+        """At the end, report the duration and store it."""
         self.forecast.end()
         forecast.save(self._machine, self.forecast.durations)
 

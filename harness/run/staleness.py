@@ -64,7 +64,7 @@ def harness_hash(is_timed: bool) -> str:
         contents.update(hashlib.sha256(file.suffix.encode() + file.read_bytes()).digest())
 
     def make() -> str:
-        """Which parses every file."""
+        """Parse and hash every file."""
         hashes = sorted(map(statements_hash, files))
         return hashlib.sha256("\n".join(hashes).encode()).hexdigest()[:_SHORT]
 
@@ -254,7 +254,8 @@ def changes(
 
 
 def differences(before: Planned, now: Planned) -> str:
-    """How the sources of a case's result differ, in a clause; empty if nothing differs."""
+    """The differences between the sources of a case's result, in a clause; empty if there are
+    none."""
     keys = dict.fromkeys((*before.made_from, *now.made_from))
     changed = [key for key in keys if before.made_from.get(key) != now.made_from.get(key)]
     if len(changed) == 1 and changed[0] in _VERSIONS:
@@ -264,7 +265,7 @@ def differences(before: Planned, now: Planned) -> str:
 
 
 def _another_try(was: Outcome | None, limits: Mapping[str, float]) -> str:
-    """Why a case with unchanged sources is tried again; empty if it is not."""
+    """The reason why a case with unchanged sources is tried again; empty if it is not."""
     if was is None:
         return ""
     raised = [f"{name} {then:g} → {limits[name]:g}" for name, then in was.limits.items()

@@ -12,7 +12,7 @@ from harness.processes.workers import Ended
 from harness.statistics.timings import Timings
 
 Keep = Callable[[Record], None]
-"""Writes a record down; the state of the journal has it from then on."""
+"""Writes a record; the state of the journal has it from then on."""
 
 
 class Surroundings(Protocol):

@@ -112,13 +112,13 @@ class TaskRunner:
         self._probed: set[str] = set()
         """Seats whose processes have measured the ceilings."""
         self.runs_several = False
-        """Whether work items are carried out side by side, as when nothing is timed."""
+        """True if work items are done concurrently, as when nothing is timed."""
         self.keeps_processes = False
-        """Whether workers may wait for the next work item; the code that sets this also dismisses
+        """True if workers may wait for the next work item; the code that sets this also dismisses
         them."""
 
     def carry_out(self, item: WorkItem, cores: int = 1) -> str:
-        """Do it; return the result in a word or two. Raises DeviceLost."""
+        """Do the work item; return the result in a word or two. Raises DeviceLost."""
         began = monotonic()
         said = self._carry_out(item, cores)
         self.took(item, monotonic() - began)

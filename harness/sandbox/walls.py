@@ -15,11 +15,12 @@ from contextlib import suppress
 from pathlib import Path
 
 HOME = "/tmp/harness-home"
-"""Inside, for the caches of libraries."""
+"""The folder inside, for the caches of libraries."""
 MEMORY_SHARE = 0.75
-"""Of this machine's memory, that one process may have for its data."""
+"""The share of this machine's memory that one process may use for its data."""
 _MORE_THREADS = 4096
-"""Beyond those that the user has already; the kernel counts threads as processes."""
+"""The processes allowed beyond those that the user already has; the kernel counts threads as
+processes."""
 
 
 def program() -> str | None:

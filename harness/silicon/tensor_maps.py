@@ -1,9 +1,9 @@
 """Tensor maps: the parameters that cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col accept and
 refuse.
 
-The rules are those of the CUDA driver API, "Tensor Map Object Management", and for what that does
-not say those of a driver: reports/h100/tensor_maps.csv.gz and
-tensor_maps_small_boxes.csv.gz have its verdicts on 643 maps each.
+The rules are those of the CUDA driver API, "Tensor Map Object Management", and, where that is
+silent, those of a driver: reports/h100/tensor_maps.csv.gz and tensor_maps_small_boxes.csv.gz have
+its verdicts on 643 maps each.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ FLOATS = ("f16", "f32", "f64", "bf16", "f32_ftz", "tf32", "tf32_ftz")
 MOST_RANK, MOST_BOX, MOST_PIXELS, MOST_STEP, UNIT = 5, 256, 1024, 8, 16
 _MOST_SIZE, _MOST_STRIDE = 1 << 32, 1 << 40
 _MOST_BYTES = 232_448
-"""Of a box, with each size divided by its step and rounded down. The driver (580, on an H100) takes
-196,608 and refuses 262,144; between them this is the most shared memory that a block has."""
+"""The most bytes of a box, with each size divided by its step and rounded down. The driver (580, on
+an H100) takes 196,608 and refuses 262,144; between them this is the most shared memory that a block
+has."""
 _CORNERS = {3: 15, 4: 7, 5: 4}  # the bits of a corner's number, besides its sign, by rank
 
 
@@ -37,9 +38,9 @@ class TensorLayout:
 
     element: the type, by its name in PTX. shape: in elements. strides: in bytes, of all dimensions
     but the innermost; empty if the elements lie without gaps. box: in elements; with im2col the
-    channels and pixels of a column. steps: from one element that is loaded to the next, in each
-    dimension. lower and upper: im2col's corners, one number for each dimension but channels and
-    images.
+    channels and pixels of a column. steps: the distance from one loaded element to the next, in
+    each dimension. lower and upper: im2col's corners, one number for each dimension but channels
+    and images.
     """
 
     element: str
@@ -97,7 +98,7 @@ class TensorLayout:
         return self.shape[0] * self.element_bytes + sum((n - 1) * stride for n, stride in far)
 
     def refused(self) -> str:
-        """Why the driver does not encode it; empty if it does."""
+        """The reason why the driver does not encode it; empty if it does."""
         for what, name, known in (
             ("element", self.element, ELEMENTS), ("swizzle", self.swizzle, SWIZZLES),
             ("interleave", self.interleave, INTERLEAVES), ("fill", self.fill, FILLS),

@@ -19,7 +19,7 @@ from harness.journal.records import Ceiling, EventCost, Record
 from harness.statistics.intervals import batch_time
 
 LAUNCHES = 24
-"""How often the kernel that times itself is launched, in each placement and state of the cache."""
+"""The number of launches of the self-timed kernel, in each placement and state of the cache."""
 
 IN_AND_OUT_NS = 770.0
 """CUPTI's duration of a self-timed kernel that reads, less the time that it reports: the time
@@ -27,7 +27,7 @@ before its first instruction and after its last. 672 to 832 ns on an H200, 800 t
 (driver 580, cold caches, 16 KiB to 64 MiB)."""
 
 IN_DOUBT_NS = 250.0
-"""The largest error that is left in a cost. Launches of one kernel and of two were within 153 ns of
+"""The largest remaining error of a cost. Launches of one kernel and of two were within 153 ns of
 CUPTI's durations of the same launches (reports/h200/timing/cupti.csv)."""
 
 EMPTY_NS = 720.0

@@ -157,8 +157,8 @@ def speedup(
     """The logarithm of the speed-up of the variant: baseline / variant.
 
     Only rounds that both have count; ratios are formed within each round. Logarithms make the
-    speed-up of A over B the reciprocal of B's over A. in_doubt_ns: the most by which both may be
-    too long; it cancels if they are equally long.
+    speed-up of A over B the reciprocal of B's over A. in_doubt_ns: the most by which both times may
+    be too long; it cancels if they are equal.
     """
     pairs = {key: (baseline[key], variant[key]) for key in baseline.keys() & variant.keys()}
     if any(not (math.isfinite(t) and t > 0) for pair in pairs.values() for t in pair):

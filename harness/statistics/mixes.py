@@ -67,7 +67,7 @@ class Least:
 
     ns: Interval
     mixes: tuple[Mix, ...]
-    """One mix, or the two between which the traffic is."""
+    """The mix of the traffic itself, or the two nearest on either side."""
 
     @property
     def note(self) -> str:
@@ -76,9 +76,8 @@ class Least:
 
 
 def least(ceilings: Mapping[str, Ceiling], read: int, written: int) -> Least | None:
-    """The time to move these bytes; None if the measured ceilings do not reach that far.
-
-    That happens if all the measured mixes write less than this one, or all write more.
+    """The time to move these bytes; None if all the measured mixes write less than this one, or all
+    write more.
     """
     total = read + written
     known = [mix for mix in MIXES if mix.ceiling in ceilings]

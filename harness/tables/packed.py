@@ -24,7 +24,7 @@ from harness.tables import about
 JOURNAL, COUNTERS = "journal.jsonl", "counters.csv"
 ENDING = ".gz"
 _FOLDERS = re.compile(r"""(?<![^\s='"])/(?:\S*/)?(?=\S)""")
-"""Everything but the last part of an absolute path in a command line."""
+"""The parts of an absolute path in a command line, except the last."""
 
 ASSETS = "../assets/"
 """The folder that the pages of packed runs share, relative to a run's folder."""
@@ -35,7 +35,7 @@ def is_packed(folder: Path) -> bool:
 
 
 def named(folder: Path, name: str) -> Path:
-    """The journal or counters of a run, compressed in a packed one."""
+    """The file of a run's journal or counters, which is compressed in a packed run."""
     return folder / (name + ENDING if is_packed(folder) else name)
 
 

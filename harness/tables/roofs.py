@@ -2,8 +2,8 @@
 
 A kernel has to move the problem's bytes, do its arithmetic and compute its exponentials. Each of
 these has a rate that small kernels of our own reached in the same run. The one that takes longest
-at its rate is the roof, and "of ceiling" is that time over the kernel's. Rates that were not
-measured are not invented: the roof then says what it leaves out.
+at its rate is the roof, and "of ceiling" is that time over the kernel's. A rate that was not
+measured is not made up: the roof then says what it leaves out.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Roof:
     """ns."""
     is_traffic: bool
     note: str = ""
-    """What the figure leaves out, in a clause."""
+    """The part that the figure leaves out, in a clause."""
 
     @property
     def bound(self) -> str:
@@ -82,7 +82,7 @@ def roof_of(run: RunRecords, p: Planned) -> Roof | None:
 
 
 def without(run: RunRecords, problem: str) -> str:
-    """Why a problem has no roof, in its own words; empty if it has one."""
+    """The reason why a problem has no roof, in its own words; empty if it has one."""
     return str(said_of(run.info, problem).get("no_roof") or "")
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Run(RunTables):
-    """The results of one run: its records, its tables, and what a notebook shows of them."""
+    """The results of one run: its records, its tables, and its views in a notebook."""
 
     def ladder(
         self, problem: str, dtype: str | None = None, cache: str = "cold", **sizes: int

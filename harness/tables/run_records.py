@@ -198,7 +198,7 @@ class RunRecords:
 
 
 _LINES = ("reason", "text")
-"""The fields that may have several lines; all other texts are names."""
+"""The fields whose text may have several lines; all others are one line."""
 
 
 _NUMBERS = (int, float, bool, type(None))

@@ -44,13 +44,13 @@ _AHEAD = {
     "gpu": _ON_A_GPU,
     "compiling": (*_ON_A_GPU, "torch._dynamo", "torch._inductor.compile_fx"),
 }
-"""Kind of server → what its workers need."""
+"""Kind of server → the modules that its workers need."""
 LATE = {
     "gpu": ("torchvision", "triton"),
     "compiling": ("torchvision", "triton", *torch_compile.LATE_IMPORTS),
 }
-"""The same, of packages that may begin something that a fork does not survive. Each worker would
-import them anew, and take as long over that as over its timing."""
+"""The same for packages that may start something that a fork does not survive. Otherwise each
+worker would import them anew, which takes as long as its timing."""
 TRIAL_S = 30
 _TASKS = {
     "qualify": ("harness.worker.qualify", "qualify"),

@@ -2,8 +2,8 @@
 
 A few small test sizes are executed four times each: on one draw of inputs; on another, with the
 module freshly loaded; and on both again, with everything as the first run left it: `__device__`
-variables, outputs and scratch. This shows what a run reads, what it omits, and what it takes over
-from the previous run. The emulator's judge executes it and reports every access.
+variables, outputs and scratch. This shows what a run reads, what it omits, and what it reuses from
+the previous run. The emulator's judge executes it and reports every access.
 
 The findings hold for these sizes. A kernel may behave differently at a large n; the checks of timed
 launches cover that.
@@ -32,13 +32,13 @@ from harness.worker.traffic import Run, execute
 from harness.worker.verify import check
 
 SECONDS = 0.5
-"""No further case is begun after so long."""
+"""The seconds after which no further case is begun."""
 INSTRUCTIONS = 2**25
-"""Thread instructions of a launch, beyond which a case is too large to be looked at."""
+"""The thread instructions of a launch beyond which a case is too large to be checked."""
 
 UNDEFINED = ("out of bounds", "misaligned", "read-only", "uninitialised")
-"""Faults that no right kernel has. Of the others, some are limits of the emulator, and some rest on
-rules that may accuse wrongly."""
+"""Faults that no correct kernel has. Some of the others are limits of the emulator, and some rest
+on rules that may give false alarms."""
 
 STATE = "keeps state in __device__ memory between launches"
 
@@ -55,7 +55,7 @@ class Failure:
 class Scrutiny:
     """The findings. seen: ids of the executed cases.
 
-    unseen: why others were not executed, unless time ran out.
+    unseen: the reason why other cases were not executed, unless time ran out.
     """
 
     remarks: tuple[Remark, ...] = ()
@@ -130,7 +130,8 @@ def _in_order(problem: Problem, cases: Sequence[Case]) -> Iterator[Case]:
 
 @dataclass
 class _Findings:
-    """Findings collected over the cases. Of several remarks on one topic, the last is kept."""
+    """Findings collected over the cases. If there are several remarks on one topic, the last is
+    kept."""
 
     remarks: dict[str, tuple[str, Provenance]] = field(default_factory=dict)
     executed: dict[str, set[int]] = field(default_factory=dict)
@@ -185,7 +186,7 @@ class _Looking:
         self.draws = [_Draw(problem, case, self.buffers, seed, draw) for draw in (0, 1)]
 
     def reason(self) -> str:
-        """Why the case is refused, or nothing."""
+        """The reason for refusing the case, or nothing."""
         variables = emulator.variables(self.module)
         loaded = _copies(variables)
         try:
@@ -242,8 +243,8 @@ class _Looking:
     # --- what a run says ------------------------------------------------------------------
 
     def _verdict(self, run: Run, draw: _Draw, carried: _Carried, when: str) -> str:
-        """Why the case is refused for the run's behaviour, or nothing; remarks are added on the
-        way."""
+        """The reason for refusing the case because of the run's behaviour, or nothing; remarks are
+        added."""
         if run.fault is not None:
             return self._of_fault(run.fault)
         lapses = self._lapses(run, draw)
@@ -280,7 +281,7 @@ class _Looking:
         return ""
 
     def _lapses(self, run: Run, draw: _Draw) -> list[str]:
-        """What the run left out, and the consequences."""
+        """The work that the run left out, with the consequences, in sentences."""
         outputs = {b.name: run.arrays[b.name] for b in self.buffers if b.role == "output"}
         broken = broken_promises(self.buffers, self.case.overwrites, draw.inputs, run.arrays)
         result = check(Execution(outputs, broken), draw.reference, draw.tolerance)

@@ -12,7 +12,7 @@ from harness.machine import card
 from harness.processes import host_memory
 
 CONTEXT = 440 << 20
-"""What a worker's context is taken to hold of the device where NVML does not tell: an H100's."""
+"""The device memory that a worker's context is assumed to hold if NVML does not say: an H100's."""
 
 
 def describe(backend: Any, before: Mapping[str, int]) -> Device:

@@ -111,7 +111,7 @@ class Inputs:
         The workspace must have this draw's bounds. The host checks the first case, which shows that
         the reference and the bound are usable. It also checks whatever the device finds wrong,
         because it can describe the fault. This takes another launch, and the case is right only if
-        both were.
+        both launches were.
         """
         found: float | str | None = None
         if self._usable:

@@ -35,7 +35,7 @@ _TEXTS = {
 _SAID_BY = {
     "clock": "branch on a clock", "to half": "half", "to tf32": "tf32", "to single": "single",
 }  # fmt: skip
-"""A trait that goes without saying where the other one is there."""
+"""Trait → a trait that implies it, beside which it is not mentioned."""
 
 
 def of(

@@ -21,7 +21,7 @@ _TELLS_NO_CAUSE = " is wrong", " was never written"
 
 
 MOST_LINES, LONGEST_LINE = 4, 200
-"""How many lines of the kernels' output are reported, and how many characters of each."""
+"""The number of lines of the kernels' output that are reported, and of characters in each."""
 
 
 def qualify(job: Job, backend: Backend, tell: Telling) -> None:

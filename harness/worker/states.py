@@ -27,32 +27,33 @@ from harness.problem import Buffer, Problem
 from harness.worker.inputs import Inputs, with_changes
 
 SEEN = 8
-"""So many times what is let pass, a difference is beyond doubt."""
+"""A difference of this many times the tolerance is beyond doubt."""
 
 FEW, MORE, MANY = 64, 1024, (16_384, 65_536)
-"""Numbers changed in an input. Few, as a cold launch may find their sectors in the cache."""
+"""How many numbers of an input are changed: few, because a cold launch may find their sectors in
+the cache."""
 
 SHARE_OF_FEW, SHARE = 16, 512
-"""At most one number in so many, so that inputs stay as they were drawn, and cold."""
+"""At most one number in this many is changed, so that inputs stay typical, and cold."""
 
 OF = 16
-"""A float becomes the largest of so many of the array, so that changes do not cancel in a sum."""
+"""A float becomes the largest of this many in the array, so that changes do not cancel in a sum."""
 
 SLACK = 8.0
-"""So much more may be seen than was thought."""
+"""The factor by which an effect may exceed its estimate."""
 
 PIECE = 1 << 18
-"""Results that are compared at once."""
+"""The number of results that are compared at once."""
 
 WORDS = (1, 2, 4, 8)
-"""Bytes of a number that can be changed."""
+"""The sizes, in bytes, of numbers that can be changed."""
 
 ROOM = 16.0
 """Results are at most the largest number of their type over this."""
 
 
 class _Level(NamedTuple):
-    """How many numbers to change, and by how much to exceed the array's largest value."""
+    """The number of numbers to change, and by how much to exceed the array's largest value."""
 
     numbers: int
     larger: float = 0.0
@@ -117,7 +118,7 @@ def seen_share(own: Inputs, other: Inputs) -> float:
 
 
 def _share(first: Array, second: Array, *bounds: Array) -> float:
-    """Compute it in cache-sized pieces, until it is enough."""
+    """Compute the difference in cache-sized pieces, until it is large enough."""
     share = 0.0
     for start in range(0, first.size, PIECE):
         piece = slice(start, start + PIECE)

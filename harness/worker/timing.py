@@ -32,12 +32,13 @@ from harness.worker.own_code import OwnCode
 from harness.worker.states import other_state
 
 _READ = 5
-"""How many launches a kernel's own readings are taken from."""
+"""The number of launches from which a kernel's own readings are taken."""
 _NAMED = 4
-"""How many of the kernels in a library's call are listed by name."""
+"""The most kernels in a library's call that are listed by name."""
 CHANGED = ", with a few numbers of its inputs changed"
-"""Said of a case that is right for the typical inputs but not for their other state. If not every
-number of an input may take the place of another, problem.py says so in `changed_together`."""
+"""The reason for failing a case that is right for the typical inputs but not for their other state.
+If not every number of an input may take the place of another, problem.py says so in
+`changed_together`."""
 
 DRAWING_S = 600.0
 """Deadline in seconds for drawing: inputs and references of the largest size take a while."""

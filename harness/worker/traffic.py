@@ -31,7 +31,8 @@ class Traffic:
 
     @property
     def found(self) -> Array:
-        """Whether each byte was read before the run wrote it, so that its earlier value matters."""
+        """For each byte, true if it was read before the run wrote it, so that its earlier value
+        matters."""
         anywhere = np.zeros(self.read.size, np.bool_)
         for _, sites in self._found:
             anywhere |= sites > 0

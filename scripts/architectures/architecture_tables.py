@@ -84,7 +84,7 @@ def foreign(launches: Sequence[Row], kernels: Sequence[Row]) -> str:
 
 
 def _apart(launches: Sequence[Row], kernels: Sequence[Row]) -> list[str]:
-    """What is not equal or not executed, each with the architectures."""
+    """The launches that differ or are not executed, each with its architectures."""
     told: dict[str, list[str]] = defaultdict(list)
     for row in launches:
         name, why = f"`{row['launch']}`", row["from_machine_code"]
@@ -108,7 +108,7 @@ def _apart(launches: Sequence[Row], kernels: Sequence[Row]) -> list[str]:
 
 
 def _short(reason: str) -> str:
-    """A refusal without its place."""
+    """A refusal, without the location it names."""
     what = reason.partition(" at 0x")[0]
     return what.rpartition(": ")[2] if ".cu:" in what else what
 
@@ -149,7 +149,7 @@ def functions(found: Sequence[Row]) -> str:
 
 
 def _by(difference: str) -> str:
-    """Describe a difference. The smallest float means zeros that differ in their sign alone."""
+    """Describe a difference. The smallest float stands for zeros that differ only in sign."""
     if difference == "no-result":
         return f"without a result at {READ}"
     is_sign = float(difference) < 2 * sys.float_info.min

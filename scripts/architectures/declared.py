@@ -1,8 +1,8 @@
 """The device functions that CUDA's headers declare, each as a kernel that calls it in every thread.
 
-Of cuda_fp16.h, cuda_bf16.h, and the arithmetic and integer intrinsics of crt/: those that take and
-return numbers, halves or pairs of halves. What is a function of the warp, of memory or of
-textures is not among them.
+They come from cuda_fp16.h, cuda_bf16.h, and the arithmetic and integer intrinsics of crt/, and take
+and return numbers, halves or pairs of halves. Functions of the warp, of memory and of textures are
+left out.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _OF_WARPS = re.compile(
     r"shfl|ballot|__any|__all|__match|__reduce|__nv_cvt|prof|__trap|brkpt|_D?sign"
 )
 _SMALL = ("jn", "jnf", "yn", "ynf")
-"""Functions that take as many steps as their first operand says."""
+"""Functions whose number of steps is their first operand."""
 
 
 @dataclass(frozen=True)
@@ -59,11 +59,11 @@ class Declared:
 
     @property
     def text(self) -> str:
-        """As it is told apart from others of its name."""
+        """The name that tells it apart from its overloads."""
         return f"{self.name}({', '.join(self.operands)})"
 
     def kernel(self, name: str) -> str:
-        """On one line, by which the compiler's complaints name it."""
+        """The source on one line, because the compiler's errors name lines."""
         given = "".join(f", const {each}* a{n}" for n, each in enumerate(self.operands))
         call = ", ".join(f"a{n}[i]" for n in range(len(self.operands)))
         return (
@@ -92,7 +92,7 @@ def _patterns(type_: str) -> NDArray[np.unsignedinteger]:
 
 
 def functions(include: Path) -> list[Declared]:
-    """Those of the headers in a folder, each once."""
+    """The functions of the headers in a folder, each once."""
     found = dict.fromkeys(each for header in HEADERS for each in _declared(include / header))
     return list(found)
 
@@ -106,7 +106,7 @@ def _declared(header: Path) -> Iterator[Declared]:
 
 
 def _type(text: str, named: bool = False) -> str:
-    """The C++ type of a declaration; empty if it is none of those here."""
+    """The C++ type of a declaration; empty if it is not one of those known here."""
     words = " ".join(_QUALIFIER.sub("", text).split())
     for candidate in (words, words.rpartition(" ")[0]) if named else (words,):
         plain = _SPELLED.get(candidate, candidate)
@@ -116,10 +116,10 @@ def _type(text: str, named: bool = False) -> str:
 
 
 def source(listed: Sequence[Declared]) -> str:
-    """A line for each, behind one with the headers."""
+    """One line per function, after a line with the headers."""
     head = "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n"
     return head + "\n".join(each.kernel(f"k{n}") for n, each in enumerate(listed)) + "\n"
 
 
 FIRST_LINE = 3
-"""Of the source, which has the first function."""
+"""The line of the source at which the first function is."""

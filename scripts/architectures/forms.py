@@ -1,15 +1,16 @@
-"""The forms of machine instructions that each architecture's code has and sm_90's has not.
+"""The forms of machine instructions that other architectures' code has and sm_90's does not.
 
     python scripts/architectures/forms.py CHECKOUTS [sm_75 sm_90 …] [--own] [--table]
 
-A form is an opcode with its modifiers and the kinds of its operands, as nvdisasm prints them of
-this repository's kernels, of others' kernels (CHECKOUTS is as scripts/others_kernels/sources.py has
-it) and of CUDA's device functions. `--own` takes this repository's kernels alone. The forms of each
-architecture are kept in .cache/forms/, and all that are there make forms_elsewhere.txt among the
-tests, of which each line is executed there: an instruction of each form that sm_90 lacks, the
-architectures that have it, and why it is refused, if it is. `--table` writes that alone. What only
-another CUDA than 13.0 writes (NVCC names it) has its release, as sm_120@13.5. It takes about ten
-minutes of processor time for an architecture whose kernels were not compiled before.
+A form is an opcode with its modifiers and the kinds of its operands, as nvdisasm prints them for
+this repository's kernels, for others' kernels (CHECKOUTS as in scripts/others_kernels/sources.py)
+and for CUDA's device functions. `--own` takes only this repository's kernels. The forms of each
+architecture are kept in .cache/forms/, and together they make the tests' forms_elsewhere.txt, each
+line of which is executed there: an instruction of each form that sm_90 lacks, the architectures
+that have it, and why it is refused, if it is. `--table` writes only that file. A form that only
+another release of CUDA than 13.0 writes (NVCC names it) is marked with the release, as in
+sm_120@13.5. An architecture whose kernels were not compiled before takes about ten minutes of
+processor time.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ from harness.matrix import model, plan
 ROOT = Path(__file__).resolve().parents[2]
 READ = "sm_90"
 USUAL = "13.0"
-"""The release of CUDA whose code needs none beside its architecture."""
+"""The release of CUDA that is not named beside an architecture."""
 KEPT = ROOT / ".cache" / "forms"
 ARCHES = ("sm_75", "sm_80", "sm_86", "sm_87", "sm_88", "sm_89", READ, "sm_100", "sm_103", "sm_110",
           "sm_120", "sm_121")  # fmt: skip
@@ -105,7 +106,7 @@ def _others(arch: str, checkouts: Path) -> Iterator[Built]:
 
 
 def codes(arch: str, checkouts: Path, own: bool) -> Iterator[MachineCode]:
-    """Every file, read."""
+    """Read every file."""
     built = [*_collection(arch), *(() if own else _others(arch, checkouts))]
     list_together(built)
     for each in built:
@@ -118,7 +119,7 @@ def codes(arch: str, checkouts: Path, own: bool) -> Iterator[MachineCode]:
 
 
 def refusals(function: Function) -> Mapping[str, str]:
-    """Instruction → the reason, of those that are refused."""
+    """Refused instruction → the reason."""
     found: dict[str, str] = {}
     left = function
     while True:
@@ -138,7 +139,8 @@ def refusals(function: Function) -> Mapping[str, str]:
 
 
 def of_architecture(arch: str, checkouts: Path, own: bool) -> dict[str, Any]:
-    """How many instructions, form → one instruction of it, and form → why it is refused."""
+    """The number of instructions; each form with an example; and each refused form with the
+    reason."""
     count, examples, refused = 0, dict[str, str](), dict[str, str]()
     for code in codes(arch, checkouts, own):
         for function in code.functions.values():
@@ -158,7 +160,7 @@ def _order(name: str) -> tuple[str, int]:
 
 
 def table(found: Mapping[str, Mapping[str, Any]]) -> str:
-    """The lines of forms_elsewhere.txt, of what was found by architecture."""
+    """The lines of forms_elsewhere.txt, from the forms found for each architecture."""
     there: dict[str, list[str]] = {}
     for arch in sorted(found.keys() - {READ}, key=_order):
         for each in found[arch]["forms"]:

@@ -3,12 +3,12 @@
     python scripts/architectures/functions.py [sm_75 sm_90 …] [--again]
 
 Each is called with 2,048 operands at which roundings and limits go wrong, from PTX and from machine
-code. reports/emulated/device_functions.csv gets a row for each architecture: how many functions
-it has, how many of them are executed from machine code, for how many the results are those of PTX
-to the bit, for how many if products and sums are not fused, which differ and by how much of the
-value at most, and which are refused; then for how many the results are those of sm_90's machine
-code, to the bit, and which differ from them. `--again` tries only those that were refused or
-differed.
+code. reports/emulated/device_functions.csv gets a row for each architecture: the number of its
+functions, and of those executed from machine code; the number with the same results as PTX, to the
+bit, and with the same results if products and sums are not fused; those that differ, with the
+largest relative difference; those that are refused; then the number with the same results as
+sm_90's machine code, to the bit, and those that differ from it. `--again` tries only those that
+were refused or differed.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ COLUMNS = (
     "equal_to_sm_90", "differ_from_sm_90",
 )  # fmt: skip
 NO_RESULT = "no-result"
-"""In place of the difference: the function is not there at sm_90, or is not executed."""
+"""In place of a difference: the function does not exist for sm_90, or is not executed."""
 BLOCK = 256
 MOST_COMPLAINTS = 20
 _COMPLAINT = re.compile(r"k\.cu\((\d+)\): error")
@@ -72,7 +72,8 @@ class Compiled:
 
 
 def compiled(listed: Sequence[Declared], arch: str, folder: Path) -> Compiled:
-    """What nvcc complains of is left out: functions that the architecture or C++ does not have."""
+    """Functions that nvcc rejects are left out, because the architecture or C++ does not have
+    them."""
     left, nvcc = list(listed), toolchain.find().nvcc
     path, ptx = folder / "k.cu", folder / "k.ptx"
     for _ in range(MOST_COMPLAINTS):
@@ -95,7 +96,7 @@ def compiled(listed: Sequence[Declared], arch: str, folder: Path) -> Compiled:
 
 
 def _results(function: Declared, launched: Any) -> Array | str:
-    """What one front end makes of it, or why it does not."""
+    """The results from one front end, or why there are none."""
     operands = function.drawn()
     width = np.dtype(f"u{instruction_bytes(function.types[0])}")
     out = np.zeros(len(operands[0]), width)
@@ -111,7 +112,7 @@ def instruction_bytes(type_: str) -> int:
 
 
 def _reals(bits: Array, type_: str) -> NDArray[np.float64] | None:
-    """As numbers, of which any two that are none are the same; None for whole ones."""
+    """Results as floats, with all NaNs made equal; None for integers."""
     if type_.endswith("x2"):
         halves = bits.view(np.uint16)
         return _reals(halves, type_[:-2])
@@ -124,7 +125,8 @@ def _reals(bits: Array, type_: str) -> NDArray[np.float64] | None:
 
 
 def _difference(one: Array, other: Array, type_: str) -> float:
-    """Relative to the value, at most; 0 where they are the same. Infinite between integers."""
+    """The largest difference relative to the value; 0 if there is none, infinite between
+    integers."""
     a, b = _reals(one, type_), _reals(other, type_)
     if a is None or b is None:
         return 0.0 if np.array_equal(one, other) else float("inf")
@@ -154,7 +156,7 @@ def as_read(listed: Sequence[Declared]) -> Mapping[str, Array | str]:
 
 
 def row(arch: str, listed: Sequence[Declared], read: Mapping[str, Array | str]) -> dict[str, str]:
-    """What the functions come to at an architecture; `read`: the results at sm_90."""
+    """The row of an architecture; `read`: the results for sm_90."""
     with tempfile.TemporaryDirectory() as folder:
         there = compiled(listed, arch, Path(folder))
     equal = unfused = 0
@@ -200,7 +202,7 @@ def earlier(table: Path, arch: str) -> Mapping[str, str] | None:
 def again(
     arch: str, listed: Sequence[Declared], read: Mapping[str, Array | str], old: Mapping[str, str]
 ) -> dict[str, str]:
-    """The row with what was refused or different tried once more."""
+    """The row, after trying again what was refused or different."""
     left = f"{old['differ']} {old['refusals']}"
     apart = [each for each in listed if re.search(rf"(?<!\w){re.escape(each.text)}", left)]
     found = row(arch, apart, read)

@@ -4,12 +4,12 @@
 
 CHECKOUTS is as scripts/others_kernels/sources.py has it. reports/emulated/others.csv gets a row for
 each launch: whether its machine code was executed, how its results compare with PTX's, and their
-digest, by which architectures are compared. Where results differ from PTX's, the same PTX is
+digest, with which architectures are compared. Where results differ from PTX's, the same PTX is
 assembled once more without fusing a product and a sum, which PTX leaves to ptxas. Where they differ
 from those of sm_90, which has to be there first, the PTX that nvcc makes for sm_90 is assembled for
-the architecture instead: from sm_100 on nvcc makes another of some kernels.
+the architecture instead: from sm_100 on, nvcc makes other PTX of some kernels.
 reports/emulated/others_kernels.csv has the kernels of every file, launched or not, and why some are
-refused. A row takes the place of the earlier one of its launch, or file, and architecture.
+refused. A row replaces the earlier one for the same launch or file and architecture.
 """
 
 from __future__ import annotations
@@ -50,13 +50,14 @@ Row = dict[str, str]
 
 
 def why(refusal: object) -> str:
-    """A refusal or a fault in short: of its place the file's name, and not what to do about it."""
+    """A refusal or a fault in short: without the remedy, and with only the file's name as
+    location."""
     said = str(refusal).splitlines()[0].partition(". Nothing was run")[0]
     return re.sub(r"\S*/(?=[^/ ]+:\d+: )", "", said)
 
 
 def _digest(results: Results) -> str:
-    """Of every buffer; what is no number has bits that are not modelled."""
+    """The digest of every buffer; the bits of NaNs are not modelled."""
     found = hashlib.sha256()
     for name, array in sorted(results.buffers.items()):
         found.update(name.encode())
@@ -71,7 +72,7 @@ def _comparable(array: listed.Array) -> listed.Array:
 
 
 def _difference(ours: Results, theirs: Results) -> float:
-    """The largest of any buffer, relative to the largest value in it."""
+    """The largest difference in any buffer, relative to the buffer's largest value."""
     worst = 0.0
     for name, own in ours.buffers.items():
         with np.errstate(all="ignore"):
@@ -119,7 +120,7 @@ def of_ptx_of(read: Launcher, arch: str) -> str:
 
 
 def compare(new: Sequence[Row], known: Sequence[Mapping[str, str]], checkouts: Path) -> None:
-    """Add to the rows whose results are not sm_90's what those of its PTX are."""
+    """Add to the rows whose results differ from sm_90's the results of sm_90's PTX."""
     wanted = {row["launch"]: row["digest"] for row in known if row["arch"] == READ}
     apart = [row for row in new if row["digest"] not in ("", wanted.get(row["launch"], ""))]
     names = {row["launch"] for row in apart} & wanted.keys()
@@ -166,7 +167,7 @@ def kernels(cubin: Path) -> Row:
 def of_architecture(
     launches: Sequence[listed.Launch], checkouts: Path, arch: str
 ) -> Iterator[tuple[str, Row]]:
-    """Rows, each with the columns' name of its table."""
+    """Rows, each with the names of its table's columns."""
     with tempfile.TemporaryDirectory() as folder:
         compiled = Path(folder)
         manifest, failed = sources.compile_all(launches, checkouts, compiled, arch)
@@ -186,7 +187,7 @@ def of_architecture(
 
 
 def rows(path: Path) -> list[Mapping[str, str]]:
-    """Of a table; none where there is no file."""
+    """The rows of a table; none if there is no file."""
     if not path.exists():
         return []
     with path.open(encoding="utf-8", newline="") as file:
@@ -194,7 +195,7 @@ def rows(path: Path) -> list[Mapping[str, str]]:
 
 
 def keep(path: Path, columns: Sequence[str], keys: int, new: Sequence[Row]) -> None:
-    """Write rows, each in place of the earlier one that has the same in its first columns."""
+    """Write rows; each replaces the earlier one whose first columns are equal."""
 
     def key(row: Mapping[str, str]) -> tuple[str, ...]:
         return tuple(row[column] for column in columns[:keys])

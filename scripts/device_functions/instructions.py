@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 COUNT: Final = 2048
-"""Operands of an instruction: so many threads, each of which executes it once."""
+"""Operands per instruction: this many threads execute it once each."""
 BLOCK: Final = 256
 
 _INTEGERS = ("u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64")
@@ -25,7 +25,7 @@ _ROUNDINGS = ("rn", *_DIRECTED)
 _WHOLE = ("rni", "rzi", "rmi", "rpi")
 _REGISTERS = {8: "h", 16: "h", 32: "r", 64: "l"}
 PRECISION: Final = {"f16": 11, "bf16": 8, "f32": 24, "f64": 53}
-"""Bits of a fraction, with the leading one."""
+"""Bits of a significand, including the leading one."""
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ EVERY = (
 )
 """Masks that every kernel is launched with: few and many lanes, halves, one inside another."""
 SHARES = (1, 3, 7, 9, 13, 16, 16, 16, 21, 26, 31)
-"""Of how many lanes the other masks are; halves make ties."""
+"""How many lanes the other masks have; halves make ties."""
 
 
 @dataclass(frozen=True)

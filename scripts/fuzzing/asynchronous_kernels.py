@@ -19,7 +19,7 @@ from harness.emulator import TensorMap
 
 @dataclass(frozen=True)
 class Kernel:
-    """`k`, and how it is launched. arguments: makes new ones for each launch."""
+    """A kernel named `k`, and its launch. arguments: makes new ones for each launch."""
 
     text: str
     block: int
@@ -87,7 +87,7 @@ _SUMS = ", ".join(f"%f{n}" for n in range(8))
 
 
 def _product_step(step: int) -> str:
-    """A warpgroup's product of one place of the ring, of 64 values along the depth."""
+    """A warpgroup's product of one slot of the ring, 64 values deep."""
     place, parity = step % 2, step // 2
     products = "".join(f"""
 \tadd.s64 %l10, %l8, {(4096 * 2 * place + 32 * k) >> 4};
@@ -204,7 +204,7 @@ def _of_product() -> list[Any]:
 
 
 def _lined(text: str) -> str:
-    """The text with an instruction a line, as the compiler writes it."""
+    """The text with one instruction per line, as the compiler writes it."""
     head, brace, body = text.partition("{\n")
     lines = (line.strip() for line in re.sub(r"(;|(?<!:):(?!:))", r"\1\n", body).splitlines())
     return head + brace + "\n".join(f"\t{line}" for line in lines if line)

@@ -55,7 +55,7 @@ def _files() -> dict[bytes, Path]:
 
 
 def ptx_of(path: Path) -> bytes:
-    """Compiled once, and again when the file has changed."""
+    """The PTX of a file, compiled again only when the file has changed."""
     ptx = ROOT / "build" / "fuzz-ptx" / f"{path.stem}.ptx"
     if not ptx.exists() or ptx.stat().st_mtime < path.stat().st_mtime:
         ptx.parent.mkdir(parents=True, exist_ok=True)
@@ -150,7 +150,7 @@ def _number(draw: random.Random, line: bytes, _: bytes) -> bytes:
 
 
 def _opcode(draw: random.Random, line: bytes, other: bytes) -> bytes:
-    """The opcode of another instruction."""
+    """Take the opcode of another instruction."""
     own, theirs = _WORD.search(line), _WORD.search(other)
     if own is None or theirs is None:
         return line

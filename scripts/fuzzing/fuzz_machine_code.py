@@ -3,8 +3,8 @@
     python scripts/fuzzing/fuzz_machine_code.py --inputs 100000           # every target
     python scripts/fuzzing/fuzz_machine_code.py --inputs 1000 listing sm_120-listing
 
-As scripts/fuzz.py, which does the work. A `cubin` is broken as bytes and read without nvdisasm,
-whose listing of the good one stands for its own. A `listing` has instructions changed; what can
+It works like scripts/fuzz.py, which does the work. A `cubin` has bytes changed and is read with the
+listing of the good one, without running nvdisasm. A `listing` has instructions changed; what can
 still be read is executed, on arrays of known size and with little time. Both contain code for
 sm_90, or for the architecture in their name; that of sm_90a has copies by a tensor map, bulk
 copies, mbarriers and a cluster.

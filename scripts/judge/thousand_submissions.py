@@ -1,4 +1,5 @@
-"""Send 1,000 submissions to `serve`, half of them broken in eleven ways, and see what it costs it.
+"""Send 1,000 submissions to `serve`, half of them broken in eleven ways, and measure what that
+costs the judge.
 
     python scripts/judge/thousand_submissions.py [--count 1000] [--jobs N] [--out FILE]
 
@@ -30,9 +31,9 @@ from conversation import Serve, serve
 from harness.machine import environment
 
 MARK = "KERNEL_HARNESS_THOUSAND"
-"""Variable of the environment that all processes of this judge have, wherever they end up."""
+"""The environment variable that marks all processes of this judge, wherever they end up."""
 COUNTED_AFTER = (0.1, 0.5, 1.0)
-"""Of the submissions."""
+"""The submissions' problem."""
 GROWTH = 1.1
 REST_S = 1.0
 """Seconds to wait for ended processes to disappear."""
@@ -70,7 +71,7 @@ def kernel(body: str) -> str:
 
 @dataclass(frozen=True)
 class Way:
-    """A way to be broken, or to be right. before: lines of the reference, ahead of its answer."""
+    """A kind of submission, broken or right. before: lines that precede the reference's answer."""
 
     expected: str
     text: str = kernel(STORE)
@@ -98,11 +99,12 @@ WAYS = {
         "import numpy\n"
         "    kept = [numpy.ones(1 << 26) for _ in range(1 << 10)]")),
 }  # fmt: skip
-"""How a submission is → what must come of it, its cause included where it is certain."""
+"""Kind of submission → the verdict it must get, with its cause where that is certain."""
 
 
 def ways(count: int, chance: random.Random) -> list[str]:
-    """Half right, and the others broken in all ways equally, in an order that tells nothing."""
+    """Half are right, the others are broken in all ways equally often, in an order that reveals
+    nothing."""
     broken = [name for name in WAYS if name != "right"]
     found = ["right"] * (count - count // 2)
     found += [broken[number % len(broken)] for number in range(count // 2)]
@@ -153,7 +155,7 @@ def command(process: Path) -> str:
 
 
 def mebibytes(process: Path) -> float:
-    """The memory that a process has to itself, and its share of what it has with others."""
+    """The memory that only this process uses, plus its share of what it shares with others."""
     try:
         lines = (process / "smaps_rollup").read_text().splitlines()
     except OSError:
@@ -163,7 +165,7 @@ def mebibytes(process: Path) -> float:
 
 @dataclass(frozen=True)
 class Count:
-    """The judge at rest. server: of its main process, MiB. all: of all its processes, MiB."""
+    """The judge's memory at rest, in MiB. server: its main process. all: all its processes."""
 
     answered: int
     server: float
@@ -181,7 +183,7 @@ def counted(answered: int, judge: Serve, mark: str) -> Count:
 def judged(
     judge: Serve, requests: Sequence[dict[str, Any]], count: Callable[[int], Count]
 ) -> tuple[dict[int, str], list[Count]]:
-    """What each became, and what the judge was like at rest on the way."""
+    """Each submission's verdict, and the judge's state at the rests in between."""
     found: dict[int, str] = {}
     counts, before = [count(0)], 0
     for part in COUNTED_AFTER:
@@ -197,7 +199,7 @@ def judged(
 def told(
     names: Sequence[str], found: dict[int, str], counts: Sequence[Count], left: int, seconds: float
 ) -> tuple[list[str], bool]:
-    """The lines to show, and whether all is as it must be."""
+    """The lines to show, and whether everything is as required."""
     given: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
     for number, name in enumerate(names):
         given[name][found.get(number, "no answer")] += 1
@@ -223,7 +225,7 @@ def told(
 
 
 def made_on() -> str:
-    """The commit of these sources, with a + where they have changes, and the machine."""
+    """The commit of these sources, with a + if they have changes, and the machine."""
     commit = environment.commit() or {"id": "unknown", "dirty": False}
     return f"{commit['id'][:10]}{'+' * bool(commit['dirty'])}, {environment.describe()['cpu']}"
 

@@ -1,10 +1,10 @@
-"""Measure how many candidates a minute `serve` judges on a GPU, and how precisely.
+"""Measure how many candidates per minute `serve` judges on a GPU, and how precisely.
 
     python scripts/judge/timed_candidates.py [--n 16777216] [--times 3] [--alone 4] [--out FOLDER]
 
-The problem is bound by memory: output[i] = 2 input[i]. A candidate also writes a part of its result
-to a second array, from none to all of it in sixteenths, so that it is known beforehand how many
-bytes each moves and which are faster than the incumbent. One candidate is the incumbent again.
+The problem is bound by memory: output[i] = 2 input[i]. A candidate also writes a part of its
+result, from none to all of it in sixteenths, to a second array, so the bytes that each moves, and
+which are faster than the incumbent, are known beforehand. One candidate is the incumbent again.
 
 All candidates come in one submission, after the incumbent, several times: the first includes their
 compilation. Then some come alone, each in a submission with the incumbent. candidates.csv has
@@ -29,12 +29,12 @@ from typing import Any
 from conversation import Serve, serve
 
 WANTED = 10.0
-"""Candidates a minute."""
+"""Candidates per minute."""
 PARTS = 16
 INCUMBENT = 4
 """The sixteenths of its result that the incumbent writes twice."""
 EXTRAS = (0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 14, 16)
-"""The same for each candidate."""
+"""The sixteenths of its result that each candidate writes twice."""
 
 PROBLEM = {
     "name": "doubled",
@@ -87,7 +87,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class Rate:
-    """What submissions of one way took together."""
+    """The total time of one kind of submission."""
 
     way: str
     number: int
@@ -120,7 +120,7 @@ def request(extras: Sequence[int], n: int, interval: float, seconds: float) -> d
 
 
 def expected(extra: int) -> float:
-    """The speed-up over the incumbent, by the bytes that both move."""
+    """The speed-up over the incumbent that follows from the bytes both move."""
     return (2 * PARTS + INCUMBENT) / (2 * PARTS + extra)
 
 

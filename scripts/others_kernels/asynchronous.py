@@ -78,7 +78,7 @@ def _launch(number: int) -> Launch:
 
 def _map(number: int, array: np.ndarray, rows: int, columns: int, box: tuple[int, int],
          swizzle: str = "128B") -> TensorMap:  # fmt: skip
-    """Rows in memory, of which a box has so many and so many columns."""
+    """A map of rows in memory, with a box of this many rows and columns."""
     if number < 7:
         return TensorMap(array, [box[1], box[0]], [columns, rows], element="bf16", swizzle=swizzle)
     more = [1, 1] if number == 7 else []  # which has five dimensions, two of them of one element
@@ -89,7 +89,7 @@ def _map(number: int, array: np.ndarray, rows: int, columns: int, box: tuple[int
 
 
 def _arguments(number: int, how: Launch, a: np.ndarray, b: np.ndarray) -> tuple[list[Any], Any]:
-    """The arguments, and the array that gets the product, column by column."""
+    """The arguments, and the array that receives the product, column by column."""
     m, n, k = how.sizes
     rows, columns, depth = how.tile
     c = np.zeros(m * n, np.uint16)
@@ -181,7 +181,7 @@ def _checkout(checkouts: Path) -> Path:
 
 
 def main(given: Sequence[str]) -> int:
-    """Print the rows."""
+    """Print a row per kernel."""
     arguments = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     arguments.add_argument("checkouts", type=Path)
     arguments.add_argument("folder", type=Path)

@@ -5,7 +5,7 @@
 Tutorials, examples and unit tests of CUTLASS are compiled as they are and run to their ends, with a
 stand-in for the CUDA runtime that launches their kernels in the emulator (programs.py), so that
 their own host code makes tensor maps and arguments. The attention of ThunderKittens and the fp8
-product of DeepGEMM, which need PyTorch on the host, get a host of ours. CHECKOUTS holds the
+product of DeepGEMM, which need PyTorch on the host, get a host program of ours. CHECKOUTS holds the
 repositories at the commits below, as `owner+name`; FOLDER gets what nvcc makes of them. Each is run
 from both front ends with all checks; a launch that the checks end is repeated without them. Prints
 a row of CSV for each.
@@ -44,9 +44,9 @@ _INCLUDE: Final = {
 
 @dataclass(frozen=True)
 class Program:
-    """path: in its repository. arguments: of its command line. until: where a file's host part
-    begins, of which only what is before is taken, and a host of ours. check: of the arrays, where
-    the program has no check of its own."""
+    """path: in its repository. arguments: of its command line. until: where the file's own host
+    code begins, which a host of ours replaces. check: of the arrays, for a program without a check
+    of its own."""
 
     name: str
     path: str
@@ -59,7 +59,7 @@ class Program:
 
 
 def _is_product(run: Run) -> bool:
-    """Of the tutorials: C = A B^T, all three column by column, in whole numbers."""
+    """The tutorials' check: C = A B^T, all three in column-major order, in integers."""
     m, n, k = _SIZES
     a, b, c = (each.view(np.float16).astype(np.float64) for each in list(run.memory.values())[:3])
     return np.array_equal(c.reshape(n, m), b.reshape(k, n).T @ a.reshape(k, m))

@@ -1,6 +1,6 @@
-"""DeepGEMM's product of fp8 with scales, launched as its own host code does it.
+"""DeepGEMM's product of fp8 with scales, launched as its own host code launches it.
 
-Scales of A are for each row and 128 of the depth, those of B for each 128 by 128; the product is in
+A has a scale per row and 128 elements of depth, B one per 128 × 128 elements; the product is in
 bfloat16. One kernel works by blocks of 64 rows, the other by 128 with pairs of blocks that share B.
 """
 
@@ -29,7 +29,8 @@ _N, _K = 256, 512
 
 @dataclass(frozen=True)
 class _Kind:
-    """How its heuristics would launch it. rows: of a block; ring: of whom a tile is shared."""
+    """A launch as its heuristics choose it. rows: of a block. ring: the blocks that share a
+    tile."""
 
     rows: int
     shared_by: int

@@ -58,7 +58,7 @@ class Launcher:
         return Results(self._buffers(given), report)
 
     def from_machine_code(self, cubin: Path | None = None) -> Results:
-        """cubin: another that the same PTX was assembled to."""
+        """cubin: another one assembled from the same PTX."""
         given = self._arguments()
         code = read_cubin(cubin) if cubin else sources.read_listed(self.cubin)
         for each in self.launch.variables:

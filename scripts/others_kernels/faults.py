@@ -58,7 +58,7 @@ SUITES = (
 
 
 def compiled(kernel: Kernel, folder: Path) -> Path:
-    """Its PTX, compiled unless the folder has it for the same source."""
+    """A kernel's PTX, compiled unless the folder has it for the same source."""
     source, ptx = folder / f"{kernel.name}.cu", folder / f"{kernel.name}.ptx"
     if kernel.is_ptx:
         if not ptx.exists() or ptx.read_text() != kernel.source:
@@ -104,7 +104,7 @@ def in_ptx(kernel: Kernel, ptx: Path) -> set[str]:
 
 
 def in_machine_code(kernel: Kernel, ptx: Path) -> set[str] | None:
-    """The same; None if its instructions are not supported."""
+    """The same from machine code; None if its instructions are not supported."""
     module = emulator.parse(ptx.read_text())
     (name,) = (each for each in module.kernels if kernel.entry in each)
     code = sass.read(ptx.with_suffix(".cubin"), ptx.with_suffix(".listing"))

@@ -56,12 +56,13 @@ BY_INSTRUCTION = (
     "thread_inst_executed",
     "thread_inst_executed_true",
 )
-"""By opcode and by address: where to look when a sum differs. Left out where ncu refuses them."""
+"""Counts by opcode and by address: where to look when a sum differs. Left out if ncu refuses
+them."""
 MOST_STATIC_SHARED = 48 << 10
 PORTION = 35
-"""Launches of one process: what a lost report can cost."""
+"""Launches per process: as many as a lost report can cost."""
 LATE_S = 90
-"""Within which a process must be done."""
+"""The deadline of a process, in seconds."""
 BUDGET_S = 240
 SAMPLES = 16
 """Values of a buffer that are kept: evenly spaced."""
@@ -78,7 +79,7 @@ def samples(array: listed.Array) -> list[float]:
 
 
 def run(compiled: Path, names: Sequence[str], lines: Path) -> int:
-    """In the process under ncu: run every launch in order, and print a line after each."""
+    """Run every launch in order, in the process under ncu, and print a line after each."""
     import pycuda.driver as cuda
 
     manifest = json.loads((compiled / "manifest.json").read_text(encoding="utf-8"))

@@ -34,7 +34,7 @@ _FAILED = 719  # cudaErrorLaunchFailure
 
 @dataclass
 class Run:
-    """What a program did."""
+    """The outcome of a program."""
 
     said: str = ""
     status: int = 0
@@ -76,7 +76,7 @@ def build(source: Path, folder: Path, include: Sequence[Path], options: Sequence
 
 
 class _Device:
-    """This side of the program: its memory, and its launches."""
+    """The emulator's side of the program: its memory, and its launches."""
 
     def __init__(self, program: Program, machine_code: bool, checks: bool) -> None:
         self.program, self.machine_code, self.checks = program, machine_code, checks
@@ -140,7 +140,8 @@ class _Device:
         return [f"{Path(each.file).name}:{each.line}: {each.kind}: {each.message}" for each in said]
 
     def _argument(self, raw: bytes) -> Any:
-        """The bytes of a parameter; pointers and tensor maps among them as what they are to."""
+        """The bytes of a parameter, with pointers and tensor maps translated to what they refer
+        to."""
         parts: list[Any] = []
         plain, at = bytearray(), 0
         while at < len(raw):

@@ -76,7 +76,7 @@ def by_opcode(action: Any) -> dict[str, float]:
 
 
 def by_address(action: Any, metric_name: str) -> dict[int, float]:
-    """A count of each machine instruction, by its address from the kernel's first."""
+    """A count of each machine instruction, by its offset from the kernel's first."""
     metric = action.metric_by_name(metric_name)
     if metric is None or not metric.has_correlation_ids():
         return {}

@@ -62,13 +62,13 @@ class Held:
     modelled_equal: int = 0
     refusal: str = ""
     from_ptx: str = ""
-    """What PTX comes to: nothing if to the same bits as machine code."""
+    """How PTX's results differ from machine code's; empty if they are equal bit for bit."""
     by_both: dict[str, bool] = field(default_factory=dict)
     """Counters of both front ends, and whether they are equal."""
     results_held: bool = False
-    """Whether there are results of the H200 to hold ours against."""
+    """Whether there are results of the H200 to compare with."""
     on_gpu: str = ""
-    """What the H200 computed otherwise: nothing if it left the same bits."""
+    """How the H200's results differ; empty if they are equal bit for bit."""
 
 
 def read(path: Path = COUNTERS) -> Readings:

@@ -3,11 +3,11 @@
     python scripts/others_kernels/translated.py CHECKOUTS NAME@COMMIT[=FOLDER]... [--page PAGE]
 
 CHECKOUTS holds a folder for each repository, such as `NVIDIA+cuda-samples`; a NAME is one of them,
-COMMIT what is there, and FOLDER what of it is tried. The table goes into docs/emulator.md. Every
-`.cu` file is compiled to PTX for sm_90; what does not compile by itself, for want of a library or
-of a definition that its build gives, is counted and left out. Of the rest every kernel is
-translated from its PTX, and from the machine code that this is assembled to, which is when an
-instruction that is not known is refused.
+COMMIT its checked-out commit, and FOLDER the part of it that is tried. The table goes into
+docs/emulator.md. Every `.cu` file is compiled to PTX for sm_90; files that do not compile by
+themselves, because a library or a definition from their build is missing, are counted and left out.
+Every kernel of the rest is translated from its PTX, and from the machine code assembled from it;
+unknown instructions are refused then.
 """
 
 from __future__ import annotations
@@ -40,12 +40,13 @@ from harness.emulator.ptx.kernel_names import find_kernel
 ARCH = "sm_90"
 SECONDS = 120
 SHARED_HEADERS = ("Common", "common/inc", "include", "common", "dev", "llmc", "cuda/common")
-"""Where repositories keep what their files include, from their own folder."""
+"""The folders in which repositories keep headers, relative to their own."""
 
 
 @dataclass(frozen=True)
 class Refused:
-    """Why the emulator refuses a kernel from its PTX and from its machine code, or nothing."""
+    """The reasons why the emulator refuses a kernel from its PTX and from its machine code; empty
+    if it does not."""
 
     ptx: str
     code: str
@@ -53,7 +54,7 @@ class Refused:
 
 @dataclass
 class File:
-    """None where the file does not compile."""
+    """None if the file does not compile."""
 
     path: Path
     kernels: dict[str, Refused] | None
@@ -106,7 +107,7 @@ def translated(path: Path, root: Path, nvcc: str) -> File:
 
 
 def of_ptx(ptx: Path, names: Iterable[str]) -> dict[str, str]:
-    """Why each kernel is refused from its PTX; empty where it is not."""
+    """The reason why each kernel is refused from its PTX; empty if it is not."""
     try:
         module = parse(ptx.read_text(errors="replace"))
     except EmulatorError as error:
@@ -175,7 +176,7 @@ def section(found: Sequence[Repository]) -> Iterator[str]:
 
 
 def kind(reason: str) -> str:
-    """A reason without the place that it was found at, and an instruction without its operands."""
+    """A reason without its location, and with an instruction's operands removed."""
     found = reason.partition(": the emulator ")[2] or reason
     found = re.sub(r"(machine instruction `)(@!?U?P\d )?([\w.]+)[^`]*`", r"\1\3`", found)
     found = re.sub(r"^kernel `[^`]*`", "is given a kernel that", found)

@@ -7,7 +7,7 @@ CHECKOUT is a clone of vosen/ZLUDA at the commit below, COMPILED keeps the machi
 either is kept here. A test is a line
 of `spirv_run/mod.rs`: `test_ptx!(name, [input], [output])` launches one thread with two buffers,
 `test_ptx_warp!(name, [output])` 64 threads with one. A test without values only has to be
-translated. Results are held to the values bit by bit, where both are NaN as such.
+translated. Results are compared with the values bit by bit; any two NaNs are equal.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ _NUMBER = re.compile(
 
 @dataclass(frozen=True)
 class Test:
-    """`given` is None for tests of whole warps; `wanted` where it only has to be translated."""
+    """`given` is None for tests of whole warps; `wanted` is None if the test only has to be
+    translated."""
 
     name: str
     given: Array | None
@@ -66,7 +67,7 @@ class Test:
 
 
 def tests(text: str) -> Iterator[Test]:
-    """Those of a `mod.rs`."""
+    """The tests of a `mod.rs`."""
     text = re.sub(r"//[^\n]*", "", text)
     for found in re.finditer(r"^(test_ptx\w*)!\((.*?)\);$", text, re.MULTILINE | re.DOTALL):
         macro, inside = found.groups()
@@ -80,7 +81,7 @@ def tests(text: str) -> Iterator[Test]:
 
 
 def values(text: str) -> Array:
-    """An array as Rust writes it; its type is what any of its numbers says."""
+    """An array as Rust writes it; its type is that of any number with a suffix."""
     kinds: list[str] = []
 
     def number(found: re.Match[str]) -> str:
@@ -125,7 +126,7 @@ def _extreme(found: re.Match[str]) -> str:
 
 
 def from_ptx(test: Test, path: Path) -> str:
-    """What differs from what the test wants; empty where nothing does."""
+    """How the result differs from what the test expects; empty if it does not."""
     module = emulator.parse(path.read_text())
     if test.wanted is None:
         (name,) = module.kernels
@@ -140,14 +141,14 @@ def from_ptx(test: Test, path: Path) -> str:
 
 
 def _translated(module: emulator.Module, name: str) -> str:
-    """A launch on nothing: what is not known is refused before anything runs."""
+    """Launch on empty buffers: unknown instructions are refused before anything runs."""
     arguments = [None] * len(module.kernels[name].params)
     emulator.launch(module, name, 1, 1, arguments, SHARED_BYTES, max_thread_instructions=BUDGET)
     return ""
 
 
 def assembled(paths: list[Path], folder: Path) -> None:
-    """The machine code of each and its listing, made where they are missing."""
+    """The machine code of each and its listing, made if they are missing."""
     folder.mkdir(parents=True, exist_ok=True)
     nvcc = str(toolchain.find().nvcc)
     for path in paths:

@@ -38,7 +38,7 @@ STATEMENTS = RUNS / "statements.json"
 """Commit → the hashes of all files of the harness then, in order."""
 DIGITS = 12
 NAMED = 4
-"""Files that differ are named if there are at most so many."""
+"""Files that differ are named if there are at most this many."""
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -101,7 +101,7 @@ def section(problem: Problem, loaded: Computation) -> Iterator[str]:
 
 
 def _advice(own: Sequence[Ladder], dtypes: Sequence[str]) -> str:
-    """Which variant is fastest at which size, and the meaning of the percentages below."""
+    """The fastest variant at each size, and the meaning of the percentages below."""
     told = []
     for dtype in dtypes:
         mine = [x for x in own if x.dtype == dtype and x.winner]

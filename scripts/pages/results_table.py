@@ -35,7 +35,7 @@ ROOT = Path(__file__).resolve().parents[2]
 HEAD = ("problem", "size", "first variant", "fastest variant", "× first", "library", "× library",
         "of ceiling", "which when")  # fmt: skip
 VERSUS = HEAD.index("× library") - 1
-"""Of the cells behind the first."""
+"""The alignment of all cells but the first."""
 OLDER = "†"
 
 

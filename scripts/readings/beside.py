@@ -1,11 +1,11 @@
-"""Counters of an emulated run beside those that a GPU's run read, as CSV.
+"""Compare an emulated run's counters with those that a GPU's run read, as CSV.
 
     python scripts/readings/beside.py EMULATED READ [EMULATED READ …] > readings.csv
 
 EMULATED and READ are folders of runs, or counters.csv files, packed or not. Each row is a counter
 of a launch that both have. Standard error says for each variant and provenance how many are equal,
-to six digits of the ratios. A counter that one of them lacks is compared with nothing and counted
-there. The exit code is 1 if a counter that is called exact differs, or if none was compared.
+to six digits of the ratios. A counter that only one of them has is counted there as not compared.
+The exit code is 1 if a counter that is called exact differs, or if none was compared.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def counters(path: Path) -> dict[Key, dict[str, str]]:
 def compared(
     emulated: Mapping[Key, Mapping[str, str]], read: Mapping[Key, Mapping[str, str]]
 ) -> Iterator[dict[str, str]]:
-    """The counters that were emulated, and read by Nsight Compute, of the same launch."""
+    """Pairs of an emulated counter and Nsight Compute's, for the same launch."""
     for key, ours in emulated.items():
         theirs = read.get(key)
         if (

@@ -46,18 +46,20 @@ GLOBAL = "l1tex__t_{}_pipe_lsu_mem_global_op_{}.sum"
 STORE_SECTORS = GLOBAL.format("sectors", "st")
 DRAM_READ = "dram__bytes_read.sum"
 UNIFORM = "smsp__sass_average_branch_targets_threads_uniform.pct"
-"""Nsight Compute reads 0 where machine code has no branch left: nothing to compare with."""
+"""Nsight Compute reads 0 if machine code has no branch left: there is nothing to compare with."""
 FORMED = "flops_"
-"""What is not read but formed from what is; of halves, on an assumption that ours does not need."""
+"""Counters that are derived, not read; that of halves rests on an assumption that ours does not
+need."""
 SECTOR_BYTES = 32
 PARAMETER_BYTES = 2**13
-"""What memory delivers besides code and the sectors that a launch asks for, at most."""
+"""The most bytes that memory delivers besides code and the sectors that a launch requests."""
 WITHIN = {STORE_SECTORS: 0.005}
 """Counters that carry noise on hardware, and how much, relative."""
 IN_TESTS, AT_ALL = 1.2e9, 5e9
-"""Thread instructions of a case, by its readings, up to which it is emulated."""
+"""The most thread instructions, by its readings, of a case that is emulated: in tests, and at
+all."""
 FEWEST_REGISTERS = 16
-"""A launch is allotted so many a thread, even of a kernel that ptxas gives fewer."""
+"""A launch gets this many registers per thread, even if ptxas gives its kernel fewer."""
 OF_MEMORY = {
     GLOBAL.format(what, op): f"{op} {what}"
     for what in ("requests", "sectors")
@@ -95,7 +97,7 @@ class Compared:
 
     @property
     def relative(self) -> float:
-        """Our value over theirs, minus one; infinite if only theirs is zero."""
+        """Our value over ncu's, minus one; infinite if only ncu's is zero."""
         if self.theirs:
             return self.ours / self.theirs - 1
         return float("inf") if self.ours else 0.0
@@ -113,7 +115,7 @@ class Launch:
     compared: tuple[Compared, ...] = ()
     missing: tuple[str, ...] = ()
     refusal: str = ""
-    """Why the emulator could not run it; nothing is compared then."""
+    """The reason why the emulator could not run it; nothing is compared then."""
     same: bool = True
     read: tuple[float, float, float] | None = None
     """Bytes of the distinct sectors that were read, of the kernel's code, and what the device's

@@ -38,14 +38,14 @@ _DRAWN, _SEED = 100, 39
 
 
 class Asked(NamedTuple):
-    """A map to encode, and the address at which its tensor begins."""
+    """A map to encode, and its tensor's address."""
 
     layout: TensorLayout
     address: int = ADDRESS
 
     @property
     def refused(self) -> str:
-        """Why our rules refuse it; empty if they accept it."""
+        """The reason why our rules refuse it; empty if they accept it."""
         if why := self.layout.refused():
             return why
         unit = 32 if self.layout.interleave == "32B" else 16

@@ -33,7 +33,7 @@ FORMATS = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "float16", "fl
 
 
 class Asked(ctypes.Structure):
-    """As fetches_on_gpu.cu has it."""
+    """The struct of fetches_on_gpu.cu."""
 
     _fields_ = [
         *((name, ctypes.c_int) for name in ("kind", "width", "height", "depth", "channels",

@@ -12,7 +12,7 @@ from fetch_cases import NAMES, Array, Image
 
 SOURCE = fetch_cases.SOURCE.with_name("accesses.cu")
 ACCESSES = 48
-"""In a case: so many loads, and so many stores after them."""
+"""Accesses per case: this many loads, followed by as many stores."""
 KINDS = ("1d", "2d", "3d", "layered 1d", "layered 2d")
 
 

@@ -45,7 +45,7 @@ from harness.statistics.intervals import batch_time
 
 ONLY = ("reduce_sum/*/float32/*/block=256",)
 BATCH = 12
-"""Launches that follow each other: three at each of the four turns."""
+"""Successive launches: three at each of the four phases."""
 BATCHES = 4
 Key = tuple[str, int, Cache]
 Costs = dict[Cache, list[float]]
@@ -100,7 +100,7 @@ class Times:
         self.costs: Costs = defaultdict(list)
         self.batches: dict[Key, list[list[float]]] = defaultdict(list)
         self.durations: dict[Key, list[list[float]]] = defaultdict(list)
-        """By CUPTI, of the same launches."""
+        """CUPTI's durations of the same launches."""
 
     def take(
         self, backend: CudaBackend, space: TimedWorkspace, cases: Sequence[tuple[Case, Built]],
@@ -168,7 +168,7 @@ class Trace:
 
 
 def row(case: Case, cache: Cache, plain: Times, traced: Times) -> dict[str, Any]:
-    """A line of the table."""
+    """Format a line of the table."""
     key = case.variant, case.sizes["n"], cache
     cupti_ns = median(batch_time(batch) for batch in traced.durations[key])
     net, allowed = plain.net(key), max(250.0, 0.01 * cupti_ns)

@@ -1,4 +1,4 @@
-"""How much do cards of one kind differ? The same cases, timed on several of them.
+"""Measure how much cards of one kind differ: the same cases, timed on several of them.
 
     python scripts/timing/cards.py FOLDER … [--out reports/h200/timing]
 

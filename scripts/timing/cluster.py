@@ -1,4 +1,4 @@
-"""How much sooner two GPUs of one host end than one, and whether they say the same.
+"""Measure how much sooner two GPUs of one host finish than one, and whether their verdicts agree.
 
     python scripts/timing/cluster.py                       # two GPUs; reports/h200/cluster
     python scripts/timing/cluster.py --backend emulator --only copy/v0_coalesced --size n=2**20

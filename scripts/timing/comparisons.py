@@ -1,4 +1,4 @@
-"""How often a gate blames equal kernels, and whether it lets a slowdown of 2 % pass: simulated.
+"""Simulate how often a gate blames equal kernels, and whether it lets a slowdown of 2 % pass.
 
     python scripts/timing/comparisons.py --pairs 60 --out reports/simulated/gate.csv
 

@@ -1,21 +1,19 @@
-"""Are the causes named from emulated counters those that were named from Nsight Compute's?
+"""Compare the causes named from emulated counters with those named from Nsight Compute's.
 
     python scripts/timing/emulated_causes.py [RUN …] [--card h100] [--own-size] [--jobs N] …
 
 RUN: committed runs, by name or folder, by default all of reports/CARD/ that ncu read. The cases of
 their ladders' steps are counted here, without a GPU, as `make profile` does where ncu may not read:
 at the sizes that harness/run/emulated/sizes.py allows; with --own-size only cases within the
-limits, in minutes instead of hours, and the steps of larger ones keep the rows that they had.
-Then each step of each ladder is explained with the same times: from the counters that were read
+limits, in minutes instead of hours, and the steps of larger ones keep the rows that they had. Then
+each step of each ladder is explained with the same times: from the counters that were read
 (`read`), from the subset that the emulator also has (`alone`), and from the emulator's
-(`emulated`). Writes one row per step to
-reports/CARD/emulated_causes.csv; the rows of a size replace its earlier ones. Whether the
-same is said: `countable`, of what rests on nothing but what both have, which shows how well the
-emulator counts; `first` and `all`, of the first cause and of every cause that was read, which shows
-what is lost without the memory's traffic and what warps wait for: no more is to be had than
-`alone` has.
-A kernel whose machine code differs from the timed one, because its source has changed, is not
-counted.
+(`emulated`). Writes one row per step to reports/CARD/emulated_causes.csv; the rows of a size
+replace its earlier ones. Three columns say whether the causes agree. `countable` covers causes that
+rest only on counters that both have: it shows how well the emulator counts. `first` and `all` cover
+the first cause and every cause that was read: they show what is lost without memory traffic and
+wait reasons, for which `alone` is the upper bound. A kernel whose machine code differs from the
+timed one, because its source has changed, is not counted.
 
 Counts are cached in .cache/emulated_causes until that problem's kernels or the emulator change. So
 the same command continues where an earlier one ended or ran out of time (--seconds), after which it

@@ -1,4 +1,5 @@
-"""How often the gate opens for equal kernels and closes for slower ones, on this machine's GPU.
+"""Measure how often the gate opens for equal kernels and closes for slower ones, on this machine's
+GPU.
 
     python scripts/timing/gate.py --out reports/h200/reliability
 
@@ -75,7 +76,7 @@ def commit(repository: Path, problem: str) -> None:
 
 
 def environment() -> dict[str, str]:
-    """One in which `python -m harness` is this checkout's, from any folder."""
+    """An environment in which `python -m harness` is this checkout's, from any folder."""
     return os.environ | {"PYTHONPATH": os.pathsep.join([str(runs.ROOT), *sys.path])}
 
 
@@ -107,7 +108,7 @@ def _compared(repository: Path, backend: str) -> Mapping[str, str]:
 
 
 def _change(comparison: Mapping[str, Any]) -> Mapping[str, str]:
-    """There is none without times."""
+    """None if there are no times."""
     [case] = comparison["cases"]
     ratios = [each["ratio"] for each in case["times"] if each["cache"] == "cold"]
     if not any(ratios):

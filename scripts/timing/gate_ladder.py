@@ -1,4 +1,4 @@
-"""How often the gate blames a ladder of 20 variants that is compared with itself, on the GPU.
+"""Measure how often the gate blames a ladder of 20 variants compared with itself, on the GPU.
 
     python scripts/timing/gate_ladder.py --fresh 10 --beside 30 --out reports/h200/reliability
     python scripts/timing/gate_ladder.py --out reports/h200/reliability FOLDER …
@@ -6,8 +6,7 @@
 Every reduction in blocks of 256 threads is timed at two sizes. Between runs: each of the fresh runs
 is compared with every other on the same card, at all sizes that both have. Within one run: `beside
 git:HEAD` of a repository in which nothing changed. The judge is not told that the machine code is
-identical, so that it has to decide by the times alone. Runs that were made before are given by
-their folders.
+identical, so that it has to decide from the times alone. Earlier runs are named by their folders.
 
 gate_ladder.csv has a row per comparison of one size. mode: two runs, or one run. card: the first
 part of its UUID. cases: how many were compared. blamed: of these, called slower or faster (each is

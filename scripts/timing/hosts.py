@@ -1,4 +1,4 @@
-"""Do speed-ups from one host hold on another? Two runs of the same matrix, compared case by case.
+"""Measure whether speed-ups from one host hold on another: compare two runs of a matrix by case.
 
     python scripts/timing/hosts.py FOLDER FOLDER [--out reports/h200/timing]
 

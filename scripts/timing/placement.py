@@ -1,4 +1,5 @@
-"""Whether the harness measures what a bare launch takes, and which level carries the variance.
+"""Measure whether the harness's times are those of bare launches, and which level carries the
+variance.
 
     python scripts/timing/placement.py [--out reports/h200/timing]
 

@@ -1,21 +1,20 @@
-"""Whether an interval holds tomorrow: fresh runs of the same matrix, compared with each other.
+"""Measure whether an interval holds in the next run: compare fresh runs of the same matrix.
 
     python scripts/timing/repeatability.py [--runs 6] [--out reports/h200/timing] [FOLDER …]
 
 The whole of reduce_sum in blocks of 256 threads, with its libraries, run several times and kept,
-packed, in runs/ of the output's folder; or runs that were made before, by their folders.
-repeatability.csv, one row per size and cache. inside: the share of a run's intervals of speed-ups
-that hold the median of the other runs' speed-ups. exact: the share that there would be if the
-intervals did exactly as they promise, which is less than 95 %, because the median of a few runs is
-not the truth either. dealt_low, dealt_high: between these lie 90 % of the shares inside when the
-same placements are dealt to the runs at random, all speed-ups of a placement together. If `inside`
-lies in this range too, nothing distinguishes a run from the placements that it happened to get.
-variance: that of a speed-up between runs over the one that its intervals claim, averaged over the
-speed-ups; 1 is exact, less is cautious. overlap: the share of pairs of intervals, of two runs each,
-that overlap. Differences are those of one speed-up between two runs.
-positions.csv: how long the launches at each position of a batch took,
-over the mean of their batches, averaged over all batches of a size and cache; trend is the slope
-of that from the first position to the last.
+packed, in runs/ of the output's folder; or earlier runs, named by their folders. repeatability.csv,
+one row per size and cache. inside: the share of a run's intervals of speed-ups that hold the median
+of the other runs' speed-ups. exact: the share that exact intervals would have: less than 95 %,
+because the median of a few runs is not the truth either. dealt_low, dealt_high: the range of 90 %
+of the shares inside when the same placements are assigned to the runs at random, all speed-ups of a
+placement together. If `inside` lies in this range too, nothing distinguishes a run from the
+placements that it happened to get. variance: that of a speed-up between runs over the one that its
+intervals claim, averaged over the speed-ups; 1 is exact, less is cautious. overlap: the share of
+pairs of intervals, of two runs each, that overlap. Differences are those of one speed-up between
+two runs. positions.csv: how long the launches at each position of a batch took, over the mean of
+their batches, averaged over all batches of a size and cache; trend is the slope of that from the
+first position to the last.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ from harness.tables import packed
 ONLY = ["reduce_sum/*/*/*/block=256", "reduce_sum/torch", "reduce_sum/cub"]
 PLACEMENTS = 8
 TIMING = {"rounds": 3 * PLACEMENTS}
-"""At every size, what a run has at its first look."""
+"""The placements that a run has at its first look, at every size."""
 Key = tuple[int, str]
 
 
@@ -156,7 +155,8 @@ def exactly(number: int, draws: int = 20_000) -> float:
 
 
 def share_inside(means: Any, reach: Any) -> float:
-    """Of the means of runs, one per row, those within reach of the median of the other runs."""
+    """The share of the runs' means, one per row, that lie within reach of the other runs'
+    median."""
     others = [np.median(np.delete(means, i, axis=0), axis=0) for i in range(len(means))]
     return float(np.mean(np.abs(means - others) <= reach))
 

@@ -35,9 +35,9 @@ def case(kernel: str, n: int | str = "*") -> str:
 
 
 ONLY = [case(kernel) for kernel in LADDER]
-"""What `--only` takes for the ladder at every size."""
+"""The `--only` pattern for the ladder at every size."""
 ALL = [*ONLY, *(case(kernel) for kernel in ONE_KERNEL)]
-"""And the reduction of one kernel besides."""
+"""The same, plus the reduction with one kernel."""
 
 
 def fresh(folder: Path, only: Sequence[str], timing: Mapping[str, Any] | None = None) -> tables.Run:

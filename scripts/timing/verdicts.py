@@ -1,4 +1,4 @@
-"""How often a verdict is false, and how small a difference is found: by simulation.
+"""Simulate how often a verdict is false, and how small a difference is found.
 
     python scripts/timing/verdicts.py --runs 2000 --out reports/h200/timing/power.csv
 

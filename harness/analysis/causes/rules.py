@@ -62,11 +62,11 @@ class Saving:
     speedup: float
     ns: float
     peaks: Mapping[str, float]
-    """Quantity → how many of it the machine can do per nanosecond."""
+    """Quantity → how many the machine can do per nanosecond."""
     waits: Mapping[str, Pair] = field(default_factory=dict)
     """Class of time_spent.py → nanoseconds; empty if warps were not sampled."""
     at_roof: bool = False
-    """Whether a unit on the way to memory limited the slower case."""
+    """True if a unit on the way to memory limited the slower case."""
 
 
 @dataclass(frozen=True)
@@ -92,16 +92,16 @@ class Rule:
     """Quantities, lower being better, that must have improved by less; otherwise they are the
     cause."""
     proportional: bool = True
-    """Whether the change must be nearly as large as the time's; not if the quantity is part of a
+    """True if the change must be nearly as large as the time's; not if the quantity is part of a
     whole."""
     amount: str = ""
     """The quantity whose saving must account for a share of the time; empty if no peak is known."""
     waits: tuple[str, ...] = ()
     """The waits that it affects, by their names in harness/analysis/causes/time_spent.py."""
     only_waits: bool = False
-    """Whether only waits can show it."""
+    """True if only waits can show it."""
     below_roof: bool = False
-    """Whether the cause does not help a case that is limited by a unit on the way to memory."""
+    """True if the cause does not help a case that is limited by a unit on the way to memory."""
     way: str = ""
 
     @property
@@ -259,7 +259,8 @@ def causes(pairs: Mapping[str, Pair], saving: Saving, among: Sequence[Rule] = RU
     """The rules that hold for a faster case, in the order in which they are named."""
 
     def rank(rule: Rule) -> tuple[float, float]:
-        """By what it saved; rules with one amount save the same, and the larger change is first."""
+        """The key for sorting by savings; rules that share an amount save the same, and then the
+        larger change comes first."""
         if not rule.moved(pairs):
             return 0.0, 0.0
         return -rule.price(pairs, saving), -pairs[rule.quantity].times(rule.good)

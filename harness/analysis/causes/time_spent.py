@@ -39,7 +39,7 @@ REASONS: Mapping[str, tuple[str, ...]] = {
 }
 """Class of waits → Nsight Compute's reasons: for data from global memory; for a place in the queue
 to it; for stores at the end; for shared memory and special functions; at barriers; for a pipe of
-arithmetic; for the fixed latency of the instruction before; for a turn, though ready; for
+arithmetic; for the fixed latency of the instruction before; for a turn, although ready; for
 instructions and constants."""
 
 WORDS: Mapping[str, str] = {

@@ -1,4 +1,4 @@
-"""Why one case is faster than another: which quantities moved, and whether they explain it.
+"""Explain why one case is faster than another: which quantities moved, and whether they explain it.
 
 A step compares a variant with the one it builds on, each at the launch shape at which it is shown,
 so the speed-up is the one reported everywhere else. If the two shapes differ, the step says so.
@@ -22,9 +22,9 @@ from harness.statistics.timings import Comparison
 from harness.tables import Run
 
 NOTABLE = 0.05
-"""A quantity that moved by less than this part is not among those that moved most."""
+"""A quantity that moved by less than this fraction is not among those that moved most."""
 _APPEARED = 10.0
-"""The factor as which a change from or to zero ranks."""
+"""The factor that a change from or to zero counts as in the ranking."""
 
 
 @dataclass(frozen=True)
@@ -115,11 +115,11 @@ class LadderStep:
     changes: Sequence[Change]
     finding: Finding
     identical: bool
-    """Whether both run the same machine code."""
+    """True if both run the same machine code."""
     moved: Sequence[Change]
     """The changes that moved most, the causes' quantities first."""
     spent: tuple[Spent | None, Spent | None] = (None, None)
-    """Where the time goes in each of the two cases."""
+    """The breakdown of each case's time."""
 
     @property
     def same_shape(self) -> bool:

@@ -1,4 +1,4 @@
-"""A kernel's source with the cost of each line: the emulator's answer to "where is it lost?".
+"""A kernel's source with the cost of each line: the emulator's answer to "where is time lost?".
 
 Counts are of machine instructions, or of PTX if the machine code was not executed, by the lines to
 which nvcc's `-lineinfo` attributes them. A line in a shared header shows this case's counts only.
@@ -134,7 +134,7 @@ _SHORT = {
 """Headings that leave room for the source."""
 
 _SHORTER = {"diverged": "di-\nverged"}
-"""The column titles that are split at 80 columns, because their figures are that short."""
+"""The column titles that are split at 80 columns, because their figures are short."""
 
 
 def used(lines: Sequence[AnnotatedLine]) -> list[int]:

@@ -60,7 +60,7 @@ class CudaBackend:
             ) from None
 
     def free_bytes(self) -> int:
-        """The device memory that is free at this moment."""
+        """The device memory that is free now."""
         return int(cuda.mem_get_info()[0])
 
     def workspace(

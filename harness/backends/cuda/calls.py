@@ -126,7 +126,7 @@ def kernel_call(
 
 
 def format_of(bound: Sequence[str | np.generic | TensorMap], offsets: Sequence[int] | None) -> str:
-    """The format by which PyCUDA packs the arguments, in the notation of Python's `struct`.
+    """The format with which PyCUDA packs the arguments, in the notation of Python's `struct`.
 
     offsets: of the parameters, in bytes; None puts each on a multiple of its size, the default rule
     of C.

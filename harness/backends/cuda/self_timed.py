@@ -1,4 +1,4 @@
-"""How much longer two events around a kernel measure than the kernel itself
+"""Measure how much longer two events around a kernel take than the kernel itself
 (statistics/event_cost.py)."""
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from harness.journal.records import Cache
 
 SOURCE = Path(__file__).with_suffix(".cu")
 VALUES_BYTES = 2**22
-"""How much the kernel reads: it takes a few microseconds, like the kernels that the cost matters
-for."""
+"""The bytes that the kernel reads: it takes a few microseconds, like the kernels for which the cost
+matters."""
 BLOCKS_PER_SM, THREADS = 8, 256
 _KERNELS: dict[Cache, int] = {"cold": 4, "warm": 3}
 """The kernels enqueued per launch: the one that holds the stream, the flush's two or a warm-up, and

@@ -1,4 +1,4 @@
-"""How exact a run's counters are, printed at the start and, for PTX-only counts, at the end."""
+"""Print how exact a run's counters are: at the start and, for PTX-only counts, at the end."""
 
 from __future__ import annotations
 

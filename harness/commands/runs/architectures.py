@@ -75,7 +75,7 @@ def _tell(runs: Mapping[str, Run], told: OutputOptions) -> None:
 
 
 def _sheet(problem: architectures.Problem, arches: Sequence[str]) -> Sheet:
-    """A row for each figure; a variant is named in its first."""
+    """One row per figure; a variant's name is only in its first row."""
     made = Sheet(problem.title, ["variant", "figure", *arches], 2)
     before = ""
     for line in problem.lines:

@@ -19,7 +19,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z")
 
 
 def check(name: str) -> None:
-    """Raises UsageError for what cannot be the name of a baseline."""
+    """Check a baseline's name. Raises UsageError if it is invalid."""
     if not _NAME.match(name):
         raise UsageError(
             f"--save-baseline {name!r}: a name has up to 100 letters, digits, ., _ and -, and "

@@ -40,8 +40,8 @@ class Base:
 
 @dataclass(frozen=True)
 class Sides:
-    """What to run. bench: both sides. only: the matching --only. notes: what the two sides do not
-    share."""
+    """The run to make. bench: both sides. only: the matching --only. notes: what the two sides do
+    not share."""
 
     bench: Bench
     only: tuple[str, ...]

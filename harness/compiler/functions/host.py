@@ -152,7 +152,7 @@ class HostFunction:
 
 
 def _mismatch(kind: str, argument: Argument) -> str:
-    """Why a parameter cannot take an argument; empty if it can."""
+    """The reason why a parameter cannot take an argument; empty if it can."""
     if isinstance(argument, str):
         return "" if kind == "p" else f"`{argument}` is a buffer, but it takes {_words(kind)}"
     if kind[0] == "f":

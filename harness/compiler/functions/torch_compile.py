@@ -41,9 +41,9 @@ KEYS = (
 def settle() -> None:
     """Set the folders of torch's and Triton's caches, and prevent compile processes.
 
-    Their pool of compile processes takes longer to start than one kernel takes to compile, and it
-    does not survive a fork. Neither does the driver, which importing the compiler starts unless
-    torch asks NVML whether there is a GPU. Settings made by the user are left alone.
+    Their pool of compile processes takes longer to start than one kernel takes to compile, and does
+    not survive a fork. Nor does the driver, which importing the compiler starts unless torch asks
+    NVML whether there is a GPU. Settings made by the user are left alone.
     """
     place = (CACHE / "torch").absolute()
     os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(place))

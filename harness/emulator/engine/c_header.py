@@ -1,8 +1,8 @@
 """Read the C header of a machine, so that structs are laid out exactly as the compiler does it.
 
-To parse one takes as long as importing NumPy, and is part of every start. So what cffi's parser
-makes of a header is kept in the user's cache, as the module that cffi writes for this purpose. It
-is one call whose arguments are literals: they are read, and nothing is executed.
+Parsing one takes as long as importing NumPy, at every start. So the parsed header is kept in the
+user's cache, as the module that cffi writes for this purpose. The module is one call whose
+arguments are literals: they are read, and nothing is executed.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class CHeader:
 
     @cached_property
     def constants(self) -> Any:
-        """Constants and the names in enums are its attributes."""
+        """Its attributes are the constants and the names in enums."""
         return self.ffi.dlopen(None)
 
     def new(self, struct_: str, **fields: Any) -> Any:
-        """Create one of them, which exists as long as something refers to it."""
+        """Create a struct, which lives as long as something refers to it."""
         return self.ffi.new(f"{struct_} *", fields)
 
     def at(self, array: NDArray[Any]) -> Any:

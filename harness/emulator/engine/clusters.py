@@ -29,9 +29,10 @@ def chosen(
     kernel: str, own: Dim3 | None, asks: bool, asked: int | Sequence[int] | None,
     limits: Architecture, most: int = MOST_BLOCKS,
 ) -> Dim3:  # fmt: skip
-    """The same from what a kernel is compiled for.
+    """The cluster that a kernel is compiled for.
 
-    own: its extents. asks: whether the launch has to say them. most: blocks. Raises LaunchError.
+    own: its extents. asks: whether the launch has to give them. most: the most blocks in a cluster.
+    Raises LaunchError.
     """
     given = None
     if asked is not None:

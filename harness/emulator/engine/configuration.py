@@ -30,7 +30,7 @@ class LaunchConfiguration(Shape):
     checks: look for races and for reads of memory that nothing wrote. jobs: how many blocks may run
     at the same time in the fast run. chunk_blocks: how many blocks the judge executes together.
     held_blocks: how many of them a device executes together, where blocks may wait for each other;
-    otherwise 0. fitting_blocks: how many can by the memory that they take here.
+    otherwise 0. fitting_blocks: how many fit in this machine's memory.
     cluster: blocks of a thread block cluster, which are always together.
     """
 

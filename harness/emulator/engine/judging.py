@@ -264,7 +264,7 @@ def traits(program: Program) -> list[int]:
 
 
 class OfLines:
-    """What a kernel's PTX says about the accesses on each source line, for its machine code.
+    """The facts in a kernel's PTX about the accesses on each source line, for its machine code.
 
     `verb` is IS_LOAD, IS_STORE or, for atomics, 0.
     """
@@ -284,15 +284,15 @@ class OfLines:
         return min(self._kinds.get((user_line(location), verb), {PLAIN}))
 
     def traits(self, location: Location | None, verb: int) -> int:
-        """The properties that make or excuse a race count only if all accesses have them; but a
-        word is a flag if any of them steers."""
+        """The properties that cause or excuse a race count only if all accesses have them; a word
+        is a flag if any access steers."""
         found = self._traits.get((user_line(location), verb), [0])
         every = layout.SPECULATIVE | layout.VARIES
         return (reduce(and_, found) & every) | (reduce(or_, found) & layout.STEERS)
 
     def orders(self, location: Location | None) -> bool:
-        """Return whether an operation on an mbarrier there orders accesses, as those do that do not
-        say otherwise."""
+        """Return whether an operation on an mbarrier there orders accesses, which is the
+        default."""
         of_line = (each for verb in (0, layout.IS_LOAD) for each in
                    self._traits.get((user_line(location), verb), ()))  # fmt: skip
         known = [each & layout.IS_FENCE for each in of_line if each & layout.OF_MBARRIER]

@@ -58,8 +58,8 @@ class Outcome:
     """The result of a run.
 
     printed: by block number, in the order of the run. observed: only if requested. ticks: thread
-    instructions that the judge has executed, a warp of which some lanes execute as a whole one.
-    waits: the fault is that threads wait in a loop for something that nobody does.
+    instructions that the judge has executed; a partly active warp counts as a whole one. waits: the
+    fault is that threads wait in a loop for something that no thread does.
     """
 
     fault: Fault | None
@@ -102,7 +102,7 @@ def loaded() -> Machine:
 
 
 def only_judged(program: Program, configuration: LaunchConfiguration) -> str:
-    """Why only the judge can run a launch; empty if the fast run may try it.
+    """The reason why only the judge can run a launch; empty if the fast run may try it.
 
     Raises LaunchError without an engine, and UnknownInstruction for what it cannot execute.
     """
@@ -149,7 +149,7 @@ def run(
 
 
 def jobs_may_share(program: Program) -> bool:
-    """Whether blocks at the same time give what they give one after another.
+    """Determine whether concurrent blocks give the same results as blocks one after another.
 
     Sums of floats depend on their order, and so does what an atomic returns.
     """

@@ -39,7 +39,7 @@ class LaunchReport:
     observed: tuple[Observed, ...] = field(default=(), repr=False, compare=False)
     """Every buffer byte by byte, if the launch was asked to observe."""
     remarks: tuple[Remark, ...] = ()
-    """Accesses that were let pass although nothing orders them."""
+    """Accesses that were permitted although nothing orders them."""
 
     @cached_property
     def instructions(self) -> tuple[InstructionCount, ...]:

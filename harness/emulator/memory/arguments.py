@@ -92,7 +92,7 @@ def pack(
 ) -> bytes:
     """The parameters' bytes; arrays among them are placed in memory.
 
-    first: where the parameters begin in a bank, from whose start they are aligned. The bytes before
+    first: the parameters' offset in their bank, whose start they are aligned to. The bytes before
     them are zeros.
     """
     if not _is_list(args):

@@ -1,8 +1,8 @@
 """The names of a kernel's variables in shared memory, for messages.
 
 From PTX an offset determines the variable, as the emulator itself lays them out. ptxas's layout is
-not written down anywhere: from machine code a variable is known by its offset if it is the only
-one, and otherwise by the source line, if all accesses there are to the same variable.
+not written down anywhere: for machine code a variable is known from its offset if it is the only
+one, and otherwise from the source line, if all accesses there are to the same variable.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class SharedVariables:
 
 
 def in_code(program: Program, static_bytes: int) -> SharedVariables:
-    """The variables as far as machine code with so many static bytes must have them."""
+    """The variables that machine code with this many static bytes must have."""
     starts = program.shared
     if static_bytes == program.shared_static and len(starts) == len(set(starts.values())):
         static = sum(start < static_bytes for start in starts.values())
@@ -66,7 +66,7 @@ def in_code(program: Program, static_bytes: int) -> SharedVariables:
 
 
 def _of_lines(program: Program) -> dict[Any, str]:
-    """The variable of each source line all of whose accesses to shared memory are to one."""
+    """The variable of each source line whose accesses to shared memory are all to one variable."""
     made: dict[int, list[Op]] = defaultdict(list)
     for block in program.blocks:
         for op in block.ops:
@@ -84,7 +84,7 @@ def _of_lines(program: Program) -> dict[Any, str]:
 
 
 def _symbols(source: object, made: Mapping[int, list[Op]], seen: set[int]) -> Iterator[str]:
-    """The shared variables of which an address may be computed."""
+    """The shared variables whose address may be computed."""
     if isinstance(source, SymbolAddress) and source.space == "shared":
         yield source.name
     elif isinstance(source, Register) and source.slot not in seen:

@@ -39,8 +39,8 @@ class TensorMap:
     array: where the tensor begins. box: the elements of a box in each dimension; of im2col, the
     channels of a pixel and the pixels of a column. shape: of the tensor; by default the array's
     own, reversed. strides: bytes, of all dimensions but the innermost; by default without gaps.
-    element: by default the array's type; "bf16" for bits in 16-bit integers. steps: from one
-    element that is loaded to the next. swizzle: "none", "32B", "64B" or "128B". fill: "zero" or
+    element: by default the array's type; "bf16" for bits in 16-bit integers. steps: the distance
+    from one loaded element to the next. swizzle: "none", "32B", "64B" or "128B". fill: "zero" or
     "nan", for what lies outside of the tensor. lower, upper: the corners of im2col's pixels, for
     each dimension but channels and images. offset: where in the array the tensor begins, in
     elements.
@@ -94,7 +94,7 @@ class TensorMap:
 
 
 def not_executed(layout: TensorLayout) -> str:
-    """Why a map that the driver encodes cannot be executed here; empty if it can."""
+    """The reason why a map that the driver encodes cannot be executed here; empty if it can."""
     if layout.interleave != "none":
         return "interleaved tensors are not supported: how they lie is not documented"
     if layout.element.startswith("tf32"):

@@ -126,7 +126,8 @@ class Branch:
 
 @dataclass(frozen=True)
 class Switch:
-    """`brx.idx`: send each lane to `targets[index]`; or call through `pointer`, a function each."""
+    """`brx.idx`: send each lane to `targets[index]`; or a call through `pointer`, with a target per
+    function."""
 
     index: Register
     targets: tuple[int, ...]
@@ -139,8 +140,8 @@ class Barrier:
     """Wait for the block's threads (or `count` of them) at barrier `number`; continue at `target`.
 
     With `arrives` (bar.arrive), lanes are counted and continue at once. `reduction` is `popc`,
-    `and` or `or` for bar.red, which reduces `predicate` into `result`. `of_cluster`: the wait for
-    the threads of the cluster, which have arrived before.
+    `and` or `or` for bar.red, which reduces `predicate` into `result`. `of_cluster`: wait for the
+    threads of the cluster to have arrived.
     """
 
     number: Source

@@ -70,7 +70,7 @@ class StatementReader(Tokens):
         return f"{name}@{self.unique}"
 
     def resolve(self, name: str) -> str:
-        """Resolve a name. `%r1.b0` is that part of what `%r1` resolves to, `%v.x` a register."""
+        """Resolve a name. `%r1.b0` is a part of what `%r1` resolves to, `%v.x` a register."""
         for scope in reversed(self.scopes):
             if name in scope.names:
                 return scope.names[name]
@@ -81,7 +81,7 @@ class StatementReader(Tokens):
         return f"{register}.{part.translate(_SAME_PARTS) if register in self.vectors else part}"
 
     def of_vector(self, name: str, count: int) -> list[str]:
-        """Note a vector register by its unique name; the names of its parts."""
+        """Record a vector register by its unique name; return the names of its parts."""
         self.vectors[name] = count
         return [f"{name}.{part}" for part in PARTS[:count]]
 

@@ -22,7 +22,7 @@ class Observed:
     name: str
     """The name used in messages: the argument's or the variable's."""
     is_variable: bool
-    """Whether it is a variable of the module and no argument."""
+    """True if it is a variable of the module rather than an argument."""
     read: Array
     written: Array
     read_before_write: Array

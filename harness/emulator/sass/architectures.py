@@ -20,20 +20,17 @@ from harness.emulator.memory.address_space import LOCAL_WINDOW, SHARED_WINDOW
 class CodeArchitecture:
     """The layout that code of one architecture relies on.
 
-    block_at, grid_at, stack_at: offsets in constant bank 0 of the launch extents, three
-    words each, and of the first address after a thread's local memory.
-    windows_at: offsets of the bases that make shared and local addresses generic; Blackwell's code
-    reads the shared one from a special register.
-    registers_at: special registers of PTX that the driver fills, and their offsets. Blackwell's
-    code subtracts 0xa0 for each block of a cluster, which is not supported there.
+    block_at, grid_at, stack_at: offsets in constant bank 0 of the launch extents, three words each,
+    and of the first address after a thread's local memory. windows_at: offsets of the bases that
+    make shared and local addresses generic; Blackwell's code reads the shared one from a special
+    register. registers_at: special registers of PTX that the driver fills, and their offsets.
+    Blackwell's code subtracts 0xa0 for each block of a cluster, which is not supported there.
     reserved_at: offset of the shared memory reserved for the system, before a block's own.
     reserved_shared: bytes at the start of a kernel's shared memory that belong to the driver;
-    addresses include them.
-    has_clusters: whether it is known where the driver puts what code reads of clusters, and the
-    address of the parameters.
-    known_at: the only offsets before the parameters that code may read; None if no others are
-    known to be read.
-    was_read: whether the counts match readings of its hardware.
+    addresses include them. has_clusters: whether the places are known at which code reads cluster
+    data and the address of the parameters. known_at: the only offsets before the parameters that
+    code may read; None if no others are known to be read. was_read: whether the counts were
+    compared with readings of its hardware.
     """
 
     name: str

@@ -1,7 +1,7 @@
-"""The function of the driver that a call reaches, where the instructions before it say so.
+"""Find the function of the driver that a call reaches, if the instructions before it show it.
 
 ptxas loads the address right before the call, from an entry of bank 4 whose offset is a constant:
-`MOV R0,0x8`, `LDC.64 R2,c[0x4][R0]`, `CALL.ABS.NOINC R2`. It does so at every architecture.
+`MOV R0,0x8`, `LDC.64 R2,c[0x4][R0]`, `CALL.ABS.NOINC R2`. It does so for every architecture.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ _OF_ITS_WIDTH = frozenset({
     "MOV", "IMAD", "IADD3", "VIADD", "LOP3", "SHF", "HFMA2", "SEL", "PRMT", "LDG", "LDS", "LDL",
     "LDC", "LD", "S2R", "FADD", "FMUL", "FFMA",
 })  # fmt: skip
-"""What writes the registers from the first that it names on, as many as its modifiers say."""
+"""Instructions that write consecutive registers, as many as their modifiers say."""
 _MOST_REGISTERS = 8
-"""That any other instruction writes."""
+"""The most registers that any other instruction writes."""
 
 
 def called(function: Function, call: Instruction, symbols: Mapping[int, str]) -> str | None:
-    """The symbol whose address a call takes, or None if it cannot be told.
+    """The symbol whose address a call takes, or None if it cannot be determined.
 
-    symbols: those of bank 4 by their offset.
+    symbols: the symbols in bank 4, by offset.
     """
     before = _before(function, call)
     load = _definition(before, call.operands[0])

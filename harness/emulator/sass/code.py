@@ -78,15 +78,11 @@ class Parameter:
 class Function:
     """A kernel with the functions it calls, which follow it in its section.
 
-    parameter_base: the offset of the parameters in constant bank 0.
-    registers: per thread.
-    shared_bytes: static, without the driver's reserved part, after which they begin at
-    shared_start.
-    local_bytes: per thread.
-    cluster: blocks of its thread block clusters; zeros if only the launch determines it; None
-    without clusters.
-    entries: symbol → address, for the kernel and the functions it calls.
-    banks: constant banks that it does not share.
+    parameter_base: the offset of the parameters in constant bank 0. registers: per thread.
+    shared_bytes: static, without the driver's reserved part, which ends at shared_start.
+    local_bytes: per thread. cluster: blocks of its thread block clusters; zeros if only the launch
+    determines it; None without clusters. entries: symbol → address, for the kernel and the
+    functions it calls. banks: constant banks that it does not share.
     """
 
     name: str
@@ -118,7 +114,7 @@ class Variable:
 class MachineCode:
     """A cubin. banks: constant bank → bytes, for the module; sections: initial contents.
 
-    addresses: in bank 4, at an offset the address of a variable: (offset, symbol, addend).
+    addresses: variables' addresses in bank 4, as (offset, symbol, addend).
     `device` holds the state that outlives a launch.
     """
 

@@ -47,7 +47,7 @@ _OPERATIONS = {
 
 
 _FLOPS_OF_FORMS = {"FADD2": 2, "FMUL2": 2, "FFMA2": 4, "FHADD": 1, "FHFMA": 2}
-"""Of Blackwell's forms, for which no counter of Nsight Compute's is known."""
+"""Operations of Blackwell's forms, for which no counter of Nsight Compute is known."""
 _BY_HOPPERS_RULES = (
     WAVEFRONTS, WAVEFRONTS_IDEAL, *(SECTORS.format(kind) for kind in ("st", "red", "atom")),
 )  # fmt: skip

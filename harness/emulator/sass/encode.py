@@ -42,15 +42,15 @@ _VALUE_TO_STORE = 3  # the source of a surface
 _WIDTHS = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
 _ATOMIC_WIDTHS = {2: 8, 3: 8, 5: 8, 10: 8, 11: 16}
 _ARGUMENTS = (4, 6, 10)
-"""Registers with the arguments of the driver's functions that are looked at; the first is also
-the one for results."""
+"""Registers that hold the arguments of the driver's functions; the first also receives the
+result."""
 _PAIRS = {("F32x2", "HI_LO"): (0, 1), ("F32x2", "LO_HI"): (1, 0), ("F32",): (0, 0)}
-"""Of a pair of floats: the registers of its lower and of its upper number."""
+"""For a pair of floats: the registers of its lower and of its upper number."""
 _WITHOUT_PREDICATES = {
     "IADD3.64": "the carry of 64 bits",
     **dict.fromkeys(("IMNMX", "IMNMX3", "VIADDMNMX"), "which operand was the extreme"),
 }
-"""What the predicates of these would say, which is not worked out."""
+"""Instructions whose result predicates are not implemented."""
 
 
 @dataclass
@@ -73,7 +73,7 @@ def encode(function: Function, definitions: dict[str, int]) -> Encoded:
 
 @dataclass
 class _Slots:
-    """How many entries of an instruction's arrays are filled."""
+    """The number of entries of an instruction's arrays that are filled."""
 
     sources: int = 0
     results: int = 0
@@ -258,7 +258,7 @@ class _Encoder:
         slots.source_predicates += 1
 
     def _uniforms_in_a_row(self, kind: str, operand: Operand, out: Any, slots: _Slots) -> None:
-        """The first of several uniform registers: of four with two descriptors, one a factor, or of
+        """The first of several uniform registers: of four that hold two factors' descriptors, or of
         those that a copy takes."""
         first, known = operand.uniform, table.OF_FACTORS if kind == "g" else ()
         if set(operand.suffixes) - set(known) or first is None or first.number == ZERO:
@@ -371,7 +371,8 @@ class _Encoder:
 
 
 def _of_copies(handler: str, instruction: Instruction) -> str:
-    """The definition: of what waits for others than copies, none, as these are there at once."""
+    """The definition; none for waits on anything but copies, whose results are available at
+    once."""
     if handler == "DEPBAR.LE":
         return handler if instruction.operands[0].text == table.OF_COPIES else "NOTHING"
     if handler != "LDGDEPBAR":

@@ -124,8 +124,8 @@ def bank_of_parameters(
 def _fill_clusters(bank: bytearray, shape: Shape, cluster: Clustered) -> None:
     """The extents that sm_90's code reads, found from pairs of PTX and machine code.
 
-    To divide by an extent, code multiplies by a float; the least one that no quotient is too small
-    with serves.
+    To divide by an extent, code multiplies by a float: the smallest with which no quotient is too
+    small.
     """
     extents = cluster.extents
     counts = [blocks // extent for blocks, extent in zip(shape.grid, extents, strict=True)]

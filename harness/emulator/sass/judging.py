@@ -84,8 +84,8 @@ def _kind(each: Instruction, lines: OfLines, retried: set[Any]) -> int:
 
 
 def _waits_for_reading(function: Function) -> Iterator[int]:
-    """Waits for groups of bulk copies that are over when those have been read: behind one for the
-    writing, too, the code has caches forget what they hold."""
+    """Waits for groups of bulk copies to have been read; after a wait for writing, the code also
+    invalidates caches."""
     every = function.instructions
     for number, each in enumerate(every):
         behind = every[number + 1 : number + 1 + _NEXT]
@@ -103,7 +103,7 @@ def _traits(each: Instruction, lines: OfLines) -> int:
 
 
 def _verb(each: Instruction) -> int:
-    """0 for an atomic."""
+    """The kind of an access; 0 for an atomic."""
     if each.opcode in _LOADS:
         return engine_layout.IS_LOAD
     return engine_layout.IS_STORE * (each.opcode in _STORES)

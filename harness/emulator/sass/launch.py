@@ -145,7 +145,7 @@ def prepare(code: MachineCode, kernel: str) -> tuple[Function, Encoded]:
 
 
 def _refuse_undetermined(arch: CodeArchitecture, function: Function) -> None:
-    """Refuse instructions of the asynchronous machine, and clusters, but for sm_90."""
+    """Refuse instructions of the asynchronous machine, and clusters, except for sm_90."""
     if arch.has_clusters:
         return
     for each in function.instructions:
@@ -161,7 +161,7 @@ def _refuse_undetermined(arch: CodeArchitecture, function: Function) -> None:
 def _refuse_both_groups(function: Function) -> None:
     """Refuse groups of two kinds of copies: which kind a wait counts is not in the code.
 
-    A wait until none is left is one for both: the same scoreboard counts them.
+    A wait until no group is left covers both: the same scoreboard counts them.
     """
     of_lanes = next((i for i in function.instructions if i.opcode == "LDGDEPBAR"), None)
     if not of_lanes or all(i.opcode != "UTMACMDFLUSH" for i in function.instructions):

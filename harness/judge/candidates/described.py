@@ -28,7 +28,7 @@ TRACE_S = 120.0
 """Deadline for a candidate's Python; importing torch takes three of them."""
 
 _AS_TORCH = ("--expt-relaxed-constexpr",)
-"""What torch's load_inline gives nvcc, and some kernels need."""
+"""The options that torch's load_inline passes to nvcc, and that some kernels need."""
 _MOST_TEXT = 4 << 20
 _ENTRY = re.compile(r"[A-Za-z_][\w:<>, *-]*")
 _CONFIG = ConfigDict(extra="forbid", frozen=True)

@@ -1,4 +1,4 @@
-"""Why a candidate cannot be judged. A refusal names the construct that cannot be read or
+"""The refusal of a candidate that cannot be judged. It names the construct that cannot be read or
 emulated."""
 
 from __future__ import annotations

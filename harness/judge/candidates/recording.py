@@ -28,7 +28,7 @@ _FILLED = {
     "zeros": 0, "zeros_like": 0, "new_zeros": 0, "ones": 1, "ones_like": 1, "new_ones": 1,
     "full": None, "full_like": None, "new_full": None,
 }  # fmt: skip
-"""Operation → what it fills with; None: the argument after the shape."""
+"""Operation → the value that it fills with; None if that is the argument after the shape."""
 
 _NO_VALUE = {"_local_scalar_dense", "item", "equal", "is_nonzero", "nonzero"}
 MOST_DIMENSIONS = 8
@@ -47,7 +47,7 @@ class Place:
 
     array: str
     offset: int = 0
-    """In elements of the array."""
+    """The offset, in elements of the array."""
     type: str = ""
 
 
@@ -59,12 +59,12 @@ class Recording:
     scratch: list[str] = field(default_factory=list)
     steps: list[dict[str, Any]] = field(default_factory=list)
     refusal: str = ""
-    """The first; a candidate that catches it gains nothing."""
+    """The first refusal; a candidate that catches it gains nothing."""
     overwritten: list[str] = field(default_factory=list)
     """Inputs that are returned, and so may be changed."""
     whose: dict[int, str] = field(default_factory=dict)
     strangers: dict[int, str] = field(default_factory=dict)
-    """Storages that are no input of the problem, by what they are called."""
+    """Storages that are not inputs of the problem → their names."""
     _kept: list[Any] = field(default_factory=list)
     _item: dict[str, int] = field(default_factory=dict)
 

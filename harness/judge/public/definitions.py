@@ -17,7 +17,7 @@ from harness.judge.references import Written
 from harness.judge.submissions import Problem
 
 TESTED = (1, 7, 34)
-"""Values of a variable axis at which kernels are verified, where none are given."""
+"""Values of a variable axis at which kernels are verified, if none are given."""
 
 _TYPES = {
     "float8_e4m3fn": "float8_e4m3", **{each: each for each in (

@@ -16,7 +16,7 @@ from harness.judge.submissions import Problem
 from harness.problem.model_file import ModelFile
 
 MOST = 1 << 22
-"""Elements of all inputs; more than that takes minutes without a GPU."""
+"""The most elements of all inputs; more would take minutes without a GPU."""
 
 
 def read(text: str, name: str, sizes: Mapping[str, int]) -> Problem:

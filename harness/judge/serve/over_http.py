@@ -6,7 +6,7 @@
 Every answer of the judge has status 200, errors included; 400 is an invalid request, 401 a missing
 token, 413 a
 body that is too long, 503 an overloaded judge. It listens on 127.0.0.1 and answers to no other host
-name, so that no page in a browser can reach it by one.
+name, so that no page in a browser can reach it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from harness.judge.serve.protocol import ANSWER, LONGEST, READY, Ready
 
 LOOPBACK = "127.0.0.1"
 TOKEN = "KERNEL_HARNESS_TOKEN"
-"""The variable of the environment that has the token; one is drawn where it is not set."""
+"""The environment variable with the token; if it is not set, a token is drawn."""
 WAITING = 256
 """Requests that may wait for their answers."""
 

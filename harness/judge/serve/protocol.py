@@ -19,14 +19,15 @@ from harness.judge.submissions import CONFIG, Submission
 from harness.judge.verdicts import VERSION, Verdict
 
 Id = int | str | None
-"""The asker's own; the answer has the same."""
+"""Chosen by the client; the answer has the same."""
 
 LONGEST = 4 << 20
-"""Bytes of a request."""
+"""The most bytes of a request."""
 
 ErrorKind = Literal["not-json", "not-a-request", "refused", "no-gpu", "stopped"]
-"""not-json: the line is none. not-a-request: it does not keep to the schema. refused: it makes no
-matrix that can be run. no-gpu: a time was asked for. stopped: the judge has ended meanwhile."""
+"""not-json: the line is not JSON. not-a-request: it does not follow the schema. refused: it does
+not make a matrix that can be run. no-gpu: a time was requested, and there is no GPU. stopped: the
+judge has ended meanwhile."""
 
 
 @dataclass(config=CONFIG)
@@ -39,7 +40,7 @@ class Request(Submission):
 
 @dataclass(config=CONFIG)
 class Error:
-    """Why a request has no verdict. at: the invalid field, such as `kernels.0.grid`."""
+    """The reason why a request has no verdict. at: the invalid field, such as `kernels.0.grid`."""
 
     kind: ErrorKind
     message: str
@@ -63,7 +64,7 @@ class Ready:
     ready: Literal[True]
     jobs: int
     sandbox: bool
-    """Whether submissions are judged inside one."""
+    """True if submissions are judged inside a sandbox."""
     version: int = VERSION
 
 
@@ -72,7 +73,7 @@ ANSWER: TypeAdapter[Answer] = TypeAdapter(Answer)
 READY: TypeAdapter[Ready] = TypeAdapter(Ready)
 
 EXCHANGE = TypeAdapter[Any](Request | Answer | Ready)
-"""All that goes over a line, for the schema."""
+"""All messages, for the schema."""
 
 
 class BadRequest(Exception):
@@ -107,7 +108,7 @@ _TAGS = {
     "kernels": ("kernel", "text"), "problem": ("problem", "folder"),
     "reference": ("Written", "Imported"), "draw": ("Written", "Imported"),
 }  # fmt: skip
-"""Field → what follows it in the places of pydantic's findings and is no field."""
+"""Field → parts that follow it in the locations of pydantic's errors and are not fields."""
 
 
 def _path(loc: Sequence[int | str]) -> list[str]:

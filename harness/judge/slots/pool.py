@@ -25,10 +25,11 @@ from harness.processes.children import Child
 
 PACKAGE = Path(__file__).resolve().parents[3]
 STARTING_S = 120.0
-"""What a slot's imports may take, on a machine that is busy with others."""
+"""Seconds that a slot's imports may take on a busy machine."""
 
 MOST_KEPT = 256
-"""Submissions and compiled kernels in the folder of a slot that lasts as long as the judge."""
+"""The most submissions and compiled kernels kept in the folder of a slot that lives as long as the
+judge."""
 _LARGEST_ANSWER = 64 << 20
 _TAIL = 2000
 
@@ -69,7 +70,7 @@ class Slot:
         os.close(tells)
         self.home, self.matrices = home, matrices
         self.is_ended, self.is_idle = False, True
-        """Whether it can judge no more; whether it is not judging."""
+        """Two flags: it can judge no more; it is idle."""
         self._is_ready = False
         self._read = b""
 
@@ -90,7 +91,7 @@ class Slot:
         return answer
 
     def wait(self) -> None:
-        """Until it has started. Raises SlotLost."""
+        """Wait until it has started. Raises SlotLost."""
         if not self._is_ready:
             self._line(STARTING_S)
             self._is_ready = True
@@ -202,7 +203,7 @@ class Slots:
             return [slot.pid for slot in self._all]
 
     def wait(self) -> None:
-        """Until all have started."""
+        """Wait until all have started."""
         for slot in list(self._all):
             slot.wait()
 

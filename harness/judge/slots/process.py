@@ -41,10 +41,10 @@ from harness.run import staleness
 from harness.tables import Run
 
 _RUNS = 4
-"""Runs that stay because their process crashed: the newest is still read."""
+"""How many runs of crashed processes are kept: the newest is still read."""
 
 _TORCH = re.compile(rb"\b(torch|model_file|wants_tensors)\b")
-"""What a problem.py has in it that needs torch."""
+"""Text that a problem.py contains if it needs torch."""
 
 _CONFIG = ConfigDict(extra="forbid", frozen=True)
 
@@ -63,7 +63,7 @@ class Request:
     backend: str = "emulator"
     jobs: int = 1
     seed: int | None = None
-    """Of the inputs, in place of the matrix's own."""
+    """The seed of the inputs, in place of the matrix's own."""
 
 
 @dataclass(config=_CONFIG)

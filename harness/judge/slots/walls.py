@@ -20,7 +20,7 @@ TRIAL_S = 20.0
 
 
 def refusal() -> str:
-    """Why no sandbox can be made here, or nothing; determined by making one."""
+    """The reason why no sandbox can be made here, found by making one; empty if it works."""
     program = walls.program()
     if program is None:
         return (

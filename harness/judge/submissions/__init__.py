@@ -20,14 +20,14 @@ from harness.judge.submissions.kernels import Kernel, Launch, Text, is_path
 from harness.judge.submissions.problems import Problem, ProblemFolder
 
 MOST_KERNELS = 256
-"""Of one submission."""
+"""The most kernels of one submission."""
 
 
 NATIVE = (
     "{} runs natively, on a GPU, with the rights of whoever runs the judge: a request has none\n"
     "  judge it from Python: harness.compare([…], problem)"
 )
-"""Why a request cannot have a function, and what to do."""
+"""The message for a request with a function: why it cannot have one, and what to do."""
 
 
 def _kernel_data(value: Any) -> Any:
@@ -80,10 +80,10 @@ class Submission:
     arch: str | None = None
     """The architecture to compile for and to emulate; by default sm_90."""
     seconds: Annotated[float, Field(gt=0, le=86_400)] = 60.0
-    """After which no answer is waited for."""
+    """The deadline in seconds, after which an answer is no longer awaited."""
     interval: Annotated[float, Field(gt=0, lt=1)] | None = None
     """Half the width that a speed-up's interval should have, as a fraction of it, on a GPU; by
-    default 0.005. A wider one is reached in fewer placements."""
+    default 0.005. A wider interval needs fewer placements."""
 
     def __post_init__(self) -> None:
         if isinstance(self.problem, Problem):

@@ -28,7 +28,7 @@ def is_path(source: str) -> bool:
 
 
 _PTX = re.compile(r"\s*(?://[^\n]*\n\s*)*\.version\s+\d")
-"""How PTX begins."""
+"""The beginning of a PTX file."""
 
 
 @dataclass(config=CONFIG)
@@ -63,7 +63,7 @@ class Kernel:
     launches: tuple[Launch, ...] = ()
     """Several launches, one after another, in place of the fields above."""
     name: str = ""
-    """By default the file's name, or the entry's."""
+    """By default the name of the file or of the entry."""
     defines: dict[str, Extent] = Field(default_factory=dict)
     """Macros; numbers or expressions."""
     let: dict[str, int | float | str] = Field(default_factory=dict)

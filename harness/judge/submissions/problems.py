@@ -49,22 +49,24 @@ class Problem:
     types: dict[str, Dtype] = Field(default_factory=dict)
     """Arrays that always have one type, such as int32 for indices."""
     limits: dict[str, tuple[Extent | float, Extent | float]] = Field(default_factory=dict)
-    """Input → the numbers that it is drawn from: from the first up to, but without, the second."""
+    """Input → the range that it is drawn from: from the first number up to, but not including, the
+    second."""
     scratch: dict[str, Shape] = Field(default_factory=dict)
     zeroed: dict[str, Shape] = Field(default_factory=dict)
     """Arrays that are zero before the first launch, and left zero by each."""
     scalars: dict[str, int | float] = Field(default_factory=dict)
     """Numbers that kernels and the reference take by name."""
     tolerance: float | tuple[float, float] | None = None
-    """Of floats: relative, or relative and absolute; by default as torch.testing.assert_close."""
+    """The tolerance of floats: relative, or relative and absolute; by default as in
+    torch.testing.assert_close."""
     flops: Extent = 0
     """The arithmetic of the definition, an expression over the sizes."""
     partly_read: Names = ()
-    """Inputs of which a right kernel need not read every byte."""
+    """Inputs of which a correct kernel need not read every byte."""
     draw: AReference | None = None
     """In place of random numbers: a function draw(sizes, dtype, rng, draw) → input → values."""
     tensors: bool | None = None
-    """Whether the reference takes torch tensors; by default, whether it is one of torch's."""
+    """True if the reference takes torch tensors; by default, if it is a function of torch."""
 
     def __post_init__(self) -> None:
         if not self.inputs or not self.outputs:
@@ -107,7 +109,7 @@ class ProblemFolder:
 
     folder: str
     like: str = ""
-    """The variant there whose launches a kernel takes that has none of its own."""
+    """The variant whose launches are used for a kernel that has none of its own."""
     test: Sizes = Field(default_factory=dict)
-    """In place of the folder's own."""
+    """Sizes that replace the folder's own."""
     counted: Sizes = Field(default_factory=dict)

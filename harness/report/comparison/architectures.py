@@ -18,7 +18,7 @@ from harness.tables import Run
 PAGE = "architectures.html"
 NONE = "–"
 LABELS = frozenset(ORIGINS) - {"measured"}
-"""Those of counters: what the compiler says of a kernel needs none."""
+"""Labels of counters; the compiler's figures need none."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Problem:
     lines: list[Line] = field(default_factory=list)
 
     def missing(self, arches: Sequence[str]) -> list[str]:
-        """Why figures are missing, each reason once."""
+        """The reasons why figures are missing, each once."""
         found: dict[tuple[str, str], list[str]] = {}
         for line in self.lines:
             for arch, answer in zip(arches, line.answers, strict=True):

@@ -260,7 +260,7 @@ _SKIPPED = frozenset({
 
 
 def _why_skipped(change: Change, judgement: Judgement) -> str:
-    """Why a case cannot be judged; empty if it can."""
+    """The reason why a case cannot be judged; empty if it can."""
     if why := judgement.untold_cases.get(change.name):
         return f"{change.kind}: it changed, and {why}"
     if change.kind not in _SKIPPED:

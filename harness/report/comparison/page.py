@@ -25,7 +25,7 @@ from harness.report.figures.interval import interval_bar, reach
 from harness.report.tables.cells import Cell, Column, Row, Table, none, show
 
 MOST_DIFFS = 40
-"""The most source diffs on a page: with all of a large ladder's it would have megabytes."""
+"""The most source diffs on a page: all those of a large ladder would take megabytes."""
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ _MEANINGS: Mapping[str, str] = {
     _BUDGET: "a figure is beyond what `expect:` of bench.yaml allows",
     _UNTOLD: "something changed, and was not compared or not counted exactly",
 }
-"""Rule → what a result of it means: the kinds of change that close a gate."""
+"""Rule → the meaning of its results: the kinds of change that close a gate."""
 
 
 def text(judgement: Judgement, kernels: Path) -> str:

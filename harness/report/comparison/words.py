@@ -137,12 +137,12 @@ def fact(each: Fact) -> str:
 
 
 def closing(change: Change) -> list[str]:
-    """Why a case closes a gate, each reason a clause."""
+    """The reasons why a case closes a gate, a clause each."""
     return [text for _, text in _keyed(change)] if change.closes else []
 
 
 def beside(change: Change) -> list[str]:
-    """What else changed: machine code, source, registers, counters, remarks."""
+    """Other changes: machine code, source, registers, counters, remarks."""
     told = [] if change.code != "identical" else ["identical machine code"]
     files = [name for name, _, _ in change.made_from if name not in {"bench.yaml", "nvcc"}]
     if files:
@@ -189,7 +189,7 @@ def reasons(judgement: Judgement) -> list[Reason]:
 
 
 def _keyed(change: Change) -> Iterator[tuple[str, str]]:
-    """Why a case closes a gate: the key of equal reasons, and the reason in words."""
+    """The reason why a case closes a gate: the key of equal reasons, and the reason in words."""
     if change.kind == "newly faulty":
         text = _first_line(change.faults[1])
         yield text, text

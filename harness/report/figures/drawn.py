@@ -165,7 +165,7 @@ def roofline_of(run: Run, ladder: Ladder, chart: Roofline) -> Figure:
 
 
 def roofline_of_all(run: Run, chart: Roofline) -> Figure:
-    """Each problem's fastest."""
+    """The fastest variant of each problem."""
     return roofline_figure(run, chart, "", Subject("the fastest of each problem, cold", card(run)))
 
 

@@ -25,7 +25,8 @@ class Series:
 
 
 def lines_over_size(ladders: list[Ladder]) -> list[Series]:
-    """Six at most in colour: the winners, the baseline, the libraries; the rest in grey."""
+    """The variants in colour, six at most: the winners, the baseline, the libraries; the rest are
+    grey."""
     by_variant: dict[str, list[tuple[float, Rung]]] = {}
     for ladder in sorted(ladders, key=lambda x: x.extent):
         for rung in ladder.everyone:

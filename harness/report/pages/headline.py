@@ -39,7 +39,7 @@ class Story:
     folded: Sequence[Markup] = ()
     """Sentences of sizes beyond the first few."""
     has_failed: bool = False
-    """For a run without times: whether something that should be verified is not."""
+    """For a run without times: true if something that should be verified is not."""
 
 
 FEW_SIZES, MANY_SIZES = 3, 6
@@ -243,7 +243,7 @@ def _losses(ladders: Sequence[Ladder], links: Links) -> list[Markup]:
 
 
 def emulated(run: Run, problem: str, dtype: str) -> Story:
-    """What was verified, how close to its bound the worst error came, and what was left out."""
+    """Say what was verified, how close to its bound the worst error came, and what was left out."""
     found = checks(run, problem, dtype)
     by: dict[str, list[Check]] = {}
     for check in found:

@@ -68,7 +68,7 @@ class Overview:
     title: str
     heading: str
     summary: str
-    """In a sentence how ours stand against libraries; empty if there are none."""
+    """A sentence that compares our variants with libraries; empty if there are none."""
     subtitle: str
     stories: list[Story]
     """The stories of the problems, if there are few problems."""
@@ -259,7 +259,7 @@ def _spark(ladder: Ladder) -> Markup:
 
 
 def _counted(maker: Maker, cases: Sequence[Planned]) -> tuple[list[Cell], str, Markup, str]:
-    """What was verified, the variants' losses, and the largest changes on a step."""
+    """Say what was verified; then the variants' losses, and the largest changes on a step."""
     run = maker.run
     problem, dtype = cases[0].problem, cases[0].dtype
     found = [c for c in checks(run, problem, dtype) if c.status != "skipped"]
@@ -367,7 +367,8 @@ def _machine(info: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _glossary(readings: Readings) -> list[tuple[str, words.Meaning, str]]:
-    """(counter, meaning, provenances) for the counters of this run, those without a value too."""
+    """(counter, meaning, provenances) for the counters of this run, including those without a
+    value."""
     table = readings.run.counters
     origins: dict[str, str] = {
         str(metric): ", ".join(dict.fromkeys(own.provenance.dropna()))

@@ -66,7 +66,7 @@ class Panel:
     launches: Table
     raw: list[Table]
     brief: bool
-    """Whether counters are there that a reader has to look up in counters.csv."""
+    """True if there are counters that a reader has to look up in counters.csv."""
 
 
 DETAILED = 4
@@ -79,7 +79,7 @@ class ProblemPage:
     problem: str
     slug: str
     about: str
-    """What the problem computes."""
+    """The problem's title: what it computes."""
     inputs: str
     """The inputs that are timed, and why they are typical."""
     stories: list[Story]
@@ -89,7 +89,7 @@ class ProblemPage:
     over_size: list[Figure]
     counted: bool
     steps_known: bool
-    """Whether the run says what builds on what."""
+    """True if the run records which variant builds on which."""
     claims: Claims
     listings: list[Listing]
     cases: list[Table]
@@ -97,7 +97,7 @@ class ProblemPage:
     steady: list[Table]
     durations: Durations | None
     broken: list[budgets.Check]
-    """The budgets that cases do not keep."""
+    """The budgets that cases break."""
     budgets: Table | None
     """The budgets, if any are declared."""
     failures: list[tuple[str, list[str]]]

@@ -1,4 +1,4 @@
-"""Why a variant is faster than the one it builds on, in words and tables for a page."""
+"""Explain why a variant is faster than the one it builds on, in words and tables for a page."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def _exchange(finding: Finding, before: str, after: str) -> str:
 
 
 def idea(step: LadderStep, after: str) -> str:
-    """What the causes say of the idea that the later case states."""
+    """The sentence on how the causes bear on the idea that the later case states."""
     word = step.idea
     if word in ("", "none"):
         return ""

@@ -28,7 +28,7 @@ SHOWN = (
 )  # fmt: skip
 """The quantities in the overview table."""
 _LONG = ("wave\u00adfronts", "com\u00adpulsory", "through\u00adput")
-"""Where a column's heading may be broken."""
+"""The places at which a column's heading may be broken."""
 STEPS = 5
 """The number of colour strengths."""
 _ALIKE = 1.05

@@ -30,8 +30,8 @@ class Counting:
     cores: int
 
     def carry_out(self) -> str:
-        """Do it; return the result in a word or two. A case that crashes the worker costs no
-        other."""
+        """Count the cases; return the result in a word or two. A case that crashes the worker
+        affects no other."""
         rest, reasons, attempts = list(self.cases), dict[str, str](), 0
         while rest:
             told = _Told(rest)

@@ -3,9 +3,9 @@
 All variants of a comparison are counted at the same size, so that their counters can be compared.
 Sizes within `limits.emulate_bytes` and `emulate_flops`, which a run without a GPU would count, are
 counted themselves. A larger size gets a stand-in: the nearest of the matrix's sizes within the
-limits. What the stand-in executed predicts how long the larger size would take, and its half, its
+limits. The stand-in's instructions predict how long the larger size would take, and its half, its
 quarter and so on. The largest of these that is quick enough replaces the stand-in. The nearer it is
-to the timed size, the more nearly work that a launch does only once has the weight it had there.
+to the timed size, the better the weight of a launch's one-time work is preserved.
 """
 
 from __future__ import annotations

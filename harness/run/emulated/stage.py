@@ -32,7 +32,8 @@ from harness.silicon.architectures import is_known
 EXECUTED = "smsp__thread_inst_executed.sum"
 
 ANOTHER_SHAPE = "only the fastest and the slowest launch shape are counted at a larger size"
-"""Said of a variant's other launch shapes: the fastest and the slowest explain the times."""
+"""The reason for not counting a variant's other launch shapes: the fastest and the slowest explain
+the times."""
 
 NO_SIZE = (
     "no size of the matrix is small enough to be emulated: one within limits.emulate_bytes and "
@@ -95,7 +96,7 @@ class _Held:
                 self.close(record.case)
 
     def close(self, *cases: str) -> None:
-        """Note that nothing more will be recorded for these cases."""
+        """Record that nothing more will be recorded for these cases."""
         for group, left in list(self.open.items()):
             left.difference_update(cases)
             if not left:
@@ -107,7 +108,7 @@ class _Held:
 class _Near:
     """The cases of one group counted at or near their own size: timed case → counted case.
 
-    why: why not at its own size. Empty if no size is quick enough.
+    why: the reason for not counting at its own size. Empty if no size is quick enough.
     """
 
     cases: dict[str, Case]
@@ -239,7 +240,8 @@ class Stage:
         held.close(*open_)
 
     def _near_or_not(self, cases: Sequence[Case]) -> _Near:
-        """Return `_near`, or nothing if the problem refuses a size that is not in the matrix."""
+        """Return the result of `_near`, or nothing if the problem refuses a size that is not in the
+        matrix."""
         try:
             return self._near(cases)
         except HarnessError as error:
@@ -326,7 +328,8 @@ class Stage:
                 self._run.keep(emulated(case, instead, self._work(instead), reason))
 
     def _failure(self, cases: Iterable[Case], told: Mapping[str, Sequence[Record]]) -> str:
-        """Why a case with a counted stand-in was not counted itself; empty if all were."""
+        """The reason why a case with a counted stand-in was not counted itself; empty if all
+        were."""
         for case in cases:
             ends = [r for r in told.get(case.id, ()) if isinstance(r, Emulated)]
             if not self._run.known.is_emulated(case.id) and not (ends and ends[-1].counted):
@@ -339,7 +342,7 @@ class Stage:
         return isinstance(instead, Case) and self._run.known.is_emulated(instead.id)
 
     def _too_slow(self, cases: Sequence[Case], at: Mapping[str, Case]) -> str:
-        """Why a group is not counted at another size, or its own; or nothing."""
+        """The reason why a group is not counted at another size, or at its own; empty if it is."""
         took: dict[str, float] = defaultdict(float)
         for case in cases:
             instead = self._stand_ins[case.id]

@@ -32,8 +32,8 @@ class Graph:
 
 
 def by_blocks(clone: Path) -> Iterator[Kernel]:
-    """8 blocks of 64 threads on a small graph: kernels with shared memory, whose barriers may be
-    missing. Their arrays are longer than they need."""
+    """8 blocks of 64 threads on a small graph: kernels with shared memory, which may lack barriers.
+    Their arrays are longer than they need."""
     graph = _small_graph()
     random = np.random.default_rng(6)
     data = {"data1": np.full(4096, 25), "data2": random.integers(0, 50, 4096)}

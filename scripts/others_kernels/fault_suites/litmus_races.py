@@ -230,7 +230,7 @@ def _fence(test: Test, state: State, n: int, each: Instruction) -> State:
 
 
 def _barrier(test: Test, state: State, n: int, each: Instruction) -> State:
-    """Without a number of threads it waits for all of the block."""
+    """Without a number of threads, it waits for the whole block."""
     op, thread = each.operands, state.threads[n]
     block = test.blocks[n]
     key = (block, thread.value(op[1] if len(op) > 1 else op[0]))

@@ -1,4 +1,4 @@
-"""This card's ceilings as measured in a run, their cost, and the agreement of two tries.
+"""Measure this card's ceilings as a run does, their cost, and how well two tries agree.
 
     python scripts/timing/costs/ceilings.py
 

@@ -1,8 +1,8 @@
-"""The cost of the inputs' states to a kernel's time, which should be zero, and to a batch.
+"""Measure what the inputs' states add to a kernel's time, which should be nothing, and to a batch.
 
     python scripts/timing/costs/states.py [ROUNDS]
 
-Batches with a secret state for each launch and batches without alternate, in one process. A line
+Batches with a secret state for each launch alternate with batches without, in one process. A line
 per kernel, size and cache: the number of places, the median µs between the events without and with,
 their difference with twice its standard error, and the host's milliseconds for a batch of each.
 """

@@ -1,4 +1,4 @@
-"""The wording of faults of asynchronous copies and products, and of the mbarriers that tell of
+"""The wording of faults of asynchronous copies and products, and of the mbarriers that report
 them."""
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ def no_proxy_fence(
 def product_not_awaited(
     p: Launched, own: int, verb: int, product: int, maker: int, newer: int
 ) -> str:
-    """maker: the instruction that computed what is read from a sum; -1: it is a sum. newer: groups
-    committed behind the product's own; -1 if that one is not committed."""
+    """maker: the instruction that computed the value from a sum; -1 if it is a sum itself. newer:
+    groups committed after the product's own; -1 if that one is not committed."""
     does = "reads" if verb == layout.READ else "overwrites"
     what = "a sum"
     if maker >= 0 and verb == layout.READ:
@@ -90,7 +90,8 @@ def product_not_awaited(
 
 
 def product_not_fenced(p: Launched, own: int, toucher: int) -> str:
-    """toucher: what wrote a register behind the last fence; -1: there was no fence."""
+    """toucher: the instruction that wrote a register after the last fence; -1 if there was no
+    fence."""
     what = "this is the warpgroup's first product and no wgmma.fence comes before it"
     if toucher >= 0 and _multiplies(p.opcode(toucher)):
         what = (

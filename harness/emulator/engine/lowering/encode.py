@@ -291,7 +291,8 @@ class _Encoder(ComputingEncoder, VideoEncoder, MemoryEncoder, TextureEncoder):
                   count=len(results), immediate=turned)  # fmt: skip
 
     def _op_products_hold(self, op: Op) -> None:
-        """The registers that a product takes; `variant`: of which shape as sums, 0 as a factor."""
+        """The registers that a product takes; `variant`: its shape if they are sums, 0 for a
+        factor."""
         shape, *slots = map(int, op.variant)
         rows = [self.offsets[slot] for slot in slots]
         for first in range(0, len(rows), layout.MAX_SOURCES):

@@ -34,14 +34,14 @@ _COSTS = {
 }  # fmt: skip
 
 MOST_GROUPS = 2**31 - 1
-"""That a wait leaves under way: more than there ever are."""
+"""The most groups that a wait may leave in flight: more than there ever are."""
 
 
 class MemoryEncoder(Emitter):
     """Encodes the operations that access memory."""
 
     def _address(self, op: Op) -> tuple[int, bool, int]:
-        """The row of the base, whether it has 64 bits, and the offset."""
+        """The base's row, whether it has 64 bits, and the offset."""
         offset = op.sources[1]
         assert isinstance(offset, Constant)
         signed = offset.bits - (1 << 64) if offset.bits >> 63 else offset.bits

@@ -1,8 +1,8 @@
-"""Accesses to shared memory that ptxas may merge into wider ones, whose wavefronts are others.
+"""Find accesses to shared memory that ptxas may merge into wider ones, with other wavefronts.
 
 It merges loads, or stores, of neighbouring words if it can tell that the wider access is aligned.
-So does this: an address is a register and an offset, and what the register is a multiple of follows
-from how it was computed. That ptxas merges all of them is not said, nor that it merges no others.
+This analysis does the same: an address is a register and an offset, and the register's computation
+shows which power of two divides it. ptxas may leave some of them unmerged, or merge others.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def merged_accesses(program: Program) -> frozenset[int]:
 
 
 def _of_block(block: Block, alignment: _Alignment) -> Iterator[int]:
-    """A register that is written again is another base; what meets others is in between."""
+    """A register that is written again is another base; accesses in between prevent a merge."""
     versions: dict[int, int] = defaultdict(int)
     known: dict[Place, dict[int, int]] = defaultdict(dict)
     meetings = 0

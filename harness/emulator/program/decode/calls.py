@@ -53,7 +53,7 @@ class CallDecoder(OperandReader):
         return out
 
     def _wider_param(self, name: str, offset: int, size: int) -> tuple[Register, int] | None:
-        """The register of a parameter that has these bytes and more, and from which byte on."""
+        """The register of a parameter that contains these bytes, and the first byte within it."""
         name = self.names.get(name, name)
         for width in (2, 4, 8):
             start = offset // width * width

@@ -28,7 +28,7 @@ class ClusterDecoder(MbarrierDecoder):
     def _op_mapa(
         self, instruction: Instruction, modifiers: list[str], types: list[str]
     ) -> list[Op]:
-        """The same place in the shared memory of the block with some rank."""
+        """The corresponding address in the shared memory of the block with a given rank."""
         if modifiers not in ([], [_CLUSTER]) or types not in (["u32"], ["u64"]):
             raise self.unknown()
         target, address, rank = self.given(instruction, 3)

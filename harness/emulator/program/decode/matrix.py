@@ -316,5 +316,5 @@ class MatrixDecoder(MemoryDecoder):
 
 
 def per_register(type_: str) -> int:
-    """Elements in a register."""
+    """Elements per register."""
     return max(1, 32 // ELEMENT_BITS[type_])

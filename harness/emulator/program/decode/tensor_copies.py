@@ -1,4 +1,4 @@
-"""Decode tensor copies through a tensor map, and a kernel's changes to a map.
+"""Decode copies by a tensor map, and a kernel's changes to a map.
 
 A map is 128 bytes in the emulator's own format (`memory/tensor_maps.py`). So `tensormap.replace`
 is a store, or a change of some bits of a word, and `tensormap.cp_fenceproxy` is loads and stores.

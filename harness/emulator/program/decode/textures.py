@@ -9,11 +9,12 @@ from harness.emulator.program.ir import Op, Source
 from harness.emulator.ptx.syntax import Group, Instruction, Memory, Operand
 
 SHAPES = {"1d": 1, "2d": 2, "3d": 3, "a1d": 2, "a2d": 3, "cube": 3}
-"""How many coordinates each shape takes, a layer first; the rest of the four is padding."""
+"""The number of coordinates that each shape takes, the layer first; the rest of the four is
+padding."""
 BEYOND = ("trap", "clamp", "zero")
 """The ways to handle an access beyond a surface."""
 _LEVELS = {"base": 0, "level": 1, "grad": 2}
-"""How many additional operands choose the level; only one level exists."""
+"""The number of additional operands that choose the level; only one level exists."""
 _CACHED = frozenset(("ca", "cg", "cs", "cv", "wb", "wt"))
 _REGISTERS = {"b8": "u16", "b16": "u16", "b32": "u32", "b64": "u64"}
 

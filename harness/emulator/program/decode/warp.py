@@ -152,7 +152,7 @@ class WarpDecoder(OperandReader):
     def _op_setmaxnreg(
         self, instruction: Instruction, modifiers: list[str], types: list[str]
     ) -> list[Op]:
-        """No warp waits here for what others release: the judge adds up what they request."""
+        """No warp waits here for registers that others release: the judge adds up the requests."""
         (count,) = self.given(instruction, 1)
         known = modifiers in (["inc", "sync", "aligned"], ["dec", "sync", "aligned"])
         value = count.value if isinstance(count, Number) else 0
@@ -163,7 +163,7 @@ class WarpDecoder(OperandReader):
     def _op_griddepcontrol(
         self, instruction: Instruction, modifiers: list[str], types: list[str]
     ) -> list[Op]:
-        """A launch begins when the one before it has ended."""
+        """Do nothing: a launch begins only when the one before it has ended."""
         if modifiers not in (["wait"], ["launch_dependents"]) or types or instruction.operands:
             raise self.unknown()
         return self._warp_op("fence", "", (), (), (), ())

@@ -2,11 +2,11 @@
 
 Each of the four warps computes 16 of the 64 rows: products of 16 × 8, side by side, with sums in
 registers as `mma` leaves them. A factor in shared memory is read at the place given by its matrix
-descriptor. No counter counts these loads, because the machine code has none. The sums are there
-when a product is issued; who uses them without waiting is accused. Its factors count as being read
-until the warp waits for its group: who writes them before that is accused. A product is one
-operation of four warps: it completes only when all of them have issued it. So they meet where they
-wait for it, and any of them may then report that the tiles were read.
+descriptor. No counter counts these loads, because the machine code has none. The sums are computed
+when a product is issued; using them without waiting is reported as a fault. The factors count as
+being read until the warp waits for the group; writing them before that is reported too. A product
+is one operation of four warps: it completes only when all of them have issued it. So they meet
+where they wait for it, and any of them may then report that the tiles were read.
 
 Source: PTX ISA 9.0, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions".
 """
@@ -60,7 +60,7 @@ class _Modes:
 
 @dataclass(frozen=True)
 class _Factor:
-    """A factor in shared memory. rows: the first one; columns, where it is `b`."""
+    """A factor in shared memory. rows: the first row, or the first column of `b`."""
 
     descriptor: Source
     rows: Source
@@ -197,7 +197,7 @@ class WarpgroupDecoder(MatrixDecoder):
     def _sum_before(
         self, given: Operand, kind: str, number: int, wanted: Source, ops: list[Op]
     ) -> Source:
-        """The sums to add to. If there certainly are none, the register may hold nothing yet."""
+        """The sums to add to. If there are certainly none, the register may still be unwritten."""
         if isinstance(wanted, Constant):
             return self.source(given, kind) if wanted.bits else Constant(0)
         register = self.declare(f"!wgmma sum {kind} {number}", kind)
@@ -219,7 +219,7 @@ class WarpgroupDecoder(MatrixDecoder):
         return self.source(operand, "u64")
 
     def _read(self, factor: _Factor, rows: int) -> Op:
-        """The warp's access to all rows of a factor, of which its words are taken behind it."""
+        """The warp's access to all rows of a factor, from which its words are then taken."""
         return Op("factor_read", (str(rows), str(int(factor.turned))), (), (),
                   (factor.descriptor, factor.rows), ("u64", "u32"), self.site)  # fmt: skip
 
@@ -228,7 +228,7 @@ class WarpgroupDecoder(MatrixDecoder):
     ) -> list[Source]:
         """The words that each lane holds of eight rows, or four of sixteen.
 
-        row: the first of them, counted from the factor's; columns, where the factor is `b`.
+        row: the first of them, relative to the factor's first; for `b`, a column.
         """
         words = tuple(self.declare(f"!wgmma {name}{i}", "u32") for i in range(count))
         ops.append(Op("factor_words", (str(row), str(int(factor.turned))), words, ("u32",) * count,

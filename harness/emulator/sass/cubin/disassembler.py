@@ -50,7 +50,7 @@ class Line:
 UNLIKE_THE_KNOWN = (
     ValueError, KeyError, IndexError, TypeError, StopIteration, AttributeError, RecursionError,
 )  # fmt: skip
-"""The errors that JSON in an unknown form causes in its readers."""
+"""The errors that readers raise for JSON in an unknown form."""
 Listing = dict[str, tuple[int, tuple[Line, ...]]]
 """Function → the address of its first instruction, and its lines."""
 

@@ -64,8 +64,8 @@ class Contents:
 
 
 def contents(content: bytes, name: str) -> Contents:
-    """Read a cubin's contents. Raises CubinError if it is not one, is damaged, or of another
-    architecture."""
+    """Read a cubin's contents. Raises CubinError if it is not a cubin, is damaged, or is for
+    another architecture."""
     if not content.startswith(b"\x7fELF"):
         raise CubinError(name, "it is no cubin: it does not begin as an ELF file does")
     if len(content) > _MOST_BYTES:

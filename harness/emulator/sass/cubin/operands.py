@@ -19,12 +19,12 @@ _KINDS: dict[str, Kind] = {
 }  # fmt: skip
 _MOST_OPERANDS = 16
 _OF_THE_RETURN_PC = {"Rpc.LO": ZERO + 1, "Rpc.HI": ZERO + 2}
-"""Blackwell's register for a return address, in which code also keeps other words for a while."""
+"""Blackwell's register for a return address, which code also uses for other words temporarily."""
 _WITHOUT_A_COMMA = re.compile(
     r"(?:(?<=^)|(?<=,))(\s*(?:\[[^\[\]]*\]|(?:UR|R|UP|P)(?:\d{1,3}|Z|T)(?:\.\w+)*))(?=\[)"
 )
-"""What an address may follow without a comma: another address, `[R111][R8.64]`, or, as written by
-nvdisasm of CUDA 13.0, a register: `R11[R10]`."""
+"""Operands that precede an address without a comma: another address, `[R111][R8.64]`, or, as
+nvdisasm of CUDA 13.0 writes it, a register: `R11[R10]`."""
 
 
 class NotAnOperand(ValueError):

@@ -1,7 +1,7 @@
-"""The local memory that machine code needs for a thread, where its frames do not say all of it.
+"""Find the local memory that machine code needs per thread, if its frames are not all of it.
 
 A cubin has the size of the deepest frames. Recursion adds more of them, and `alloca` moves the
-stack pointer (R1) by what the program computes.
+stack pointer (R1) by an amount that the program computes.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from bisect import bisect
 from harness.emulator.sass.code import Function, Instruction
 
 STACK_BYTES = 1 << 15
-"""As for PTX."""
+"""The stack's size, the same as for PTX."""
 _POINTER = 1
 _STORES = ("STL", "STG", "STS", "ST")
 
@@ -28,7 +28,7 @@ def grows(function: Function) -> bool:
 
 
 def overflow(function: Function, instruction: Instruction, address: int) -> str:
-    """How a fault at this address is worded if the stack has been used up; empty if not."""
+    """The message of a fault at this address if the stack is used up; empty if it is not."""
     if instruction.opcode not in ("LDL", "STL") or not grows(function) or address < 1 << 31:
         return ""
     return (

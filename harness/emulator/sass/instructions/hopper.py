@@ -1,9 +1,9 @@
-"""Rows of Hopper's asynchronous machine: mbarriers, copies by the unit that copies alone, clusters.
+"""Rows of Hopper's asynchronous machine: mbarriers, copies by the copy unit, clusters.
 
-None of it is documented. What each form does was derived from pairs: PTX in, what ptxas of CUDA
-13.0 makes of it for sm_90a out (`tests/emulator/sass/asynchronous`). Not executed are
-`SYNCS.ARRIVE.TRANS64.TMASK` (an arrival without completion), what changes a tensor map, and minima
-and maxima of halves.
+None of it is documented. The meaning of each form was derived from pairs: PTX, and what ptxas of
+CUDA 13.0 makes of it for sm_90a (`tests/emulator/sass/asynchronous`). `SYNCS.ARRIVE.TRANS64.TMASK`
+(an arrival without completion), changes of a tensor map, and minima and maxima of halves are not
+executed.
 
 `T` is the first of several uniform registers, in brackets; `H` a cache policy.
 """
@@ -20,7 +20,7 @@ from harness.emulator.sass.instructions.operand_shapes import Unencodable
 from harness.emulator.sass.instructions.row import Flags, Groups, Row, row
 
 ARCHITECTURE: Final = "sm_90"
-"""The only one whose forms were derived."""
+"""The only architecture whose forms were derived."""
 
 _ARRIVALS: Flags = {
     "A1T0": layout.ONE, "ART0": layout.GIVEN, "A0TR": layout.EXPECTED, "A0TX": layout.COMPLETED,
@@ -36,23 +36,23 @@ _IN_BULK = {
 }  # fmt: skip
 """Reductions of bulk copies, as PTX's `cp.reduce.async.bulk` has them."""
 _BETWEEN_BLOCKS = {"": _OPERATIONS, ".S32": ("ADD", *_ORDER), ".U64": ("ADD",)}
-"""Those in another block's shared memory, and of `red.async`."""
+"""Reductions in another block's shared memory, and those of `red.async`."""
 
 OPCODES: Final = frozenset({
     "SYNCS", "ARRIVES", "UBLKCP", "UBLKRED", "UBLKPF", "UTMALDG", "UTMASTG", "UTMAREDG", "UTMAPF",
     "UTMACCTL", "UTMACMDFLUSH", "STAS", "REDAS", "UCGABAR_ARV", "UCGABAR_WAIT", "USETMAXREG",
     "STSM", "ELECT",
 })  # fmt: skip
-"""What no reading of hardware supports the counts of, nor those of code around it."""
+"""Instructions whose counts no hardware reading supports, nor the counts of code around them."""
 COPIES: Final = frozenset({
     "LDGSTS", "UBLKCP", "UBLKRED", "UTMALDG", "UTMASTG", "UTMAREDG", "HGMMA", "QGMMA", "IGMMA",
 })  # fmt: skip
-"""What goes on after it was issued."""
+"""Instructions whose work continues after they were issued."""
 GROUP_OF_PRODUCTS: Final = "gsb0"
 ENDS_GROUP: Final = 1 << 19
-"""A product's last operand, and its flag, where a group ends with it."""
+"""A product's last operand, and its flag, if a group ends with the product."""
 LAST_OPERAND: Final = 2
-"""The source with sizes or offsets, and blocks."""
+"""The position of the source that holds sizes or offsets, and blocks."""
 
 
 def _reduction(operation: str, type_: str) -> int:
@@ -87,8 +87,8 @@ def _boxes() -> Iterator[Row]:
 
 
 def check(row: Row, instruction: Instruction) -> None:
-    """Raises Unencodable if a load of a box has offsets or blocks and does not say so, or the other
-    way round; and for results that are not worked out."""
+    """Raises Unencodable if a load of a box has offsets or blocks and does not say so, or vice
+    versa, and for results that are not implemented."""
     modifiers = set(instruction.modifiers)
     if row.handler == "BOX.LOAD":
         last = any(each.kind in ("uniform", "register") for each in instruction.operands)

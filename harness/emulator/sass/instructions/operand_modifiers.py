@@ -1,4 +1,4 @@
-"""Modifiers of a source operand: the part of it that is meant, its shift, and its signs."""
+"""Modifiers of a source operand: the part of it that is used, its shift, and its signs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _HALVES = {"H0_H0": 1, "H1_H1": 2}
 _HALF = {"H0": 1, "H1": 2}
 _HALF_OF_FLOAT = {"H0": 0, "H1": 1}
 _BYTES = {"B0": 4, "B1": 5, "B2": 6, "B3": 7, "H0": 4, "H1": 6}
-"""Where in a word a conversion's number begins: 4 plus the offset in bytes."""
+"""The position of a conversion's number in a word: 4 plus the offset in bytes."""
 _BYTES_OF_PREDICATES = {"B0": 0, "B1": 1, "B2": 2, "B3": 3}
 _OF_FLOATS = ("F16", "BF16", "F32", "F64")
 _FROM_FLOATS = ("F2I", "F2F", "FRND", "MUFU")
@@ -24,9 +24,9 @@ _FLOAT_OPCODES = frozenset({
     "FRND", "FADD2", "FMUL2", "FFMA2", "FHADD", "FHFMA", "FMNMX3",
 })  # fmt: skip
 _AS_IT_STANDS = "vrkay"
-"""Kinds of sources whose definitions read the register and nothing that is done to it before."""
+"""Kinds of sources that a definition reads from the register directly, without modifiers."""
 SWAPPED_WITH_SIGN: Final = "H0_NH1"
-"""Halves that have changed places, of which what is the lower one now has its sign changed."""
+"""Swapped halves, of which the new lower one has its sign changed."""
 _SCALES = {"X4": 2, "X8": 3, "X16": 4}
 ALSO = {
     "r": ("ROW",),
@@ -35,12 +35,12 @@ ALSO = {
     "h": ("H1_H0",),
     "F": ("F32x2", "HI_LO", "LO_HI", "F32"),
 }
-"""Suffixes that say what is so anyway, or that `_memory` reads."""
+"""Suffixes that state a default, or that `_memory` reads."""
 
 
 @lru_cache(maxsize=1 << 12)
 def parts(opcode: str, modifiers: tuple[str, ...], kind: str) -> Mapping[str, int]:
-    """Read from a source's suffix which part of it is meant, or how it is shifted."""
+    """Read from a source's suffix which part of it is used, or how it is shifted."""
     if kind == "a":
         return _SCALES
     if kind == "e":
@@ -58,7 +58,7 @@ def parts(opcode: str, modifiers: tuple[str, ...], kind: str) -> Mapping[str, in
 
 @lru_cache(maxsize=1 << 12)
 def is_half(opcode: str, modifiers: tuple[str, ...]) -> bool:
-    """Whether a conversion, rounding or function of one number is of a half."""
+    """Return whether a conversion, rounding or function of one number applies to a half."""
     types = [each for each in modifiers if each in _OF_FLOATS]
     return opcode in _FROM_FLOATS and types[-1:] in (["F16"], ["BF16"])
 

@@ -9,13 +9,13 @@ the reason (`harmless.py`). Any other modifier is refused, as are two alternativ
 
 Shapes: R result, P result predicate; s, w, d, h sources: 32 bits, 64 bits, a double, halves; Q 64
 bits whose immediate is written whole, where w has the lower half of one, with its sign; v a source
-of 32 bits or more that is taken as it is (one with a sign is not executed); p source predicate, n
+of 32 bits or more that is used unchanged (one with a sign is not executed); p source predicate, n
 the same, false if missing, S one or a register's sign; i immediate; m memory, t the target of a
 copy, c constant memory; g matrix descriptor; r, k a factor by rows, by columns; b convergence
-barrier, B one that it is moved to; l label; x special register; _ not used. Of textures and
-surfaces: y registers side by side, A the register of coordinates, q the kind; z and Y are of a
-handle or channels (textures.py); F and e are in blackwell.py, T and H in hopper.py.
-`?` marks an optional operand.
+barrier, B one that it is moved to; l label; x special register; _ not used. For textures and
+surfaces: y consecutive registers, A the register of coordinates, q the kind; z and Y are a handle
+or channels (textures.py); F and e are in blackwell.py, T and H in hopper.py. `?` marks an optional
+operand.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ FUNCTIONS_OF_DRIVER: Final = {
     "vprintf": layout.VPRINTF, ALLOCATION: layout.MALLOC, "free": layout.FREE,
     "__assertfail": layout.ASSERTFAIL,
 }  # fmt: skip
-"""Functions of the driver that may be called, with what stands for their address."""
+"""Functions of the driver that may be called, with the number that stands for their address."""
 
 CONVERSIONS: Final = frozenset({"I2F", "F2I", "F2F", "FRND"})
 
@@ -100,7 +100,7 @@ def _types(source: Flags, target: Flags) -> Groups:
 
 
 _LENGTHS = {"U8": 0, "S8": 0, "U16": 0, "S16": 0, "64": 0, "128": 0}
-"""Of what is stored; encode.py reads them, as it does `.E`: addresses have 64 bits."""
+"""Types of stored values; encode.py reads them, as it does `.E`: addresses have 64 bits."""
 _LOAD: Groups = ({**_LENGTHS, "S8": 1, "S16": 1}, {"E": 0})
 _CONSTANT: Groups = ({"U8": 0, "U16": 0, "64": 0, "128": 0, "S8": 1, "S16": 1},)
 _STORE: Groups = (_LENGTHS, {"E": 0})
@@ -119,7 +119,7 @@ SPECIALS = {
     "SR_GLOBALTIMERLO": 14, "SR_GLOBALTIMERHI": 16,
     "SR_LWINHI": 15, "SR_SWINLO": 0, "SR_LWINLO": 0, "SR_CgaCtaId": 17, "SR_CgaSize": 0,
 }  # fmt: skip
-"""Special registers by the number of their definition; 0 is the one that reads as 0."""
+"""Special registers by the number of their definition; number 0 reads as 0."""
 
 
 def _atomics(opcode: str, shape: str, **more: Any) -> Iterator[Row]:

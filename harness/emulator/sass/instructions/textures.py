@@ -17,10 +17,10 @@ from harness.emulator.sass.instructions.operand_shapes import Unencodable
 from harness.emulator.sass.instructions.row import Groups, Row, row
 
 KINDS: Final = {"1D": 0, "2D": 1, "3D": 2, "ARRAY_1D": 3, "ARRAY_2D": 4, "CUBE": 5}
-"""As the engine's TextureKind numbers them."""
+"""The kinds' numbers, as in the engine's TextureKind."""
 HANDLERS: Final = frozenset({"FETCH", "SULD", "SUST"})
 HANDLE: Final = 2
-"""The source that the handle becomes."""
+"""The source position at which the handle is placed."""
 _EVERY_CHANNEL = 15
 _WORD_BYTES = 4
 _LEVEL, _LAYER_BEHIND, _SCATTERED, _OFFSETS, _COUNTS = 1, 2, 4, 16, 32

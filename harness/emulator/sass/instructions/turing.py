@@ -1,8 +1,8 @@
-"""What Turing's code has in place of a later instruction.
+"""Instructions in Turing's code that replace a later one.
 
-`HADD2 R0,R2.F32,-RZ.H0_H0` adds a float to -0. ptxas writes it for `cvt.rz.f16.f32`, of which later
-code makes a packing (`F2FP.PACK_AB.RZ`), and stores all of its result where PTX wants the half
-twice. For the nearest half it writes another instruction: the float is rounded towards zero.
+`HADD2 R0,R2.F32,-RZ.H0_H0` adds a float to -0. ptxas writes it for `cvt.rz.f16.f32`, which later
+code implements as a packing (`F2FP.PACK_AB.RZ`); all of its result is stored where PTX wants the
+half twice. The instruction rounds towards zero; for the nearest half ptxas writes another one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _NEGATIVE_ZERO = "-RZ.H0_H0"
 
 
 def as_later(instruction: Instruction) -> Instruction:
-    """The packing in place of a float's sum with -0; any other instruction as it is."""
+    """The packing in place of a float's sum with -0; any other instruction unchanged."""
     if instruction.opcode != "HADD2" or instruction.modifiers or len(instruction.operands) != 3:
         return instruction
     result, *both = instruction.operands

@@ -33,7 +33,7 @@ _BROUGHT = (
     "#include <algorithm>\n#include <cfloat>\n#include <climits>\n#include <cmath>\n"
     "#include <cstdint>\n#include <limits>\n"
 )
-"""What torch's headers include, too, and kernels use."""
+"""Headers that kernels use because torch's headers include them."""
 
 _OF_TORCH = {"torch", "at", "c10", "pybind11", "py", "Tensor", "PYBIND11_MODULE", "TORCH_LIBRARY"}
 _TYPES = ("struct", "class", "union", "enum")
