@@ -45,7 +45,9 @@ AREAS = {
     "emulator": "The emulator",
     "measure": "Measuring",
     "report": "The pages",
-    "": "Files from elsewhere",
+    "journal": "Journals, and runs from elsewhere",
+    "scripts": "Broken files",
+    "": "The program as a whole",
 }
 """Folder of tests → heading, in the page's order. A folder that is not here comes last, by name."""
 

@@ -66,7 +66,7 @@ def listings(run: Run, problem: str, dtype: str, folder: Path | None = None) -> 
 
 
 HEADER_SHARE = 0.2
-"""The share of the instructions from which on an included header is shown too."""
+"""An included header is shown too if it has at least this share of the instructions."""
 
 
 def _listings(
