@@ -1,4 +1,4 @@
-"""Words of which a part is written: the rest is followed byte by byte, and arithmetic takes all."""
+"""Words of which a part is written: the rest is followed bit by bit, and arithmetic takes all."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ def _faults(does: str) -> list[str]:
 
 
 STORED = "st.global.u32 [%a0], %r4;"
+IS_SET = "setp.ne.u32 %p1, %r4, 0; @%p1 st.global.u32 [%a0], %i;"
 LOOKED_AT = "setp.eq.u32 %p1, %r4, 7; @%p1 st.global.u32 [%a0], %i;"
 
 
@@ -40,6 +41,7 @@ LOOKED_AT = "setp.eq.u32 %p1, %r4, 7; @%p1 st.global.u32 [%a0], %i;"
         f"add.u32 %r4, %r5, 1; {STORED}",
         f"and.b32 %r4, %r2, 255; {LOOKED_AT}",
         f"or.b32 %r4, %r2, 0xffffff00; {LOOKED_AT}",
+        f"and.b32 %r4, %r2, 0xff00; {LOOKED_AT}",  # never equal, whatever these bits are
         f"shl.b32 %r4, %r2, 24; {LOOKED_AT}",
         f"shl.b32 %r3, %r2, 4; and.b32 %r4, %r3, 0xff0; {LOOKED_AT}",
         f"bfe.u32 %r4, %r2, 0, 8; {LOOKED_AT}",
@@ -60,7 +62,7 @@ def test_the_written_part_of_a_word_may_be_used_and_the_whole_copied(does: str) 
     [
         f"add.u32 %r4, %r2, 1; {STORED}",
         f"mov.u32 %r4, %r2; {LOOKED_AT}",
-        f"and.b32 %r4, %r2, 0xff00; {LOOKED_AT}",
+        f"and.b32 %r4, %r2, 0xff07; {LOOKED_AT}",
         f"shr.u32 %r4, %r2, 8; {LOOKED_AT}",
         f"bfe.u32 %r4, %r2, 8, 8; {LOOKED_AT}",
         "cvt.rn.f32.u32 %f1, %r2; st.global.f32 [%a0], %f1;",
@@ -101,3 +103,75 @@ def test_an_address_out_of_bounds_that_comes_from_what_nothing_wrote_names_that_
     (fault,) = run_file(compile_ptx, path).report.faults
     assert fault.kind == "uninitialised"
     assert "which nothing has written; it is used in line" in fault.message
+
+
+SET_BY_MASK = "and.b32 %r3, %r2, -8; or.b32 %r2, %r3, %r6;"
+
+
+def _faults_of_bits(does: str, set_: str = SET_BY_MASK) -> list[str]:
+    """Of a kernel that has set three bits of %r2, of which nothing was written before."""
+    body = f"""
+    .shared .align 8 .b8 s[512];
+    ld.param.u64 %a0, [p0];
+    mad.wide.u32 %a0, %i, 8, %a0;
+    mov.u32 %r10, s;
+    mad.lo.u32 %r1, %i, 8, %r10;
+    and.b32 %r6, %i, 7;
+    ld.shared.u32 %r2, [%r1];
+    {set_}
+    {does}
+    """
+    report = launch(parse(ptx_kernel(body, ["u64"])), "k", 2, 48, [np.zeros(96, np.uint32)])
+    return [fault.kind for fault in report.faults]
+
+
+@pytest.mark.parametrize(
+    "set_",
+    [
+        SET_BY_MASK,
+        "bfi.b32 %r2, %r6, %r2, 0, 3;",
+        "lop3.b32 %r2, %r2, -8, %r6, 0xEA;",
+        "shl.b32 %r3, %r2, 3; or.b32 %r2, %r3, %r6;",
+        "shr.u32 %r3, %r2, 3; shf.l.wrap.b32 %r3, 0, %r3, 3; or.b32 %r2, %r3, %r6;",
+        f"{SET_BY_MASK} st.shared.u32 [%r1+4], %r2; "
+        "ld.shared.u32 %r2, [%r1+4];",
+        "brev.b32 %r3, %r2; and.b32 %r3, %r3, 0x1fffffff; brev.b32 %r3, %r3; or.b32 %r2, %r3, %r6;",
+    ],
+)  # fmt: skip
+def test_bits_that_were_set_may_be_used_and_a_word_with_others_copied(set_: str) -> None:
+    for does in (
+        "st.global.u32 [%a0], %r2;",
+        "st.shared.u32 [%r1], %r2; ld.shared.u32 %r4, [%r1]; st.global.u32 [%a0], %r4;",
+        "cvt.u64.u32 %l2, %r2; shl.b64 %l2, %l2, 32; or.b64 %l2, %l2, 5; st.global.u64 [%a0], %l2;",
+        f"and.b32 %r4, %r2, 7; {LOOKED_AT}",
+        f"bfe.u32 %r4, %r2, 1, 2; {LOOKED_AT}",
+        f"bfe.s32 %r4, %r2, 0, 3; {LOOKED_AT}",
+        f"shl.b32 %r3, %r2, 29; shr.s32 %r4, %r3, 29; {LOOKED_AT}",
+        "shl.b32 %r4, %r2, 29; setp.lt.s32 %p1, %r4, 0; @%p1 st.global.u32 [%a0], %i;",
+        "brev.b32 %r4, %r2; setp.gt.u32 %p1, %r4, 0x1fffffff; @%p1 st.global.u32 [%a0], %i;",
+        "or.b32 %r4, %r2, 1; setp.eq.u32 %p1, %r4, 0; @%p1 st.global.u32 [%a0], %i;",
+        f"prmt.b32 %r3, %r2, 0, 0x4044; shr.u32 %r4, %r3, 16; and.b32 %r4, %r4, 5; {LOOKED_AT}",
+    ):
+        assert _faults_of_bits(does, set_) == [], does
+
+
+@pytest.mark.parametrize(
+    "does",
+    [
+        f"and.b32 %r4, %r2, 8; {IS_SET}",
+        f"and.b32 %r4, %r2, 15; {LOOKED_AT}",
+        f"bfe.u32 %r4, %r2, 1, 3; {LOOKED_AT}",
+        f"bfe.s32 %r4, %r2, 2, 2; {LOOKED_AT}",
+        f"shl.b32 %r3, %r2, 28; shr.s32 %r4, %r3, 31; {LOOKED_AT}",
+        f"lop3.b32 %r4, %r2, 24, %r6, 0xEA; {LOOKED_AT}",
+        f"bfi.b32 %r4, %r2, 0, 8, 4; {IS_SET}",
+        "setp.lt.s32 %p1, %r2, 0; @%p1 st.global.u32 [%a0], %i;",
+        "setp.gt.u32 %p1, %r2, 12; @%p1 st.global.u32 [%a0], %i;",
+        f"add.u32 %r4, %r2, 1; {STORED}",
+        f"popc.b32 %r4, %r2; {STORED}",
+        "and.b32 %r4, %r2, 12; add.u32 %r4, %r4, %r10; ld.shared.u32 %r5, [%r4];",
+        f"st.shared.u32 [%r1+4], %r2; ld.shared.u32 %r3, [%r1+4]; and.b32 %r4, %r3, 8; {IS_SET}",
+    ],
+)
+def test_to_use_a_bit_that_nothing_set_is_a_fault(does: str) -> None:
+    assert _faults_of_bits(does) == ["uninitialised"]

@@ -99,8 +99,12 @@ def test_a_fault_names_the_read_and_the_line_of_the_use(compile_ptx: CompilePtx)
 
 
 @pytest.mark.parametrize(
-    "name", ["structs_with_padding", "grid_sync", "merge_looks_past_its_end", "lock_in_every_round"]
-)
+    "name",
+    [
+        "structs_with_padding", "bit_fields_set_in_part", "grid_sync", "merge_looks_past_its_end",
+        "lock_in_every_round",
+    ],
+)  # fmt: skip
 def test_a_correct_kernel_is_not_accused_when_it_is_not_optimised(
     compile_ptx: CompilePtx, name: str
 ) -> None:

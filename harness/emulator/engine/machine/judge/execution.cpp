@@ -47,9 +47,8 @@ void Execution::compute(i32 first, i32 end, const Selection& lanes) {
         for (i32 n = first; n < end; n++) {
             const Op& op = ops[n];
             const Known& about = all[op.handler];
-            if (products_.follows()) products_.pass(op, party.warp, party.lanes, about.flow, true);
-            if (concerned)
-                uninitialised_.flow(blocks_.c, party.warp, op, about.flow, about.bytes);
+            if (products_.follows()) products_.pass(op, party.warp, party.lanes, about.way.flow, true);
+            if (concerned) uninitialised_.flow(blocks_.c, party.warp, op, about.way);
             handle(about, op, party);
         }
     }
@@ -137,7 +136,7 @@ void Execution::compute_one(const Op& op, const Known& about, const Selection& l
     for (const Party& party : lanes) {
         blocks_.enter(party.warp, party.lanes);
         if (uninitialised_.concerns(party.warp) && about.role != MEETS)
-            uninitialised_.flow(blocks_.c, party.warp, op, PACKED, 4);
+            uninitialised_.flow(blocks_.c, party.warp, op, Way{});
         handle(about, op, party);
     }
 }
@@ -193,7 +192,7 @@ void Execution::shuffle_ids(const Op& op, const Selection& lanes, MaskOf mask_of
             if (!launch_.checks || !in_range || mask_of(w, i) & ~gone & u32(1) << source) return;
             if (!begun) read = uninitialised_.begin(ABSENT_LANE, op.site, {});
             begun = true;
-            origins[i] = {uninitialised_.add(read, geometry_.lane(w, i), source), ALL_BYTES};
+            origins[i] = {uninitialised_.add(read, geometry_.lane(w, i), source), {ALL_BITS, true}};
         });
         each_lane(party.lanes, [&](int i) {
             uninitialised_.put(w, op.result[0], i, origins[i]);

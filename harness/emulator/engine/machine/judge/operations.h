@@ -15,27 +15,6 @@ inline bool between_integers(const std::string& types) {
     return types.find_first_of("fx") == std::string::npos;
 }
 
-inline Flow flow_of(const std::string& name) {
-    static const std::vector<std::pair<const char*, Flow>> BY_NAME = {
-        {"mov/", MOVED}, {"extend/", MOVED}, {"low/", TAKES_LOW}, {"high/", TAKES_HIGH},
-        {"join/", JOINED}, {"and/", BY_AND}, {"or/", BY_OR}, {"xor/", BY_BIT}, {"not/", BY_BIT},
-        {"selp/", SELECTED}, {"more operands", GATHERED}, {"shl/", SHIFTED_LEFT},
-        {"shr/", SHIFTED_RIGHT}, {"bfe/", FIELD},
-    };
-    // These take their operands as they are, but for those that hold several numbers.
-    static const char* const ARITHMETIC[] = {
-        "add", "sub", "mul", "mad", "fma", "div", "rem", "min", "max", "set", "abs", "neg", "sad",
-        "rcp", "sqrt", "rsqrt", "ex2", "lg2", "sin", "cos", "tanh", "testp", "cvt",
-    };
-    const auto begins = [&](const char* with) { return name.rfind(with, 0) == 0; };
-    for (const auto& [with, flow] : BY_NAME)
-        if (begins(with)) return flow;
-    if (begins("cvt/") && between_integers(name.substr(4))) return NARROWED;
-    for (const char* with : ARITHMETIC)
-        if (begins(with) && name.find("x2") == std::string::npos) return COMPUTED;
-    return PACKED;
-}
-
 // Of an operand, or of a half: the last number of a name. Types have it in bits. A conversion keeps no
 // more than the narrower of its two types has.
 inline int bytes_of_operands(const std::string& name) {
@@ -54,11 +33,55 @@ inline int bytes_of_operands(const std::string& name) {
     return between_integers(types) ? std::min(from, bytes(types)) : from;
 }
 
+inline Way way_of(const std::string& name) {
+    struct Named {
+        const char* with;
+        Flow flow;
+        u8 detail;
+    };
+    static const Named BY_NAME[] = {
+        {"mov/", MOVED, 0}, {"extend/", MOVED, 0}, {"low/", TAKES_LOW, 0}, {"high/", TAKES_HIGH, 0},
+        {"join/", JOINED, 0}, {"and/", BITWISE, BY_AND}, {"or/", BITWISE, BY_OR}, {"xor/", BITWISE, BY_XOR},
+        {"not/", BITWISE, BY_NOT}, {"lop3/", BY_TABLE, 0}, {"selp/", SELECTED, 0},
+        {"more operands", GATHERED, 0}, {"shl/", SHIFTED_LEFT, 0}, {"shr/", SHIFTED_RIGHT, 0},
+        {"shf.l.wrap/", FUNNELLED, TO_THE_LEFT}, {"shf.r.wrap/", FUNNELLED, 0},
+        {"shf.clamp.l/", FUNNELLED, TO_THE_LEFT | CLAMPED}, {"shf.clamp.r/", FUNNELLED, CLAMPED},
+        {"bfe/", FIELD, 0}, {"bfi/", INSERTED, 0}, {"prmt/", PERMUTED, 0}, {"brev/", REVERSED, 0},
+    };
+    static const Named COMPARISONS[] = {
+        {"setp.eq/", COMPARED, EQUAL}, {"setp.ne/", COMPARED, EQUAL}, {"setp.lt/", COMPARED, LESS},
+        {"setp.le/", COMPARED, LESS_OR_EQUAL}, {"setp.gt/", COMPARED, GREATER},
+        {"setp.ge/", COMPARED, GREATER_OR_EQUAL},
+    };
+    // These take their operands as they are, but for those that hold several numbers.
+    static const char* const ARITHMETIC[] = {
+        "add", "sub", "mul", "mad", "fma", "div", "rem", "min", "max", "set", "abs", "neg", "sad",
+        "rcp", "sqrt", "rsqrt", "ex2", "lg2", "sin", "cos", "tanh", "testp", "cvt", "popc",
+    };
+    const auto begins = [&](const char* with) { return name.rfind(with, 0) == 0; };
+    const size_t slash = name.find('/');
+    const std::string types = slash == std::string::npos ? "" : name.substr(slash + 1);
+    // Of two types the second is the operand's.
+    const bool is_signed = types[types.find('.') == std::string::npos ? 0 : types.find('.') + 1] == 's';
+    const auto way = [&](Flow flow, u8 detail = 0) {
+        return Way{flow, bytes_of_operands(name), is_signed, detail};
+    };
+    for (const Named& each : BY_NAME)
+        if (begins(each.with)) return way(each.flow, each.detail);
+    if (between_integers(types)) {
+        if (begins("cvt/")) return way(NARROWED);
+        for (const Named& each : COMPARISONS)
+            if (begins(each.with)) return way(each.flow, each.detail);
+    }
+    for (const char* with : ARITHMETIC)
+        if (begins(with) && name.find("x2") == std::string::npos) return way(COMPUTED);
+    return way(PACKED);
+}
+
 struct Known {  // of an operation
     Role role;
     Handler handler;
-    Flow flow;
-    int bytes;
+    Way way;
     i32 family;  // of warp-wide instructions that wait for each other
 };
 
@@ -69,7 +92,7 @@ inline const std::vector<Known>& known() {
         for (const Entry& entry : entries()) {
             const std::string name = entry.name, family = name.substr(0, name.find('.'));
             const i32 number = families.emplace(family, families.size()).first->second;
-            out.push_back({entry.role, entry.handler, flow_of(name), bytes_of_operands(name), number});
+            out.push_back({entry.role, entry.handler, way_of(name), number});
         }
         return out;
     }();

@@ -3,10 +3,10 @@
 // To read such a word is no fault by itself. A struct is copied with its padding, a merge sort reads
 // one element past the end and then does not look at it, the compiler moves loads to where the source
 // has none. To use it is one: as an address, in a branch, in an atomic, a vote or what is printed, or
-// by storing it to global memory, but for padding, which a vector access copies along behind what is
-// written. In between it goes from register to register, lane to lane and through shared and local
-// memory; what is computed from it is as bad, unless a defined operand decides alone (`false and x`,
-// the other side of a selection).
+// by storing it to global memory, but for words of which a part is written, and for padding, which a
+// vector access copies along with what is written. In between it goes from register to register, lane
+// to lane and through shared and local memory; what is computed from it is as bad, unless a defined
+// operand decides alone (`false and x`, the other side of a selection).
 
 #pragma once
 
@@ -17,21 +17,22 @@
 
 namespace machine {
 
-// Which read a value comes from, or 0; with PADDING if what comes before it in the same access is
-// written, so that it may be padding that was copied along.
+// Which read a value comes from, or 0; with PADDING if what comes before it in the same access, or beside it
+// in a word that was stored, is written, so that it may be padding that is copied along.
 using Id = u32;
 constexpr Id PADDING = Id(1) << 31;
 
-// Such values in words of shared or local memory: what a word holds, or that it is written.
-constexpr Id WRITTEN = ~Id(0);
+// Such values in words of shared or local memory: what a word holds, in part or as a whole, or that it is
+// written.
+constexpr Id WRITTEN = ~Id(0), IN_PART = Id(1) << 30;
 
-// What is unwritten of a register: the read that it comes from, and which bytes.
+// What is unwritten of a register: the read that it comes from, and which bits.
 struct Origin {
     Id id = 0;
-    u8 bytes = 0;
+    Unset unset;
 
     explicit operator bool() const { return id != 0; }
-    bool whole() const { return bytes == ALL_BYTES; }
+    bool whole() const { return unset.whole; }
 };
 
 class Uninitialised {
@@ -50,7 +51,7 @@ class Uninitialised {
             const u32 read = begin(UNSET, NO_SITE, {each.slot});
             for (int w = 0; w < geometry_.all_warps(); w++)
                 each_lane(geometry_.lanes_of(w), [&](int i) {
-                    put(w, each.row, i, {add(read, geometry_.lane(w, i), 0), ALL_BYTES});
+                    put(w, each.row, i, {add(read, geometry_.lane(w, i), 0), {ALL_BITS, true}});
                 });
         }
     }
@@ -87,7 +88,7 @@ class Uninitialised {
     // of the block's own: until then another fault may come first.
     void use(Id id, int lane, i32 user) {
         if (!id || found_) return;
-        const Entry& entry = lanes_[(id & ~PADDING) - 1];
+        const Entry& entry = lanes_[(id & ~(PADDING | IN_PART)) - 1];
         const Read& read = reads_[entry.read];
         size_t own = read.first;
         for (size_t n = read.first; n < lanes_.size() && lanes_[n].read == entry.read; n++)
@@ -117,28 +118,24 @@ class Uninitialised {
     // --- what an operation does to the registers of a warp --------------------------------------
 
     // Before a computing operation is executed.
-    void flow(const Context& c, int warp, const Op& op, Flow flow, int bytes) {
+    void flow(const Context& c, int warp, const Op& op, const Way& way) {
         Origin* const origins = registers_[warp].get();
-        if (flow == GATHERED) {  // operands of the operation that follows
+        if (way.flow == GATHERED) {  // operands of the operation that follows
             gathered_.push_back(&op);
             return;
         }
         each_lane(c.active, [&](int i) {
-            Origin mixed;
-            for (const Op* more : gathered_) mix(mixed, origins, *more, i);
-            mix(mixed, origins, op, i);
-            if (flow == SELECTED) {
-                mixed = computed(own(origins, op.source[2], i));
-                if (!mixed) mixed = own(origins, op.source[c.row<i32>(op.source[2])[i] ? 0 : 1], i);
-            } else if (mixed && !mixed.whole()) {
-                mixed = gathered_.empty() ? in_part(c, origins, op, i, flow, bytes) : Origin{};
-            } else if (flow == BY_AND || flow == BY_OR) {
-                mixed = decided(c, origins, op, i, flow == BY_AND, bytes) ? Origin{} : computed(mixed);
-            } else if (flow != MOVED && flow != TAKES_LOW) {
-                mixed = computed(mixed);
+            Origin made;
+            if (way.flow == SELECTED) {
+                made = computed(own(origins, op.source[2], i));
+                if (!made) made = own(origins, op.source[c.row<i32>(op.source[2])[i] ? 0 : 1], i);
+            } else if (way.flow == PACKED || !gathered_.empty()) {
+                made = packed(origins, op, i);
+            } else {
+                made = by_bits(c, origins, op, i, way);
             }
             for (const i32 row : op.result)
-                if (row >= 0) origins[at(row) + i] = mixed;
+                if (row >= 0) origins[at(row) + i] = made;
         });
         gathered_.clear();
     }
@@ -160,7 +157,7 @@ class Uninitialised {
     };
 
     static size_t at(i32 row) { return static_cast<size_t>(row) / ROW_BYTES * LANES; }
-    static Origin computed(Origin origin) { return {origin.id & ~PADDING, origin.bytes}; }
+    static Origin computed(Origin origin) { return {origin.id & ~PADDING, origin.unset}; }
     static Origin own(const Origin* origins, i32 row, int i) {
         return row < 0 ? Origin{} : origins[at(row) + i];
     }
@@ -172,34 +169,36 @@ class Uninitialised {
         }
     }
 
+    // What is computed from a value that is unwritten as a whole is so too; of others it is not followed.
+    Origin packed(const Origin* origins, const Op& op, int i) const {
+        Origin mixed;
+        for (const Op* more : gathered_) mix(mixed, origins, *more, i);
+        mix(mixed, origins, op, i);
+        return mixed.whole() ? Origin{mixed.id & ~PADDING, {ALL_BITS, true}} : Origin{};
+    }
+
+    static Origin by_bits(const Context& c, const Origin* origins, const Op& op, int i, const Way& way) {
+        Origin mixed;
+        mix(mixed, origins, op, i);
+        if (!mixed) return {};
+        Operand operands[PartlyWritten::MOST_OPERANDS];
+        for (int n = 0; n < PartlyWritten::MOST_OPERANDS; n++)
+            operands[n] = {own(origins, op.source[n], i).unset, value(c, op.source[n], i, width(way, n))};
+        const Unset left = PartlyWritten::result(way, operands);
+        if (!left.bits) return {};
+        const bool moves = way.flow == MOVED || way.flow == TAKES_LOW;
+        return {moves && left.whole ? mixed.id : mixed.id & ~PADDING, left};
+    }
+
+    // Of an operand, in bytes: places and lengths have four.
+    static int width(const Way& way, int n) {
+        const bool is_place = way.flow == INSERTED ? n > 1
+                                                   : n > 0 && (way.flow == SHIFTED_LEFT || way.flow == SHIFTED_RIGHT ||
+                                                               way.flow == FIELD);
+        return is_place ? 4 : way.bytes;
+    }
     static u64 value(const Context& c, i32 row, int i, int bytes) {
         return row < 0 ? 0 : bytes == 8 ? c.row<u64>(row)[i] : c.row<u32>(row)[i];
-    }
-
-    // Whether a defined operand decides alone: a zero in `and`, all ones in `or`.
-    static bool decided(const Context& c, const Origin* origins, const Op& op, int i, bool by_and,
-                        int bytes) {
-        for (const i32 row : {op.source[0], op.source[1]}) {
-            if (own(origins, row, i)) continue;
-            const u64 ones = ~u64(0) >> (64 - 8 * bytes);
-            if ((value(c, row, i, bytes) & ones) == (by_and ? 0 : ones)) return true;
-        }
-        return false;
-    }
-
-    // No operand is unwritten as a whole, and some are in part.
-    static Origin in_part(const Context& c, const Origin* origins, const Op& op, int i, Flow flow,
-                          int bytes) {
-        Operand operands[3];
-        Id id = 0;
-        for (int n = 0; n < 3; n++) {
-            const Origin origin = own(origins, op.source[n], i);
-            if (!id) id = origin.id & ~PADDING;
-            const bool shifts = n && (flow == SHIFTED_LEFT || flow == SHIFTED_RIGHT || flow == FIELD);
-            operands[n] = {origin.bytes, value(c, op.source[n], i, shifts ? 4 : bytes)};
-        }
-        const u8 left = PartlyWritten::result(flow, bytes, operands[0], operands[1], operands[2]);
-        return left ? Origin{id, left} : Origin{};
     }
 
     const Launch& launch_;

@@ -3,6 +3,9 @@
 namespace machine {
 namespace {
 
+// Of a word of so many bytes; of more than 8 all or none.
+u64 bits_of(int bytes) { return bytes < 8 ? (u64(1) << 8 * bytes) - 1 : ALL_BITS; }
+
 size_t words(i64 bytes, int grain) { return static_cast<size_t>((bytes + grain - 1) / grain); }
 
 }  // namespace
@@ -19,6 +22,7 @@ void Unwritten::start() {
         std::fill_n(shared_cells_.get() + shared_words_ * block + judged_.zeroed_at / launch_.shared_grain,
                     judged_.zeroed_bytes / launch_.shared_grain, WRITTEN);
     local_cells_ = zeros<Id>(local_words_ * geometry_.all_lanes());
+    in_part_.clear();
 }
 
 // Words of shared memory are counted on from block to block, those of local memory from thread to
@@ -43,23 +47,23 @@ Unwritten::Memory Unwritten::memory_of(const Request& request) const {
 
 // --- reading ------------------------------------------------------------------------------------
 
-// What is unwritten of each word read: `unwritten` says which bytes. What they hold has an id already
+// What is unwritten of each word read: `unwritten` says which bits. What they hold has an id already
 // (`known`), or gets one here. Of words of more than 8 bytes, which only copies have, one that is
 // written in part counts as written.
-template <class Bytes, class Known>
-Unwritten::Origins Unwritten::read_words(const Request& request, Bytes unwritten, Known known) {
+template <class Bits, class Known>
+Unwritten::Origins Unwritten::read_words(const Request& request, Bits unwritten, Known known) {
     const size_t touches = request.touches.size();
-    const u64 all = (u64(1) << request.word) - 1;
+    const u64 all = bits_of(request.word);
     Origins origins;
     for (int word = 0; word < request.count; word++) {
         u32 read = 0;
         bool begun = false;
         for (size_t n = 0; n < touches; n++) {
-            const u64 bytes = unwritten(n, word);
-            if (!bytes || (request.word > 8 && bytes != all)) continue;
+            const u64 bits = unwritten(n, word);
+            if (!bits) continue;
             if (origins.empty()) origins.resize(touches * request.count);
             Origin& origin = origins[n * request.count + word];
-            origin = {known(n, word), bytes == all ? ALL_BYTES : static_cast<u8>(bytes)};
+            origin = {known(n, word), {bits, bits == all}};
             if (origin) continue;
             if (!begun)
                 read = uninitialised_.begin(NEVER_WRITTEN, request.site,
@@ -86,29 +90,38 @@ Unwritten::Origins Unwritten::read(const Request& request, const std::vector<i64
     if (all_written(request, cells)) return {};
     const Memory memory = memory_of(request);
     const int each = std::max(1, request.word / memory.grain);
-    const u64 of_cell = (u64(1) << std::min(memory.grain, request.word)) - 1;
     const auto first = [&](size_t n, int word) {
         return memory.cells + cells[n] + static_cast<i64>(word) * each;
     };
     const auto unwritten = [&](size_t n, int word) {
-        const Id* cell = first(n, word);
-        u64 bytes = 0;
-        for (int k = 0; k < each; k++)
-            if (cell[k] != WRITTEN) bytes |= of_cell << k * memory.grain;
-        return bytes;
+        return unwritten_bits(first(n, word), each, std::min(memory.grain, request.word));
     };
     return read_words(request, unwritten, [&](size_t n, int word) {
         const Id* cell = first(n, word);
-        return *std::find_if(cell, cell + each, [](Id id) { return id != WRITTEN; });
+        return *std::find_if(cell, cell + each, [](Id id) { return id != WRITTEN; }) & ~IN_PART;
     });
+}
+
+u64 Unwritten::unwritten_bits(const Id* first, int cells, int cell_bytes) const {
+    if (cells * cell_bytes > 8)
+        return std::all_of(first, first + cells, [](Id id) { return id == 0 || !(id & IN_PART); }) ? ALL_BITS : 0;
+    u64 bits = 0;
+    for (int k = 0; k < cells; k++) {
+        if (first[k] == WRITTEN) continue;
+        const bool in_part = first[k] & IN_PART;
+        bits |= (in_part ? in_part_.at(first + k) : bits_of(cell_bytes)) << 8 * k * cell_bytes;
+    }
+    return bits;
 }
 
 Unwritten::Origins Unwritten::read(const Request& request, const Buffer& buffer) {
     const auto unwritten = [&](size_t n, int word) {
         const u8* at = buffer.filled + request.touches[n].address + word * request.word;
-        u64 bytes = 0;
-        for (int k = 0; k < request.word; k++) bytes |= u64(!at[k]) << k;
-        return bytes;
+        if (request.word > 8) return std::all_of(at, at + request.word, [](u8 filled) { return !filled; }) ? ALL_BITS : 0;
+        u64 bits = 0;
+        for (int k = 0; k < request.word; k++)
+            if (!at[k]) bits |= u64(0xFF) << 8 * k;
+        return bits;
     };
     return read_words(request, unwritten, [](size_t, int) { return Id{0}; });
 }
@@ -140,6 +153,7 @@ void Unwritten::write(const Request& request, const std::vector<i64>& cells) {
     for (const i64 cell : cells) std::fill_n(memory.cells + cell, all, WRITTEN);
 }
 
+// Of a word of which a part is written the rest may be padding.
 void Unwritten::store(const Op& op, const Request& request, const std::vector<i64>& cells) {
     write(request, cells);
     const Memory memory = memory_of(request);
@@ -150,22 +164,29 @@ void Unwritten::store(const Op& op, const Request& request, const std::vector<i6
             const Origin origin = uninitialised_.of(touch.warp, op.source[word + 1],
                                                     geometry_.place_of(touch.lane));
             Id* const cell = memory.cells + cells[n] + static_cast<i64>(word) * each;
-            for (int k = 0; origin && k < each; k++)
-                if (origin.bytes >> k * memory.grain & 1) cell[k] = origin.id;
+            const u64 all = bits_of(std::min(memory.grain, request.word));
+            for (int k = 0; origin && k < each; k++) {
+                const u64 bits = origin.whole() ? all : origin.unset.bits >> 8 * k * memory.grain & all;
+                if (!bits) continue;
+                if (bits != all) in_part_[cell + k] = bits;
+                cell[k] = origin.id | (origin.whole() ? 0 : PADDING) | (bits == all ? 0 : IN_PART);
+            }
         }
 }
 
-// But for padding: behind what is written, or beside it in a word.
+// But for padding: beside what is written, in the same word or vector, as what is left of bit fields.
 void Unwritten::use_stored(const Op& op, const Request& request) {
-    for (int word = 0; word < request.count; word++)
-        for (const Touch& touch : request.touches) {
-            const int i = geometry_.place_of(touch.lane);
-            const Origin origin = uninitialised_.of(touch.warp, op.source[word + 1], i);
-            if (!origin.whole()) continue;
-            const Origin first = uninitialised_.of(touch.warp, op.source[1], i);
-            if (word && origin.id & PADDING && !first.whole()) continue;
+    for (const Touch& touch : request.touches) {
+        const int i = geometry_.place_of(touch.lane);
+        const auto stored = [&](int word) { return uninitialised_.of(touch.warp, op.source[word + 1], i); };
+        bool some_written = false;
+        for (int word = 0; word < request.count; word++) some_written |= !stored(word).whole();
+        for (int word = 0; word < request.count; word++) {
+            const Origin origin = stored(word);
+            if (!origin.whole() || (some_written && origin.id & PADDING)) continue;
             uninitialised_.use(origin.id, touch.lane, op.site);
         }
+    }
 }
 
 }  // namespace machine

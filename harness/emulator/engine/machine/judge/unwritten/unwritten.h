@@ -2,6 +2,8 @@
 
 #pragma once
 
+#include <unordered_map>
+
 #include "uninitialised.h"
 
 namespace machine {
@@ -43,8 +45,9 @@ class Unwritten {
     };
 
     Memory memory_of(const Request& request) const;
-    template <class Bytes, class Known>
-    Origins read_words(const Request& request, Bytes unwritten, Known known);
+    u64 unwritten_bits(const Id* first, int cells, int cell_bytes) const;
+    template <class Bits, class Known>
+    Origins read_words(const Request& request, Bits unwritten, Known known);
 
     const Launch& launch_;
     const Judged& judged_;
@@ -52,6 +55,7 @@ class Unwritten {
     Uninitialised& uninitialised_;
     size_t shared_words_, local_words_;
     Held<Id> shared_cells_, local_cells_;  // of words: WRITTEN, or what was stored there, or 0
+    std::unordered_map<const Id*, u64> in_part_;  // of words that hold what is unwritten in part: which bits
 };
 
 }  // namespace machine
