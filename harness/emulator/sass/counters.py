@@ -32,7 +32,7 @@ from harness.emulator.results.counters import (
     of_mixed,
 )
 from harness.emulator.sass.instructions import hopper
-from harness.emulator.sass.instructions.table import CALL_OF_DRIVER
+from harness.emulator.sass.instructions.table import CALL_OF_DRIVER, RELATIVE_CALL
 from harness.emulator.sass.report import MachineCount
 
 _COPIES = ("ldgsts_cache_access", "ldgsts_cache_bypass")
@@ -80,7 +80,8 @@ def _goes_elsewhere(each: MachineCount) -> bool:
     reading of hardware supports them."""
     if _base(each) in hopper.OPCODES or each.opcode == "BRA.U.ANY":
         return True
-    return ".SPIN" in each.opcode or each.opcode == CALL_OF_DRIVER
+    through_pointer = f"{RELATIVE_CALL} R" in each.text
+    return ".SPIN" in each.opcode or each.opcode == CALL_OF_DRIVER or through_pointer
 
 
 def _unread(counter: Counter, issued_again: bool) -> Counter:

@@ -141,6 +141,8 @@ class _Encoder:
             whole = kind == "d" and row.handler in table.CONVERSIONS and not table.of_double(flags)
             self._take("w" if whole else kind, operand, instruction, out, slots)
         out["source_count"] = slots.sources
+        if row.control == layout.CALL and slots.sources:  # through a pointer
+            out["control"] = layout.RETURN
         if instruction.opcode in hopper.OPCODES:
             hopper.check(row, instruction)
         ends = row.handler == "GMMA" and instruction.operands[-1].text == hopper.GROUP_OF_PRODUCTS

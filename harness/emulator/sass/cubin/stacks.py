@@ -12,6 +12,7 @@ from harness.emulator.sass.code import Function, Instruction
 
 STACK_BYTES = 1 << 15
 """The stack's size, the same as for PTX."""
+_RELATIVE_CALL = "CALL.REL.NOINC"
 _POINTER = 1
 _STORES = ("STL", "STG", "STS", "ST")
 
@@ -24,7 +25,14 @@ def local_bytes(function: Function) -> int:
 
 def grows(function: Function) -> bool:
     """Return whether the stack may need more than the frames that the cubin knows of."""
-    return _recursive(function) or any(_moves_by_register(i) for i in function.instructions)
+    return _recursive(function) or any(
+        _moves_by_register(each) or _through_pointer(each) for each in function.instructions
+    )
+
+
+def _through_pointer(each: Instruction) -> bool:
+    """Return whether it calls a function whose address is in a register."""
+    return each.name == _RELATIVE_CALL and each.operands[0].kind == "register"
 
 
 def overflow(function: Function, instruction: Instruction, address: int) -> str:

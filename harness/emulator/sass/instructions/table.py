@@ -70,6 +70,7 @@ _WAYS_OF_CONVERSION = {name: flag << 8 for name, flag in _WAYS.items()}
 _FLUSH, _NAN_TO_ZERO = {"FTZ": 1 << 12}, {"NTZ": 1 << 13}
 
 CALL_OF_DRIVER: Final = "CALL.ABS.NOINC"
+RELATIVE_CALL: Final = "CALL.REL.NOINC"
 SYSTEM: Final = "SYSTEM"
 ALLOCATION: Final = "malloc"
 FUNCTIONS_OF_DRIVER: Final = {
@@ -306,7 +307,8 @@ ROWS: Sequence[Row] = (
     _row("ATOMS.CAST", "P? R? m v v", "ATOMIC", ({"64": 2 << 4},), harmless=CACHES | FORMS,
          always=layout.HAS_RESULT | _ATOMICS["CAST"], space=layout.SHARED),
     _row("ATOMS.POPC.INC.32", "R m", "ATOMIC", always=10, space=layout.SHARED),
-    _row("QSPC.E.S", "P R m", "QSPC"),
+    *(_row(f"QSPC.E.{space}", "P R m", "QSPC", always=flag) for space, flag in
+      (("S", layout.OF_SHARED), ("G", layout.OF_GLOBAL), ("L", layout.OF_LOCAL))),
     *textures.ROWS,
     *blackwell.ROWS,
     *hopper.ROWS,
@@ -371,7 +373,7 @@ ROWS: Sequence[Row] = (
     _row("BRA.DIV", "s? l", "NOTHING", (), layout.BRANCH_DIV),
     _row("BRA.CONV", "s? l", "NOTHING", (), layout.BRANCH_DIV, always=1),
     _row("EXIT", "p?", "NOTHING", (), layout.EXIT),
-    _row("CALL.REL.NOINC", "l", "NOTHING", (), layout.CALL),
+    _row(RELATIVE_CALL, "v? l", "NOTHING", (), layout.CALL),  # by a register: encode.py
     _row(CALL_OF_DRIVER, "s", SYSTEM),
     _row("LEPC", "R l?"),  # before sm_90 its own address, from which code counts
     _row("BRX", "v i", "NOTHING", (), layout.BRANCH_INDEXED),

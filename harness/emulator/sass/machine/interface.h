@@ -91,6 +91,7 @@ typedef struct Counts {
 } Counts;
 
 enum OfLogic { SIGN_OF_FIRST = 1 };  // `flags`: a source is a register's sign; of the second, doubled
+enum OfSpace { OF_SHARED, OF_GLOBAL, OF_LOCAL };  // `flags` of what asks of which space an address is
 enum OfRegister { DIFFERS_ALSO = 1 };  // `flags`: lanes that differed already still do
 // `flags` of an arrival: how many arrive, and what the operand is of.
 enum OfArrival {

@@ -332,12 +332,14 @@ void membar(Context& c, const Instruction&) {
     if (c.judge && c.on) c.judge->fence(c);
 }
 
-// Whether generic addresses are in shared memory.
+// Whether generic addresses are of a state space.
 void qspc(Context& c, const Instruction& n) {
     const Access access = addressed(c, n);
     c.set_predicate(n, 0, lanes_where([&](int i) {
-        return access.address[i] >= machine::SHARED_WINDOW &&
-               access.address[i] < machine::LOCAL_WINDOW;
+        const i64 address = access.address[i];
+        const bool is_shared = address >= machine::SHARED_WINDOW && address < machine::LOCAL_WINDOW;
+        if (n.flags == OF_SHARED) return is_shared;
+        return !is_shared && space_of(address) == (n.flags == OF_LOCAL ? LOCAL : GLOBAL);
     }));
 }
 
