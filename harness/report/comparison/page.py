@@ -21,7 +21,7 @@ from harness.report import site
 from harness.report.anchors import case_anchor
 from harness.report.comparison import words
 from harness.report.comparison.words import Reason
-from harness.report.figures.interval import interval_bar, reach
+from harness.report.figures.interval_bar import interval_bar, reach
 from harness.report.tables.cells import Cell, Column, Row, Table, none, show
 
 MOST_DIFFS = 40

@@ -11,7 +11,7 @@
 #include "arithmetic/floats.h"
 #include "arithmetic/halves.h"
 #include "machine.h"
-#include "memory/memory_rules.h"
+#include "memory/bank_and_sector_rules.h"
 
 namespace sass {
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "address_space.h"
-#include "memory_rules.h"
+#include "bank_and_sector_rules.h"
 #include "machine.h"
 
 namespace machine {

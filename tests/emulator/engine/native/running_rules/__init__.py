@@ -1,4 +1,4 @@
-"""The rules that run, `memory_rules.h` of the engine, asked as the reference's own are."""
+"""The rules that run, `bank_and_sector_rules.h` of the engine, asked as the reference's own are."""
 
 from __future__ import annotations
 

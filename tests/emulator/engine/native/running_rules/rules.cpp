@@ -1,4 +1,4 @@
-#include "memory/memory_rules.h"
+#include "memory/bank_and_sector_rules.h"
 #include "memory/wavefronts.h"
 
 using namespace sass;

@@ -3,8 +3,8 @@
 //
 // The rules were read off an H200 (compute capability 9.0) with Nsight Compute, one warp and one
 // memory instruction a launch, and give every reading of tests/data/h200_memory_instructions.csv.
-// Loads and stores of machine code that are wider than a word have a finer rule (sass/machine/
-// wavefronts.h).
+// Loads and stores of machine code that are wider than a word have a finer rule
+// (sass/machine/memory/wavefronts.h).
 
 #pragma once
 
