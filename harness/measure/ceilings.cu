@@ -43,10 +43,9 @@ __device__ __forceinline__ float sum(float4 v) {
 
 // Reads input once: 16 * count bytes. Each thread has `in_flight` independent 128-bit loads under
 // way before it uses the first; consecutive threads read consecutive float4.
-template <unsigned int in_flight>
-__device__ __forceinline__ void read(const float4* input, unsigned int count, float* sink) {
+template <unsigned int in_flight, typename Use>
+__device__ __forceinline__ void read_tiles(const float4* input, unsigned int count, Use use) {
     const unsigned int tile = in_flight * blockDim.x;
-    float x = 0.0f;
 
     unsigned int first = blockIdx.x * tile;
     for (; first + tile <= count; first += gridDim.x * tile) {
@@ -57,13 +56,19 @@ __device__ __forceinline__ void read(const float4* input, unsigned int count, fl
         }
 #pragma unroll
         for (unsigned int k = 0; k < in_flight; ++k) {
-            x += sum(loaded[k]);
+            use(first + k * blockDim.x + threadIdx.x, loaded[k]);
         }
     }
     // The incomplete last tile, which exactly one block gets to.
     for (unsigned int i = first + threadIdx.x; i < count; i += blockDim.x) {
-        x += sum(input[i]);
+        use(i, input[i]);
     }
+}
+
+template <unsigned int in_flight>
+__device__ __forceinline__ void read(const float4* input, unsigned int count, float* sink) {
+    float x = 0.0f;
+    read_tiles<in_flight>(input, count, [&](unsigned int, float4 v) { x += sum(v); });
     keep(x, sink);
 }
 
@@ -84,25 +89,7 @@ read_8_in_flight(const float4* input, unsigned int count, float* sink) {
 // equal parts.
 extern "C" __global__ void copy_bandwidth(const float4* input, float4* output,
                                           unsigned int count) {
-    constexpr unsigned int in_flight = 4;
-    const unsigned int tile = in_flight * blockDim.x;
-
-    unsigned int first = blockIdx.x * tile;
-    for (; first + tile <= count; first += gridDim.x * tile) {
-        float4 loaded[in_flight];
-#pragma unroll
-        for (unsigned int k = 0; k < in_flight; ++k) {
-            loaded[k] = input[first + k * blockDim.x + threadIdx.x];
-        }
-#pragma unroll
-        for (unsigned int k = 0; k < in_flight; ++k) {
-            output[first + k * blockDim.x + threadIdx.x] = loaded[k];
-        }
-    }
-    // The incomplete last tile, which exactly one block gets to.
-    for (unsigned int i = first + threadIdx.x; i < count; i += blockDim.x) {
-        output[i] = input[i];
-    }
+    read_tiles<4>(input, count, [=](unsigned int i, float4 v) { output[i] = v; });
 }
 
 // The same with one float4 per thread and a thread for every float4: no loop, and blocks that end and
