@@ -1,4 +1,4 @@
-"""What a warp's memory instruction costs, once more: the rules of the engine's `memory_rules.h`.
+"""The costs of a warp's memory instruction, a second time: the engine's `bank_and_sector_rules.h`.
 
 Pure functions over many warps at once. `addresses` and `active` have shape (warps, 32): the byte
 address of each lane, and whether the lane executes the instruction. The addresses of inactive lanes
