@@ -36,7 +36,8 @@ def files(script: ModuleType) -> list[Path]:
             f"{path}/counters.csv is missing: on an H200, python -m harness profile "
             f"--backend cuda --config …, and commit what it counted"
         )
-    return sorted(script.READINGS.glob(script.COUNTERS))
+    found: list[Path] = script.reading_files()
+    return found
 
 
 @pytest.fixture(scope="module")

@@ -65,10 +65,12 @@ def _timing(run: RunRecords, p: Planned, cache: str) -> dict[str, Any]:
     # In cache, the memory's ceiling says nothing.
     read = run.ceilings.get("read_bandwidth") if cache == "cold" else None
     rate = roofs.arithmetic_rate(run, p)
-    # Nothing moves more bytes than reading alone; other roofs are the best that was found.
+    # Nothing moves more bytes than reading alone; other roofs are the best that was found. The last
+    # bytes written need not have left the L2 cache when a kernel ends.
+    moved = p.bytes - min(p.written_bytes or 0, roofs.l2_bytes(run.info))
     above = any(
         work / interval.high > limit.high / 1e9
-        for work, limit in ((p.bytes, read), (p.flops, rate and rate[1]))
+        for work, limit in ((moved, read), (p.flops, rate and rate[1]))
         if limit
     )
     roof = roofs.roof_of(run, p) if cache == "cold" else None

@@ -142,7 +142,11 @@ def on_chip_bytes(info: Mapping[str, Any]) -> int:
     registers = whole(limits.get("registers_per_sm")) or registers
     shared = whole(limits.get("shared_bytes_per_sm")) or shared
     sms = whole(device.get("sm_count"))
-    return whole(device.get("l2_bytes")) + sms * (4 * registers + shared)
+    return l2_bytes(info) + sms * (4 * registers + shared)
+
+
+def l2_bytes(info: Mapping[str, Any]) -> int:
+    return whole(mapping(info.get("device")).get("l2_bytes"))
 
 
 def _ns(amount: int, ceiling: Ceiling) -> Interval:

@@ -10,7 +10,7 @@
 //
 // From: Biao Zhang and Rico Sennrich, "Root Mean Square Layer Normalization" (2019).
 //
-// Measured: H200, rows = 2¹⁶, cols = 4,096: float32 783 µs ± 0.032 %, float16 613 µs ± 0.054 %, bfloat16 613 µs ± 0.15 %.
+// Measured: H100 80GB HBM3, rows = 2¹⁶, cols = 4,096: float32 945 µs ± 0.047 %, float16 657 µs ± 0.16 %, bfloat16 658 µs ± 0.078 %.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 

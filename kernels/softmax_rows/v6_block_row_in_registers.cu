@@ -11,7 +11,7 @@
 //
 // From: Triton's fused softmax, which holds a row in the registers of a block.
 //
-// Measured: H200, rows = 2¹⁶, cols = 4,096: float32 504 µs ± 0.38 %, float16 261 µs ± 0.16 %, bfloat16 264 µs ± 0.14 %.
+// Measured: H100 80GB HBM3, rows = 2¹⁶, cols = 4,096: float32 701 µs ± 0.14 %, float16 350 µs ± 0.16 %, bfloat16 350 µs ± 0.42 %.
 #include "common/all_reduce.cuh"
 #include "common/row_packs.cuh"
 

@@ -33,7 +33,7 @@ from harness.tables import Run
 
 KERNELS = ROOT / "kernels"
 REPORTS = ROOT / "reports"
-RUNS = (REPORTS / "h200", REPORTS / "h200" / "row_lengths", REPORTS / "h100")
+RUNS = (REPORTS / "h200", REPORTS / "h100")
 """In order of preference: a file's line is from the first run that measured the file as it is."""
 LINE = re.compile(r"^// Measured: (.*)$", re.MULTILINE)
 NOT_YET = "not yet."

@@ -23,7 +23,6 @@ import sections
 from fidelity_readings import (
     AT_ALL,
     COMPILED,
-    COUNTERS,
     EXACT,
     IN_TESTS,
     MACHINE,
@@ -32,13 +31,13 @@ from fidelity_readings import (
     OF_MEMORY,
     PARAMETER_BYTES,
     PTX,
-    READINGS,
     ROOT,
     Compared,
     Known,
     Launch,
     compare,
     known,
+    reading_files,
 )
 
 PREDICATED_ON = "smsp__thread_inst_executed_pred_on_per_inst_executed.ratio"
@@ -202,12 +201,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if outdated")
     parser.add_argument("--page", type=Path, default=ROOT / "docs" / "fidelity.md")
-    parser.add_argument("--readings", type=Path, default=READINGS)
     options = parser.parse_args(arguments)
-    files = sorted(options.readings.glob(COUNTERS))
-    if not files:
-        print(f"no readings in {options.readings}/{COUNTERS}", file=sys.stderr)
-        return 1
+    files = reading_files()
     longer = Section(compare(files, IN_TESTS, AT_ALL), known())
     contents = {
         "fidelity": Section(compare(files), known()).text(),

@@ -52,7 +52,7 @@ def _save(run: tables.Run) -> None:
 def _run(script: ModuleType, project: Path, *flags: str) -> int:
     reports = project / "reports"
     paths = ["--page", str(project / "results.md"), "--runs", str(reports / "h200"), "--others",
-             str(reports / "h100"), "--rows", str(reports / "rows")]  # fmt: skip
+             str(reports / "h100")]  # fmt: skip
     code: int = script.main([*flags, *paths])
     return code
 

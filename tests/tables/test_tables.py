@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +126,16 @@ def test_what_is_certainly_above_its_ceiling_is_an_error_of_measurement(tmp_path
         run = Run(tmp_path, INFO, [*timed("v0", 1000.0), *timed("fast", 100.0), ceiling])
         assert row(run, "fast")["above_ceiling"] == above
         assert row(run, "fast")["verdict"] == ("invalid" if above else "faster")
+
+
+def test_what_may_still_be_in_the_l2_cache_exceeds_no_ceiling(tmp_path: Path) -> None:
+    # 8000 bytes in at most 150.2 ns are 53.3 GB/s or more; without the last 1000 written, 46.6.
+    ceiling = Ceiling("read_bandwidth", 45e9, 44e9, 50e9, "byte/s", "", (45e9,))
+    for written, held, above in ((4000, 1000, False), (4000, 100, True), (0, 1000, True)):
+        records = [replace(r, written_bytes=written) if isinstance(r, Planned) else r
+                   for r in (*timed("v0", 1000.0), *timed("fast", 100.0), ceiling)]  # fmt: skip
+        run = Run(tmp_path, {**INFO, "device": {"l2_bytes": held}}, records)
+        assert row(run, "fast")["above_ceiling"] == above
 
 
 def test_arithmetic_above_its_ceiling_is_an_error_of_measurement(

@@ -26,9 +26,9 @@ from harness.console.progress import console
 from harness.errors import JournalError
 from harness.files import scratch
 from harness.journal.file import as_line, read_journal
-from harness.journal.records import Finished, Outcome, Planned, Record
+from harness.journal.records import Finished, Outcome, Planned, Record, Remark, Verified
 from harness.journal.superseded import current
-from harness.matrix import model
+from harness.matrix.written import Limits
 
 FOLDER = Path(".cache") / "emulated"
 _COMPUTE = ("numpy", "ml-dtypes", "torch")
@@ -39,7 +39,7 @@ _COMPILER_FLAGS = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
 class EarlierResults:
     """What earlier runs found, in a folder: one file per variant and everything that decides it."""
 
-    def __init__(self, limits: model.Limits, device: Device, folder: Path = FOLDER) -> None:
+    def __init__(self, limits: Limits, device: Device, folder: Path = FOLDER) -> None:
         self._folder = folder
         about = asdict(device)
         for key in ("bus", "room"):
@@ -121,7 +121,7 @@ def _of_variants(
 ) -> dict[tuple[str, str], list[Record]]:
     """Sort a run's records by variant, without the plan and what belongs to other cases."""
     owner = {each.case: (each.problem, each.variant) for cases in variants for each in cases}
-    found = defaultdict(list)
+    found: dict[tuple[str, str], list[Record]] = defaultdict(list)
     for record in records:
         if not isinstance(record, Planned) and (name := _owner(record, owner)) is not None:
             found[name].append(record)
@@ -133,11 +133,10 @@ def _owner(record: Record, owner: Mapping[str, tuple[str, str]]) -> tuple[str, s
         stage, _, name = record.stage.partition(" ")
         problem, _, variant = name.partition("/")
         return (problem, variant) if stage == "qualify" else None
-    if hasattr(record, "case"):
-        return owner.get(record.case)
-    if hasattr(record, "variant"):
+    if isinstance(record, Verified | Remark):
         return record.problem, record.variant
-    return None
+    case: str | None = getattr(record, "case", None)
+    return owner.get(case) if case else None
 
 
 def _is_right(records: Iterable[Record], planned: Iterable[Planned]) -> bool:

@@ -1,4 +1,4 @@
-"""A run on the emulator takes over what an earlier one found, if nothing that decides it differs."""
+"""A run on the emulator takes over what an earlier one found, where nothing has changed."""
 
 from __future__ import annotations
 
