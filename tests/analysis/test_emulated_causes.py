@@ -49,7 +49,7 @@ def test_the_docs_say_in_how_many_steps_the_first_cause_is_that_of_all_readings(
     said = f"In {first} of them ({first / len(rows):.0%})".replace("%", " %")
     text = " ".join((ROOT / "docs" / "counters.md").read_text(encoding="utf-8").split())
     assert f"In all {len(rows)} steps that were counted exactly" in text
-    assert f"{said} the first cause is that of all readings" in text
+    assert f"{said} the first cause is the same as from all readings" in text
 
 
 def test_a_cause_that_rests_on_what_was_not_counted_is_expected_of_no_counter(
