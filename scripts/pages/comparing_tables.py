@@ -104,8 +104,10 @@ def timed() -> Iterator[str]:
 def ladders() -> Iterator[str]:
     """One row per card and way of comparing a ladder with itself: false alarms, and detections."""
     found = {table: _rows(table) for table in LADDERS}
-    yield ("| a ladder and itself | card | comparisons | cases in all | called slower or faster "
-           "| exit 0 | exit 1 | exit 3 | of one that takes 2 % longer: found | exit 3 |")  # fmt: skip
+    yield (
+        "| a ladder and itself | card | comparisons | cases in all | called slower or faster "
+        "| exit 0 | exit 1 | exit 3 | of one that takes 2 % longer: found | exit 3 |"
+    )
     yield "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|"
     for table, rows in found.items():
         machine = table.parents[1].name.upper()
