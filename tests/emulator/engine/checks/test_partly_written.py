@@ -146,6 +146,9 @@ def test_bits_that_were_set_may_be_used_and_a_word_with_others_copied(set_: str)
         f"and.b32 %r4, %r2, 7; {LOOKED_AT}",
         f"bfe.u32 %r4, %r2, 1, 2; {LOOKED_AT}",
         f"bfe.s32 %r4, %r2, 0, 3; {LOOKED_AT}",
+        f"mul.lo.u32 %r3, %r2, 0x20000000; shr.u32 %r4, %r3, 29; {LOOKED_AT}",
+        "cvt.u16.u32 %h1, %r2; and.b16 %h1, %h1, 15; mul.wide.u16 %r3, %h1, 256; "
+        f"and.b32 %r4, %r3, 0x700; {LOOKED_AT}",
         f"shl.b32 %r3, %r2, 29; shr.s32 %r4, %r3, 29; {LOOKED_AT}",
         "shl.b32 %r4, %r2, 29; setp.lt.s32 %p1, %r4, 0; @%p1 st.global.u32 [%a0], %i;",
         "brev.b32 %r4, %r2; setp.gt.u32 %p1, %r4, 0x1fffffff; @%p1 st.global.u32 [%a0], %i;",
@@ -169,9 +172,33 @@ def test_bits_that_were_set_may_be_used_and_a_word_with_others_copied(set_: str)
         "setp.gt.u32 %p1, %r2, 12; @%p1 st.global.u32 [%a0], %i;",
         f"add.u32 %r4, %r2, 1; {STORED}",
         f"popc.b32 %r4, %r2; {STORED}",
+        f"mul.lo.u32 %r4, %r2, 3; {STORED}",
+        f"mul.lo.u32 %r3, %r2, 2; and.b32 %r4, %r3, 16; {IS_SET}",
         "and.b32 %r4, %r2, 12; add.u32 %r4, %r4, %r10; ld.shared.u32 %r5, [%r4];",
         f"st.shared.u32 [%r1+4], %r2; ld.shared.u32 %r3, [%r1+4]; and.b32 %r4, %r3, 8; {IS_SET}",
     ],
 )
 def test_to_use_a_bit_that_nothing_set_is_a_fault(does: str) -> None:
     assert _faults_of_bits(does) == ["uninitialised"]
+
+
+def test_a_struct_is_copied_word_by_word_with_words_that_nothing_set(
+    compile_ptx: CompilePtx,
+) -> None:
+    """A copy of one such word alone is a fault: nothing tells it from any other value."""
+    source = """
+    struct Fields { unsigned short first, never_set : 3, : 0, last; unsigned padding[2], end; };
+    extern "C" __global__ void k(Fields* out, unsigned* alone, int one) {
+        Fields fields[2];
+    #pragma unroll 1
+        for (int n = 0; n < 2; n++) fields[n].first = n, fields[n].last = 7, fields[n].end = 5;
+        out[threadIdx.x] = fields[one];
+        if (alone) *alone = fields[one].padding[one];
+    }
+    """
+    for flags in ("", "-G", "-Xcicc -O0"):
+        module = compile_ptx(source, flags=flags)
+        for alone, kinds in ((None, []), (np.zeros(1, np.uint32), ["uninitialised"])):
+            out = np.zeros((32, 5), np.uint32)
+            report = launch(module, "k", 1, 32, [out, alone, 1])
+            assert [fault.kind for fault in report.faults] == kinds

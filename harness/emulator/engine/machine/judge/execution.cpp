@@ -64,7 +64,7 @@ void Execution::act(const Op& op, const Selection& lanes) {
         case LOADS: accesses_.execute(op, READ, lanes); return;
         case STORES:
             accesses_.execute(op, WRITE, lanes);
-            if (op.space != GLOBAL) uninitialised_.settle();
+            if (op.space != GLOBAL) uninitialised_.tell();
             return;
         case UPDATES:
         case ARRIVES: accesses_.execute(op, UPDATE, lanes); return;

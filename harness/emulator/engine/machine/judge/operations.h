@@ -69,6 +69,7 @@ inline Way way_of(const std::string& name) {
     for (const Named& each : BY_NAME)
         if (begins(each.with)) return way(each.flow, each.detail);
     if (between_integers(types)) {
+        if (begins("mul.lo/") || begins("mul.wide/")) return way(MULTIPLIED, begins("mul.lo/") ? LOW_HALF : WIDE);
         if (begins("cvt/")) return way(NARROWED);
         for (const Named& each : COMPARISONS)
             if (begins(each.with)) return way(each.flow, each.detail);

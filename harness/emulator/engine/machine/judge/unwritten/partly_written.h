@@ -19,10 +19,12 @@ constexpr u64 ALL_BITS = ~u64(0);
 enum Flow : u8 {
     COMPUTED, PACKED, MOVED, BITWISE, BY_TABLE, SELECTED, GATHERED, TAKES_LOW, TAKES_HIGH, JOINED,
     SHIFTED_LEFT, SHIFTED_RIGHT, FUNNELLED, FIELD, INSERTED, PERMUTED, REVERSED, NARROWED, COMPARED,
+    MULTIPLIED,
 };
 
 enum Comparison : u8 { EQUAL, LESS, LESS_OR_EQUAL, GREATER, GREATER_OR_EQUAL };
 enum Table : u8 { BY_NOT = 0x0F, BY_XOR = 0x3C, BY_AND = 0xC0, BY_OR = 0xFC };  // as `lop3` has them
+enum Product : u8 { LOW_HALF, WIDE };
 enum Funnel : u8 { TO_THE_LEFT = 1, CLAMPED = 2 };
 
 // What is known of an operation's operands.
@@ -30,7 +32,7 @@ struct Way {
     Flow flow = PACKED;
     int bytes = 4;           // of an operand; of JOINED, TAKES_LOW and TAKES_HIGH, of a half
     bool is_signed = false;
-    u8 detail = 0;           // the Table of BITWISE; a Comparison; a Funnel
+    u8 detail = 0;           // the Table of BITWISE; a Comparison; a Funnel; a Product
 };
 
 // Which bits nothing wrote. As a whole: nothing of it was written, or it was computed from such a value.
@@ -67,6 +69,7 @@ class PartlyWritten {
             case SHIFTED_RIGHT:
                 if (b.unset.bits) return all();
                 return kept(a, shifted_right(of_a, b.value, width, way.is_signed), own);
+            case MULTIPLIED: return b.unset.bits ? multiplied(b, a, way) : multiplied(a, b, way);
             case FUNNELLED: return funnelled(a, b, c, way.detail);
             case FIELD: return field(a, b, c, width, way.is_signed);
             case INSERTED: return inserted(operands, own);
@@ -93,6 +96,17 @@ class PartlyWritten {
     static u64 shifted_right(u64 bits, u64 by, int width, bool is_signed) {
         const int places = static_cast<int>(std::min<u64>(by, 63));
         return extended(bits, width, is_signed) >> places & ones(is_signed ? width : by > 63 ? 0 : width);
+    }
+    // By a power of two it is a shift.
+    static Unset multiplied(const Operand& a, const Operand& by, const Way& way) {
+        const int width = 8 * way.bytes;
+        const u64 factor = by.value & ones(width);
+        if (by.unset.bits) return all();
+        if (!factor) return {};
+        if (factor & (factor - 1)) return all();
+        const u64 from = extended(a.unset.bits & ones(width), width, way.is_signed && way.detail == WIDE);
+        const u64 bits = from << __builtin_ctzll(factor) & ones(way.detail == WIDE ? 2 * width : width);
+        return {bits, a.unset.whole && bits};
     }
     static Unset funnelled(const Operand& low, const Operand& high, const Operand& by, u8 how) {
         if (by.unset.bits) return all();

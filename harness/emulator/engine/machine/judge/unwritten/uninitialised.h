@@ -3,28 +3,30 @@
 // To read such a word is no fault by itself. A struct is copied with its padding, a merge sort reads
 // one element past the end and then does not look at it, the compiler moves loads to where the source
 // has none. To use it is one: as an address, in a branch, in an atomic, a vote or what is printed, or
-// by storing it to global memory, but for words of which a part is written, and for padding, which a
-// vector access copies along with what is written. In between it goes from register to register, lane
-// to lane and through shared and local memory; what is computed from it is as bad, unless a defined
-// operand decides alone (`false and x`, the other side of a selection).
+// by storing it to global memory, but for words of which a part is written, and for what a lane copies
+// beside what is written. In between it goes from register to register, lane to lane and through shared
+// and local memory; what is computed from it is as bad, unless a defined operand decides alone (`false
+// and x`, the other side of a selection).
 
 #pragma once
 
+#include <algorithm>
 #include <optional>
+#include <tuple>
 
 #include "judge/chunk.h"
 #include "partly_written.h"
 
 namespace machine {
 
-// Which read a value comes from, or 0; with PADDING if what comes before it in the same access, or beside it
-// in a word that was stored, is written, so that it may be padding that is copied along.
+// Which read a value comes from, or 0; AS_READ if it is as it was read from memory, or put together of what
+// was, and nothing is computed from it.
 using Id = u32;
-constexpr Id PADDING = Id(1) << 31;
+constexpr Id AS_READ = Id(1) << 31;
 
 // Such values in words of shared or local memory: what a word holds, in part or as a whole, or that it is
 // written.
-constexpr Id WRITTEN = ~Id(0), IN_PART = Id(1) << 30;
+constexpr Id WRITTEN = ~Id(0), IN_PART = Id(1) << 30, FLAGS = AS_READ | IN_PART;
 
 // What is unwritten of a register: the read that it comes from, and which bits.
 struct Origin {
@@ -37,13 +39,21 @@ struct Origin {
 
 class Uninitialised {
    public:
+    struct Stored {
+        int lane, memory;
+        i64 at;
+        int width;
+        Id id;  // 0 of what is written
+        i32 user;
+    };
+
     Uninitialised(const Launch& launch, const Judged& judged, const Geometry& geometry)
         : launch_(launch), judged_(judged), geometry_(geometry),
           rows_(launch.register_bytes / ROW_BYTES + 1) {}
 
     // New blocks.
     void start() {
-        reads_.clear(), lanes_.clear(), found_.reset();
+        reads_.clear(), lanes_.clear(), stored_.clear(), found_.reset();
         registers_.clear();
         registers_.resize(geometry_.all_warps());
         for (int n = 0; n < judged_.unset_count; n++) {
@@ -88,7 +98,7 @@ class Uninitialised {
     // of the block's own: until then another fault may come first.
     void use(Id id, int lane, i32 user) {
         if (!id || found_) return;
-        const Entry& entry = lanes_[(id & ~(PADDING | IN_PART)) - 1];
+        const Entry& entry = lanes_[(id & ~FLAGS) - 1];
         const Read& read = reads_[entry.read];
         size_t own = read.first;
         for (size_t n = read.first; n < lanes_.size() && lanes_[n].read == entry.read; n++)
@@ -111,7 +121,16 @@ class Uninitialised {
                         use(origin.id, geometry_.lane(party.warp, i), user);
                 });
     }
+    // A lane has stored it as it was read, or what is written, to global memory. Of bytes side by side, where
+    // some are written, the others may be a struct's padding, or fields that nobody needs; but no struct
+    // begins with a word of padding.
+    void store(const Stored& stored) { stored_.push_back(stored); }
+
     void settle() {
+        if (!stored_.empty()) look_at_stored();
+        tell();
+    }
+    void tell() {  // what is certain
         if (found_) throw *found_;
     }
 
@@ -141,8 +160,26 @@ class Uninitialised {
     }
 
    private:
-    static constexpr int ROW_BYTES = LANES * 4;
+    static constexpr int ROW_BYTES = LANES * 4, WHOLE_WORD = 4;
     static constexpr i32 NO_SITE = -1;
+
+    void look_at_stored() {
+        std::stable_sort(stored_.begin(), stored_.end(), [](const Stored& a, const Stored& b) {
+            return std::tie(a.lane, a.memory, a.at) < std::tie(b.lane, b.memory, b.at);
+        });
+        for (size_t first = 0, end; first < stored_.size(); first = end) {
+            for (end = first + 1; end < stored_.size() && are_neighbours(stored_[end - 1], stored_[end]);) end++;
+            size_t written = first;
+            while (written < end && stored_[written].id) written++;
+            for (size_t n = first; n < written; n++)
+                if (written == end || stored_[n].width >= WHOLE_WORD)
+                    use(stored_[n].id, stored_[n].lane, stored_[n].user);
+        }
+        stored_.clear();
+    }
+    static bool are_neighbours(const Stored& a, const Stored& b) {
+        return a.lane == b.lane && a.memory == b.memory && b.at <= a.at + a.width;
+    }
 
     struct Read {
         What what;
@@ -157,7 +194,7 @@ class Uninitialised {
     };
 
     static size_t at(i32 row) { return static_cast<size_t>(row) / ROW_BYTES * LANES; }
-    static Origin computed(Origin origin) { return {origin.id & ~PADDING, origin.unset}; }
+    static Origin computed(Origin origin) { return {origin.id & ~FLAGS, origin.unset}; }
     static Origin own(const Origin* origins, i32 row, int i) {
         return row < 0 ? Origin{} : origins[at(row) + i];
     }
@@ -174,7 +211,7 @@ class Uninitialised {
         Origin mixed;
         for (const Op* more : gathered_) mix(mixed, origins, *more, i);
         mix(mixed, origins, op, i);
-        return mixed.whole() ? Origin{mixed.id & ~PADDING, {ALL_BITS, true}} : Origin{};
+        return mixed.whole() ? Origin{mixed.id & ~FLAGS, {ALL_BITS, true}} : Origin{};
     }
 
     static Origin by_bits(const Context& c, const Origin* origins, const Op& op, int i, const Way& way) {
@@ -186,8 +223,8 @@ class Uninitialised {
             operands[n] = {own(origins, op.source[n], i).unset, value(c, op.source[n], i, width(way, n))};
         const Unset left = PartlyWritten::result(way, operands);
         if (!left.bits) return {};
-        const bool moves = way.flow == MOVED || way.flow == TAKES_LOW;
-        return {moves && left.whole ? mixed.id : mixed.id & ~PADDING, left};
+        if (way.flow == COMPUTED || way.flow == COMPARED) return {mixed.id & ~FLAGS, left};
+        return {mixed.id, left};
     }
 
     // Of an operand, in bytes: places and lengths have four.
@@ -209,6 +246,7 @@ class Uninitialised {
     std::vector<Entry> lanes_;
     std::vector<Held<Origin>> registers_;  // by warp: of each row, of each lane
     std::vector<const Op*> gathered_;
+    std::vector<Stored> stored_;  // since it was settled
     std::optional<Accusation> found_;
 };
 

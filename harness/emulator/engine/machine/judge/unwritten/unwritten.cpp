@@ -71,7 +71,7 @@ Unwritten::Origins Unwritten::read_words(const Request& request, Bits unwritten,
             begun = true;
             origin.id = uninitialised_.add(read, request.touches[n].lane,
                                            request.touches[n].address + word * request.word);
-            if (unwritten(n, 0) != all) origin.id |= PADDING;
+            origin.id |= AS_READ;
         }
     }
     return origins;
@@ -153,7 +153,6 @@ void Unwritten::write(const Request& request, const std::vector<i64>& cells) {
     for (const i64 cell : cells) std::fill_n(memory.cells + cell, all, WRITTEN);
 }
 
-// Of a word of which a part is written the rest may be padding.
 void Unwritten::store(const Op& op, const Request& request, const std::vector<i64>& cells) {
     write(request, cells);
     const Memory memory = memory_of(request);
@@ -169,24 +168,25 @@ void Unwritten::store(const Op& op, const Request& request, const std::vector<i6
                 const u64 bits = origin.whole() ? all : origin.unset.bits >> 8 * k * memory.grain & all;
                 if (!bits) continue;
                 if (bits != all) in_part_[cell + k] = bits;
-                cell[k] = origin.id | (origin.whole() ? 0 : PADDING) | (bits == all ? 0 : IN_PART);
+                cell[k] = origin.id | (bits == all ? 0 : IN_PART);
             }
         }
 }
 
-// But for padding: beside what is written, in the same word or vector, as what is left of bit fields.
+// But for what is left of a word of which a part is written, and maybe for what is as it was read.
 void Unwritten::use_stored(const Op& op, const Request& request) {
-    for (const Touch& touch : request.touches) {
-        const int i = geometry_.place_of(touch.lane);
-        const auto stored = [&](int word) { return uninitialised_.of(touch.warp, op.source[word + 1], i); };
-        bool some_written = false;
-        for (int word = 0; word < request.count; word++) some_written |= !stored(word).whole();
-        for (int word = 0; word < request.count; word++) {
-            const Origin origin = stored(word);
-            if (!origin.whole() || (some_written && origin.id & PADDING)) continue;
-            uninitialised_.use(origin.id, touch.lane, op.site);
+    for (int word = 0; word < request.count; word++)
+        for (const Touch& touch : request.touches) {
+            if (!uninitialised_.concerns(touch.warp)) continue;
+            const int i = geometry_.place_of(touch.lane);
+            const Origin origin = uninitialised_.of(touch.warp, op.source[word + 1], i);
+            const Id id = origin.whole() ? origin.id : 0;
+            if (id && !(id & AS_READ))
+                uninitialised_.use(id, touch.lane, op.site);
+            else
+                uninitialised_.store({touch.lane, request.memory, touch.address + word * request.word,
+                                      request.word, id, op.site});
         }
-    }
 }
 
 }  // namespace machine
