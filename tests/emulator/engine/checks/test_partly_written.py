@@ -187,7 +187,11 @@ def test_a_struct_is_copied_word_by_word_with_words_that_nothing_set(
 ) -> None:
     """A copy of one such word alone is a fault: nothing tells it from any other value."""
     source = """
-    struct Fields { unsigned short first, never_set : 3, : 0, last; unsigned padding[2], end; };
+    struct Fields {
+        unsigned never_set;
+        unsigned short first, nor_set : 3, : 0, last;
+        unsigned padding[2], end;
+    };
     extern "C" __global__ void k(Fields* out, unsigned* alone, int one) {
         Fields fields[2];
     #pragma unroll 1
@@ -199,6 +203,6 @@ def test_a_struct_is_copied_word_by_word_with_words_that_nothing_set(
     for flags in ("", "-G", "-Xcicc -O0"):
         module = compile_ptx(source, flags=flags)
         for alone, kinds in ((None, []), (np.zeros(1, np.uint32), ["uninitialised"])):
-            out = np.zeros((32, 5), np.uint32)
+            out = np.zeros((32, 6), np.uint32)
             report = launch(module, "k", 1, 32, [out, alone, 1])
             assert [fault.kind for fault in report.faults] == kinds

@@ -122,8 +122,8 @@ class Uninitialised {
                 });
     }
     // A lane has stored it as it was read, or what is written, to global memory. Of bytes side by side, where
-    // some are written, the others may be a struct's padding, or fields that nobody needs; but no struct
-    // begins with a word of padding.
+    // some are written, the others may be a struct's padding, or fields that nobody needs; but a vector
+    // whose first word nobody has set is a fault.
     void store(const Stored& stored) { stored_.push_back(stored); }
 
     void settle() {
@@ -172,10 +172,13 @@ class Uninitialised {
             size_t written = first;
             while (written < end && stored_[written].id) written++;
             for (size_t n = first; n < written; n++)
-                if (written == end || stored_[n].width >= WHOLE_WORD)
+                if (written == end || begins_vector(stored_[n], stored_[written]))
                     use(stored_[n].id, stored_[n].lane, stored_[n].user);
         }
         stored_.clear();
+    }
+    static bool begins_vector(const Stored& first, const Stored& written) {
+        return first.user == written.user && first.width >= WHOLE_WORD;
     }
     static bool are_neighbours(const Stored& a, const Stored& b) {
         return a.lane == b.lane && a.memory == b.memory && b.at <= a.at + a.width;
