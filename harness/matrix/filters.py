@@ -19,9 +19,9 @@ from harness.matrix.values import Shape
 from harness.matrix.variants import Problem, Variant
 from harness.problem import Work, loading
 
-QUICK_BYTES = 256 * 2**20
-"""The most compulsory traffic, in bytes, of the size that a quick run times. It exceeds any L2
-cache, and takes only a few milliseconds of memory traffic."""
+QUICK_BYTES = 128 * 2**20
+"""The most compulsory traffic, in bytes, of the size that a quick run times: more than any L2 cache
+holds, and less than a tenth of a millisecond of memory traffic."""
 QUICK_FLOPS = 2**31
 """The most arithmetic of that size: the host computes the reference in float64, and a naive kernel
 takes a hundred times as long as the best."""
