@@ -61,6 +61,7 @@ class Folder:
         self.bench = filters.narrowed(bench, choice, backend)
         self._started = started.isoformat()
         self._info: dict[str, Any] = {}
+        self._taken_over = 0
         if path and os.path.exists(path / "run.json"):  # False where the name is too long, too
             self._go_on(path, bench, backend, device, only_profiling)
         try:
@@ -99,11 +100,18 @@ class Folder:
         except OSError as error:
             raise UsageError(f"--out {self.path}: {error.strerror}") from None
 
-    def close(self, exit_code: int, measured: tables.Run, card: Card | None = None) -> None:
-        """Write how the run ended; with a card, also its state during the rounds."""
+    def close(
+        self, exit_code: int, measured: tables.Run, card: Card | None = None, taken_over: int = 0
+    ) -> None:
+        """Write how the run ended; with a card, also its state during the rounds.
+
+        taken_over: how many cases have their results from earlier runs.
+        """
         if card:
             seen = in_between(card, measured.of(Conditions))
             self._info["warnings"] = [*warnings(card), *seen]
+        if taken_over + self._taken_over:
+            self._info["taken_over"] = taken_over + self._taken_over
         self._info |= {"finished": datetime.now(timezone.utc).isoformat(), "exit_code": exit_code}
         self._write()
 
@@ -126,7 +134,7 @@ class Folder:
         found = list(_differences(before, backend, device, asked, theirs, ours))
         if found:
             raise another(path, found)
-        self._started = before["started"]
+        self._started, self._taken_over = before["started"], before.get("taken_over", 0)
         try:
             self.bench = filters.narrowed(bench, theirs, backend)
             there = {c.id for c in plan.resolve(self.bench, device, backend, theirs.only).cases}

@@ -40,6 +40,7 @@ class WholeRun:
             request.out, bench, request.choice, place.backend, place.device, started,
             only_profiling=request.wanted is not None, beside=request.beside, cluster=place.cluster,
         )  # fmt: skip
+        self._earlier = self._earlier_results()
         with self._folder.or_leave_none():
             self._runner = Runner(
                 self._folder.bench, place.device, place.backend, self._folder.choice.only,
@@ -57,8 +58,7 @@ class WholeRun:
         self._told: int | None = None
         self._lost = self._remedy = ""
 
-    @property
-    def _earlier(self) -> EarlierResults | None:
+    def _earlier_results(self) -> EarlierResults | None:
         """The results that may be taken over; on a GPU there are none, as each time is its own."""
         place, request = self._place, self._request
         if place.backend != "emulator" or place.cluster or request.beside or request.anew:
@@ -84,7 +84,8 @@ class WholeRun:
         chosen = {case.id for case in runner.chosen}
         is_broken = any(c.status == "broken" and c.case in chosen for c in checks)
         code = self._told or int(runner.failed or bool(self._lost) or is_broken)
-        folder.close(code, measured, self._place.card)
+        taken_over = self._earlier.taken_over if self._earlier else 0
+        folder.close(code, measured, self._place.card, taken_over)
         finished = tables.load(folder.path)
         with runner.forecast.stage("report"):
             page = self._drawn(finished)

@@ -17,6 +17,7 @@ from harness.analysis.counted import Counts, largest
 from harness.analysis.ladder import Ladder, Rung, Unranked, inverse, short_names
 from harness.analysis.readings import Reading, Readings
 from harness.analysis.roofline import roofline
+from harness.cases import how_many
 from harness.journal.records import Planned
 from harness.report import counts, words
 from harness.report import format as fmt
@@ -33,6 +34,7 @@ from harness.report.tables.cells import Cell, Table, compared, none, of_ceiling,
 from harness.report.tables.ladder import ladder_table
 from harness.report.tables.machine import ceilings_table
 from harness.tables import Run
+from harness.tables.stated_work import whole
 
 FEW = 3
 """Up to this many problems have their sentences above the table."""
@@ -342,6 +344,7 @@ def _machine(info: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The run's environment, as far as run.json describes it."""
     device, machine = info.get("device") or {}, info.get("machine") or {}
     compiler, commit = info.get("compiler") or {}, info.get("commit") or {}
+    taken_over = whole(info.get("taken_over"))
     role = "GPU" if info.get("backend") == "cuda" else "GPU compiled for"
     rows = [
         (role, " ".join(str(device[k]) for k in ("name", "arch") if device.get(k))),
@@ -361,6 +364,7 @@ def _machine(info: Mapping[str, Any]) -> list[tuple[str, str]]:
             str(commit.get("id") or "") + (", changed since" if commit.get("dirty") else ""),
         ),
         ("run", str(info.get("id") or "")),
+        ("as in earlier runs", how_many(taken_over) if taken_over else ""),
         ("finished", _moment(info.get("finished"))),
     ]
     return [(name, value) for name, value in rows if value]

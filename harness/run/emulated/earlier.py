@@ -52,21 +52,22 @@ class EarlierResults:
             "flags": {name: os.environ.get(name, "") for name in _COMPILER_FLAGS},
         }
         self._left: list[list[Planned]] = []
+        self.taken_over = 0
+        """The number of cases."""
 
     def take_over(self, planned: Iterable[Planned], keep: Callable[[Record], None]) -> None:
         """Hand to `keep` what an earlier run found about these cases, variant by variant."""
-        taken = 0
         for cases in _by_variant(planned).values():
             if records := self._read(cases):
-                taken += len(cases)
+                self.taken_over += len(cases)
                 for record in records:
                     keep(record)
             else:
                 self._left.append(cases)
-        if taken:
+        if self.taken_over:
             console.print(
-                f"as in an earlier run, with the same code, inputs and emulator: {how_many(taken)} "
-                "(--anew emulates them again)",
+                "as in an earlier run, with the same code, inputs and emulator: "
+                f"{how_many(self.taken_over)} (--anew emulates them again)",
                 markup=False,
             )
 
