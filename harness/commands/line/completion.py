@@ -13,7 +13,7 @@ from harness.journal import run_files
 
 def cases(incomplete: str) -> Iterator[str]:
     """Complete problems, then their variants, from what is typed; needs no compiler and no GPU."""
-    from harness.commands.line import matrix_names
+    from harness.commands import matrix_names
 
     problem, slash, _ = incomplete.partition("/")
     try:

@@ -22,15 +22,15 @@ from dataclasses import asdict
 from pathlib import Path
 
 from harness.cases import Device, how_many
+from harness.compiler import cache
 from harness.console.progress import console
 from harness.errors import JournalError
 from harness.files import scratch
 from harness.journal.file import as_line, read_journal
-from harness.journal.records import Finished, Outcome, Planned, Record, Remark, Verified
+from harness.journal.records import Finished, Outcome, Planned, Record, Remark, Renewed, Verified
 from harness.journal.superseded import current
 from harness.matrix.written import Limits
 
-FOLDER = Path(".cache") / "emulated"
 _COMPUTE = ("numpy", "ml-dtypes", "torch")
 """The packages that inputs and references are computed with."""
 _COMPILER_FLAGS = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
@@ -39,8 +39,8 @@ _COMPILER_FLAGS = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
 class EarlierResults:
     """What earlier runs found, in a folder: one file per variant and everything that decides it."""
 
-    def __init__(self, limits: Limits, device: Device, folder: Path = FOLDER) -> None:
-        self._folder = folder
+    def __init__(self, limits: Limits, device: Device) -> None:
+        self._folder = cache.CACHE.parent / "emulated"
         about = asdict(device)
         for key in ("bus", "room"):
             about.pop(key)
@@ -120,11 +120,14 @@ def _by_variant(planned: Iterable[Planned]) -> dict[tuple[str, str], list[Planne
 def _of_variants(
     records: Iterable[Record], variants: Iterable[Sequence[Planned]]
 ) -> dict[tuple[str, str], list[Record]]:
-    """Sort a run's records by variant, without the plan and what belongs to other cases."""
+    """Sort a run's records by variant, without those of other cases. What the run planned, and what
+    it found outdated in its own folder, says nothing about another run."""
     owner = {each.case: (each.problem, each.variant) for cases in variants for each in cases}
     found: dict[tuple[str, str], list[Record]] = defaultdict(list)
     for record in records:
-        if not isinstance(record, Planned) and (name := _owner(record, owner)) is not None:
+        if isinstance(record, Planned | Renewed):
+            continue
+        if (name := _owner(record, owner)) is not None:
             found[name].append(record)
     return found
 

@@ -44,10 +44,10 @@ def run(tmp_path: Path, cache: Path) -> Run:
 
     def make(name: str, *only: str, sm_count: int = 132) -> tables.Run:
         folder = tmp_path / name
-        folder.mkdir()
+        folder.mkdir(exist_ok=True)
         bench = model.load(tmp_path / "faulty" / "bench.yaml")
         device = replace(emulated_device("sm_90"), sm_count=sm_count)
-        earlier = EarlierResults(bench.limits, device, tmp_path / "earlier")
+        earlier = EarlierResults(bench.limits, device)
         runner = Runner(bench, device, "emulator", only, folder, earlier=earlier)
         info = {"backend": "emulator", "timing": bench.timing.model_dump()}
         (folder / "run.json").write_text(json.dumps(info))
@@ -83,6 +83,16 @@ def test_an_edited_kernel_is_emulated_again(run: Run, emulated: list[str], kerne
     kernel.write_text(kernel.read_text() + "// another one\n")
     run("second", RIGHT)
     assert set(emulated) == {"right"}
+
+
+def test_what_a_folder_found_outdated_is_not_handed_on(run: Run, kernel: Path) -> None:
+    run("first", RIGHT)
+    kernel.write_text(kernel.read_text() + "// another one\n")
+    first = run("first", RIGHT)
+    second = run("second", RIGHT)
+    assert second.planned.keys() == first.planned.keys()
+    assert second.outcomes == first.outcomes
+    assert len(second.counters) > 0
 
 
 def test_another_device_is_emulated_again(run: Run, emulated: list[str]) -> None:
@@ -122,7 +132,7 @@ def test_what_was_edited_during_its_run_is_not_kept(
 
 def test_a_damaged_file_is_emulated_again(run: Run, emulated: list[str], tmp_path: Path) -> None:
     run("first", RIGHT)
-    (stored,) = (tmp_path / "earlier").glob("*.gz")
+    (stored,) = (tmp_path / "emulated").glob("*.gz")
     stored.write_bytes(stored.read_bytes()[:-20])
     emulated.clear()
     second = run("second", RIGHT)

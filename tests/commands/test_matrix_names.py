@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.commands.line import matrix_names as names
+from harness.commands import matrix_names as names
 from harness.matrix import model
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 
 
 def test_every_name_of_the_collection_is_offered_and_no_other(
