@@ -11,7 +11,7 @@ DEFAULT_ARCH = "sm_90"
 
 
 def open_backend(name: str, arch: str | None, jobs: int = 1) -> Backend:
-    """Create a backend: cuda, emulator, or `module:function`, which makes one from an architecture.
+    """Create a backend: cuda, emulator, or a `module:function` that takes an architecture.
 
     Raises BackendUnavailable if the machine cannot run it.
     """

@@ -1,6 +1,6 @@
 """The small protocol that both backends implement, and the code that they share.
 
-Code above this module is the same with and without a GPU.
+All code above this layer is the same with and without a GPU.
 """
 
 from __future__ import annotations
@@ -27,26 +27,27 @@ NVTX_DOMAIN = "kernel-harness"
 """The domain of every NVTX range in which a case is launched."""
 
 POISON = 0xFF
-"""The value of every byte of an output and of scratch before a verified launch; as a float, NaN."""
+"""The byte that fills outputs and scratch before a verified launch; read as floats, it is NaN."""
 
 PAGE = 2 << 20
-"""Large allocations of the driver start on a boundary of its physical pages, of this size.
+"""The size of the driver's physical pages, at whose boundaries its large allocations start.
 
-A kernel can be 4 % slower 512 bytes after such a boundary than on it: docs/measurement.md.
+A kernel can be 4 % slower on a buffer that starts 512 bytes after such a boundary than on one that
+starts at it: docs/measurement.md.
 """
 
 GUARD_BYTES = 64 << 10
 """Each buffer has at least this much unused memory on either side."""
 
 AROUND = PAGE + 2 * GUARD_BYTES
-"""The device memory that a buffer takes beyond its own bytes."""
+"""The device memory that a buffer takes in addition to its own bytes."""
 
 FLUSH_FACTOR = 2
-"""The size of each of the two buffers that flush the L2 cache, as a multiple of it:
-stream_control.cu."""
+"""The size of each of the two buffers that flush the L2 cache, as a multiple of the cache's size
+(stream_control.cu)."""
 
 OTHER_RESULT = "its result is wrong: not the one that was verified"
-"""The reason for failing a variant whose result, constant until then, has changed."""
+"""The reason for failing a variant whose result changed after it had been constant so far."""
 
 KEPT = (
     "it gave the answer for inputs that it did not have: it keeps answers, or its work was not "
@@ -59,7 +60,7 @@ LATE = (
 BUSY = (
     "the device still worked after it said that it was done: part of its work is on another stream"
 )
-"""The reasons for failing a variant that does not do its work where and when it is timed."""
+"""The reasons for failing a variant that does work outside the timed stream or interval."""
 
 _OF_THE_CARD = ("ECC error", "NVLink error", "busy or unavailable", "no CUDA-capable device")
 """Words in a driver's error that point to a fault of the GPU itself, whatever was running."""
@@ -116,8 +117,9 @@ class Right:
 
     hashes: one for each output and zeroed buffer. varies: the results differ from launch to launch,
     so they are compared with their bounds instead. held: whether its launches can be held back on
-    the device until all are enqueued; code that waits for the device itself cannot. other: the
-    hashes for the other state of the inputs; empty if no other state was verified.
+    the device until all are enqueued, which is impossible for code that itself waits for the
+    device. other: the hashes for the other state of the inputs; empty if no other state was
+    verified.
     """
 
     hashes: tuple[int, ...]
@@ -139,8 +141,8 @@ class Seen(NamedTuple):
 
 
 LONG_NS = 10e6
-"""A launch that takes this long is a batch by itself: the few microseconds that a first launch
-takes longer are too little to matter at this length."""
+"""A launch that takes this long is a batch by itself: the few extra microseconds of a first launch
+do not matter at this length."""
 
 
 @dataclass(frozen=True)
@@ -150,11 +152,11 @@ class Batch:
     times_ns: one row per launch, with the total or one figure per step. wrong: the number of
     launches with incorrect results. other: if results may vary, the number of launches that were
     right within their bounds but differed in bits from the verified result. changed: inputs, or
-    memory outside of all buffers, that had changed afterwards. kept: of the wrong launches, the
-    number that were right for the inputs' other state. late: the number of launches whose results
-    still changed after their end. busy_ns: how long the device kept working after each of them, or
-    0. first: which launch was the first of those counted in `kept`, in words. seen: every launch's
-    state and hashes.
+    memory outside all buffers, found changed afterwards. kept: of the wrong launches, the number
+    that were right for the inputs' other state. late: the number of launches whose results still
+    changed after the launch had ended. busy_ns: how long the device kept working after each launch,
+    or 0. first: a phrase that names the first launch counted in `kept`. seen: every launch's state
+    and hashes.
     """
 
     times_ns: tuple[tuple[float, ...], ...]
@@ -208,7 +210,7 @@ class TimedWorkspace(Workspace, Protocol):
         """
 
     def alternate(self, changes: Mapping[str, Change]) -> None:
-        """Put the inputs of timed launches into either state, if both are known to be right."""
+        """Let timed launches use either state of the inputs, if both have been verified."""
 
     def error(self, case: Case, built: Built | None, draw: int = 0) -> float | str | None:
         """Launch as `run` does, and compare the results with their bounds on the device.
@@ -265,14 +267,14 @@ class TimingBackend(Backend, Protocol):
     ) -> TimedWorkspace: ...
 
     def event_costs(self, cache: Cache, launches: int) -> tuple[float, ...]:
-        """For a kernel that times itself: how much longer the interval between two events around it
-        is, in nanoseconds.
+        """Measure by how many nanoseconds the interval between two events around a kernel exceeds
+        the kernel's own time, which this kernel measures itself.
 
         Raises OutOfMemory.
         """
 
     def rest(self) -> None:
-        """Release resources that only the cases so far needed."""
+        """Release resources that only the previous cases needed."""
 
 
 class Parameter(Protocol):
@@ -296,7 +298,7 @@ _NUMPY = {
 
 
 _TENSOR_MAP = "b8[128]"
-"""The type of a `CUtensorMap`; nothing else distinguishes its bytes from another structure's."""
+"""The PTX type of a `CUtensorMap`, which is all that distinguishes it from another structure."""
 
 
 def scalar_or_buffer(
@@ -380,7 +382,7 @@ def broken_promises(
     before: Mapping[str, Array],
     after: Mapping[str, Array],
 ) -> tuple[str, ...]:
-    """Find inputs changed without `overwrites`, and zeroed buffers not left zero, bit by bit."""
+    """Find inputs changed without `overwrites`, and zeroed buffers not left zero; compares bits."""
     faults = []
     for buffer in buffers:
         name = buffer.name

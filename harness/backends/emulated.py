@@ -1,4 +1,4 @@
-"""The backend without a GPU: executes a case's PTX on the CPU and counts, without times."""
+"""The backend without a GPU: executes a case's PTX on the CPU and counts; it gives no times."""
 
 from __future__ import annotations
 
@@ -86,8 +86,8 @@ def launches(
     """Execute a case's steps on the arrays, which change in place: one report per step.
 
     `written`: for initially empty arrays, which of their bytes have been written.
-    If a step faults, its report is the last. Raises LaunchError and EmulatorError for anything that
-    cannot run.
+    If a step faults, its report is the last in the list. Raises LaunchError and EmulatorError for
+    anything that cannot run.
     """
     known = written or {}
     for each in bound_launches(module, case, built):

@@ -29,18 +29,19 @@ from harness.problem import Buffer
 Self = TypeVar("Self", bound="HostWorkspace")
 
 BUDGET, BUDGET_PER_BYTE = 2**26, 2**12
-"""Thread instructions after which a launch is taken to be endless: a matrix product of 1024 × 1024,
-the densest of the usual problems, takes less than a tenth of what its 12 MiB allow."""
+"""Thread instructions after which a launch is considered endless: a 1024 × 1024 matrix product,
+which has the most instructions per byte among the usual problems, takes less than a tenth of the
+budget that its 12 MiB give it."""
 
 
 @dataclass(frozen=True)
 class Emulated:
-    """The results of one launch besides the arrays."""
+    """The results of one launch apart from the arrays."""
 
     kernel: str
     counters: Sequence[emulator.Counter]
     uncounted: Mapping[str, str]
-    """Counters that have no number, and why."""
+    """Counters without a value, and why."""
     faults: tuple[str, ...]
     lines: Iterable[SourceLine]
     machine_code: tuple[MachineCode, ...] = ()
@@ -162,7 +163,7 @@ def bound_launches(module: emulator.Module, case: Case, built: Built) -> list[La
 
 @lru_cache(maxsize=16)
 def module_of(ptx: Path, digest: str) -> emulator.Module:
-    """The parsed file; `digest` makes a rebuilt file a new entry."""
+    """The parsed file, cached; a rebuilt file has another `digest` and is parsed again."""
     return emulator.parse(ptx.read_text())
 
 
@@ -184,8 +185,8 @@ def line_counts(
 ) -> Iterator[SourceLine]:
     """The counts of instructions, summed over each line of source.
 
-    A line is left out if the lanes of a request go to several memories, because their counts are
-    not known.
+    A line is left out if the lanes of a request access several memories, because its counts are
+    then unknown.
     """
     paths = {file: relative(file) for file in {each.file for each in instructions}}
     unknown = {(each.file, each.line) for each in instructions if each.mixed_requests}

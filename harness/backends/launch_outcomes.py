@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from harness.backends.base import Batch, Right, Seen
 
 IDLE_NS = 50_000.0
-"""How much longer than after an empty stream the host may take to see that the device is idle, as
-it may be busy itself. If it takes longer after every launch, there is work on another stream."""
+"""By how much the host may be slower than after an empty stream to notice that the device is idle,
+since the host may be busy itself. A longer wait after every launch means work on another stream."""
 
 FEWEST = 3
 """The minimum number of launches in a batch for deciding this."""
@@ -60,7 +60,7 @@ class Launched:
         )
 
     def _busy_ns(self) -> float:
-        """How long the device kept working after every launch's end; 0 if within noise."""
+        """How long the device kept working after the end of every launch; 0 if within noise."""
         if len(self.idle_ns) < FEWEST:
             return 0.0
         longest = max((sum(parts) for parts in self.times), default=0.0)

@@ -1,7 +1,7 @@
 """The machine code of a case's kernels, executed and counted on the CPU beside their PTX.
 
 It is the code that a GPU runs, so its counts match the GPU's. PTX serves the checks that need names
-and types. If both were executed, a counter is taken from the machine code when it has one.
+and types. If both were executed, each counter that the machine code has is taken from it.
 """
 
 from __future__ import annotations
@@ -81,14 +81,14 @@ def _launches(case: Case, built: Built) -> list[Launch]:
 def list_together(built: Iterable[Built]) -> None:
     """Have the disassembler list all new cubins in as few calls as possible.
 
-    It takes longer to start than to list a kernel.
+    The disassembler takes longer to start than to list a kernel.
     """
     sass.keep_listings({each.cubin: each.cubin.with_name(LISTING) for each in built})
 
 
 @lru_cache(maxsize=16)
 def code_of(cubin: Path, digest: str) -> sass.MachineCode:
-    """The cubin, read; `digest` makes a rebuilt file a new entry."""
+    """The cubin's contents, cached; a rebuilt file has another `digest` and is read again."""
     return sass.read(cubin, cubin.with_name(LISTING))
 
 

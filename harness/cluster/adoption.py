@@ -1,4 +1,4 @@
-"""Adopt what workers had written when their client died, before the run goes on."""
+"""Adopt the records that workers had written when their client died, before the run continues."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ JOURNAL = "journal.jsonl"
 def adopt(pool: WorkerPool, folders: Sequence[Path]) -> int:
     """Add the missing records of earlier attempts to the runs' journals, and return how many.
 
-    A case may have been reassigned since: only its last worker counts.
+    A case may have been reassigned since; only the records of its last worker count.
     """
     found = {folder: _attempt_of(folder) for folder in folders}
     count = sum(_adopt(pool, folder, attempt) for folder, attempt in found.items() if attempt)
@@ -51,7 +51,7 @@ def _attempt_of(folder: Path) -> str:
 
 
 def _journals(pool: WorkerPool, attempt: str) -> Iterator[list[Record]]:
-    """The complete lines of each journal, which may be cut short after a full or failed disk."""
+    """The complete lines of each journal, which a full or failed disk may have cut short."""
     said = pool.ask(remote.everything, attempt, of=pool.one_per_host())
     for content in (each for contents in said.values() for each in contents):
         found = []

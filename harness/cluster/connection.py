@@ -38,11 +38,11 @@ _SETTINGS = {
     "distributed.worker.memory.target": False,
     "distributed.scheduler.allowed-failures": 0,
 }
-"""Settings for a cluster that the harness starts. The memory is used by kernels' processes, which a
-Dask worker cannot spill."""
+"""Settings for a cluster that the harness starts. The memory is used by the processes that run
+kernels, and a Dask worker cannot spill it."""
 
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-"""Dask sets them to 1; references of large sizes are computed on all of a worker's cores."""
+"""Variables that Dask sets to 1, although large references are computed on all of its cores."""
 
 
 def check(where: str) -> None:

@@ -26,7 +26,7 @@ class DaskExecutor:
     def carry_out(
         self, title: str, runner: TaskRunner, items: Sequence[WorkItem]
     ) -> dict[str, str]:
-        """Raises ClusterLost if no worker is left for the items, DeviceLost if no card is.
+        """Raises ClusterLost if no worker is left for the items, DeviceLost if no card is left.
 
         Nothing is timed while any part of the whole run is still compiling or emulating.
         """

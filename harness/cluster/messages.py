@@ -25,12 +25,12 @@ class Task:
     item: WorkItem
     setting: RunSettings
     records: tuple[Record, ...]
-    """The records that it continues from: plan, ceilings, and rounds of earlier placements."""
+    """The records to continue from: plan, ceilings, and rounds of earlier placements."""
     built: dict[str, Built]
     """Case → its compiled files, by their names in the worker's store."""
     cores: int
     gpu: str = ""
-    """The UUID of the GPU that it is meant for; empty on the emulator."""
+    """The UUID of the GPU that the task is meant for; empty on the emulator."""
     bus: str = ""
     """The PCI address of that GPU."""
 
@@ -53,7 +53,7 @@ class TaskResult:
 
 @dataclass(frozen=True)
 class Requirements:
-    """The client's files and packages, which a worker must have too, and the client's questions.
+    """The client's files and packages, which a worker must have too, and the requested backend.
 
     harness, sources: file → its hash. packages: those whose version affects a result.
     """

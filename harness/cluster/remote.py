@@ -1,8 +1,8 @@
 """Run in a Dask worker: describe it, run tasks, and pass on their records.
 
 A kernel never runs in this process; as everywhere in the harness, it runs in a child process.
-Records first go to a journal on the local disk, from which the client reads on at its last offset.
-A client that stops asking is assumed to be dead, and its work is stopped.
+Records first go to a journal on the local disk, and the client keeps reading from where it left
+off. A client that stops asking is assumed to be dead, and its work is stopped.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _POLL_S = 0.5
 
 
 class StoppedError(HarnessError):
-    """The task is no longer wanted: nothing it does from now on is a result."""
+    """The task is no longer wanted: nothing that it does from now on counts."""
 
 
 class GivenTwiceError(HarnessError):
@@ -93,7 +93,7 @@ def found(kernels: Path) -> Path:
 
 @dataclass
 class _Desk:
-    """The work of this process for one attempt of a run, and when its client last asked."""
+    """This process's work for one attempt of a run, and the time of its client's last request."""
 
     asked: float = field(default_factory=time.monotonic)
     journals: dict[str, Path] = field(default_factory=dict)

@@ -1,9 +1,9 @@
 """Choose which worker takes which work item, so that the last one ends as early as possible.
 
 Items cannot be split, since everything that is compared shares a GPU. Giving the largest item to
-the next free worker may end up to a third too late (Graham, "Bounds on Multiprocessing Timing
-Anomalies", 1969): little with many items, a lot with five on two GPUs. So the last few are planned,
-and planned again each time one is assigned.
+the next free worker may take up to a third longer than the best plan (Graham, "Bounds on
+Multiprocessing Timing Anomalies", 1969): the loss is small with many items, but large with five on
+two GPUs. So the last few are planned together, and again each time one is assigned.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 FEW = 24
-"""Work items that are planned together, or two per worker if that is more."""
+"""The number of work items that are planned together, or two per worker if that is more."""
 
 MOST_STEPS = 5_000
 """The most steps of the search for a plan; it then uses the best plan found so far."""

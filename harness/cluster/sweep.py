@@ -47,7 +47,7 @@ class TaskMaker(Protocol):
 class _Pending:
     """A work item still to be done. deaths: why workers died while running it.
 
-    avoided: the GPUs on which its control failed.
+    avoided: the GPUs on which this item's control measurement failed.
     """
 
     item: WorkItem
@@ -95,7 +95,7 @@ class Sweep:
         self._running: dict[str, _Running] = {}
         self._found: dict[str, str] = {}
         self._ended_work, self._ended_s = 0.0, 0.0
-        """The work and the seconds of the items that were timed to their end."""
+        """The total work, and total seconds, of the items whose timing is complete."""
         self._alone_since: float | None = None
         self._last_loss = ""
 
@@ -350,7 +350,7 @@ class Sweep:
 
 
 def _is_shared(pending: _Pending) -> bool:
-    """Return whether the task may run beside others of its kind on one worker: it times nothing."""
+    """Return whether one worker may run the task beside others of its kind, as it times nothing."""
     return pending.item.kind == "qualify"
 
 

@@ -14,7 +14,7 @@ from harness.console.progress import Advance, console, draws_bars, lines
 
 class View(Protocol):
     def doing(self, member: str, what: str) -> None:
-        """Show that a worker begins the given work or, without words, that it waits."""
+        """Show the work that a worker begins, or, if `what` is empty, that it waits."""
 
     def done(self, what: str) -> None: ...
 

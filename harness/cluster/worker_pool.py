@@ -1,4 +1,4 @@
-"""The workers of a run: their abilities, their tasks, and who is left out and why."""
+"""The workers of a run: their abilities, their tasks, and which are left out and why."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ class Member:
 class WorkerPool:
     """The usable members. Safe to use from any thread.
 
-    where: as given on the command line. attempt: names what workers keep for this run, from its
-    start or resumption to its end.
+    where: as given on the command line. attempt: identifies the files that workers keep for this
+    run, from its start or resumption to its end.
     """
 
     def __init__(self, client: Any, where: str, attempt: str, wanted: Requirements) -> None:
@@ -59,7 +59,7 @@ class WorkerPool:
         self.backend = wanted.backend
         self.members: dict[str, Member] = {}
         self.failed_controls: dict[str, int] = {}
-        """GPU → how often a control failed on it."""
+        """GPU → how many controls have failed on it."""
         self.told: BaseException | None = None
         """The request to stop the run, if another thread received it."""
         self._qualifying: set[Device] = set()
@@ -197,7 +197,7 @@ class WorkerPool:
         return {each: found for each, found in said.items() if not isinstance(found, Exception)}
 
     def submit(self, member: Member, function: Callable[..., Any], *args: Any, **how: Any) -> Any:
-        """Return the future of a call in one of the worker's threads, and on no other worker."""
+        """Run a call in a thread of this worker, never of another; return its future."""
         return self._reach(
             lambda: self.client.submit(
                 function, *args, workers=[member.address], allow_other_workers=False, pure=False,

@@ -28,7 +28,7 @@ _STOPPED = re.compile(
 start."""
 
 _ASSEMBLER_REJECTS = "Ptx assembly aborted due to errors"
-"""The last words of ptxas on inline assembly that is wrong; it ends with 255."""
+"""The last words that ptxas prints about invalid inline assembly; it then exits with 255."""
 _SIGNALLED = 128
 """A shell reports a process that a signal killed as 128 plus the number of the signal."""
 

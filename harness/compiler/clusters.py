@@ -42,10 +42,10 @@ def plain_name(symbol: str) -> str:
 def declare(
     ptx: str, clusters: Iterable[tuple[str, Extents]], names: Mapping[str, str], source: str
 ) -> str:
-    """Return the PTX with the clusters in which its kernels are launched. Raises CompileError.
+    """Return the PTX with its kernels' cluster shapes declared. Raises CompileError.
 
     clusters: each kernel that is launched in clusters, with the extents of each of its launches.
-    names: the symbols of kernels that are named as in C++.
+    names: the symbols of kernels that are given by C++ names.
     """
     wanted: dict[str, set[Extents]] = {}
     for name, extents in clusters:

@@ -1,7 +1,7 @@
 """Compile a .cu file to PTX and cubin, with the assembler's report per kernel; cached by content.
 
 There is only one path: nvcc makes the PTX that the emulator executes, and the same PTX is assembled
-into the cubin that the GPU runs. PTX of another compiler enters it in the middle.
+into the cubin that the GPU runs. PTX from another compiler joins at the second step.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Resources:
-    """The resources that ptxas allocates to a kernel; of shared memory, the static bytes."""
+    """The resources that ptxas allocates to a kernel; only the static part of shared memory."""
 
     registers: int
     shared_bytes: int
@@ -59,7 +59,7 @@ class Resources:
 class Built:
     """A compiled unit: its files, and each kernel's resources.
 
-    kernels: by symbol. names: the symbols of kernels that the matrix names as C++ does.
+    kernels: by symbol. names: the symbols of kernels for which the matrix gives C++ names.
     variables: the symbols of `__device__` variables, which outlive a launch.
     """
 
@@ -185,7 +185,7 @@ def _compile(one: Unit, compiler: Toolchain, work: Path) -> cache.About:
 
 
 def _to_ptx(one: Unit, compiler: Toolchain, ptx: Path, depends: Path) -> dict[str, str]:
-    """Write the PTX of a CUDA source, and its headers; return the symbols of its names."""
+    """Write a CUDA source's PTX, and list its headers; return the symbols of its C++ names."""
     # nvcc's own -MD preprocesses everything a second time, which is a fifth of a small unit's time.
     rule = '-MD,-MT,kernel,-MF,"' + str(depends).replace(",", r"\,") + '"'
     cache.run(one.source, [compiler.nvcc, *one.options(), "-ptx", "-Xcompiler", rule,
@@ -213,8 +213,8 @@ def resources(said: str) -> dict[str, Resources]:
 
 
 def occupancy(found: Resources, step: Step, limits: Limits) -> Occupancy:
-    """The number of blocks of a launch that fit on a multiprocessor, with all shared memory
-    counted."""
+    """The number of a launch's blocks that fit on a multiprocessor, dynamic shared memory
+    included."""
     shared = found.shared_bytes + step.shared_bytes
     return theoretical_occupancy(limits, step.threads_per_block, found.registers, shared)
 

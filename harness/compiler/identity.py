@@ -1,4 +1,4 @@
-"""The definition of identical compiled kernels: everything that is loaded to run them matches.
+"""Decide whether compiled kernels are identical: all that is loaded to run them must match.
 
 Comparing a kernel's instructions is not enough. The same instructions with another table in
 constant memory, or another initial value of a variable, compute something else, and may take 64
@@ -66,7 +66,7 @@ def _sections(cubin: Path) -> list[Any]:
 
 
 def _owner(section: str, kernels: Collection[str]) -> str:
-    """The only kernel that a section belongs to; empty if it serves all of them."""
+    """The kernel that a section belongs to; empty if all kernels share it."""
     last = section.rpartition(".")[2]
     return last if last in kernels else ""
 

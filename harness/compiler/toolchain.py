@@ -1,6 +1,6 @@
 """Find the CUDA compiler, and its release.
 
-It is searched for in NVCC, CUDA_HOME, PATH, /usr/local/cuda and then among this Python's installed
+The harness looks in NVCC, CUDA_HOME, PATH, /usr/local/cuda and then among this Python's installed
 wheels. So a machine without a CUDA toolkit works, and one with a toolkit uses its own.
 """
 

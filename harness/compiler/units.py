@@ -47,11 +47,11 @@ class Unit:
 
     @property
     def is_ptx(self) -> bool:
-        """Return whether another compiler has made PTX of the source, such as Triton's."""
+        """Return whether the source is PTX from another compiler, such as Triton's."""
         return self.source.suffix == ".ptx"
 
     def assembled_for(self, ptx: str) -> str:
-        """The architecture to assemble PTX from elsewhere for. Raises CompileError."""
+        """The architecture for which to assemble another compiler's PTX. Raises CompileError."""
         match = _TARGET.search(ptx)
         if not match:
             raise CompileError(f"{self.source} is no PTX: it names no .target")
@@ -138,12 +138,12 @@ def unit(case: Case, kernels: Path, arch: str) -> Unit:
 
 
 def _plain(path: Path) -> Path:
-    """Remove `..` from a path, as for a source beside the problem's folder."""
+    """Remove `..` from a path, which a source outside the problem's folder has."""
     return Path(os.path.normpath(path))
 
 
 def explained(one: Unit, error: CompileError) -> CompileError:
-    """Add advice to nvcc's message for the mistakes that the harness knows."""
+    """Add advice to nvcc's message for the mistakes that the harness recognises."""
     if isinstance(error, CompilerStopped):
         return error
     text, dtype = str(error), dict(one.defines).get("DTYPE")

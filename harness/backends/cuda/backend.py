@@ -101,7 +101,7 @@ _NO_CONTEXT = "the device has no memory left for another process of ours: others
 def _describe(device: Any, arch: str | None) -> Device:
     """Describe a card as its driver does. Raises BackendUnavailable if nvcc lacks support.
 
-    arch: what code is compiled for; None for the best that this nvcc knows for this card.
+    arch: the architecture to compile for; None for the best one that this nvcc knows for the card.
     """
     get = device.get_attribute
     capability = device.compute_capability()

@@ -1,4 +1,4 @@
-"""A problem's buffers in device memory: their contents, their guards, and calls upon them."""
+"""A problem's buffers in device memory: their contents, guards, and the calls that use them."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class DeviceBuffers:
         self._watch.noise(memory.address, memory.buffer.nbytes // 4)
 
     def audit(self) -> str:
-        """Restore whatever a launch changed illegally, and name it; empty if it changed nothing."""
+        """Restore whatever a launch changed illegally and name it; empty if there is nothing."""
         faults: list[str] = []
         inputs_are, guards = self._watch.hashes(self._input_regions, self._guards)
         if self._inputs and inputs_are != self._inputs_were:

@@ -149,7 +149,7 @@ def _packed(bound: str | np.generic | TensorMap, memory: Mapping[str, Allocation
 
 
 class LibraryCall:
-    """A library call as users make it, with results that may be in memory of its own.
+    """A library call, made as its users make it; its results may be in newly allocated memory.
 
     `deliver` copies the results into the buffers after the time is taken; `discard` releases them,
     so that the next call gets the same memory.
@@ -171,7 +171,7 @@ class LibraryCall:
             self._returned = self._call()
 
     def deliver(self) -> None:
-        """Enqueue copies of results that are not in the buffers yet, and spoil the originals."""
+        """Enqueue copies of results that are not in the buffers yet; overwrite the originals."""
         found = python_call.results(
             self._returned, self._case, self._views, self._outputs, self._torch.Tensor
         )
@@ -206,7 +206,7 @@ def function_call(
     memory: Mapping[str, Allocation],
     stream: Any,
 ) -> Call:
-    """Bind a Python function, a host function or problem.py's library() to the same memory.
+    """Bind a Python function, a host function or problem.py's library() to the buffers' memory.
 
     Raises NotInstalled if it needs a package that is not installed.
     """

@@ -1,12 +1,11 @@
 """A launch's phase: its cost depends on how many kernels were launched before it.
 
-On an H200 the launch cost varies with a period of four kernel launches. After the L2 cache was
-flushed, in two of the four phases a kernel that follows another between the same two events took a
-microsecond
-longer than in the other two: 14 % of a reduction of 4 MiB (reports/h200/timing/turns.csv). A loop
-of six kernels would go through several phases, one of eight would always have the same, and the two
-could not be compared. So empty kernels are enqueued between timed launches to move each to the next
-phase.
+On an H200 the launch cost varies with a period of four kernel launches. After an L2 flush, a kernel
+that follows another one between the same two events took a microsecond longer in two of the four
+phases than in the other two, which is 14 % of a 4 MiB reduction (reports/h200/timing/turns.csv). A
+loop of six kernels would go through several phases, a loop of eight would always stay in the same
+one, and the two could not be compared. So empty kernels are enqueued between timed launches to move
+each to the next phase.
 """
 
 from __future__ import annotations
@@ -15,11 +14,11 @@ TURNS = 4
 
 
 def empty_kernels(number: int, kernels: int) -> int:
-    """How many empty kernels to enqueue for a timed launch to be in the next phase.
+    """How many empty kernels to enqueue so that a timed launch is in the next phase.
 
     number: the index of the launch in its batch. kernels: how many kernels are enqueued between the
-    starts of two launches. In a batch of 12, each phase then occurs three times. If the number of
-    kernels is not what was stated, no phase occurs more than four times.
+    starts of two launches. In a batch of 12, each phase then occurs three times. If the actual
+    number of kernels differs from `kernels`, no phase occurs more than four times.
     """
     step = 1 + (number % TURNS == 0)  # one further each time around, for what is not known
     return (step - kernels) % TURNS

@@ -1,7 +1,7 @@
 """Name the kernels that a call of other code launches, to see what a library chose to run.
 
-CUPTI reports them, through torch's profiler. Tracing slows what it traces, possibly for the rest of
-the process's life, so processes that time do not use it.
+CUPTI reports them, through torch's profiler. Tracing slows the traced work, possibly for the rest
+of the process's life, so processes that take timings do not use it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 _LONGEST = 100
-"""The longest name that is reported; what follows beyond it are sizes of tiles."""
+"""The most characters of a name that are reported; the rest of a longer one is tile sizes."""
 
 
 def kernels(call: Callable[[], Any], synchronize: Callable[[], None]) -> tuple[str, ...]:

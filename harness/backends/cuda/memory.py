@@ -73,7 +73,7 @@ class Allocation:
 
 
 def _allocated(nbytes: int) -> Any:
-    """Allocate device memory; if there is too little, release what torch caches for later calls."""
+    """Allocate device memory; if there is too little, first release what torch caches."""
     try:
         return cuda.mem_alloc(nbytes)
     except cuda.MemoryError:

@@ -18,8 +18,8 @@ from harness.journal.records import Cache
 
 SOURCE = Path(__file__).with_suffix(".cu")
 VALUES_BYTES = 2**22
-"""The bytes that the kernel reads: it takes a few microseconds, like the kernels for which the cost
-matters."""
+"""The bytes that the kernel reads, chosen so that it takes a few microseconds, like the kernels for
+which the cost matters."""
 BLOCKS_PER_SM, THREADS = 8, 256
 _KERNELS: dict[Cache, int] = {"cold": 4, "warm": 3}
 """The kernels enqueued per launch: the one that holds the stream, the flush's two or a warm-up, and

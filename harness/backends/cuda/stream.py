@@ -50,8 +50,8 @@ class StreamControl:
     def held(self) -> Iterator[None]:
         """Start the work enqueued inside only once all of it is enqueued; then wait for its end.
 
-        Enqueue one timed launch at a time. If a dozen others are behind it in the queue, a launch
-        takes up to a microsecond longer than the last ones do, whatever it computes.
+        Enqueue one timed launch at a time. With a dozen others queued behind it, a launch takes up
+        to a microsecond longer than the last ones in the queue, whatever it computes.
         """
         self._flag[:] = 0
         self._hold.prepared_async_call(
@@ -72,7 +72,7 @@ class StreamControl:
             self._pass.prepared_async_call((1, 1), (1, 1, 1), self.stream)
 
     def flush_l2(self, how: Flush = "clean") -> None:
-        """Flush the L2 cache; stream_control.cu says why in two steps."""
+        """Flush the L2 cache; stream_control.cu explains why this takes two steps."""
         if how == "dirty":
             cuda.memset_d32_async(int(self._dirty), 0, self._l2_words, self.stream)
             return

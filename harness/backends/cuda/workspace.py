@@ -49,11 +49,11 @@ from harness.problem import Role
 
 _CACHES: tuple[Cache, ...] = ("cold", "warm", "cold", "warm", "cold")
 """The launches that are compared to see whether a result varies from launch to launch. A result
-that differs half of the time is missed in one of 32 draws, and there are two draws."""
+that differs half of the time goes unnoticed in one draw out of 32, and there are two draws."""
 
 _AROUND: Mapping[Cache, int] = {"cold": 5, "warm": 3}
-"""The kernels around a timed launch: one holds, one poisons, one hashes, and a clean flush takes
-two."""
+"""The kernels around a timed launch: one holds the stream, one poisons, one hashes, and a clean
+flush takes two."""
 
 _BEYOND_DOUBLES = ("int64", "uint64")
 """Types whose numbers a double may round, so that the host has to compare them."""
@@ -84,7 +84,7 @@ class CudaWorkspace(DeviceBuffers):
     def _run(
         self, case: Case, built: Built | None, draw: int, roles: Sequence[Role]
     ) -> tuple[dict[str, Array], tuple[str, ...]]:
-        """Launch once; return the buffers of these roles afterwards, and what else went wrong."""
+        """Launch once; return the buffers of these roles as it left them, and any other faults."""
         steps, module = self._calls(case, built), self._module(built)
         with self._faults_of(case), nvtx.annotate(case.id, domain=NVTX_DOMAIN):
             self._watch.fill(self._to_fill, poison(draw))
@@ -178,7 +178,7 @@ class CudaWorkspace(DeviceBuffers):
 
         The inputs are in either state if both are verified, and in their original state afterwards.
 
-        A first launch is added that does not count, unless it takes long. Right after other code
+        A first launch that does not count is added, unless it takes long. Right after other code
         and a pause, it takes a microsecond longer than those that follow, up to 10 % on an H200.
         The others go through all phases of the queue evenly, whatever their number of kernels
         (`launch_phase.py`).
@@ -266,7 +266,7 @@ class CudaWorkspace(DeviceBuffers):
         return [1e6 * later.time_since(earlier) for earlier, later in pairwise(marks)]
 
     def _fresh(self, case: Case, module: Module | None) -> None:
-        """Enqueue the state in which every launch starts, with poison unlike the last."""
+        """Enqueue the initial state of every launch, with another poison than the last one's."""
         self._launches += 1
         self._watch.fill(self._to_fill, poison(self._launches))
         self._restore(case, module)
@@ -287,7 +287,7 @@ class CudaWorkspace(DeviceBuffers):
     # Launches to profile
 
     def profile(self, case: Case, built: Built | None, ranges: Sequence[str]) -> None:
-        """Launch every step once, each alone inside its NVTX range, given by name.
+        """Launch every step once, each alone inside the NVTX range of its name.
 
         Work that a profiler must not count is done outside the range: restoring inputs, and
         poisoning.

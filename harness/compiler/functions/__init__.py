@@ -1,1 +1,1 @@
-"""Functions that are called rather than launched: of a .cu file, of Python, and of torch."""
+"""Functions that are called, not launched: a .cu file's host functions, Python's, and torch's."""

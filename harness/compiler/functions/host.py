@@ -2,10 +2,9 @@
 
     int sum(const float* input, float* output, unsigned int n, cudaStream_t stream);
 
-Buffers are passed as pointers and numbers in the type of the parameter. The last argument is the
-stream on which everything is to be enqueued. Returning 0 means success. Anything else that the
-function needs, such as scratch memory of its own, it creates in its first call, which is never
-timed.
+Buffers are passed as pointers, and numbers in the types of their parameters. The last argument is
+the stream on which everything is to be enqueued. Returning 0 means success. The function creates
+anything else that it needs, such as scratch memory, in its first call, which is never timed.
 """
 
 from __future__ import annotations

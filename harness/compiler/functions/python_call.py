@@ -4,11 +4,11 @@
 
 `tensors` maps each buffer's name to a one-dimensional torch tensor on the same memory. `stream` is
 the handle of the CUDA stream on which everything is to be enqueued. Any other parameter is a size,
-a launch key or a `let` of the matrix. torch is whatever the caller passes: nothing here imports it.
+a launch key or a `let` of the matrix. The caller passes torch; this module never imports it.
 
-A library's function may return its results in memory of its own, as users get them: a tensor for
-the only output, or a tensor for each output by name. They are copied into the buffers after the
-time is taken.
+A library's function may return its results in newly allocated tensors, as it does for its users:
+one tensor for the only output, or a mapping of each output's name to its tensor. They are copied
+into the buffers after the time is taken.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def results(
 
 
 def _alike(result: Any, buffer: Any) -> bool:
-    """Return whether the types are the same, or both are integers, as a library may count in wider
+    """Return whether the types are the same, or both are integers, since a library may return wider
     ones."""
     floating = result.is_floating_point(), buffer.is_floating_point()
     return bool(result.dtype == buffer.dtype or not any(floating))

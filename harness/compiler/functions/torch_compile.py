@@ -28,7 +28,7 @@ LATE_IMPORTS = (
     "torch._inductor.fx_passes.quantization", "torch.export._trace",
     "torch._export.passes._node_metadata_hook",
 )  # fmt: skip
-"""The modules that torch imports at its first compilation, read from a profile. Importing them
+"""The modules that torch imports at its first compilation, according to a profile. Importing them
 takes half a second in each process."""
 
 KEYS = (
@@ -39,11 +39,11 @@ KEYS = (
 
 
 def settle() -> None:
-    """Set the folders of torch's and Triton's caches, and prevent compile processes.
+    """Set the folders of torch's and Triton's caches, and start no compile processes.
 
-    Their pool of compile processes takes longer to start than one kernel takes to compile, and does
-    not survive a fork. Nor does the driver, which importing the compiler starts unless torch asks
-    NVML whether there is a GPU. Settings made by the user are left alone.
+    Their pool of such processes takes longer to start than one kernel takes to compile, and does
+    not survive a fork. Nor does the driver, which starts when the compiler is imported unless torch
+    asks NVML whether there is a GPU. Settings made by the user are left alone.
     """
     place = (CACHE / "torch").absolute()
     os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(place))

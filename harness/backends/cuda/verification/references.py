@@ -29,7 +29,7 @@ class References:
     def error(self, is_other: bool = False) -> float | str:
         """Return the worst error of the results now in the outputs, as a fraction of its bound.
 
-        If elements of an output are out of bounds, says how many instead.
+        If elements of an output are out of bounds, return a sentence with their number instead.
         """
         worst = 0.0
         references, allowed = self._given[True] if is_other else self._given.get(False, ({}, {}))

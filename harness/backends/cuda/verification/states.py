@@ -2,8 +2,8 @@
 
 A random bit from the operating system, drawn for each launch, decides which state the launch sees.
 The state is written after the cache is flushed, right before the first event, so that another
-stream has no time to work on it ahead. The sample is at random places, drawn again for each
-workspace.
+stream has no time to compute with it in advance. The sample is at random places, drawn again for
+each workspace.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from harness.compiler.compile import Unit
 
 SOURCE = Path(__file__).with_suffix(".cu")
 SAMPLES = 1024
-"""How many places are sampled, over all results together."""
+"""The number of places that are sampled, over all results together."""
 MOST_LAUNCHES = 4096
 """The most launches in a batch."""
 KERNELS = 2
-"""How many kernels the sample takes around each launch."""
+"""The number of kernels that sampling adds to each launch."""
 _THREADS = 256
 _TRIES = 9
 _PLACE = np.dtype([("at", "u8"), ("bytes", "u8")])
@@ -74,7 +74,7 @@ class States:
 
     @property
     def kernels(self) -> int:
-        """How many kernels a change of state takes."""
+        """The number of kernels that a change of state takes."""
         return int(bool(self._memory))
 
     def draw(self) -> bool:
@@ -167,7 +167,7 @@ class Idle:
         self._for_nothing = median(self.wait_ns() for _ in range(_TRIES))
 
     def wait_ns(self) -> float:
-        """Wait for the device to be idle; return the time beyond that of an idle device."""
+        """Wait until the device is idle; return the time beyond that on an idle device."""
         began = time.perf_counter_ns()
         cuda.Context.synchronize()
         return time.perf_counter_ns() - began - self._for_nothing
@@ -181,5 +181,5 @@ def _places(start: int, size: int, where: Array) -> Array:
 
 
 def _bits(values: Array) -> Array:
-    """Return the bits of each number in the low part of a 64-bit integer."""
+    """Return the bits of each number as the low part of a 64-bit integer."""
     return np.ascontiguousarray(values).view(f"u{values.dtype.itemsize}").astype(np.uint64)

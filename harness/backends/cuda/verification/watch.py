@@ -24,7 +24,7 @@ _JUDGED = np.dtype([("wrong", "u4"), ("worst", "f4")])
 
 
 class Regions:
-    """Several ranges of memory, described on the device once; empty ones are left out."""
+    """Several ranges of memory, whose description is uploaded once; empty ones are left out."""
 
     def __init__(self, regions: Sequence[Region]) -> None:
         self.count = len(regions)
@@ -54,14 +54,14 @@ class Watch:
         self._judged = cuda.mem_alloc(_JUDGED.itemsize)
 
     def fill(self, regions: Regions, pattern: int) -> None:
-        """Enqueue filling every region with the pattern, or with zeros if it must be zero."""
+        """Enqueue filling every region with the pattern, or with zeros where it must be zero."""
         if regions.count:
             self._fill.prepared_async_call(
                 self._grid(regions), _BLOCK, self._stream, regions.table, pattern
             )
 
     def note(self, regions: Regions) -> None:
-        """Enqueue one hash per region, read by the next `noted`."""
+        """Enqueue hashing each region; the next call of `noted` returns the hashes."""
         if not regions.count:
             self._rows.append(0)
             return
@@ -96,7 +96,7 @@ class Watch:
         return self.noted()
 
     def noise(self, address: int, count: int) -> None:
-        """Fill memory that is only copied with random floats."""
+        """Fill memory with random floats, for launches that only copy it."""
         self._noise.prepared_call((self._most_blocks, 1), _BLOCK, address, count)
 
     def judged(self, output: Allocation, bounds: Bounds) -> tuple[int, float]:
