@@ -63,11 +63,11 @@ def launch(
     it from the beginning. `jobs`: the number of blocks that may run at the same time, where that
     does not affect results.
     `observe`: record every byte that is read and written, which only the judge does.
-    `written`: for arguments that are not initialised, by position: for each byte whether it has
-    been written. Using an unwritten byte is then a fault; the arrays are updated, so they can be
-    passed to the next launch. `schedule`: the order of warps, by number, which only the judge uses;
-    by default the usual one, 0. For a small launch of a kernel with flags, tickets or locks, the
-    judge also tries several others to find faults.
+    `written`: for uninitialised arguments, by position: whether each byte has been written. Using
+    an unwritten byte is then a fault; the arrays are updated, so they can be passed to the next
+    launch. `schedule`: the order of warps, by number, which only the judge uses; by default the
+    usual one, 0. For a small launch of a kernel with flags, tickets or locks, the judge also tries
+    several others to find faults.
     `cluster`: extents of a thread block cluster in blocks, if the kernel is not compiled for one.
     Raises UnknownInstruction and LaunchError before anything has run.
     """

@@ -1,8 +1,8 @@
-"""Read the C header of a machine, so that structs are laid out exactly as the compiler does it.
+"""Read the C header of a machine, so that structs are laid out exactly as the compiler does.
 
-Parsing one takes as long as importing NumPy, at every start. So the parsed header is kept in the
-user's cache, as the module that cffi writes for this purpose. The module is one call whose
-arguments are literals: they are read, and nothing is executed.
+Parsing a header takes as long as importing NumPy. So it is parsed once and kept in the user's
+cache, as the module that cffi writes for this purpose. That module is one call with literal
+arguments, which are read without executing anything.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class CHeader:
 
     @cached_property
     def constants(self) -> Any:
-        """Its attributes are the constants and the names in enums."""
+        """The header's constants and enum names, as attributes."""
         return self.ffi.dlopen(None)
 
     def new(self, struct_: str, **fields: Any) -> Any:
@@ -48,7 +48,7 @@ class CHeader:
         return self.ffi.new(f"{struct_} *", fields)
 
     def at(self, array: NDArray[Any]) -> Any:
-        """The address of its elements, for any field or parameter that is a pointer."""
+        """The address of an array's elements, for any field or parameter that is a pointer."""
         return self.ffi.cast("void *", array.ctypes.data)
 
     def fields(self, struct_: str) -> tuple[str, ...]:

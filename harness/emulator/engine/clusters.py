@@ -31,8 +31,8 @@ def chosen(
 ) -> Dim3:  # fmt: skip
     """The cluster that a kernel is compiled for.
 
-    own: its extents. asks: whether the launch has to give them. most: the most blocks in a cluster.
-    Raises LaunchError.
+    own: its extents. asks: whether the launch has to specify them. most: the most blocks in a
+    cluster. Raises LaunchError.
     """
     given = None
     if asked is not None:

@@ -48,7 +48,7 @@ def compiled(name: str, header: CHeader, *folders: Path) -> Any | str:
 
 
 def is_to_build(name: str, *folders: Path) -> bool:
-    """Return whether `compiled` would have to compile first, and can."""
+    """Return whether `compiled` would have to compile first, and is able to."""
     compiler = _compiler()
     try:
         return bool(compiler) and not _file(compiler, name, folders).exists()

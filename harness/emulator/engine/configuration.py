@@ -29,8 +29,8 @@ class LaunchConfiguration(Shape):
 
     checks: look for races and for reads of memory that nothing wrote. jobs: how many blocks may run
     at the same time in the fast run. chunk_blocks: how many blocks the judge executes together.
-    held_blocks: how many of them a device executes together, where blocks may wait for each other;
-    otherwise 0. fitting_blocks: how many fit in this machine's memory.
+    held_blocks: how many blocks a device executes together, if blocks may wait for each other;
+    otherwise 0. fitting_blocks: how many blocks fit in this machine's memory.
     cluster: blocks of a thread block cluster, which are always together.
     """
 
@@ -47,7 +47,7 @@ class LaunchConfiguration(Shape):
 
 
 class Requested(NamedTuple):
-    """The same settings as the caller gave them."""
+    """The settings of a launch as its caller gave them."""
 
     grid: int | Sequence[int]
     block: int | Sequence[int]
@@ -61,7 +61,7 @@ class Requested(NamedTuple):
 
 
 def configure(program: Program, kernel: Kernel, asked: Requested) -> LaunchConfiguration:
-    """Raises LaunchError if the architecture does not allow it.
+    """Check what was requested. Raises LaunchError if the architecture does not allow it.
 
     The settings of a program's previous launch are not checked again.
     """

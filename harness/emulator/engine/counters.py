@@ -102,7 +102,7 @@ def _of_branches(
 ) -> Iterator[Counter]:
     """Count the warps that executed a branch, and those whose lanes diverged there.
 
-    As in machine code, by readings on an H200, an unconditional jump, a call and its return are
+    As readings on an H200 show for machine code, an unconditional jump, a call and its return are
     branches on which all lanes agree; the kernel's own return is not a branch.
     """
     choices = sum(each.branches for each in instructions)
@@ -122,8 +122,8 @@ def _of_branches(
 def _jumps(program: Program) -> list[int]:
     """Basic blocks that end in an instruction which always goes to the same place.
 
-    nvcc writes `@%p bra A; bra.uni B;`, which is one branch in machine code: a jump with nothing
-    between it and the branch that leads there is left out.
+    nvcc writes `@%p bra A; bra.uni B;`, which is one branch in machine code: a jump that a branch
+    leads to directly, with nothing in between, is left out.
     """
     branches = [b.terminator for b in program.blocks if isinstance(b.terminator, Branch)]
     chosen = {number for b in branches if not b.guards for number in (b.target, b.otherwise)}
@@ -153,8 +153,8 @@ def _of_arithmetic(instructions: tuple[InstructionCount, ...]) -> Iterator[Count
 def _of_atomics(instructions: tuple[InstructionCount, ...]) -> Iterator[Counter]:
     """Count how the lanes of a warp collide on addresses.
 
-    Only the addresses matter. But these are PTX instructions: machine code may combine the
-    lanes of a warp before one of them goes to memory.
+    Only the addresses matter. But these are PTX instructions: machine code may combine the lanes of
+    a warp before one of them accesses memory.
     """
     of_shared = [i for i in instructions if i.atomic_lanes and i.shared_requests]
     of_global = [i for i in instructions if i.atomic_lanes and not i.shared_requests]
@@ -201,8 +201,9 @@ def _access_kinds(program: Program) -> dict[int, tuple[str, ...]]:
 def _has_no_reading(opcode: str) -> bool:
     """Instructions with a modelled cost: tensor-core accesses, copies, atomics on vectors or b128.
 
-    Also asynchronous ones; loads and stores of 256 bits, for which no GPU readings exist; and
-    atomics on a single half, which become a loop around a compare-and-swap of the containing word.
+    So have all other asynchronous instructions; loads and stores of 256 bits, for which no GPU
+    readings exist; and atomics on a single half, which become a loop around a compare-and-swap of
+    the containing word.
     """
     name, modifiers, types = split_opcode(opcode)
     if "async" in modifiers:
@@ -223,7 +224,7 @@ def _is_of_single_halves(opcode: str) -> bool:
 def _kind(op: Op, program: Program) -> str:
     """ld, st, atom or red; an atomic whose result is never read is a reduction, as in SASS.
 
-    Compare-and-swap, exchange, additions of halves and acquiring atomics have no such form.
+    Compare-and-swap, exchange, additions of halves and acquiring atomics have no reduction form.
     """
     if op.name != "atom" or op.variant[1] in ("cas", "exch") or "." in op.variant[1]:
         return op.name

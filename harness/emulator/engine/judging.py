@@ -2,11 +2,10 @@
 
 It runs what the fast run suspects or cannot execute, and says what is wrong, if anything.
 
-A race is found from the ordering of two accesses, regardless of which came first. But the
-accesses themselves may
-depend on timing: in another order of the warps a different thread gets the lock, finds the flag set
-or draws
-the last ticket. So a kernel with such operations is judged in several orders.
+A race is found from the ordering of two accesses, regardless of which came first. But which
+accesses happen may depend on timing: in another order of the warps a different thread gets the
+lock, finds the flag set or draws the last ticket. So a kernel with such operations is judged in
+several orders.
 """
 
 from __future__ import annotations
@@ -78,7 +77,7 @@ def run_in_orders(
 
 
 def _has_orders(program: Program) -> bool:
-    """Kernels that read a clock are excluded, because they take a different path in each order."""
+    """Return whether to try several orders: not if a clock is read, as each order then differs."""
     return depends_on_order(program) and not program.once(waiting_loops).clocks
 
 
@@ -88,12 +87,12 @@ def run(
 ) -> Outcome:  # fmt: skip
     """Execute all blocks, or until something goes wrong.
 
-    `variables`: if given, observe every byte; it is the number of buffers, the first ones, that are
+    `variables`: if given, observe every byte; the value is the number of leading buffers that are
     variables of the module.
     `schedule`: the order of warps by number, 0 for all of them together (`schedule.h`).
     Blocks that wait in vain may be waiting for others that a device executes at the same time. So
-    the launch is restarted with as many blocks together as a device holds before it is called a
-    deadlock. Raises LaunchError if their memory does not allow that.
+    before a deadlock is reported, the launch is restarted with as many blocks together as a device
+    holds. Raises LaunchError if their memory does not allow that.
     """
     c = configuration
     before = memory.copied() if c.chunk_blocks < c.held_blocks else None
@@ -264,7 +263,7 @@ def traits(program: Program) -> list[int]:
 
 
 class OfLines:
-    """The facts in a kernel's PTX about the accesses on each source line, for its machine code.
+    """Facts about the accesses on each source line, taken from PTX for use with machine code.
 
     `verb` is IS_LOAD, IS_STORE or, for atomics, 0.
     """
@@ -280,19 +279,18 @@ class OfLines:
                 self._traits[key].append(of_site)
 
     def kind(self, location: Location | None, verb: int) -> int:
-        """PLAIN unless all accesses are of another kind."""
+        """The kind of a line's accesses: PLAIN unless all of them are of another kind."""
         return min(self._kinds.get((user_line(location), verb), {PLAIN}))
 
     def traits(self, location: Location | None, verb: int) -> int:
-        """The properties that cause or excuse a race count only if all accesses have them; a word
-        is a flag if any access steers."""
+        """The traits of a line's accesses. Those that cause or permit a race count only if all
+        accesses have them; a word is a flag if any access steers."""
         found = self._traits.get((user_line(location), verb), [0])
         every = layout.SPECULATIVE | layout.VARIES
         return (reduce(and_, found) & every) | (reduce(or_, found) & layout.STEERS)
 
     def orders(self, location: Location | None) -> bool:
-        """Return whether an operation on an mbarrier there orders accesses, which is the
-        default."""
+        """Return whether a line's mbarrier operation orders accesses; true if unknown."""
         of_line = (each for verb in (0, layout.IS_LOAD) for each in
                    self._traits.get((user_line(location), verb), ()))  # fmt: skip
         known = [each & layout.IS_FENCE for each in of_line if each & layout.OF_MBARRIER]
@@ -308,7 +306,7 @@ def _stores_what_varies(op: Op, varying: frozenset[int]) -> bool:
 
 
 def _swaps(opcode: str) -> bool:
-    """Return whether it is a compare-and-swap of at most 64 bits."""
+    """Return whether an opcode is a compare-and-swap of at most 64 bits."""
     name, modifiers, _ = split_opcode(opcode)
     return name == "atom" and "cas" in modifiers and not opcode.endswith(".b128")
 

@@ -20,8 +20,8 @@ class Machine:
 
 
 def is_to_compile() -> bool:
-    """Return whether `load` would have to compile it first, which takes about half a minute on one
-    core."""
+    """Return whether `load` would have to compile the machine first, which takes about half a
+    minute on one core."""
     return is_to_build("machine", MACHINE)
 
 

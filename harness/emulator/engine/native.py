@@ -1,4 +1,4 @@
-"""The fast run of a launch: warp after warp, with checks that suspect rather than judge.
+"""The fast run of a launch: warp after warp, with checks that only raise suspicions.
 
 A run that finds anything wrong, or even doubtful, is abandoned: the buffers are restored and the
 judge runs the launch again. So faults are defined and worded in one place only. A program that was
@@ -116,7 +116,7 @@ def only_judged(program: Program, configuration: LaunchConfiguration) -> str:
 
 
 def cleared(program: Program) -> None:
-    """The judge found nothing wrong with what the machine gave up."""
+    """Record that the judge found nothing wrong with a launch that the fast run abandoned."""
     program.remembered[_WRONGLY_SUSPECTED] = True
 
 
@@ -127,8 +127,7 @@ def _encoded(program: Program) -> Encoded:
 def run(
     program: Program, configuration: LaunchConfiguration, memory: AddressSpace, params: bytes
 ) -> Outcome:
-    """Return whether running blocks concurrently gives the same results as one after another.
-    Raises GivenUp."""
+    """Run a launch, blocks concurrently if that cannot affect its results. Raises GivenUp."""
     jobs = min(configuration.jobs, configuration.blocks) if jobs_may_share(program) else 1
     laid = Laid(program, configuration, memory, params, jobs)
     verdict = layout.new("Verdict", outcome=layout.PAUSED)

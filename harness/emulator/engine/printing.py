@@ -25,7 +25,7 @@ Peek = Callable[[int, int, int], bytes]
 
 
 class Printer:
-    """Formats and keeps what a launch prints. `too_much` is the reason it had to stop, if it
+    """Formats and keeps what a launch prints. `too_much` is the reason why it had to stop, if it
     did."""
 
     def __init__(self, peek: Peek) -> None:

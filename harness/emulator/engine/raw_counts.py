@@ -27,7 +27,7 @@ class RawCounts:
     requests: list[int]
     sectors: list[int]
     colliding: set[int]
-    """Atomics of lanes on the same address, which are served in rounds."""
+    """Atomics by several lanes on the same address, which are served in rounds."""
     shared_requests: list[int]
     wavefronts: list[int]
     wavefronts_ideal: list[int]
@@ -119,7 +119,7 @@ def instruction_counts(program: Program, counts: RawCounts) -> tuple[Instruction
 
 
 def _choices(program: Program) -> list[tuple[int, int]]:
-    """(basic block, site) of the branches whose lanes may diverge; no guards."""
+    """(basic block, site) of the branches whose lanes may diverge, guards excluded."""
     return [
         (number, block.terminator.site)
         for number, block in enumerate(program.blocks)

@@ -21,7 +21,7 @@ EngineName = Literal["native", "judge"]
 
 @dataclass(frozen=True)
 class LaunchReport:
-    """The results of a launch besides the arrays, which were changed in place.
+    """The results of a launch apart from the arrays, which were changed in place.
 
     Counters and instructions are computed from the raw counts when first requested.
     """
@@ -39,7 +39,7 @@ class LaunchReport:
     observed: tuple[Observed, ...] = field(default=(), repr=False, compare=False)
     """Every buffer byte by byte, if the launch was asked to observe."""
     remarks: tuple[Remark, ...] = ()
-    """Accesses that were permitted although nothing orders them."""
+    """Permitted accesses that nothing orders."""
 
     @cached_property
     def instructions(self) -> tuple[InstructionCount, ...]:

@@ -1,4 +1,4 @@
-"""A launch's arguments, checked before anything runs; each error message says what would be right.
+"""A launch's arguments, checked before anything runs; each error message says what is expected.
 
 Arguments are packed as the driver packs them: one parameter after another, each at its alignment.
 """

@@ -19,7 +19,7 @@ MOST_LANES = 1 << 18  # about as many threads as an H200 holds at once
 
 
 def synchronises_grid(program: Program) -> bool:
-    """Return whether a kernel asks for the workspace."""
+    """Return whether a kernel uses the workspace."""
     return program.once(_reads_its_address)
 
 

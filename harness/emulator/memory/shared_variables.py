@@ -1,7 +1,7 @@
 """The names of a kernel's variables in shared memory, for messages.
 
-From PTX an offset determines the variable, as the emulator itself lays them out. ptxas's layout is
-not written down anywhere: for machine code a variable is known from its offset if it is the only
+In PTX an offset determines the variable, because the emulator itself lays the variables out. ptxas
+records its layout nowhere: in machine code a variable is known from its offset if it is the only
 one, and otherwise from the source line, if all accesses there are to the same variable.
 """
 

@@ -20,8 +20,8 @@ def pack_struct(label: str, members: Any, place: Place, nested: int = 0) -> tupl
     """The bytes of a struct, and its alignment.
 
     A member is an array (for a pointer: `place` gives its address), None for a null pointer, a
-    NumPy scalar of the member's own type, or the tuple of a struct or array within; a mapping gives
-    them by name, in their order.
+    NumPy scalar of the member's own type, or, for a nested struct or array, a tuple; a mapping
+    gives members by name, in their order.
     """
     if nested > MOST_NESTED:
         raise LaunchError(f"{label}: more than {MOST_NESTED} structs within one another")

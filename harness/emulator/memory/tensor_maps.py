@@ -34,14 +34,14 @@ _OF_DTYPES = {
 class TensorMap:
     """A tensor in an array's memory, and the box of it that a copy moves.
 
-    Dimensions are listed from the innermost on, as the driver does it.
+    Dimensions are listed innermost first, as in the driver's API.
 
-    array: where the tensor begins. box: the elements of a box in each dimension; of im2col, the
+    array: where the tensor begins. box: the elements of a box in each dimension; for im2col, the
     channels of a pixel and the pixels of a column. shape: of the tensor; by default the array's
     own, reversed. strides: bytes, of all dimensions but the innermost; by default without gaps.
     element: by default the array's type; "bf16" for bits in 16-bit integers. steps: the distance
     from one loaded element to the next. swizzle: "none", "32B", "64B" or "128B". fill: "zero" or
-    "nan", for what lies outside of the tensor. lower, upper: the corners of im2col's pixels, for
+    "nan", for whatever is outside the tensor. lower, upper: the corners of im2col's pixels, for
     each dimension but channels and images. offset: where in the array the tensor begins, in
     elements.
     """
@@ -61,7 +61,7 @@ class TensorMap:
     offset: int = 0
 
     def layout(self, label: str) -> TensorLayout:
-        """Describe it for the driver. Raises LaunchError for what cannot be encoded, or
+        """Describe the map for the driver. Raises LaunchError if it cannot be encoded or
         executed."""
         if not isinstance(self.array, np.ndarray) or self.array.dtype.str[1:] not in _OF_DTYPES:
             raise LaunchError(f"{label}: a tensor map is of an array of numbers")

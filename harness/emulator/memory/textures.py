@@ -38,14 +38,14 @@ _MOST = 1 << 17
 class Texture:
     """A texture object: an array of texels, and how they are fetched.
 
-    texels: of the shape that `kind` has, rows last: (width,), (height, width), (depth, height,
-    width), (layers, width), (layers, height, width) or (6, size, size); with `channels` of 2 or 4
-    these are a last axis.
+    texels: in the shape of `kind`, whose last axis runs along a row: (width,), (height, width),
+    (depth, height, width), (layers, width), (layers, height, width) or (6, size, size); 2 or 4
+    `channels` add one more trailing axis.
     address: one mode, or one for each of x, y and z.
-    filter: "linear" mixes neighbours, if a fetch gives floats.
+    filter: "linear" interpolates between neighbours, if a fetch gives floats.
     normalized: coordinates go from 0 to 1.
     fractions: integers are read as floats from 0 or -1 to 1.
-    Fetches take level 0.
+    Fetches read level 0.
     """
 
     texels: Array

@@ -1,4 +1,4 @@
-"""The wording of faults of asynchronous copies and products, and of the mbarriers that report
+"""Messages for faults of asynchronous copies and products, and of the mbarriers that report
 them."""
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _BULK_IN_CODE = ("UBLK", "UTMA")
 
 
 def _multiplies(opcode: str) -> bool:
-    """Return whether it is a warpgroup's product, in PTX or in machine code."""
+    """Return whether an instruction is a warpgroup's product, in PTX or in machine code."""
     return opcode.startswith("wgmma") or opcode.partition(".")[0].endswith("GMMA")
 
 
@@ -74,7 +74,7 @@ def product_not_awaited(
     p: Launched, own: int, verb: int, product: int, maker: int, newer: int
 ) -> str:
     """maker: the instruction that computed the value from a sum; -1 if it is a sum itself. newer:
-    groups committed after the product's own; -1 if that one is not committed."""
+    the number of groups committed after the product's own; -1 if its own is not committed."""
     does = "reads" if verb == layout.READ else "overwrites"
     what = "a sum"
     if maker >= 0 and verb == layout.READ:

@@ -1,4 +1,4 @@
-"""The wording of a fault: the numbers of the judge's verdict become a kind and a message."""
+"""Map each of the judge's fault codes to the function, in a module beside it, that words it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _VERDICTS: dict[int, tuple[str, Callable[..., str]]] = {
 
 
 def told(what: int, site: int, details: Sequence[int], place: Launched) -> tuple[str, str]:
-    """The kind of a fault and its message. `what` is a value of the enum `What` in
+    """Return the kind of a fault and its message. `what` is a value of the enum `What` in
     `machine/interface.h`."""
     kind, words = _VERDICTS[what]
     return kind, words(place, site, *details)

@@ -33,7 +33,7 @@ def line_in(location: Location, file: str) -> str:
 
 
 def callers(location: Location, file: str) -> str:
-    """The lines that call an inlined function, from the innermost one out; empty if none does."""
+    """The lines that call an inlined function, innermost first; empty if it was not inlined."""
     lines = []
     caller = user_line(location.inlined_at)
     while caller is not None:
@@ -64,7 +64,7 @@ class Launched:
     memory: AddressSpace
 
     def line(self, site: int, beside: int) -> str:
-        """Name a line and its callers, and its file unless the line `beside` is in the same one."""
+        """Name a line and its callers, and its file unless that of `beside` is the same."""
         raise NotImplementedError
 
     def opcode(self, site: int) -> str:
@@ -72,17 +72,17 @@ class Launched:
         raise NotImplementedError
 
     def line_of_ending(self, number: int, beside: int) -> str:
-        """The line of a barrier, by the number that the judge gives it."""
+        """The line of a barrier, which the judge identifies by a number."""
         raise NotImplementedError
 
     def name(self, memory: int) -> str:
-        """A buffer by its number, or memory of a block or thread."""
+        """Name a buffer, given its number, or the memory of a block or thread."""
         names = {layout.SHARED_MEMORY: "shared memory", layout.LOCAL_MEMORY: "local memory"}
         return names.get(memory) or self.memory.allocations[memory].name
 
     def position(self, at: int, memory: int, site: int) -> str:
-        """A byte of a buffer, or of memory of a block or thread, by the variable or member that the
-        instruction accesses there."""
+        """Name a byte of a buffer, or of a block's or thread's memory, by the variable or member
+        that the instruction accesses there."""
         if memory == layout.SHARED_MEMORY:
             return self.shared_variables().at(at, self.user_line(site))
         if memory == layout.LOCAL_MEMORY:
@@ -101,13 +101,13 @@ class Launched:
         return f"thread {index_of(number, self.block)}"
 
     def block_of(self, number: int) -> str:
-        """Name another block at the beginning of a clause; empty for the same one."""
+        """Name another block at the beginning of a clause; empty for the same block."""
         return "" if number < 0 else f"block {index_of(number, self.grid)}, "
 
 
 @dataclass(frozen=True)
 class Place(Launched):
-    """The same for a PTX program."""
+    """The names that messages use for a launch of a PTX program."""
 
     program: Program
 

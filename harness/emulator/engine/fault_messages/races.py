@@ -1,4 +1,4 @@
-"""The wording of races, and of accesses that are unordered and permitted."""
+"""Messages for races, and remarks on unordered accesses that are permitted."""
 
 from __future__ import annotations
 
@@ -80,10 +80,10 @@ _UNORDERED = {
 
 
 def remarks_on(let_pass: Sequence[int], place: Place) -> list[Remark]:
-    """Accesses that were permitted although nothing orders them, each with the other line.
+    """Permitted accesses that nothing orders, each with the line of the other access.
 
     Several instructions on one line, as in an unrolled loop, count as one. So do two lines that
-    meet at a flag, in either order.
+    access the same flag, in either order.
     """
     times: dict[tuple[int, str, int, str], int] = {}
     for why, first, second, count in sorted(zip(*[iter(let_pass)] * 4, strict=True)):

@@ -1,4 +1,4 @@
-"""The wording of faults between threads: clusters, warp masks, barriers, control flow."""
+"""Messages for faults between threads: clusters, warp masks, barriers, control flow."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ HARMLESS = {
     "approx": "the nearest number is as near as is promised",
     "full": "the nearest number is as near as is promised",
 }
-"""Modifiers that do not change what is computed here, and why."""
+"""Modifiers that do not affect results here, and why."""
 # What the immediate of an operation says of its modifiers, as in `arithmetic/floats.h`.
 _ROUNDINGS = {"rn": 0, "rz": 1, "rm": 2, "rp": 3, "rna": 4}
 _FLAGS = {"ftz": 8, "sat": 16, "relu": 32, "satfinite": 64}
@@ -70,7 +70,7 @@ class ComputingEncoder(Emitter):
             self.emit(".".join([name, *sorted(words)]) + f"/{types}", results, sources)
 
     def _each_float(self, name: str, words: set[str], result: int, sources: Sequence[int]) -> None:
-        """A pair of floats, in sequence."""
+        """Emit the operation for each of a pair of floats, one after the other."""
         made = [self.temporary(4), self.temporary(4)]
         for each, end in zip(made, ("low/8", "high/8"), strict=True):
             self._plain(name, words, "f32", [each], [self.made(end, 4, row) for row in sources])
@@ -127,7 +127,7 @@ class ComputingEncoder(Emitter):
         self.emit(f"selp/{lane_bytes(op.type)}", [self.widened(op)], [a, b, chosen])
 
     def _join(self, op: Op) -> tuple[str, int] | None:
-        """How to combine a comparison, and the operand to combine it with."""
+        """How to combine a comparison's result with another operand, and that operand."""
         joins = [v for v in op.variant[1:] if v in _JOINS]
         return (joins[0], self.read(op.sources[2], "pred")) if len(op.sources) > 2 else None
 

@@ -182,8 +182,8 @@ class _Encoder(ComputingEncoder, VideoEncoder, MemoryEncoder, TextureEncoder):
         self._warp(op, "syncwarp")
 
     def _op_fence(self, op: Op) -> None:
-        """Memory is consistent after every instruction of a job; a fence excuses races, and a proxy
-        fence lets bulk copies see what threads wrote."""
+        """Memory is consistent after every instruction of a job; a fence only matters to the race
+        check, and a proxy fence lets bulk copies see what threads wrote."""
         name = self.program.sites[op.site].opcode
         excuses = name.startswith(("fence", "membar")) and not name.startswith("fence.proxy")
         between = name.startswith("fence.proxy.async")
@@ -237,7 +237,7 @@ class _Encoder(ComputingEncoder, VideoEncoder, MemoryEncoder, TextureEncoder):
     # --- tensor cores ---------------------------------------------------------------------
 
     def _product(self, op: Op, types: Sequence[str], rows: list[int], *shape: int) -> None:
-        """Move operands that do not fit into preceding operations."""
+        """Give operands that do not fit to operations of their own, which precede the product."""
         room = layout.MAX_SOURCES
         first, *more = [rows[i : i + room] for i in range(0, len(rows), room)]
         for each in reversed(more):
@@ -291,8 +291,8 @@ class _Encoder(ComputingEncoder, VideoEncoder, MemoryEncoder, TextureEncoder):
                   count=len(results), immediate=turned)  # fmt: skip
 
     def _op_products_hold(self, op: Op) -> None:
-        """The registers that a product takes; `variant`: its shape if they are sums, 0 for a
-        factor."""
+        """The registers that a product takes; `variant`: its shape if they are sums, 0 for an
+        operand."""
         shape, *slots = map(int, op.variant)
         rows = [self.offsets[slot] for slot in slots]
         for first in range(0, len(rows), layout.MAX_SOURCES):

@@ -34,7 +34,7 @@ _COSTS = {
 }  # fmt: skip
 
 MOST_GROUPS = 2**31 - 1
-"""The most groups that a wait may leave in flight: more than there ever are."""
+"""The most groups that a wait may leave in flight; there are never that many."""
 
 
 class MemoryEncoder(Emitter):

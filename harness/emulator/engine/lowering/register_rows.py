@@ -184,7 +184,7 @@ class Emitter:
         return narrower
 
     def result(self, op: Op, number: int = 0, *, optional: bool = False) -> int:
-        """The row of a result. If nothing reads it, any row; with `optional`, none."""
+        """The row of a result. If nothing reads the result, any row or, with `optional`, none."""
         register = op.results[number] if number < len(op.results) else None
         if register is None or register.slot not in self.wanted:
             return NOWHERE if optional else self.trash
@@ -243,7 +243,7 @@ class Emitter:
         return [self.read(s, t) for s, t in zip(op.sources, op.source_types, strict=True)]
 
     def made(self, name: str, size: int, *sources: int, immediate: int = 0) -> int:
-        """A temporary row that an operation computes from others."""
+        """A temporary row, filled by an operation on other rows."""
         row = self.temporary(size)
         self.emit(name, [row], sources, immediate=immediate)
         return row
