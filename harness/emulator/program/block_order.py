@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 
 def execution_order(successors: Sequence[Sequence[int]]) -> list[int]:
-    """Blocks reachable from block 0, in order. Ties follow the text."""
+    """Blocks reachable from block 0, in execution order. Ties follow the order of the text."""
     reachable, todo = {0}, [0]
     while todo:
         for target in successors[todo.pop()]:
@@ -23,7 +23,7 @@ def execution_order(successors: Sequence[Sequence[int]]) -> list[int]:
 
 
 def _order(nodes: list[int], successors: Sequence[Sequence[int]]) -> list[int]:
-    """Topological order of the strongly connected components, each loop ordered within."""
+    """Order the strongly connected components topologically, and the blocks inside each loop."""
     inside = set(nodes)
     edges = {n: [t for t in successors[n] if t in inside] for n in nodes}
     components = _components(nodes, edges)

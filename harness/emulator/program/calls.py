@@ -254,7 +254,8 @@ class CallTranslator(AllocationTranslator):
         return frame
 
     def _live_across(self, function: Function, prefix: str) -> dict[int, list[Register]]:
-        """Registers to keep at each call: named before and after it, or any in a loop."""
+        """Registers to keep at each call: those named before and after it, or all if there is a
+        loop."""
         seen: dict[str, list[int]] = {}
         calls: list[tuple[int, Instruction]] = []
         places: dict[str, int] = {}

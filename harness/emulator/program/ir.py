@@ -140,8 +140,8 @@ class Barrier:
     """Wait for the block's threads (or `count` of them) at barrier `number`; continue at `target`.
 
     With `arrives` (bar.arrive), lanes are counted and continue at once. `reduction` is `popc`,
-    `and` or `or` for bar.red, which reduces `predicate` into `result`. `of_cluster`: wait for the
-    threads of the cluster to have arrived.
+    `and` or `or` for bar.red, which reduces `predicate` into `result`. `of_cluster`: wait until all
+    threads of the cluster have arrived.
     """
 
     number: Source
@@ -185,7 +185,7 @@ class Block:
 
     @property
     def first_site(self) -> int:
-        """The instruction by which a message names the block."""
+        """The instruction that messages use to identify the block."""
         return self.sites[0] if self.sites else getattr(self.terminator, "site", 0) or 0
 
 

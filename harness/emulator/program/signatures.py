@@ -264,7 +264,7 @@ def match(name: str, modifiers: list[str], types: list[str]) -> Types | None:
 
 
 def compares(comparison: str, type_: str) -> bool:
-    """Return whether values of a type can be compared in this way."""
+    """Return whether values of a type can be compared with this operator."""
     if type_[0] == "b" and type_[1] != "f":
         return comparison in ("eq", "ne")
     if type_[0] == "u":
@@ -275,8 +275,7 @@ def compares(comparison: str, type_: str) -> bool:
 
 
 def converts(modifiers: list[str], to: str, source: str) -> bool:
-    """Return whether a `cvt` of these types may have these modifiers: which rounding, and what
-    else."""
+    """Return whether a `cvt` of these types may have these modifiers, roundings and others."""
     given = frozenset(modifiers)
     if len(given) < len(modifiers):
         return False

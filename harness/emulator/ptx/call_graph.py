@@ -31,7 +31,7 @@ class CallGraph:
         self._reached: dict[str, set[str]] = {}
 
     def recursive(self, name: str) -> bool:
-        """Return whether a function can be called while it runs."""
+        """Return whether a function can be called again while it runs."""
         return name in self._reachable(name)
 
     def together(self, one: str, other: str) -> bool:
@@ -53,7 +53,7 @@ class CallGraph:
                     yield from self.pointed_to
 
     def _reachable(self, start: str) -> set[str]:
-        """The functions that may be called while one runs."""
+        """The functions that may be called while a given one runs."""
         found = self._reached.get(start)
         if found is None:
             found, todo = set(), [start]

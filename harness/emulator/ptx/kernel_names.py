@@ -11,8 +11,8 @@ from harness.emulator.ptx.syntax import Kernel, Module
 def find_kernel(module: Module, name: str) -> Kernel:
     """The kernel with exactly that name, or else the only one with that source name.
 
-    `ns::sum` finds a kernel in a namespace; so does `sum`. Raises LaunchError if there
-    is none, or more than one, such as the instances of a template.
+    `ns::sum` finds a kernel in a namespace; so does `sum`. Raises LaunchError if there is none, or
+    more than one, such as the instantiations of a template.
     """
     return module.kernels[find_name("kernel", name, module.kernels)]
 

@@ -29,7 +29,7 @@ class SourceLines:
         self._current: Location | None = None
 
     def loc(self, words: list[str]) -> None:
-        """Take one directive: `.loc file line column [, function_name L, inlined_at f l c]`."""
+        """Read one directive: `.loc file line column [, function_name L, inlined_at f l c]`."""
         key = _key(words[1:4])
         if key is None:
             return

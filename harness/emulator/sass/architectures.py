@@ -1,7 +1,7 @@
-"""The constant bank layout that machine code of each architecture expects: one row each.
+"""The constant bank layout that machine code expects, one row per architecture.
 
-The instructions of all architectures are one table (`table.py`): their names mean the same
-wherever they occur. The differences are here: where the driver puts the values that a kernel reads
+The instructions of all architectures are in one table (`table.py`), because a name means the same
+wherever it occurs. The differences are here: where the driver puts the values that a kernel reads
 in constant bank 0, and how much of shared memory it reserves. The offsets were determined from
 ptxas 13.0 output for kernels that use them.
 """
@@ -29,8 +29,8 @@ class CodeArchitecture:
     reserved_shared: bytes at the start of a kernel's shared memory that belong to the driver;
     addresses include them. has_clusters: whether the places are known at which code reads cluster
     data and the address of the parameters. known_at: the only offsets before the parameters that
-    code may read; None if no others are known to be read. was_read: whether the counts were
-    compared with readings of its hardware.
+    code may read; None if it is not known to read any others. was_read: whether its counts were
+    compared with hardware readings.
     """
 
     name: str

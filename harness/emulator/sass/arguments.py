@@ -26,8 +26,8 @@ def pack(
     function: Function, args: Any, names: Sequence[str] | None, memory: AddressSpace,
     kernel: Kernel | None,
 ) -> bytes:  # fmt: skip
-    """Constant bank 0 up to the last parameter, with zeros before the first; arrays among the
-    arguments are placed in memory."""
+    """Build constant bank 0 up to the last parameter, with zeros before the first; place arrays
+    among the arguments in memory."""
     given = args if isinstance(args, Sequence) else ()
     params = _of_ptx(function, kernel) if kernel else _guessed(function, given)
     named = Kernel(function.name, params)

@@ -22,7 +22,7 @@ _OF_ITS_WIDTH = frozenset({
     "MOV", "IMAD", "IADD3", "VIADD", "LOP3", "SHF", "HFMA2", "SEL", "PRMT", "LDG", "LDS", "LDL",
     "LDC", "LD", "S2R", "FADD", "FMUL", "FFMA",
 })  # fmt: skip
-"""Instructions that write consecutive registers, as many as their modifiers say."""
+"""Instructions that write as many consecutive registers as their modifiers say."""
 _MOST_REGISTERS = 8
 """The most registers that any other instruction writes."""
 
@@ -49,7 +49,7 @@ def _constant(before: tuple[Instruction, ...], register: Operand) -> int | None:
 
 
 def _before(function: Function, call: Instruction) -> tuple[Instruction, ...]:
-    """The instructions that are executed one after the other up to the call."""
+    """The straight-line instructions that lead up to the call."""
     every = function.instructions
     end = begin = every.index(call)
     jumps = [each for each in every if each.opcode in _CONTROL]

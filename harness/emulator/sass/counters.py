@@ -1,14 +1,15 @@
 """A launch's counters under Nsight Compute's names, from the counts of its instructions.
 
 They are `machine-exact` for Hopper: counted on the instructions that the GPU runs, by rules that
-reproduce an H200's readings to the digit. For an architecture without hardware readings, counters
-that follow from the code are `code-exact`, and those that rely on rules read on Hopper are `hopper-
+reproduce an H200's readings exactly. For an architecture without hardware readings, counters that
+follow from the code are `code-exact`, and those that rely on rules read on Hopper are `hopper-
 rules`: shared-memory passes, the sectors of stores and atomics, branches, and the instructions that
 a diverged warp issues again. Counters that depend on the relative timing of warps, in one block or
 in several, are models: the sectors of atomics whose lanes collide, and everything in a launch with
 loops that wait for another thread, or that calls the driver (printf, malloc), whose own
-instructions are not here. The same applies to the shared wavefronts of asynchronous copies, whose
-rule is not known, and to their sectors, whose rule is confirmed by only seven kernels.
+instructions are not executed here. The same applies to the shared wavefronts of asynchronous
+copies, whose rule is not known, and to their sectors, whose rule is confirmed by only seven
+kernels.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _OPERATIONS = {
 
 
 _FLOPS_OF_FORMS = {"FADD2": 2, "FMUL2": 2, "FFMA2": 4, "FHADD": 1, "FHFMA": 2}
-"""Operations of Blackwell's forms, for which no counter of Nsight Compute is known."""
+"""Operations of Blackwell's instructions for which no Nsight Compute counter is known."""
 _BY_HOPPERS_RULES = (
     WAVEFRONTS, WAVEFRONTS_IDEAL, *(SECTORS.format(kind) for kind in ("st", "red", "atom")),
 )  # fmt: skip

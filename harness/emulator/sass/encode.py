@@ -45,7 +45,7 @@ _ARGUMENTS = (4, 6, 10)
 """Registers that hold the arguments of the driver's functions; the first also receives the
 result."""
 _PAIRS = {("F32x2", "HI_LO"): (0, 1), ("F32x2", "LO_HI"): (1, 0), ("F32",): (0, 0)}
-"""For a pair of floats: the registers of its lower and of its upper number."""
+"""For a pair of floats: the registers of its lower and its upper number."""
 _WITHOUT_PREDICATES = {
     "IADD3.64": "the carry of 64 bits",
     **dict.fromkeys(("IMNMX", "IMNMX3", "VIADDMNMX"), "which operand was the extreme"),
@@ -73,7 +73,7 @@ def encode(function: Function, definitions: dict[str, int]) -> Encoded:
 
 @dataclass
 class _Slots:
-    """The number of entries of an instruction's arrays that are filled."""
+    """How many entries of an instruction's arrays are filled."""
 
     sources: int = 0
     results: int = 0
@@ -184,7 +184,7 @@ class _Encoder:
         out["handler"] = self.definitions[_of_copies(handler, instruction)]
 
     def _call(self, out: Any) -> None:
-        """A call of the driver: its arguments, and the destination of its result."""
+        """Encode a call into the driver: its arguments, and the destination of its result."""
         for number, register in enumerate(_ARGUMENTS, 1):
             source = out["source"][number]
             source["constant"], source["row"] = 0, register * LANES
@@ -260,8 +260,8 @@ class _Encoder:
         slots.source_predicates += 1
 
     def _uniforms_in_a_row(self, kind: str, operand: Operand, out: Any, slots: _Slots) -> None:
-        """The first of several uniform registers: of four that hold two factors' descriptors, or of
-        those that a copy takes."""
+        """The first of several uniform registers: of four that hold two operands' descriptors, or
+        of those that a copy takes."""
         first, known = operand.uniform, table.OF_FACTORS if kind == "g" else ()
         if set(operand.suffixes) - set(known) or first is None or first.number == ZERO:
             raise Unencodable(f"operand {operand.text}")
@@ -373,8 +373,8 @@ class _Encoder:
 
 
 def _of_copies(handler: str, instruction: Instruction) -> str:
-    """The definition; none for waits on anything but copies, whose results are available at
-    once."""
+    """The definition; NOTHING for a wait that is not for copies, as all other results are available
+    at once."""
     if handler == "DEPBAR.LE":
         return handler if instruction.operands[0].text == table.OF_COPIES else "NOTHING"
     if handler != "LDGDEPBAR":

@@ -70,7 +70,7 @@ _WITH_RESERVED = {engine_layout.RACE_BETWEEN, engine_layout.RACE_AT_ONCE,
 
 @dataclass(frozen=True)
 class Clustered:
-    """The clusters of a launch. is_explicit: whether it, or its kernel, asks for any."""
+    """The clusters of a launch. is_explicit: whether the launch or its kernel specifies any."""
 
     extents: Dim3
     is_explicit: bool
@@ -86,7 +86,7 @@ class Ran:
 
 
 def synchronises_grid(function: Function, arch: CodeArchitecture) -> bool:
-    """Return whether the code asks for the workspace of cooperative groups' grid barrier."""
+    """Return whether the code uses the workspace of cooperative groups' grid barrier."""
     places = dict(arch.registers_at).values()
     return any(
         operand.kind == "constant" and operand.number == 0 and operand.offset in places

@@ -84,8 +84,8 @@ def _kind(each: Instruction, lines: OfLines, retried: set[Any]) -> int:
 
 
 def _waits_for_reading(function: Function) -> Iterator[int]:
-    """Waits for groups of bulk copies to have been read; after a wait for writing, the code also
-    invalidates caches."""
+    """Waits until the sources of bulk copies have been read; after a wait for their writes, the
+    code also invalidates caches."""
     every = function.instructions
     for number, each in enumerate(every):
         behind = every[number + 1 : number + 1 + _NEXT]

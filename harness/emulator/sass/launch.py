@@ -84,7 +84,7 @@ def launch_machine_code(
     messages, `shared_bytes` is dynamic. `signature`: the kernel of the PTX, for the types of its
     parameters; without it a Python float goes to a float of the parameter's size, and an integer to
     an integer. `cluster`: extents of a thread block cluster in blocks, if the kernel is not
-    compiled for one. Accesses outside of buffers, misaligned ones, deadlocks and endless loops are
+    compiled for one. Accesses outside buffers, misaligned ones, deadlocks and endless loops are
     faults. `ptx`: the module that it was assembled from, with lines; it enables race detection
     between warps (docs/checks.md). Reads of unwritten memory are never detected here.
     Raises UnknownMachineInstruction and LaunchError before anything has run.
@@ -145,7 +145,7 @@ def prepare(code: MachineCode, kernel: str) -> tuple[Function, Encoded]:
 
 
 def _refuse_undetermined(arch: CodeArchitecture, function: Function) -> None:
-    """Refuse instructions of the asynchronous machine, and clusters, except for sm_90."""
+    """Refuse Hopper's asynchronous instructions, and clusters, except on sm_90."""
     if arch.has_clusters:
         return
     for each in function.instructions:
@@ -159,9 +159,9 @@ def _refuse_undetermined(arch: CodeArchitecture, function: Function) -> None:
 
 
 def _refuse_both_groups(function: Function) -> None:
-    """Refuse groups of two kinds of copies: which kind a wait counts is not in the code.
+    """Refuse groups of both kinds of copies: the code does not say which kind a wait counts.
 
-    A wait until no group is left covers both: the same scoreboard counts them.
+    A wait until no group is left covers both kinds, because the same scoreboard counts them.
     """
     of_lanes = next((i for i in function.instructions if i.opcode == "LDGDEPBAR"), None)
     if not of_lanes or all(i.opcode != "UTMACMDFLUSH" for i in function.instructions):
@@ -174,7 +174,7 @@ def _refuse_both_groups(function: Function) -> None:
 
 
 def _leaves_some(wait: Instruction) -> bool:
-    """Return whether it waits for all groups of copies but the newest."""
+    """Return whether an instruction waits for all groups of copies but the newest."""
     scoreboard, *counts = (each.text for each in wait.operands)
     return scoreboard == OF_COPIES and any(int(each, 16) for each in counts[:1])
 
@@ -200,7 +200,7 @@ def _judged(function: Function, ptx: Module) -> Judged:
 
 
 def _refuse_calls(code: MachineCode, function: Function) -> None:
-    """Refuse calls of the driver, except of the functions that are executed."""
+    """Refuse calls into the driver, except to the functions that are executed."""
     symbols = {offset: symbol for offset, symbol, addend in code.addresses if not addend}
     every = {symbol for _, symbol, _ in code.addresses if symbol not in code.variables}
     if every and every <= FUNCTIONS_OF_DRIVER.keys():
@@ -225,7 +225,7 @@ def _refuse_places(arch: CodeArchitecture, function: Function) -> None:
 
 
 def _is_known(operand: Operand, arch: CodeArchitecture, function: Function) -> bool:
-    """Return whether an operand does not read before the parameters, or reads a known value."""
+    """Return whether an operand reads nothing below the parameters, or only known values there."""
     if operand.kind != "constant" or operand.number != 0:
         return True
     if operand.offset >= function.parameter_base:

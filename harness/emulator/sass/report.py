@@ -15,10 +15,10 @@ class MachineCount(Executed):
     """Counts of one machine instruction.
 
     diverged_warps: how often lanes of a warp diverged there.
-    colliding: for an atomic, how often lanes met on an address.
-    branch_targets: how often it chose where to continue.
-    warps_again, threads_again: additional counts by the multiprocessor, which issues the
-    instruction again (machine/scheduler/replays.h).
+    colliding: for an atomic, how often lanes accessed the same address.
+    branch_targets: for a branch, how often it chose where to continue.
+    warps_again, threads_again: additional counts, because the multiprocessor issues the instruction
+    again (machine/scheduler/replays.h).
     """
 
     address: int
@@ -31,7 +31,7 @@ class MachineCount(Executed):
 
 @dataclass(frozen=True)
 class MachineReport:
-    """The results of a launch besides the arrays, which were changed in place."""
+    """The results of a launch apart from the arrays, which were changed in place."""
 
     kernel: str
     grid: tuple[int, int, int]

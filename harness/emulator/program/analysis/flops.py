@@ -1,14 +1,13 @@
 """Count floating-point operations from PTX instructions.
 
 Nsight Compute counts thread instructions by machine opcode: FADD, FMUL and FFMA, and the same with
-D and H. By readings on an H200, a thread instruction counts once whether it works on one half or on
-two, a subtraction is an addition, and bf16 counts under H. The same rules apply here. The
-additional sm_100
-arithmetic, on pairs of floats and on halves added to floats, has other opcodes: it counts as
-operations, and as none of
-these instructions. Divisions, roots and functions (`div`, `sqrt`, `rcp`, `ex2`, …), comparisons,
-`min`, `max`, `neg` and conversions are not such instructions in PTX and count as nothing, although
-machine code implements some of them with FADD, FMUL and FFMA.
+D and H. According to readings on an H200, a thread instruction counts once whether it works on one
+half or on two, a subtraction counts as an addition, and bf16 counts under H. The same rules apply
+here. The additional sm_100 arithmetic, on pairs of floats and on halves added to floats, has other
+opcodes: it counts as operations, but as none of these instructions. Divisions, roots and functions
+(`div`, `sqrt`, `rcp`, `ex2`, …), comparisons, `min`, `max`, `neg` and conversions are not such
+instructions in PTX and count as nothing, although machine code implements some of them with FADD,
+FMUL and FFMA.
 """
 
 from __future__ import annotations
@@ -77,7 +76,7 @@ def operations(opcode: str) -> int:
 
 
 def totals(executed: Iterable[tuple[str, int]]) -> tuple[dict[str, int], dict[str, int]]:
-    """Thread instructions by kind, and operations by precision, of (opcode, threads) pairs."""
+    """Sum (opcode, threads) pairs: thread instructions by kind, operations by precision."""
     instructions, flops = dict.fromkeys(INSTRUCTIONS, 0), dict.fromkeys(PRECISIONS, 0)
     for opcode, threads in executed:
         found = arithmetic(opcode)

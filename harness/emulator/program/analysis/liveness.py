@@ -1,8 +1,8 @@
-"""Compute which registers a block needs and which it must leave behind.
+"""Compute which registers a block needs and which it must store for later blocks.
 
 A register that dies within its block is never written back. An operation with unused results and no
-other effect is never computed (it is still counted). This matters more here than in a compiler:
-every write is an array.
+other effect is never computed (it is still counted). This matters more here than in a compiler,
+because every write stores a whole array.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class _Loads:
         return self._blocks[place[0]].ops[place[1]]
 
     def only_selected(self, place: _Place) -> bool:
-        """Return whether it loads from a fixed address and only a select uses the result."""
+        """Return whether it is a load from a fixed address whose result only a select uses."""
         load = self._op(place)
         if not isinstance(load.sources[0], (SymbolAddress, Constant)):
             return False

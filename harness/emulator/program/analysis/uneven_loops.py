@@ -1,8 +1,8 @@
 """Loops that lanes of a warp leave after different numbers of trips.
 
 ptxas unrolls loops. Lanes that leave an unrolled loop early run its last trips apart from the
-others, so their accesses are requests of their own, which PTX does not show: 1,021 columns by 32
-lanes of `sgemv/v0_k_of_32` are 140 requests in machine code and 128 in PTX.
+others, so their accesses are separate requests, which PTX does not show: in `sgemv/v0_k_of_32`, 32
+lanes reading 1,021 columns make 140 requests in machine code and 128 in PTX.
 """
 
 from __future__ import annotations

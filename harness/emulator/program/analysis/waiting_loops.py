@@ -37,8 +37,9 @@ Code = list[Mark | To | tuple[Op, int | None]]
 class WaitingLoops:
     """`heads`: the head blocks of loops that may wait, with the slots to compare.
 
-    `warp_syncs`: the blocks in which lanes of a warp meet, with the mask; none if there are no
-    heads. `clocks`: whether the program reads a clock, which may end a wait without another thread.
+    `warp_syncs`: the blocks in which lanes of a warp synchronise, with the mask; none if there are
+    no heads. `clocks`: whether the program reads a clock, which may end a wait without another
+    thread.
     """
 
     heads: Mapping[int, tuple[int, ...]]
@@ -68,7 +69,7 @@ def waiting_loops(program: Program) -> WaitingLoops:
 
 
 def keep_loop_conditions(blocks: Sequence[Block], sites: Sequence[Site]) -> None:
-    """Keep the values read by loops that may wait, even those used up within a basic block."""
+    """Keep the values read by loops that may wait, even those used only within a basic block."""
     for loop in loops_by_head(blocks, sites).values():
         telling = _telling(blocks, loop)
         for number in loop:
@@ -76,7 +77,7 @@ def keep_loop_conditions(blocks: Sequence[Block], sites: Sequence[Site]) -> None
 
 
 def split_at_warp_syncs(code: Code, new_label: Callable[[], str]) -> Code:
-    """Begin a new block wherever lanes meet."""
+    """Begin a new block wherever lanes synchronise."""
     out: Code = []
     last: int | None = None
     starts = {

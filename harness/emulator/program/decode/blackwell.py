@@ -14,11 +14,11 @@ from harness.emulator.ptx.syntax import Instruction
 
 _EXTREMES = ("min", "max")
 _MIXED = {"add": 1, "sub": 1, "fma": 2}
-"""The sources of each that are halves; one float follows them."""
+"""For each instruction, how many of its first sources are halves; one float follows them."""
 
 
 class BlackwellDecoder(WarpDecoder):
-    """The readers of these instructions."""
+    """Decodes the instructions introduced with sm_100."""
 
     def of_blackwell(
         self, instruction: Instruction, name: str, modifiers: list[str], types: list[str]

@@ -47,7 +47,7 @@ class ClusterDecoder(MbarrierDecoder):
         return [Op("getctarank", (), made, ("u32",), read, (types[0],), self.site)]
 
     def cluster_arrive(self, modifiers: list[str]) -> list[Op]:
-        """`barrier.cluster.arrive`: the corresponding wait is for all threads."""
+        """`barrier.cluster.arrive`: the corresponding wait waits for all threads."""
         order = [m for m in modifiers if m != "aligned"]
         if order not in ([], ["release"], ["relaxed"]):
             raise self.unknown()
@@ -84,8 +84,8 @@ class ClusterDecoder(MbarrierDecoder):
     def _by_windows(
         self, read: Read, instruction: Instruction, modifiers: list[str], types: list[str]
     ) -> list[Op]:
-        """The operations of an instruction, with addresses of the cluster's shared memory made
-        generic before it."""
+        """The operations of an instruction, after those that make addresses in the cluster's shared
+        memory generic."""
         if _CLUSTER not in modifiers:
             return read(instruction, modifiers, types)
         ops: list[Op] = []

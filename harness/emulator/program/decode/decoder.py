@@ -1,8 +1,8 @@
 """Decode one PTX instruction into typed operations.
 
 Every modifier is checked against the known ones, and every operand gets its type. Memory and
-warp-wide instructions have readers of their own in `decode_memory` and `decode_warp`; anything that
-computes from registers alone follows the table in `signatures`.
+warp-wide instructions have their own decoders in `memory` and `warp`; anything that computes from
+registers alone follows the table in `signatures`.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class Decoder(
         ]  # fmt: skip
 
     def _mov_vector(self, instruction: Instruction, count: int, types: list[str]) -> list[Op]:
-        """Registers to as many others, all at once: they may be the same in another order."""
+        """Move registers to as many others, all at once: the two lists may overlap."""
         operands = self.given(instruction, 2)
         if len(types) != 1 or types[0] not in signatures.MOVE_TYPES - {"pred"}:
             raise self.unknown()

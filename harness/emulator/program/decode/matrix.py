@@ -1,7 +1,7 @@
 """Decode tensor-core instructions into typed operations.
 
 ldmatrix, stmatrix and the wmma accesses become a computation of addresses plus ordinary loads and
-stores, so all the checks and counters of those apply.
+stores, so all checks and counters of loads and stores apply.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _register_type(type_: str) -> str:
 
 
 def _wmma_registers(role: str, type_: str, elements: int) -> int:
-    """Registers of a fragment: half-precision factors have 8 in every shape, some of them twice."""
+    """Registers of a fragment: half-precision operands have 8 in every shape."""
     return 8 if role in ("a", "b") and type_ == "f16" else elements // 32 // per_register(type_)
 
 

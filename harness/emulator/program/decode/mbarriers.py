@@ -2,10 +2,10 @@
 
 An mbarrier is one word here: the arrivals that its current phase still waits for, the arrivals per
 phase, the bytes still to come, and the phase's parity (`memory/mbarrier.h`). Arriving is an atomic
-on it and testing is a load; both order what other threads see, as in the memory model. Copies move
-their bytes when they are issued, except that `cp.async` writes when its thread waits. The checks do
-not depend on that: a thread may touch neither end of a copy until it knows that the copy is done
-(`judge/ordering/flights.h`).
+on that word, and testing is a load of it; both order what other threads see, as in the memory
+model. Copies move their bytes when they are issued, except that `cp.async` writes when its thread
+waits. The checks do not depend on that: a thread may touch neither end of a copy until it knows
+that the copy is done (`judge/ordering/flights.h`).
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ class MbarrierDecoder(MemoryDecoder):
         return register
 
     def _less(self, source: Source, ops: list[Op]) -> Register:
-        """The same, negated."""
+        """A 32-bit operand, negated, in a register of 64 bits."""
         register = self._wide("!mbarrier bytes", source, ops)
         ops.append(Op("neg", (), (register,), ("u64",), (register,), ("u64",), self.site))
         return register
@@ -287,8 +287,8 @@ class MbarrierDecoder(MemoryDecoder):
         return ops
 
     def _reduce_bulk(self, instruction: Instruction, words: list[str]) -> list[Op]:
-        """Reduce to global memory; f16 and bf16 elements can only be added, and without
-        flushing."""
+        """Reduce to global memory; f16 and bf16 elements can only be added, without flushing
+        subnormals."""
         where, rest, type_ = words[:3], words[3:-1], words[-1]
         if where != ["global", "shared::cta", "bulk_group"] or not rest:
             raise self.unknown()

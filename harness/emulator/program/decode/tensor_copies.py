@@ -1,4 +1,4 @@
-"""Decode copies by a tensor map, and a kernel's changes to a map.
+"""Decode copies that use a tensor map, and a kernel's changes to a map.
 
 A map is 128 bytes in the emulator's own format (`memory/tensor_maps.py`). So `tensormap.replace`
 is a store, or a change of some bits of a word, and `tensormap.cp_fenceproxy` is loads and stores.
@@ -20,7 +20,7 @@ _OTHERS = {
 }  # fmt: skip
 _SWIZZLE, _FILL = 0, 8  # the lowest bits of these in the word of modes
 _ELEMENTS = (0, 1, 2, 3, 4, 5, 6, 7, 10, 8, 9)
-"""The driver's numbers of the element types, in the order of PTX."""
+"""The driver's numbers for the element types, in the order of PTX."""
 
 
 class TensorCopyDecoder(MbarrierDecoder):

@@ -12,7 +12,7 @@ SHAPES = {"1d": 1, "2d": 2, "3d": 3, "a1d": 2, "a2d": 3, "cube": 3}
 """The number of coordinates that each shape takes, the layer first; the rest of the four is
 padding."""
 BEYOND = ("trap", "clamp", "zero")
-"""The ways to handle an access beyond a surface."""
+"""The ways to handle an access beyond a surface's edge."""
 _LEVELS = {"base": 0, "level": 1, "grad": 2}
 """The number of additional operands that choose the level; only one level exists."""
 _CACHED = frozenset(("ca", "cg", "cs", "cv", "wb", "wt"))

@@ -138,7 +138,7 @@ class WarpDecoder(OperandReader):
     def _op_createpolicy(
         self, instruction: Instruction, modifiers: list[str], types: list[str]
     ) -> list[Op]:
-        """Decode a cache policy: a value that only accesses with a cache hint take."""
+        """Decode a cache policy: a value that only accesses with a cache hint use."""
         if types != ["b64"] or not instruction.operands:
             raise self.unknown()
         made = (self.result(instruction.operands[0]),)

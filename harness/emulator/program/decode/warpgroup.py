@@ -1,12 +1,12 @@
 """Decode the products of a warpgroup (`wgmma`) into products of its warps.
 
 Each of the four warps computes 16 of the 64 rows: products of 16 × 8, side by side, with sums in
-registers as `mma` leaves them. A factor in shared memory is read at the place given by its matrix
-descriptor. No counter counts these loads, because the machine code has none. The sums are computed
-when a product is issued; using them without waiting is reported as a fault. The factors count as
-being read until the warp waits for the group; writing them before that is reported too. A product
-is one operation of four warps: it completes only when all of them have issued it. So they meet
-where they wait for it, and any of them may then report that the tiles were read.
+the same registers as for `mma`. An operand in shared memory is read at the place given by its
+matrix descriptor. No counter counts these loads, because the machine code has none. The sums are
+computed when a product is issued; using them without waiting is reported as a fault. The operands
+count as being read until the warp waits for the group; writing them before that is reported too. A
+product is one operation of four warps: it completes only when all of them have issued it. So the
+warps synchronise where they wait for it, and any of them may then report that the tiles were read.
 
 Source: PTX ISA 9.0, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions".
 """
@@ -51,7 +51,7 @@ class _Product:
 
 @dataclass(frozen=True)
 class _Modes:
-    """The factors that are negated, and those whose depth is the outer dimension."""
+    """The operands that are negated, and those whose outer dimension is the depth (k)."""
 
     negates: bool
     turns_a: bool
@@ -60,7 +60,7 @@ class _Modes:
 
 @dataclass(frozen=True)
 class _Factor:
-    """A factor in shared memory. rows: the first row, or the first column of `b`."""
+    """An operand in shared memory. rows: the first row, or the first column of `b`."""
 
     descriptor: Source
     rows: Source
@@ -85,7 +85,7 @@ class WarpgroupDecoder(MatrixDecoder):
         return [Op("fence", ("",), (), (), (), (), self.site)]
 
     def warpgroup_wait(self, instruction: Instruction) -> tuple[list[Op], Barrier]:
-        """Decode `wgmma.wait_group`, a barrier of the warpgroup beyond those of programs."""
+        """Decode `wgmma.wait_group`: a warpgroup barrier, numbered after those of programs."""
         (left,) = self.given(instruction, 1)
         words = instruction.opcode.split(".")[1:]
         if words != ["wait_group", "sync", "aligned"] or not isinstance(left, Number):
@@ -127,7 +127,7 @@ class WarpgroupDecoder(MatrixDecoder):
         return ops
 
     def _held(self, shape: int, operands: Sequence[Operand]) -> Op:
-        """The registers that a product uses: its sums, with their shape, or a factor (shape 0)."""
+        """The registers that a product uses: sums, with their shape, or an operand (shape 0)."""
         taken = [
             self.source(each, "b32")
             for each in operands
@@ -219,7 +219,7 @@ class WarpgroupDecoder(MatrixDecoder):
         return self.source(operand, "u64")
 
     def _read(self, factor: _Factor, rows: int) -> Op:
-        """The warp's access to all rows of a factor, from which its words are then taken."""
+        """The warp's access to all rows of an operand, from which its words are then taken."""
         return Op("factor_read", (str(rows), str(int(factor.turned))), (), (),
                   (factor.descriptor, factor.rows), ("u64", "u32"), self.site)  # fmt: skip
 
@@ -228,7 +228,7 @@ class WarpgroupDecoder(MatrixDecoder):
     ) -> list[Source]:
         """The words that each lane holds of eight rows, or four of sixteen.
 
-        row: the first of them, relative to the factor's first; for `b`, a column.
+        row: the first of them, relative to the operand's first; for `b`, a column.
         """
         words = tuple(self.declare(f"!wgmma {name}{i}", "u32") for i in range(count))
         ops.append(Op("factor_words", (str(row), str(int(factor.turned))), words, ("u32",) * count,

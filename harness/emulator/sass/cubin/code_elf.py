@@ -1,6 +1,6 @@
 """Put the code of many cubins into one ELF, so that the disassembler starts once for all of them.
 
-nvdisasm takes some 0.6 s to start, whatever its input, and about a millisecond per kernel. Its JSON
+nvdisasm takes about 0.6 s to start, whatever its input, and a millisecond per kernel. Its JSON
 output needs only the instructions and the function symbols, which calls and returns name.
 """
 

@@ -4,7 +4,7 @@ It is a DWARF 2 line table with one undocumented extension, inferred from the ou
 -gi`: the rows of an inlined function are preceded by the row that called it. (nvdisasm prints a
 line only once if just its caller changes; here each instruction has its own.) pyelftools' line
 program is not used: it skips that extension, and takes three times as long. Its LEB128 reader has
-no length limit, so a damaged file can keep it reading without end.
+no length limit, so a damaged file can keep it reading forever.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ def listing(content: bytes, name: str, kept: Path | None = None) -> Listing:
     """Return nvdisasm's listing of a cubin. Raises DisassemblerError, or CubinError if it refuses
     it.
 
-    kept: a file that stores the listing for the next call.
+    kept: the file in which the listing is stored for later calls.
     """
     tool = disassembler.find()
     text = _kept(kept, tool, content) if kept else None
@@ -37,7 +37,7 @@ def listing(content: bytes, name: str, kept: Path | None = None) -> Listing:
 
 
 def keep(files: Mapping[Path, Path]) -> None:
-    """List all cubins together whose listing is not stored yet; `files` says where each goes.
+    """List together all cubins whose listing is not stored yet; `files` says where each goes.
 
     A cubin that cannot be listed is skipped: when its listing is needed, it is listed alone, and
     the error is reported then.

@@ -12,7 +12,7 @@ from harness.emulator.sass.errors import CubinError, DisassemblerError
 
 
 def read(path: Path, listing: Path | None = None) -> MachineCode:
-    """Raises CubinError or DisassemblerError, which say what to do.
+    """Read a cubin. Raises CubinError or DisassemblerError, which say what to do.
 
     listing: a file that stores the disassembler's output for the next time.
     """
@@ -24,7 +24,7 @@ def read(path: Path, listing: Path | None = None) -> MachineCode:
 
 
 def read_bytes(content: bytes, name: str = "the cubin", listing: Path | None = None) -> MachineCode:
-    """The same for a cubin in memory; messages call it `name`."""
+    """Read a cubin from memory; messages call it `name`."""
     found = elf.contents(content, name)
     return joined(found, listings.listing(content, name, listing), name)
 

@@ -1,7 +1,7 @@
 """Find the local memory that machine code needs per thread, if its frames are not all of it.
 
-A cubin has the size of the deepest frames. Recursion adds more of them, and `alloca` moves the
-stack pointer (R1) by an amount that the program computes.
+A cubin states the size of the deepest chain of frames. Recursion adds more frames, and `alloca`
+moves the stack pointer (R1) by an amount that the program computes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def grows(function: Function) -> bool:
 
 
 def _through_pointer(each: Instruction) -> bool:
-    """Return whether it calls a function whose address is in a register."""
+    """Return whether the kernel calls a function whose address is in a register."""
     return each.name == _RELATIVE_CALL and each.operands[0].kind == "register"
 
 
@@ -69,7 +69,7 @@ def _recursive(function: Function) -> bool:
 
 
 def _calls_itself(callees: dict[int, set[int]], function: int) -> bool:
-    """Return whether a function may be reached from itself, by way of others too."""
+    """Return whether a function may be reached from itself, directly or through others."""
     found: set[int] = set()
     waiting = list(callees.get(function, ()))
     while waiting:

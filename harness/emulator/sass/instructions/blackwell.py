@@ -1,4 +1,4 @@
-"""Rows introduced with Blackwell: sums of two, pairs of floats, three operands, 256 bits at once.
+"""Rows for Blackwell: two-operand IADD, float pairs, three-operand FMNMX, 256-bit accesses.
 
 A pair of floats is in two registers (`F`): `.F32x2.HI_LO` in order, `.F32x2.LO_HI` swapped, `.F32`
 one float for both, as for an immediate. A half converted to a float (`e`) is the lower half of its

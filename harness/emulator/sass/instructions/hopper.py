@@ -1,9 +1,9 @@
-"""Rows of Hopper's asynchronous machine: mbarriers, copies by the copy unit, clusters.
+"""Rows for Hopper's asynchronous instructions: mbarriers, copies by the copy unit, clusters.
 
-None of it is documented. The meaning of each form was derived from pairs: PTX, and what ptxas of
-CUDA 13.0 makes of it for sm_90a (`tests/emulator/sass/asynchronous`). `SYNCS.ARRIVE.TRANS64.TMASK`
-(an arrival without completion), changes of a tensor map, and minima and maxima of halves are not
-executed.
+None of it is documented. The meaning of each form was derived by comparing PTX with what ptxas of
+CUDA 13.0 generates from it for sm_90a (`tests/emulator/sass/asynchronous`).
+`SYNCS.ARRIVE.TRANS64.TMASK` (an arrival without completion), changes of a tensor map, and minima
+and maxima of halves are not executed.
 
 `T` is the first of several uniform registers, in brackets; `H` a cache policy.
 """
@@ -43,11 +43,11 @@ OPCODES: Final = frozenset({
     "UTMACCTL", "UTMACMDFLUSH", "STAS", "REDAS", "UCGABAR_ARV", "UCGABAR_WAIT", "USETMAXREG",
     "STSM", "ELECT",
 })  # fmt: skip
-"""Instructions whose counts no hardware reading supports, nor the counts of code around them."""
+"""Instructions whose counts, and those of the code around them, no hardware reading supports."""
 COPIES: Final = frozenset({
     "LDGSTS", "UBLKCP", "UBLKRED", "UTMALDG", "UTMASTG", "UTMAREDG", "HGMMA", "QGMMA", "IGMMA",
 })  # fmt: skip
-"""Instructions whose work continues after they were issued."""
+"""Instructions whose work continues after they have been issued."""
 GROUP_OF_PRODUCTS: Final = "gsb0"
 ENDS_GROUP: Final = 1 << 19
 """A product's last operand, and its flag, if a group ends with the product."""

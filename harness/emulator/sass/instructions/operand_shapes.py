@@ -94,7 +94,7 @@ def all_operands(instruction: Instruction) -> list[Operand]:
 
 
 def is_numbered(operand: Operand, kind: str) -> bool:
-    """Return whether a register has a number, not the one that reads as 0."""
+    """Return whether a register is an ordinary one, not the one that reads as 0."""
     return operand.kind == kind and operand.number != ZERO
 
 

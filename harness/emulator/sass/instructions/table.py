@@ -11,11 +11,11 @@ Shapes: R result, P result predicate; s, w, d, h sources: 32 bits, 64 bits, a do
 bits whose immediate is written whole, where w has the lower half of one, with its sign; v a source
 of 32 bits or more that is used unchanged (one with a sign is not executed); p source predicate, n
 the same, false if missing, S one or a register's sign; i immediate; m memory, t the target of a
-copy, c constant memory; g matrix descriptor; r, k a factor by rows, by columns; b convergence
-barrier, B one that it is moved to; l label; x special register; _ not used. For textures and
-surfaces: y consecutive registers, A the register of coordinates, q the kind; z and Y are a handle
-or channels (textures.py); F and e are in blackwell.py, T and H in hopper.py. `?` marks an optional
-operand.
+copy, c constant memory; g matrix descriptor; r, k a matrix operand by rows, by columns; b
+convergence barrier, B one that it is moved to; l label; x special register; _ not used. For
+textures and surfaces: y consecutive registers, A the register of coordinates, q the kind; z and Y
+are a handle or channels (textures.py); F and e are in blackwell.py, T and H in hopper.py. `?` marks
+an optional operand.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ CONVERSIONS: Final = frozenset({"I2F", "F2I", "F2F", "FRND"})
 
 
 def _narrows(source: str, to: str) -> bool:
-    """Return whether a float of one type may lie between those of another."""
+    """Return whether a number of one float type may lie between two neighbours of another."""
     return source == "F64" or to in ("F16", "BF16")
 
 

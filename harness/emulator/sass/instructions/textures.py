@@ -1,8 +1,8 @@
 """Rows of fetches from textures and accesses to surfaces, and the parsing of their operands.
 
-The handle is a uniform register (with an offset of 0 behind it before Blackwell), a constant bank
-word named by two immediates, or a register. The last operand of a fetch is a mask of the channels
-that it returns.
+The handle is a uniform register (followed by an offset of 0 before Blackwell), a constant bank word
+named by two immediates, or a register. The last operand of a fetch is a mask of the channels that
+it returns.
 """
 
 from __future__ import annotations

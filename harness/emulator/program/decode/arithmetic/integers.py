@@ -18,7 +18,7 @@ class IntegerDecoder(OperandReader):
     ) -> list[Op]:
         """`add.cc`, `addc`, `addc.cc` and so on; the condition code is a predicate register.
 
-        It is the adder's carry; for a difference it is set if there is no borrow.
+        The condition code is the adder's carry; for a difference it is set if there is no borrow.
         """
         base = name[:3]
         part = [m for m in modifiers if m in ("lo", "hi")]

@@ -3,8 +3,8 @@
 ptxas no longer has a machine instruction for most of them and composes each from others. For some
 forms on sm_80 and sm_90 the composition differs from the manual (for example, a sum that overflows
 is saturated as if it had not). These forms are refused, because either result would be wrong in
-some case. They were found by executing that machine code beside the manual's definitions (ptxas
-13.0).
+some case. They were found by comparing the results of that machine code with the manual's
+definitions (ptxas 13.0).
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class VideoDecoder(OperandReader):
         return name, ["u32", *types][-3:], rest
 
     def _take(self, words: list[str], among: tuple[str, ...]) -> str:
-        """Remove and return the one of some modifiers that is present."""
+        """Remove and return whichever of the given modifiers is present."""
         found = next((w for w in words if w in among), "")
         if found:
             words.remove(found)
