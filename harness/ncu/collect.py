@@ -1,8 +1,8 @@
 """Run ncu over the project's own worker, one batch of cases at a time.
 
 One process profiles many cases, because starting one takes seconds. A crash or a hang loses at most
-the running case: ncu writes what it has when the worker dies, and the remaining cases are
-retried without that one.
+the running case: ncu writes what it has when the worker dies, and the cases after that one are
+retried.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ PORTION = 64
 long as 40 cases."""
 
 TRIES = 3
-"""How many processes a portion may crash before the rest of it is given up."""
+"""How many processes a portion may crash before its remaining cases are given up."""
 
 _GRACE_S = 30.0
 """How long ncu may take to write its report after its worker was ended."""
@@ -80,7 +80,7 @@ def unfinished(cases: Iterable[Case], seen: Iterable[Record], names: Sequence[st
 
 
 def file_name(cases: Sequence[Case], part: int) -> str:
-    """A report's name in its folder: ncu expands % in it, and a shell other characters."""
+    """A report's file name, without characters that ncu (%) or a shell would expand."""
     return re.sub(r"[^\w.=-]+", "-", f"{cases[0].problem}-{part}") + ".ncu-rep"
 
 
@@ -116,7 +116,7 @@ class Collector:
     _hopeless: Failure | None = None
 
     def collect(self, job: Job) -> list[Failure]:
-        """Profile the job's cases. Empty if every one was read."""
+        """Profile the job's cases; return what went wrong, empty if every case was read."""
         if isinstance(self.ncu, Failure):
             self._hopeless = self.ncu
         rest, failures, tries = job.cases, list[Failure](), 0
@@ -163,7 +163,7 @@ class Collector:
         return True
 
     def _read(self, report: Path, ending: Ending) -> tuple[Failure | None, Report | None]:
-        """The file's contents, and what went wrong; after a crash there may be both."""
+        """The report's contents, and what went wrong; after a crash there may be both."""
         failure = explain(ending)
         if not report.exists():
             return failure or no_report(ending), None
@@ -263,7 +263,7 @@ class _Process:
         return Ending(None if late else code, said, self._at, self._error, deadline_s)
 
     def _ends_within(self, child: Child, seconds: float) -> bool:
-        """Return whether it ends, with no case taking longer than that."""
+        """Return whether ncu ends, with no case taking longer than this."""
         end, at = time.monotonic() + seconds, self._at
         while not child.ends_within(_POLL_S):
             self._listen()

@@ -1,6 +1,7 @@
 """Read a .ncu-rep file into values by case and step, through the ncu_report package.
 
-A launch belongs to the case and step of its NVTX range; one outside our ranges is ignored.
+A launch belongs to the case and step of its NVTX range; one outside the harness's ranges is
+ignored.
 A metric for which the report has no number gets a reason instead: never 0, and never NaN.
 
 Several launches in one range (a library call that launches several kernels) are one step. Amounts,

@@ -113,10 +113,10 @@ class Problem(ABC):
     """One line for the report: what is computed."""
 
     arithmetic: str = ""
-    """The arithmetic of its flops, if the type does not say it: "tf32" for tensor cores."""
+    """The arithmetic of its flops, if the type does not imply it: "tf32" for tensor cores."""
 
     library_arithmetic: Mapping[str, str] = {}
-    """Type → the arithmetic that libraries use for it, if it differs from that of kernels: "3
+    """Type → the arithmetic that libraries use for it, if it differs from that of the kernels: "3
     tf32"."""
 
     no_roof: str = ""
@@ -142,14 +142,15 @@ class Problem(ABC):
     store them that way. Kernels read the other input; `layouts` gives these."""
 
     readings: Mapping[str, str] = {}
-    """Outputs of one number that a kernel measures itself, such as cycles, each with its unit. The
+    """Single-number outputs that a kernel measures itself, such as cycles, each with its unit. The
     values of several launches are recorded; the reference and its bound only say what is
     possible."""
 
     changed_together: Mapping[str, int] = {}
     """Inputs whose numbers belong together, and how many in a row do, such as the 4 of a box; 0 for
-    one that must stay as it was drawn. In all others any number may take the place of any other,
-    which is how the inputs of timed launches differ (harness/worker/states.py)."""
+    one that must stay as it was drawn. In all other inputs any number may take the place of any
+    other, which is how the inputs of timed launches are made to differ
+    (harness/worker/states.py)."""
 
     @abstractmethod
     def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
@@ -162,9 +163,9 @@ class Problem(ABC):
         """Random contents for each input buffer, never constant.
 
         Every launch shape is verified on draw 0 and on draw 1, which may differ in kind: real
-        numbers find errors of arithmetic, whole numbers with exact sums find one lost element.
-        Timing uses `timed_draw`, which is typical of user data: it has no infinities, NaN or
-        subnormal numbers in its type (`dtypes.rounded`). Draws designed to find errors are for
+        numbers reveal errors of arithmetic, and whole numbers with exact sums reveal one lost
+        element. Timing uses `timed_draw`, which is typical of user data: it has no infinities, NaN
+        or subnormal numbers in its type (`dtypes.rounded`). Draws designed to find errors are for
         verification only.
         """
 
@@ -202,7 +203,7 @@ def summation_bound(count: int, magnitude: float, dtype: str) -> float:
     """A bound for |computed − exact| of a sum of `count` terms in any order of additions.
 
     γ(n) Σ|x| with γ(n) = n u / (1 − n u), u = eps / 2 (Higham, Accuracy and Stability of Numerical
-    Algorithms, 2nd ed., section 4.2). For large n it exceeds what any sensible order does by far,
+    Algorithms, 2nd ed., section 4.2). For large n it far exceeds the error of any sensible order,
     so the probabilistic form is used beyond n = 1024: √n in place of n with λ = 8 (Higham and Mary,
     A New Approach to Probabilistic Rounding Error Analysis, 2019), which a correct kernel fails
     with a probability below 2 n exp(−λ² / 2) ≈ 1e-14 n.

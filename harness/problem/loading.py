@@ -31,8 +31,8 @@ _ENDLESS = f"not done within {PLANNING_S:g} s, and was stopped"
 class _AsItStands(SourceFileLoader):
     """A loader that compiles a file every time.
 
-    Python's cache of compiled files misses a change within the same second that keeps the file's
-    length.
+    Python's cache of compiled files misses a change that comes within the same second and keeps the
+    file's length.
     """
 
     def get_code(self, fullname: str) -> CodeType:

@@ -22,7 +22,7 @@ from harness.problem import Array
 
 
 class _Resized(InspectLoader):
-    """A loader of a file with replaced sizes: code that its user runs, like problem.py."""
+    """A loader of a file with replaced sizes. Like problem.py, it is code that the user runs."""
 
     def __init__(self, tree: ast.Module) -> None:
         self._tree = tree
@@ -32,7 +32,7 @@ class _Resized(InspectLoader):
 
 
 def executed(tree: ast.Module, name: str = "model_file") -> dict[str, Any]:
-    """The definitions of a file with that text."""
+    """Execute a syntax tree as a module; return its definitions."""
     loader = _Resized(tree)
     spec = importlib.util.spec_from_loader(name, loader)
     assert spec is not None
@@ -90,7 +90,7 @@ class ModelFile:
         return dict(zip(names, values, strict=False))
 
     def on_meta(self) -> dict[str, Any]:
-        """The same without memory, for shapes only."""
+        """The arguments of `forward` on torch's "meta" device: shapes without memory."""
         with self._torch.device("meta"):
             return self.given(0)
 

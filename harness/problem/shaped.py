@@ -9,8 +9,8 @@
         compute = staticmethod(softmax)
         takes = ("x",)
 
-Inputs, buffers, tolerance and compulsory traffic follow from that. harness/judge generates it in a
-problem.py; it may also be used by hand.
+Inputs, buffers, tolerance and compulsory traffic follow from that. harness/judge generates such a
+class in a problem.py; it may also be written by hand.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _WIDE_ENOUGH = 2
 
 
 def ceil_div(a: int, b: int) -> int:
-    """The number of pieces of size b that cover a."""
+    """a / b, rounded up: the number of pieces of size b that cover a."""
     return -(-a // b)
 
 

@@ -1,6 +1,6 @@
 """Call a function of arrays with the buffers of a matrix, each as a torch tensor in its shape.
 
-harness/judge writes it into the file of a Python function that it was given as a kernel.
+harness/judge adds a use of this to the file of a Python function that it was given as a kernel.
 """
 
 from __future__ import annotations

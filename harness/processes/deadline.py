@@ -1,7 +1,7 @@
 """A deadline for foreign code that runs in this very process, such as a problem.py.
 
-An alarm interrupts the code where it is, so its line can be reported. C code does not react to the
-alarm; for that case a watchdog ends the process a little later and prints where it was.
+An alarm interrupts the code wherever it is, so its line can be reported. C code does not react to
+the alarm; for that case a watchdog ends the process a little later and prints where it was.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Find and end the processes that a process has started, whatever has become of them since.
+"""Find and end the processes that a process has started, even if they have detached themselves.
 
 A process that leaves its session, or whose parent ends, is still a descendant of the process that
 `adopt` was called in: the kernel makes it the parent of what its descendants leave behind.
@@ -24,7 +24,7 @@ def adopt() -> None:
 
 
 def descendants() -> set[int]:
-    """The numbers of all processes below this one, including those not collected yet."""
+    """The ids of all processes below this one, including those not collected yet."""
     found, todo = set[int](), [os.getpid()]
     while todo:
         new = set(_children(todo.pop())) - found
@@ -44,8 +44,8 @@ def _children(pid: int) -> Iterator[int]:
 def end_all_but(kept: Collection[int]) -> bool:
     """Kill all descendants except these; return whether all have ended.
 
-    Those that start new ones meanwhile are found in a later pass, and may be too fast for all of
-    them. Ended processes are collected, unless their parent is one of those kept.
+    Processes started meanwhile are found in a later pass; one that keeps starting others may outrun
+    every pass. Ended processes are collected, unless their parent is one of those kept.
     """
     for number in range(_PASSES):
         others = descendants() - set(kept)

@@ -61,7 +61,7 @@ class ForkServer:
                 stdout=self._output, stderr=self._output, pass_fds=(theirs.fileno(),),
             )  # fmt: skip
         self.close = weakref.finalize(self, _closed, self._socket, self._child)
-        """End it, and whatever was forked from it; at the end of the harness by itself."""
+        """End the server and all forked from it, which the end of the harness does too."""
 
     @property
     def is_alive(self) -> bool:
@@ -126,7 +126,7 @@ def serve(number: int) -> list[str] | None:
     """Fork on request. Each forked process returns with its arguments; at the end, the server
     returns None.
 
-    number: of the socket. Before the call, nothing may be started that a fork does not survive,
+    number: of the socket. Before the call, nothing may be started that does not survive a fork,
     such as a thread that holds a lock, or a context on a GPU.
     """
     # Threads that imports have started, such as those of a BLAS, look after themselves.
@@ -188,7 +188,7 @@ def die_with_the_parent() -> None:
 
 
 def _carry(mark: str) -> None:
-    """Show this mark in /proc, in place of the server's, for those that look for processes to end.
+    """Show this mark in /proc, in place of the server's, to whoever looks for processes to end.
 
     /proc shows the memory in which the original, unforked process received its environment.
     """

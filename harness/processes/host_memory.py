@@ -21,7 +21,7 @@ def available(proc: Path = _PROC, cgroups: Path = _CGROUPS) -> int | None:
     """The bytes that our processes may still take: limited by the machine and every cgroup around
     us.
 
-    None if the system does not tell.
+    None if the system does not say.
     """
     found = [*_of_machine(proc), *_of_cgroups(proc, cgroups)]
     return max(0, min(found)) if found else None

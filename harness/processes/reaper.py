@@ -18,18 +18,18 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 VARIABLE = "KERNEL_HARNESS_CHILD"
-"""The environment variable of everything that the harness starts: which harness started it, and as
-what."""
+"""The environment variable by which everything that the harness starts says which harness started
+it, and as what."""
 
 _PASSES = 100
-"""A process that forks while it is looked for is found in the next pass."""
+"""The number of passes: a process that is forked during one is found in the next."""
 
 
 def marked(mark: str) -> tuple[list[int], bool]:
     """Find this user's processes that carry the mark, except this one.
 
-    Also return whether a process shows no environment yet, because its program is just being
-    loaded.
+    Also return whether some process has no readable environment yet, because it is still loading
+    its program.
     """
     wanted = f"\0{VARIABLE}={mark}".encode()
     found, is_one_loaded = [], False

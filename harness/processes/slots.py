@@ -29,8 +29,8 @@ EMULATING = 512 << 20
 class Slot:
     """One worker's slot. number: the lowest that no other held one has.
 
-    had_company: whether another worker held one at any time meanwhile. part: the bytes of host
-    memory it may take; None for no limit.
+    had_company: whether another worker held one at any time while this one did. part: the bytes of
+    host memory it may take; None for no limit.
     """
 
     number: int = 0
@@ -47,7 +47,7 @@ class Slots:
     def __init__(self, most: int | None, available: int | None = None) -> None:
         self._most, self._available = most, available
         self.fitting = most
-        """Workers for which there is memory, busy or not; None for no bound."""
+        """The number of workers for which there is memory, busy or not; None for no bound."""
         self._held: list[Slot] = []
         self._is_alone = False
         self._changed = threading.Condition()

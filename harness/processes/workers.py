@@ -48,16 +48,16 @@ STAYS = "stays"
 another."""
 
 ERRORS = ("error", "memory", "machine", "outside", "lost")
-"""The words with which a worker says why it cannot go on; harness.worker says which is which."""
+"""The words with which a worker says why it cannot go on; harness/worker/pipe.py explains each."""
 
 
 @dataclass(frozen=True)
 class Ended:
     """The end of a worker. reason is empty if it did its whole job; `at` is its last step.
 
-    late: at a deadline. killed: from outside, as far as can be determined, or for a shortage that
-    no case caused, such as disk space. no_memory: the device or the machine had too little for what
-    all cases of the job share. lost: no process can use the device any more.
+    late: at a deadline. killed: from outside, as far as can be determined, or because something
+    that no case causes ran out, such as disk space. no_memory: the device or the machine had too
+    little memory for what all cases of the job share. lost: no process can use the device any more.
     """
 
     reason: str = ""
@@ -133,7 +133,7 @@ class Workers:
         return not self.stopped
 
     def dismiss(self, seat: str = "") -> int:
-        """End every worker that waits for another job, or that of a seat; return their number."""
+        """End every worker that waits for another job, or only a seat's; return their number."""
         with self._lock:
             seats = [each for each in self._seated if not seat or each == seat]
             waiting = [self._seated.pop(each) for each in seats]
@@ -335,7 +335,7 @@ def import_ahead(backend: str, cases: Iterable[Case] = ()) -> None:
 def start_server() -> None:
     """Start the server from which workers without a GPU are forked, if none is there.
 
-    A process that forks itself keeps one for its forks, used by one at a time.
+    A process that forks itself keeps one server for its forks, which use it one at a time.
     """
     _server(_without_a_gpu())
 

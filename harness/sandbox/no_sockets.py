@@ -49,7 +49,7 @@ machines."""
 _ALLOW, _ERROR = 0x7FFF0000, 0x00050000
 
 _Line = tuple[int, int, str, str]
-"""Code, operand, and the labels to jump to if it is true and if not; "" is the next line."""
+"""Code, operand, and the labels to jump to if the test is true and if not; "" is the next line."""
 
 
 def rules() -> bytes:

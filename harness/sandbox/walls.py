@@ -29,8 +29,7 @@ def program() -> str | None:
 
 
 def prepare() -> None:
-    """Prepare what is shared with every sandbox: inside, the emulator's library would take
-    minutes."""
+    """Build what every sandbox shares: inside, compiling the emulator's library takes minutes."""
     from harness.emulator import LaunchError
     from harness.emulator.engine import library
     from harness.emulator.sass import library as machine_code
@@ -41,7 +40,7 @@ def prepare() -> None:
 
 
 def around(shown: Iterable[Path]) -> Iterator[str]:
-    """bubblewrap's options, in mount order: a later mount covers an earlier one.
+    """Return bubblewrap's options, in mount order: a later mount covers an earlier one.
 
     shown: paths below /tmp that are visible inside.
     """

@@ -42,7 +42,7 @@ class Representative:
     sm_count: int
     l2_bytes: int
     memory_bytes: int
-    """Nominal; what the runtime reports as usable is a few per cent off."""
+    """The nominal size; the usable size that the runtime reports differs by a few per cent."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -249,7 +249,7 @@ limit of the card."""
 
 
 def is_known(name: str) -> bool:
-    """Return whether the table has a row for it."""
+    """Return whether the table has a row for the architecture."""
     return _plain(name) in ARCHITECTURES
 
 
@@ -287,8 +287,9 @@ def compute_capability(name: str) -> tuple[int, int]:
 def nearest(capability: tuple[int, int]) -> Architecture:
     """The facts to use for a compute capability: its own, or those of the newest before it.
 
-    This is for cards newer than this table. What the driver reports about it comes first. Only what
-    no driver reports, such as the granularity of register allocation, is taken from here.
+    This is for cards newer than this table. Whatever the driver reports about the card takes
+    precedence. Only what no driver reports, such as the granularity of register allocation, is
+    taken from here.
     """
     before = [known for known in _KNOWN if known.compute_capability <= capability]
     return max(before or _KNOWN[:1], key=lambda known: known.compute_capability)

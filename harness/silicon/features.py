@@ -18,8 +18,8 @@ class Feature(NamedTuple):
     """A hardware feature present from one compute capability on.
 
     until: the last compute capability that has it, if later ones do not.
-    is_specific: nvcc has it for an architecture's own target alone, such as `sm_90a`, whose code no
-    other architecture runs.
+    is_specific: nvcc offers it only for an architecture-specific target, such as `sm_90a`, whose
+    code no other architecture runs.
     """
 
     since: Capability
@@ -43,7 +43,7 @@ FEATURES = MappingProxyType({
 
 
 def specific_in(texts: Iterable[str]) -> list[str]:
-    """The features that these texts name and that nvcc has for an architecture's own target alone.
+    """The features named in these texts that nvcc offers only for architecture-specific targets.
 
     They have the names of their instructions: `wgmma.mma_async`, `setmaxnreg.inc`.
     """

@@ -2,8 +2,8 @@
 refuse.
 
 The rules are those of the CUDA driver API, "Tensor Map Object Management", and, where that is
-silent, those of a driver: reports/h100/tensor_maps.csv.gz and tensor_maps_small_boxes.csv.gz have
-its verdicts on 643 maps each.
+silent, those of a driver: reports/h100/tensor_maps.csv.gz and tensor_maps_small_boxes.csv.gz each
+have its verdicts on 643 maps.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _CORNERS = {3: 15, 4: 7, 5: 4}  # the bits of a corner's number, besides its sig
 
 @dataclass(frozen=True)
 class TensorLayout:
-    """A tensor and a box of it; dimensions are listed from the innermost on, as the driver does.
+    """A tensor and a box of it; dimensions are listed innermost first, as in the driver's API.
 
     element: the type, by its name in PTX. shape: in elements. strides: in bytes, of all dimensions
     but the innermost; empty if the elements lie without gaps. box: in elements; with im2col the
@@ -98,7 +98,7 @@ class TensorLayout:
         return self.shape[0] * self.element_bytes + sum((n - 1) * stride for n, stride in far)
 
     def refused(self) -> str:
-        """The reason why the driver does not encode it; empty if it does."""
+        """The reason why the driver does not encode the map; empty if it does."""
         for what, name, known in (
             ("element", self.element, ELEMENTS), ("swizzle", self.swizzle, SWIZZLES),
             ("interleave", self.interleave, INTERLEAVES), ("fill", self.fill, FILLS),

@@ -49,8 +49,8 @@ LATE = {
     "gpu": ("torchvision", "triton"),
     "compiling": ("torchvision", "triton", *torch_compile.LATE_IMPORTS),
 }
-"""The same for packages that may start something that a fork does not survive. Otherwise each
-worker would import them anew, which takes as long as its timing."""
+"""Kind of server → packages that are imported if that starts nothing that a fork would break.
+Otherwise each worker has to import them, which takes as long as its timing."""
 TRIAL_S = 30
 _TASKS = {
     "qualify": ("harness.worker.qualify", "qualify"),
@@ -62,11 +62,11 @@ _TASKS = {
 
 
 def _import_ahead(where: str) -> None:
-    """Import everything that workers need, except modules that start something that a fork does not
-    survive.
+    """Import everything that workers need, except modules that start something that does not
+    survive a fork.
 
-    All of it is frozen: otherwise a worker's garbage collector would touch and thus copy it, and
-    its shutdown would take four times as long as everything else there.
+    All objects are frozen: otherwise a worker's garbage collector would touch and thus copy their
+    memory, and its shutdown would take four times as long as the rest of its start and end.
     """
     gc.disable()
     warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
@@ -90,7 +90,7 @@ def _import(module: str) -> None:
 
 
 def _survives_a_fork(module: str) -> bool:
-    """Return whether importing it leaves the driver untouched, determined by a trial."""
+    """Return whether importing a package leaves the driver untouched, by trying it."""
     trial = os.fork()
     if not trial:
         signal.alarm(TRIAL_S)

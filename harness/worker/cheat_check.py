@@ -1,7 +1,7 @@
-"""Check a variant in the emulator for shortcuts that would win a timing with correct results.
+"""Check a variant in the emulator for shortcuts: correct results in an unfairly short time.
 
 A few small test sizes are executed four times each: on one draw of inputs; on another, with the
-module freshly loaded; and on both again, with everything as the first run left it: `__device__`
+module freshly loaded; and on both again, with everything as the run before left it: `__device__`
 variables, outputs and scratch. This shows what a run reads, what it omits, and what it reuses from
 the previous run. The emulator's judge executes it and reports every access.
 
@@ -53,7 +53,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Scrutiny:
-    """The findings. seen: ids of the executed cases.
+    """The findings on a variant. seen: ids of the executed cases.
 
     unseen: the reason why other cases were not executed, unless time ran out.
     """
@@ -243,8 +243,8 @@ class _Looking:
     # --- what a run says ------------------------------------------------------------------
 
     def _verdict(self, run: Run, draw: _Draw, carried: _Carried, when: str) -> str:
-        """The reason for refusing the case because of the run's behaviour, or nothing; remarks are
-        added."""
+        """The reason for refusing the case because of the run's behaviour, or nothing; adds
+        remarks."""
         if run.fault is not None:
             return self._of_fault(run.fault)
         lapses = self._lapses(run, draw)

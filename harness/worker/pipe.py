@@ -19,9 +19,9 @@ class Pipe:
         device JSON · drawn DRAW JSON · error TEXT · memory TEXT · outside TEXT · lost TEXT · stays
 
     error, memory, outside and lost say why the worker cannot continue: its current step is at
-    fault; there is too little memory for what its cases share; something around it is wrong, such
-    as a full disk; the device is gone. stays says that all is done and another job is awaited,
-    whose file name is the reply.
+    fault; there is too little memory for what its cases share; something in its environment is
+    wrong, such as a full disk; the device is gone. stays says that all is done and another job is
+    awaited, whose file name is the reply.
 
     The lines go to a descriptor, or to a file if an intermediate program may not pass descriptors
     on.

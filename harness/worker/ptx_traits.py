@@ -1,4 +1,4 @@
-"""Traits of a variant's instructions that a reader should know, a clause each.
+"""Traits of a variant's instructions that a reader should know, one clause each.
 
 They are read from its PTX. Machine code has the same clocks, cache hints and atomics; only PTX
 shows how it rounds.
@@ -35,7 +35,7 @@ _TEXTS = {
 _SAID_BY = {
     "clock": "branch on a clock", "to half": "half", "to tf32": "tf32", "to single": "single",
 }  # fmt: skip
-"""Trait → a trait that implies it, beside which it is not mentioned."""
+"""Trait → a trait that implies it; if both are found, only that one is mentioned."""
 
 
 def of(

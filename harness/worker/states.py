@@ -1,10 +1,11 @@
 """The two states of timed launches' inputs, chosen at random: no stored answer is right for both.
 
-In one state the inputs are as drawn. In the other, a few elements at secret places hold the values
-of other elements of the same array, which are valid wherever the array's own are. A secret bit
-decides which of the two a launch finds (backends/cuda/verification/states.py), and the launch is
-compared with the verified results for that state. Places and bits come from the operating system's
-randomness, not from the run's seed, from which anybody could derive them.
+In one state the inputs are as drawn. In the other, a few elements at unpredictable positions hold
+the values of other elements of the same array, which are valid wherever the array's own are. A
+random bit that the kernel cannot know decides which of the two a launch finds
+(backends/cuda/verification/states.py), and the launch is compared with the verified results for
+that state. Positions and bits come from the operating system's random numbers, not from the run's
+seed, from which anybody could derive them.
 
 The change must show in the results: somewhere the two references differ by far more than the
 tolerance. Floats are changed; integers, which may be indices, only if changed floats have no
@@ -27,17 +28,18 @@ from harness.problem import Buffer, Problem
 from harness.worker.inputs import Inputs, with_changes
 
 SEEN = 8
-"""A difference of this many times the tolerance is beyond doubt."""
+"""A difference of this many times the tolerance leaves no doubt."""
 
 FEW, MORE, MANY = 64, 1024, (16_384, 65_536)
-"""How many numbers of an input are changed: few, because a cold launch may find their sectors in
-the cache."""
+"""How many numbers of an input are changed: few at first, because a cold launch may find their
+sectors in the cache."""
 
 SHARE_OF_FEW, SHARE = 16, 512
 """At most one number in this many is changed, so that inputs stay typical, and cold."""
 
 OF = 16
-"""A float becomes the largest of this many in the array, so that changes do not cancel in a sum."""
+"""A changed float becomes the largest of this many others, so that changes do not cancel in a
+sum."""
 
 SLACK = 8.0
 """The factor by which an effect may exceed its estimate."""
@@ -49,11 +51,11 @@ WORDS = (1, 2, 4, 8)
 """The sizes, in bytes, of numbers that can be changed."""
 
 ROOM = 16.0
-"""Results are at most the largest number of their type over this."""
+"""Results are at most the largest number of their type divided by this."""
 
 
 class _Level(NamedTuple):
-    """The number of numbers to change, and by how much to exceed the array's largest value."""
+    """How many numbers to change, and by what factor to exceed the array's largest value."""
 
     numbers: int
     larger: float = 0.0

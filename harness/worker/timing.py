@@ -36,7 +36,7 @@ _READ = 5
 _NAMED = 4
 """The most kernels in a library's call that are listed by name."""
 CHANGED = ", with a few numbers of its inputs changed"
-"""The reason for failing a case that is right for the typical inputs but not for their other state.
+"""The reason for failing a case that is right for the typical inputs but not in their other state.
 If not every number of an input may take the place of another, problem.py says so in
 `changed_together`."""
 
@@ -154,7 +154,7 @@ def _scratch(job: Job, draw: int) -> Scratch:
 
 
 def _there_or_drawn(job: Job, buffers: Sequence[Buffer], draw: int) -> Inputs:
-    """Load what was drawn ahead, if its hashes are those reported then; else draw now."""
+    """Load what was drawn earlier, if its hashes are as reported then; otherwise draw now."""
     scratch, told = _scratch(job, draw), job.drawn.get(draw)
     if told and scratch.hashes() == told:
         return Inputs.kept(scratch, buffers, draw)
@@ -284,7 +284,7 @@ def time_placement(job: Job, backend: TimingBackend, tell: Telling) -> None:
 
 
 def _event_costs(job: Job, backend: TimingBackend) -> Iterator[EventCost]:
-    """Measure the cost of two events around a launch; nothing if memory is short."""
+    """Measure the cost of two events around a launch; nothing if there is too little memory."""
     for cache in CACHES:
         try:
             samples = backend.event_costs(cache, event_cost.LAUNCHES)
@@ -301,7 +301,7 @@ def _give_bounds(
     scratch: Scratch,
     tell: Telling,
 ) -> None:
-    """Set the bounds for checks on the device; compute them here if no case was known to vary."""
+    """Set the bounds for checks on the device; compute them here if no case varied before."""
     changes = scratch.changes(buffers)
     if not scratch.has_bounds(buffers):
         tell.now("", DRAWING_S)

@@ -1,4 +1,5 @@
-"""Compare outputs with the float64 reference. NaN never passes; each failure has its own name."""
+"""Compare outputs with the float64 reference. NaN never passes; each kind of failure has its own
+name."""
 
 from __future__ import annotations
 
@@ -81,7 +82,7 @@ def _compare(name: str, execution: Execution, expected: Array, bound: Array | fl
 
 
 def _values(output: Array) -> npt.NDArray[np.float64]:
-    """The elements as numbers. A bool is compared by its byte: NumPy treats any non-zero byte as
+    """The elements as numbers. A bool is compared as its byte: NumPy treats any non-zero byte as
     True."""
     return (output.view(np.uint8) if output.dtype == np.bool_ else output).astype(np.float64)
 

@@ -254,8 +254,7 @@ class CallTranslator(AllocationTranslator):
         return frame
 
     def _live_across(self, function: Function, prefix: str) -> dict[int, list[Register]]:
-        """Registers to keep at each call: those named before and after it, or all if there is a
-        loop."""
+        """Registers to keep at each call: those named before and after it; all, given a loop."""
         seen: dict[str, list[int]] = {}
         calls: list[tuple[int, Instruction]] = []
         places: dict[str, int] = {}
