@@ -38,8 +38,7 @@ SHARE_OF_FEW, SHARE = 16, 512
 """At most one number in this many is changed, so that inputs stay typical, and cold."""
 
 OF = 16
-"""A changed float becomes the largest of this many others, so that changes do not cancel in a
-sum."""
+"""A changed float becomes the largest of this many others, so sums of changes do not cancel."""
 
 SLACK = 8.0
 """The factor by which an effect may exceed its estimate."""
