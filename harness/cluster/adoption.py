@@ -46,7 +46,7 @@ def _adopt(pool: WorkerPool, folder: Path, attempt: str) -> int:
 def _attempt_of(folder: Path) -> str:
     try:
         return str((about.read(folder / "run.json").get("cluster") or {}).get("attempt") or "")
-    except (OSError, ValueError):  # whoever opens the folder says what is wrong with it
+    except (OSError, ValueError):  # opening the folder reports what is wrong with it
         return ""
 
 

@@ -46,7 +46,7 @@ class GivenTwiceError(HarnessError):
     """The scheduler repeated a task after its worker died; whether to retry is up to the client."""
 
 
-# What a worker is
+# Describing a worker
 
 
 def describe(wanted: Requirements, cores: int) -> Description:
@@ -88,7 +88,7 @@ def found(kernels: Path) -> Path:
     return kernels if kernels.is_dir() else Path.cwd() / kernels.name
 
 
-# What it does
+# Running tasks
 
 
 @dataclass
@@ -237,7 +237,7 @@ def _gpu(uuid: str) -> Iterator[None]:
                 _held.pop(uuid).close()
 
 
-# What the client asks for while it goes on
+# The client's requests while tasks run
 
 
 def told(attempt: str, offsets: Mapping[str, int]) -> dict[str, bytes]:

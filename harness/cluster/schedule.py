@@ -51,7 +51,7 @@ class _Search:
             before = self.loads[worker]
             enough = self.best and (self.ends <= self.least or self.steps > MOST_STEPS)
             if enough or before + self.works[work] >= self.ends:
-                return  # who has more to do would end even later
+                return  # workers with more to do would end even later
             if before in tried:
                 continue
             tried.add(before)

@@ -131,7 +131,7 @@ class Sweep:
                 return
             time.sleep(_GLANCE_S)
 
-    # Who does what
+    # Assigning items to workers
 
     def _see_who_is_gone(self) -> None:
         for member in self._pool.refresh():
@@ -218,7 +218,7 @@ class Sweep:
         member.running[task.key] = cores
         self._view.doing(member.name, pending.item.name)
 
-    # What they tell
+    # Reading the workers' records
 
     def _fetch(self, of: Iterable[_Running]) -> None:
         running = {r.key: r for r in of}
@@ -280,7 +280,7 @@ class Sweep:
         self._pool.control_failed(member, why)
         pending.avoided.add(member.about.gpu)
         if all(m.about.gpu in pending.avoided for m in self._pool.of(self._kind)):
-            return True  # nobody could tell whether it is the card
+            return True  # no other card to compare it with
         for case in pending.item.cases:
             outcome = self._task_runner.known.outcomes.get(case.id)
             if outcome and (outcome.status == "ok" or outcome.again):
@@ -307,7 +307,7 @@ class Sweep:
             return f"equal kernels differ by {100 * floor:.2g} %"
         return ""
 
-    # What becomes of a task
+    # The outcome of a task
 
     def _died(self, running: _Running, why: str) -> None:
         self._salvage(running)
@@ -363,7 +363,7 @@ def _why(future: Any) -> str:
         return "was lost"
     try:
         error = future.exception(timeout=1)
-    except Exception as raised:  # of whatever kind: it is told and not handled
+    except Exception as raised:  # of any kind: it is passed on, not handled
         error = raised
     if type(error).__name__ == "KilledWorker":
         return "its process ended"

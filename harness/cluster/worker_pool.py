@@ -69,7 +69,7 @@ class WorkerPool:
         self._lock = threading.RLock()
         self._number = itertools.count()
 
-    # Who is there
+    # The workers that are present
 
     def assemble(self, starting_s: float, describe_s: float) -> None:
         """Wait for the first workers, and check all that are present. Raises UsageError."""
@@ -164,7 +164,7 @@ class WorkerPool:
         what = "it gets no more work" if count >= MOST_FAILED_CONTROLS else "done anew elsewhere"
         console.print(f"CONTROL {count} failed on {member.name}: {why}; {what}", markup=False)
 
-    # Which kinds of cards have nothing left that would disturb what others time
+    # Which kinds of cards have no work left that would disturb others' timing
 
     def expect(self, kinds: Iterable[Device]) -> None:
         """Announce that runs on these kinds of card are about to compile and to qualify."""
@@ -184,7 +184,7 @@ class WorkerPool:
         if self.told:
             raise self.told
 
-    # What they are asked beside their errands
+    # Requests to workers besides their tasks
 
     def ask(self, function: Callable[..., Any], *args: Any, of: Sequence[Member]) -> dict[str, Any]:
         """Map address → answer, for the workers that answer. Raises ClusterLost."""
@@ -325,7 +325,7 @@ def _unlike(about: Description, kinds: Sequence[Device]) -> str:
 def _why(future: Any) -> str:
     try:
         error = future.exception(timeout=1)
-    except Exception as raised:  # of whatever kind: it is told and not handled
+    except Exception as raised:  # of any kind: it is passed on, not handled
         error = raised
     if isinstance(error, ModuleNotFoundError):
         return f"it cannot import {error.name}: start it where this project is, or install it there"

@@ -98,7 +98,7 @@ def dependencies(listed: Path, folders: Sequence[Path]) -> list[Path]:
     beside, folders_of = os.path.realpath(listed.parent), dict[str, str]()
 
     def is_ours(name: str) -> bool:
-        # Of hundreds of headers most lie in a few folders, each of which is resolved once.
+        # Most of the hundreds of headers are in a few folders, each of which is resolved once.
         folder, own = os.path.split(name)
         if folder not in folders_of:
             folders_of[folder] = os.path.realpath(folder)
@@ -121,7 +121,7 @@ def run(source: Path, command: Sequence[str]) -> str:
         raise CompileError(f"{command[0]} does not run: {error}") from None
     if ended.code:
         said = (ended.err + ended.out).strip()
-        # Of a source it says what it rejects: without a word, the machine is to blame.
+        # nvcc says what it rejects in a source; if it says nothing, the machine is to blame.
         rejects = 0 < ended.code < _SIGNALLED or said.endswith(_ASSEMBLER_REJECTS)
         if not said or not rejects or _STOPPED.search(said):
             what = said or f"exit code {ended.code}, and no message"

@@ -57,7 +57,7 @@ def declare(
                 f"{source}: {name} is launched in clusters of several extents: a kernel has one"
             )
         found = [names[name]] if name in names else symbol_of(name, dict.fromkeys(entries))
-        for symbol in found:  # compile.kernel_name() says so where it is not one
+        for symbol in found:  # compile.kernel_name() reports any number other than one
             ptx = _declared(ptx, symbol, next(iter(extents_)), source)
     return ptx
 

@@ -83,7 +83,7 @@ def _content(section: Any, sections: list[Any], owner: str) -> Iterator[bytes]:
         symbols = sections[section["sh_link"]]
         for entry in section.iter_relocations():
             symbol = symbols.get_symbol(entry["r_info_sym"])
-            # A variable counts by its address, not by its name; anything elsewhere, by its name.
+            # A variable is identified by its address, not its name; anything else by its name.
             at = symbol["st_shndx"]
             to = (at, symbol["st_value"]) if isinstance(at, int) else symbol.name
             addend = entry["r_addend"] if entry.is_RELA() else 0

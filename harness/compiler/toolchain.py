@@ -50,7 +50,7 @@ def find() -> Toolchain:
     """Find the compiler to use. Raises CompileError if there is none, or it does not run."""
     for name, where in candidates():
         path = shutil.which(name)
-        if path is None and where == "NVCC":  # what is asked for by name is not replaced
+        if path is None and where == "NVCC":  # an explicit choice is not replaced by another nvcc
             raise CompileError(
                 f"NVCC names {name}, which is no program that can be run\n"
                 "  correct NVCC, or unset it to take the nvcc of this machine"

@@ -57,7 +57,7 @@ class Unit:
             raise CompileError(f"{self.source} is no PTX: it names no .target")
         own, number, suffix = match[0].split()[-1], int(match[1]), match[2]
         ours = int(re.sub(r"\D", "", self.arch))
-        if suffix and number == ours:  # what it uses exists on this architecture alone
+        if suffix and number == ours:  # its instructions may exist on this architecture only
             return own
         if suffix or number > ours:
             raise CompileError(

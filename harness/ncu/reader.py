@@ -88,7 +88,7 @@ def read(path: Path, module: Any = None) -> Report | Failure:
         # do not hold it themselves.
         opened = module.load_report(str(path))
         launches = list(_launches(opened))
-    except Exception as error:  # a C++ library of NVIDIA's: what it raises is not documented
+    except Exception as error:  # NVIDIA's C++ library does not document its exceptions
         return _other_version(path, container, str(error))
     if container.launches and not launches:
         return _other_version(path, container, "it shows none of the launches")
@@ -155,7 +155,7 @@ def _main(path: Path) -> None:
         answer = _Answer(None, found.version, steps, found.foreign)
     sys.stdout.write(_ANSWER.dump_json(answer).decode())
     sys.stdout.flush()
-    os._exit(0)  # what the library takes apart at a process's end is not needed any more
+    os._exit(0)  # skip the library's cleanup at the end of a process
 
 
 def _other_version(path: Path, container: Container, what: str) -> Failure:
@@ -259,7 +259,7 @@ def _scale(metric: Metric, name: str, unit: str) -> float | None:
     not, the metric's name still says whether it is a percentage.
     """
     if metric.unit not in _UNITS:
-        return 1.0  # a count: ncu's word for what is counted differs between releases
+        return 1.0  # a count; ncu's name for its unit differs between releases
     if unit:
         return _UNITS[metric.unit].get(unit)
     return 1e-2 if metric.unit == "ratio" and "pct" in name else 1.0

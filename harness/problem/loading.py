@@ -47,7 +47,7 @@ def load(folder: Path) -> Problem:
     spec = importlib.util.spec_from_file_location(name, path, loader=loader)
     assert spec is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # where torch.compile looks for what its functions use
+    sys.modules[name] = module  # where torch.compile looks for names that its functions use
     try:
         with deadline.within(PLANNING_S):
             loader.exec_module(module)
@@ -61,7 +61,7 @@ def load(folder: Path) -> Problem:
         item
         for item in vars(module).values()
         if inspect.isclass(item)
-        and get_origin(item) is None  # Python 3.10 takes Mapping[str, int] for a class
+        and get_origin(item) is None  # Python 3.10 considers Mapping[str, int] a class
         and issubclass(item, Problem)
         and item.__module__ == spec.name
     ]

@@ -225,7 +225,7 @@ def module_of(path: str) -> ModuleType:
     """Load a Python file, or a compiled extension, which may be one of torch's."""
     file = Path(path)
     is_compiled = file.suffix != ".py"
-    # The name of a compiled module is that of its initialisation.
+    # A compiled module's name must match its initialisation function.
     module = file.name.partition(".")[0] if is_compiled else f"reference_{file.stem}"
     spec = importlib.util.spec_from_file_location(module, file)
     if spec is None or spec.loader is None or not file.is_file():
@@ -234,7 +234,7 @@ def module_of(path: str) -> ModuleType:
         importlib.import_module("torch")  # loads the libraries that its extensions need
     found = importlib.util.module_from_spec(spec)
     sys.modules[module] = found
-    sys.path.append(str(file.parent))  # for what stands beside it
+    sys.path.append(str(file.parent))  # for modules beside it
     spec.loader.exec_module(found)
     return found
 
@@ -255,6 +255,6 @@ def _array(values: Any) -> Values:
     if not hasattr(values, "detach"):
         return np.asarray(values)
     found = values.detach().cpu()
-    # NumPy has no bfloat16 of torch's.
+    # NumPy cannot convert torch's bfloat16.
     narrow = str(getattr(found, "dtype", "")).startswith(("torch.bfloat16", "torch.float8"))
     return np.asarray((found.double() if narrow else found).numpy())

@@ -117,7 +117,7 @@ class Group(ABC):
         reserved."""
         try:
             handle = os.pidfd_open(self.pid)
-        except ProcessLookupError:  # collected by another, which is where its parent is gone
+        except ProcessLookupError:  # collected by another process, because its parent is gone
             return True
         try:
             wait = None if seconds is None else max(0.0, seconds)
@@ -131,7 +131,7 @@ class Group(ABC):
         thoroughly: also kill processes that have left the group, which may hold one of our pipes
         open.
         """
-        if self._code is None:  # else its number may be another's by now
+        if self._code is None:  # otherwise its id may be another's by now
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)
         if thoroughly:

@@ -35,7 +35,7 @@ def within(seconds: float) -> Iterator[None]:
     try:
         with suppress(OSError, ValueError):  # standard error may be closed
             faulthandler.dump_traceback_later(seconds + _GRACE_S, exit=True, file=2)
-        signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)  # again, for whoever caught the first
+        signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)  # again, if the first was caught
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)

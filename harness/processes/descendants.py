@@ -54,7 +54,7 @@ def end_all_but(kept: Collection[int]) -> bool:
             with suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
         for pid in others:
-            with suppress(OSError):  # a child of another
+            with suppress(OSError):  # another process's child
                 os.waitpid(pid, os.WNOHANG)
         if not running:
             return True

@@ -82,7 +82,7 @@ class ForkServer:
                 answer, _ = _received(self._socket)
                 if answer is None:
                     raise ConnectionResetError
-            except OSError as error:  # such as a timeout, after which answers would be another's
+            except OSError as error:  # such as a timeout, after which answers would mismatch
                 self._failed = True
                 self._child.kill()
                 raise ServerEnded(self._last_words() or str(error)) from None
@@ -129,7 +129,7 @@ def serve(number: int) -> list[str] | None:
     number: of the socket. Before the call, nothing may be started that does not survive a fork,
     such as a thread that holds a lock, or a context on a GPU.
     """
-    # Threads that imports have started, such as those of a BLAS, look after themselves.
+    # Threads started by imports, such as a BLAS's, handle forks themselves.
     warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
     gc.freeze()
     with socket.socket(fileno=number) as requests:
@@ -153,7 +153,7 @@ def serve(number: int) -> list[str] | None:
                     requests.close()
                     return _begin(request, files, telling)
                 os.close(telling)
-                os.read(begun, 1)  # until it has a group of its own, by which it can be ended
+                os.read(begun, 1)  # until it has its own group, by which it can be ended
                 _send(requests, {"number": pid, "errno": 0})
             for each in (begun, *files):
                 os.close(each)
@@ -173,17 +173,17 @@ def _begin(request: Mapping[str, Any], files: Sequence[int], telling: int) -> li
     os.dup2(output, 2)
     os.close(output)
     os.close(telling)
-    if sys.path[:1] == [os.getcwd()]:  # as `python -m` has it
+    if sys.path[:1] == [os.getcwd()]:  # as `python -m` sets it
         sys.path[0] = request["folder"]
     os.chdir(request["folder"])
-    if os.getppid() != server:  # which died before it could take this one with it
+    if os.getppid() != server:  # the server died before this process could die with it
         os._exit(1)
     return [*request["arguments"], str(pipe)]
 
 
 def die_with_the_parent() -> None:
     """Ask the kernel to kill this process if its parent dies, even if it hangs."""
-    with suppress(OSError, AttributeError):  # not on this system
+    with suppress(OSError, AttributeError):  # not available on this system
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
@@ -195,14 +195,14 @@ def _carry(mark: str) -> None:
     with open("/proc/self/environ", "rb") as file:
         block = file.read()
     with open("/proc/self/stat", "rb") as file:
-        fields = file.read().rpartition(b")")[2].split()  # from the third on
+        fields = file.read().rpartition(b")")[2].split()  # from the third field on
     name = reaper.VARIABLE.encode() + b"="
     at = (b"\0" + block).index(b"\0" + name) + len(name)
     room = block.index(b"\0", at) - at
     ctypes.memmove(int(fields[_ENV_START - 3]) + at, mark.encode().ljust(room, b"_")[:room], room)
 
 
-# What goes over the socket: a length, with it the files, and so much JSON
+# Messages on the socket: a length, sent with the files, then JSON of that length
 
 
 def _send(connection: socket.socket, what: Mapping[str, Any], files: Sequence[int] = ()) -> None:

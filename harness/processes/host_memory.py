@@ -72,7 +72,7 @@ def _of_cgroups(proc: Path, cgroups: Path) -> Iterator[int]:
             root = cgroups / "memory"
         else:
             continue
-        # In a container the path may be that of the host: its root here is then the group itself.
+        # In a container the path may be the host's; the root seen here is then the group itself.
         folder = root / path.lstrip("/")
         for each in (folder, *folder.parents):
             yield from _left(each, *names)
@@ -86,7 +86,7 @@ def _left(folder: Path, most: str, used: str) -> Iterator[int]:
         now = int((folder / used).read_text())
     except (OSError, ValueError):  # "max": it has no limit
         return
-    # What files are read through is given back before anybody is killed.
+    # The page cache is reclaimed before any process is killed.
     stat = dict(
         line.split() for line in _text(folder / "memory.stat").splitlines() if line.count(" ") == 1
     )

@@ -80,7 +80,7 @@ def main() -> None:
     while os.read(0, 4096):
         pass
     end(sys.argv[1])
-    time.sleep(0.1)  # one that was being started had no mark yet
+    time.sleep(0.1)  # a process that was just starting had no mark yet
     end(sys.argv[1])
 
 

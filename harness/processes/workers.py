@@ -149,7 +149,7 @@ class Workers:
     def _enter(self, worker: _Worker) -> None:
         with self._lock:
             self._running.add(worker)
-            if self.stopped:  # while it was started
+            if self.stopped:  # stopped while it was starting
                 worker.kill()
 
     def stop(self) -> None:
@@ -313,9 +313,9 @@ def _kind(job: Job) -> str:
     if job.backend != "cuda" or job.task in ("describe", "draw"):
         return _without_a_gpu()
     if job.task == "qualify" and all(case.kind == "kernel" for case in (*job.tests, *job.cases)):
-        return "kernels"  # which need no torch, whose import takes up to twenty seconds
+        return "kernels"  # without torch, whose import takes up to twenty seconds
     compiles = any(case.compiled for case in job.cases)
-    if job.seat and job.task != "qualify":  # whose next job may compile, if any of the run does
+    if job.seat and job.task != "qualify":  # its next job may compile, if any of the run does
         compiles |= any(kind == "compiling" for kind, *_ in list(_servers))
     return "compiling" if compiles else "gpu"
 
@@ -367,7 +367,7 @@ def _server(kind: str) -> ForkServer:
             server = ForkServer(command, STARTING_S)
         _servers[key] = server
         for other in list(_servers)[:-MOST_SERVERS]:
-            del _servers[other]  # which ends when nobody has a worker of it any more
+            del _servers[other]  # it ends once none of its workers is used any more
         return server
 
 

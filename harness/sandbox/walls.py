@@ -35,7 +35,7 @@ def prepare() -> None:
     from harness.emulator.sass import library as machine_code
 
     library.load()
-    with suppress(LaunchError):  # without a compiler; inside, whoever needs it says so
+    with suppress(LaunchError):  # no compiler; inside, whatever needs it reports that
         machine_code.load()
 
 
@@ -49,10 +49,10 @@ def around(shown: Iterable[Path]) -> Iterator[str]:
     yield from ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
     for device in sorted(Path("/dev").glob("nvidia*")):
         yield from ("--dev-bind-try", str(device), str(device))
-    for hidden in ("/tmp", "/run"):  # sockets of services and displays lie there
+    for hidden in ("/tmp", "/run"):  # they contain sockets of services and displays
         yield from ("--tmpfs", hidden)
     for lock in sorted(Path(tempfile.gettempdir()).glob("kernel-harness*.lock")):
-        yield from ("--ro-bind", str(lock), str(lock))  # one GPU, one run, whoever's
+        yield from ("--ro-bind", str(lock), str(lock))  # one run per GPU, across users
     for path in dict.fromkeys(each.absolute() for each in shown):
         if path.exists() and Path("/tmp") in path.parents:  # hidden above
             yield from ("--ro-bind", str(path), str(path))
@@ -74,7 +74,7 @@ def home(folder: Path) -> Iterator[str]:
 def limit() -> None:
     """Set limits before bwrap starts, so that they hold for everything it starts."""
     memory = int(MEMORY_SHARE * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    # Not of the address space: a CUDA context reserves far more of it than there is memory.
+    # Not a limit of address space, of which a CUDA context reserves far more than memory exists.
     for what, most in (
         (resource.RLIMIT_DATA, memory),
         (resource.RLIMIT_NPROC, _threads() + _MORE_THREADS),

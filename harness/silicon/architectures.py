@@ -56,7 +56,7 @@ class Limits:
     max_blocks_per_sm: int  # [guide], [occupancy]
     shared_bytes_per_sm: int  # [guide], [tuning]
     max_shared_bytes_per_block: int  # [guide]; more than the default needs an opt-in by attribute
-    reserved_shared_bytes_per_block: int  # [tuning]; the system's own, on top of what is asked for
+    reserved_shared_bytes_per_block: int  # [tuning]; the system's own, beyond what is requested
     shared_allocation_bytes: int  # [occupancy]; a block's shared memory is a multiple of this
 
     default_shared_bytes_per_block: int = 48 * KIB  # [guide]; static shared memory ends here too
@@ -189,7 +189,7 @@ _KNOWN = (
         name="sm_103",
         compute_capability=(10, 3),
         family="Blackwell Ultra",
-        # L2 taken to be the B200's: no published reading was found.
+        # L2 assumed to be the B200's, as no published reading was found.
         representative=Representative("NVIDIA B300", 148, 126 * MIB + 512 * KIB, 270 * GB),
         max_threads_per_sm=2048,
         max_blocks_per_sm=32,

@@ -99,7 +99,7 @@ def _blocks_by_registers(limits: Limits, warps: int, registers_per_thread: int) 
     if registers_per_thread > limits.max_registers_per_thread:
         return 0
     per_warp = _round_up(registers_per_thread * limits.warp_size, limits.register_allocation)
-    # Whether a block may be launched is checked as if its warps filled all sub-partitions evenly.
+    # Check whether a block may be launched as if its warps filled all sub-partitions evenly.
     if per_warp * _round_up(warps, limits.sub_partitions_per_sm) > limits.registers_per_block:
         return 0
     per_partition = limits.registers_per_sm // limits.sub_partitions_per_sm // per_warp

@@ -29,7 +29,7 @@ _MOST_BYTES = 232_448
 """The most bytes of a box, with each size divided by its step and rounded down. The driver (580, on
 an H100) takes 196,608 and refuses 262,144; between them this is the most shared memory that a block
 has."""
-_CORNERS = {3: 15, 4: 7, 5: 4}  # the bits of a corner's number, besides its sign, by rank
+_CORNERS = {3: 15, 4: 7, 5: 4}  # the bits of a corner's number, without its sign, by rank
 
 
 @dataclass(frozen=True)

@@ -85,7 +85,7 @@ def _import_ahead(where: str) -> None:
 
 
 def _import(module: str) -> None:
-    with suppress(Exception):  # what cannot be imported is no use to a worker, either
+    with suppress(Exception):  # a worker could not import it either
         importlib.import_module(module)
 
 
@@ -144,7 +144,7 @@ def _hold_memory(job: Job) -> None:
 
 def _carry_out(job: Job, backend: Any, pipe: Pipe) -> None:
     _hold_memory(job)
-    # What a task needs takes a while to import: to count takes the emulator, to time does not.
+    # Import only what the task needs, which takes a while: counting needs the emulator.
     module, function = _TASKS[job.task]
     getattr(importlib.import_module(module), function)(job, backend, pipe)
 
@@ -171,7 +171,7 @@ def main(arguments: list[str]) -> int:
     if arguments[1] == "serve":
         _import_ahead(arguments[2])
         if arguments[2] == "compiling" and _has_begun_cuda():
-            # Without those imports each worker makes them itself, which takes it some seconds.
+            # Otherwise each worker imports them itself, which takes some seconds.
             again = ["-m", "harness.worker", "serve", "gpu", arguments[3]]
             os.execv(sys.executable, [sys.executable, *again])
         forked = fork_server.serve(int(arguments[3]))
@@ -185,7 +185,7 @@ def main(arguments: list[str]) -> int:
     try:
         _do(_read(name), pipe)
     except ProblemError as error:
-        pipe.now("")  # a fault of the problem, and of no case: the same words for all variants
+        pipe.now("")  # a fault of the problem, not of a case: the same text for all variants
         pipe.error(str(error))
         return 1
     except (DeviceLost, BackendUnavailable) as error:
@@ -195,14 +195,14 @@ def main(arguments: list[str]) -> int:
         pipe.error(str(error), "memory")
         return 1
     except MemoryError as error:
-        # Inputs and references take the memory here, and all variants share them.
+        # Inputs and references take most memory here, and all variants share them.
         pipe.now("")
         pipe.error(_of_the_machine(error), "machine")
         return 1
     except (HarnessError, ImportError) as error:
         pipe.error(str(error))
         return 1
-    except OSError as error:  # none that a kernel or problem.py raises: those are told as theirs
+    except OSError as error:  # not raised by a kernel or problem.py: those are reported as theirs
         place = f": {error.filename}" if error.filename else ""
         pipe.error(f"{error.strerror or error}{place}", "outside")
         return 1
@@ -213,4 +213,4 @@ if __name__ == "__main__":
     code = main(sys.argv)
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(code)  # taking torch apart, module by module, takes as long as a few launches
+    os._exit(code)  # torch's module-by-module cleanup takes as long as a few launches

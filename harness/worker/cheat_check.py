@@ -289,7 +289,7 @@ class _Looking:
         for b in self.buffers:
             traffic = run.of(b.name, b.nbytes)
             if b.role == "input" and b.name in self.problem.other_layouts:
-                continue  # its values are read in the order that the kernel is given
+                continue  # its values are read in the order given to the kernel
             if b.role == "input" and not traffic.read.all():
                 text = f"reads only {_share(traffic.read)} bytes of `{b.name}`"
                 if b.name in self.problem.partly_read:

@@ -24,7 +24,7 @@ def count(
 ) -> None:
     """Verify and count at the sizes of the matrix, from PTX and from machine code."""
     tell.now("", COMPILING_S)
-    with suppress(LaunchError):  # said of each case that needs it
+    with suppress(LaunchError):  # reported for each case that needs it
         machine_code.load()
     told = set[Remark]()
     list_together(job.built[case.id] for case in cases)

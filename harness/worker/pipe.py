@@ -29,7 +29,7 @@ class Pipe:
 
     def __init__(self, where: int | str) -> None:
         self._file = open(where, "w", encoding="utf-8")  # noqa: SIM115
-        if isinstance(where, str):  # whoever reads the file did not start this process
+        if isinstance(where, str):  # the reader of the file did not start this process
             self._line("pid", str(os.getpid()))
 
     def now(self, what: str, seconds: float | None = None) -> None:

@@ -56,7 +56,7 @@ def qualify(job: Job, backend: Backend, tell: Telling) -> None:
     doubtful = [case for case in job.tests if case.shape not in named]
     given_up |= _scrutinise(job, problem, doubtful, _stand_in(backend.device), tell)
     if job.cases:
-        # What reads a cubin takes a while to import, and who times does without it.
+        # The cubin reader takes a while to import, and timing does not need it.
         from harness.worker.counting import count
 
         count(job, backend, problem, [c for c in job.cases if c.shape not in given_up], tell)

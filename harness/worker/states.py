@@ -91,10 +91,10 @@ def _other_state(
 ) -> tuple[dict[str, Change], Inputs] | None:
     """Try changing these inputs."""
     rng = np.random.default_rng(secrets.randbits(128))
-    share = 0.0  # of what must be seen, as far as is known, that a few numbers show
+    share = 0.0  # share of the needed effect that a few numbers had so far
     for level in _LEVELS:
         if 0 < share * level.gain * SLACK < 1:
-            continue  # a reference takes a while, and this one would show nothing
+            continue  # a reference takes a while, and this one would show no effect
         changes = dict(_changes(problem, inputs, own.values, level, rng))
         if not changes:
             continue

@@ -46,7 +46,7 @@ def _compare(name: str, execution: Execution, expected: Array, bound: Array | fl
     output = execution.outputs[name].reshape(-1)
     exact = np.asarray(expected).reshape(-1)
     expected = exact.astype(np.float64)
-    limit = np.asarray(bound, np.float64).reshape(-1)  # in the output's shape, or one for all
+    limit = np.asarray(bound, np.float64).reshape(-1)  # per element, or one for all
     if limit.size not in (1, expected.size):
         return Check(
             False, f"problem.py: the tolerance of `{name}` has {limit.size} elements, its "
@@ -77,7 +77,7 @@ def _compare(name: str, execution: Execution, expected: Array, bound: Array | fl
         False,
         _at(name, wrong, f"is wrong: worst [{at}] = {values[at]:.9g}, expected "
             f"{expected[at]:.9g} ± {limit[at]:.2g}"),
-        float(min(error.max(), np.finfo(np.float64).max)),  # the journal takes no infinity
+        float(min(error.max(), np.finfo(np.float64).max)),  # the journal cannot store infinity
     )  # fmt: skip
 
 

@@ -170,7 +170,7 @@ class DeviceBuffers:
         except cuda.Error as error:
             raise fault(case.id, _words(error)) from None
         except RuntimeError as error:
-            if type(error).__name__ != "OutOfMemoryError":  # torch's, which need not be imported
+            if type(error).__name__ != "OutOfMemoryError":  # torch's; avoids importing it
                 raise
             raise OutOfMemory(_no_memory_for(case)) from None
 

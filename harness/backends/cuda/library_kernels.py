@@ -24,7 +24,7 @@ def kernels(call: Callable[[], Any], synchronize: Callable[[], None]) -> tuple[s
         with profile(activities=[ProfilerActivity.CUDA]) as traced:
             call()
             synchronize()
-    except RuntimeError:  # CUPTI is in use by somebody else, or not permitted
+    except RuntimeError:  # CUPTI is in use elsewhere, or not permitted
         return ()
     found = [e for e in traced.events() if e.device_type == DeviceType.CUDA]
     found.sort(key=lambda event: event.time_range.start)

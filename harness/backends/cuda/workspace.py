@@ -78,7 +78,7 @@ class CudaWorkspace(DeviceBuffers):
             return "; ".join(faults)
         try:
             return self._references.error()
-        except cuda.MemoryError:  # too little for the references: the host compares instead
+        except cuda.MemoryError:  # no room for the references: the host compares instead
             return None
 
     def _run(
@@ -195,7 +195,7 @@ class CudaWorkspace(DeviceBuffers):
             is_other = bool(right and right.other) and self._states.draw()
             found.states.append(is_other)
             taken = self._timed(case, steps, warm_up, module, apart, flush, is_other)
-            found.idle_ns.append(self._idle.wait_ns())  # what another stream does is done by then
+            found.idle_ns.append(self._idle.wait_ns())  # work on other streams has ended by then
             samples.compare(number)
             if right and right.varies and self._references.violated(is_other):
                 found.outside.add(number)

@@ -55,7 +55,7 @@ def _module(path: Path, changed: int) -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[module_name] = module  # where dataclasses and pickles look their module up
+    sys.modules[module_name] = module  # where dataclasses and pickle look up the module
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
@@ -93,7 +93,7 @@ def bind(
 
     try:
         path = Path(inspect.getfile(inspect.unwrap(function)))
-    except TypeError:  # an object that can be called
+    except TypeError:  # a callable object
         path = Path(case.function.partition(":")[0])
 
     def call() -> Any:
@@ -102,7 +102,7 @@ def bind(
         except HarnessError:
             raise
         except Exception as error:
-            if type(error).__name__ == "OutOfMemoryError":  # torch's, which need not be imported
+            if type(error).__name__ == "OutOfMemoryError":  # torch's; avoids importing it
                 raise
             raise _fault(path, error) from None
 
@@ -149,7 +149,7 @@ def results(
                 f"{buffer.numel()} × {buffer.dtype}"
             )
         if result.data_ptr() == buffer.data_ptr():
-            continue  # written where it belongs
+            continue  # already written into the buffer
         _check_memory(result, name, case, buffers)
         found.append((buffer, result))
     return found

@@ -82,12 +82,12 @@ def compiled(function: Callable[..., Any], torch: Any) -> Callable[..., Any]:
     if missing := lacking():
         raise NotInstalled(missing)
     settle()
-    # A process that profiles compiles for more sizes than the few that torch thinks sensible.
+    # A profiling process compiles for more sizes than torch's default limit.
     for name in ("recompile_limit", "accumulated_recompile_limit"):
         if hasattr(torch._dynamo.config, name):
             setattr(torch._dynamo.config, name, 2**16)
     try:
         made: Callable[..., Any] = torch.compile(function, fullgraph=True, dynamic=False)
-    except RuntimeError as error:  # a Python that it does not know yet, or a system
+    except RuntimeError as error:  # an unsupported Python or system
         raise NotInstalled(f"torch.compile does not work here: {error}") from None
     return made

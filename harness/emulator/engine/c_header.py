@@ -101,14 +101,14 @@ def _parsed(text: str) -> Any:
     """Return cffi's FFI for the declarations, parsed now or earlier."""
     parts = _cffi_backend.__version__, sys.version, text
     name = f"header-{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:20]}.py"
-    with suppress(Exception):  # it is missing or damaged: it is parsed again
+    with suppress(Exception):  # missing or damaged: parse the header again
         return _made(ast.parse((cache_folder() / name).read_text()))
     from cffi import FFI
     from cffi.recompiler import make_py_source
 
     ffi = FFI()
     ffi.cdef(text)
-    with suppress(OSError, RuntimeError):  # RuntimeError: nobody knows the home folder
+    with suppress(OSError, RuntimeError):  # RuntimeError: the home folder is unknown
         cache_folder().mkdir(parents=True, exist_ok=True)
         with scratch.folder(cache_folder()) as folder:
             written = folder / name

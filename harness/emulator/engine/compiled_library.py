@@ -21,7 +21,7 @@ from harness.files import scratch
 FLAGS = (
     "-std=c++17", "-O3", "-march=native", "-fPIC", "-pthread", "-fno-strict-aliasing",
     "-fwrapv",  # addresses and integers wrap around
-    # Every operation rounds once, by itself; nobody looks at errno or floating-point traps.
+    # Every operation is rounded separately; errno and floating-point traps are unused.
     "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math",
 )  # fmt: skip
 
@@ -40,7 +40,7 @@ def compiled(name: str, header: CHeader, *folders: Path) -> Any | str:
         return "no g++"
     try:
         return header.ffi.dlopen(str(_built(compiler, name, folders)))
-    except (OSError, RuntimeError) as error:  # RuntimeError: nobody knows the home folder
+    except (OSError, RuntimeError) as error:  # RuntimeError: home folder unknown
         return f"cannot build it: {error}"
     except subprocess.CalledProcessError as error:
         lines = (error.stderr or error.stdout or str(error)).strip().splitlines()
@@ -64,7 +64,7 @@ def _built(compiler: str, name: str, folders: Sequence[Path]) -> Path:
     path = _file(compiler, name, folders)
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(path.with_suffix(".lock")):  # who comes second waits for the first
+        with FileLock(path.with_suffix(".lock")):  # a second process waits for the first
             if not path.exists():
                 _build(compiler, path, _sources(folders), folders)
     return path

@@ -19,8 +19,8 @@ from harness.silicon.architectures import Architecture, UnknownArchitectureError
 
 CHUNK_THREADS = 2**16
 MOST_CHUNK_THREADS = 2**20
-_STAMP_BYTES = 28  # of a word of shared memory that is watched
-_ORIGIN_BYTES = 4  # of a word of local memory that is watched
+_STAMP_BYTES = 28  # per watched word of shared memory
+_ORIGIN_BYTES = 4  # per watched word of local memory
 
 
 @dataclass(frozen=True)

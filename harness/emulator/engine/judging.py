@@ -47,12 +47,12 @@ from harness.emulator.ptx.syntax import Location, Module
 from harness.emulator.results.faults import Fault
 from harness.emulator.results.observed import Observed
 
-_REGISTER_BYTES = 1 << 27  # of the blocks that execute together
-_SLICE_SECONDS = 0.2  # after which an interrupt is heard
+_REGISTER_BYTES = 1 << 27  # for all blocks that execute together
+_SLICE_SECONDS = 0.2  # so that an interrupt is noticed
 _OTHER_ORDERS = (1, 2, 3, 4)
-_MOST_INSTRUCTIONS = 2**22  # thread instructions of a launch that is judged in other orders
-_MOST_BYTES = 2**26  # and of its buffers, which are copied
-_LONGER = 4  # times the instructions of the usual order, that another one may take with waiting
+_MOST_INSTRUCTIONS = 2**22  # the most thread instructions of a launch judged in other orders
+_MOST_BYTES = 2**26  # the most bytes of its buffers, which are copied
+_LONGER = 4  # how many times the usual order's instructions another may take, with waiting
 
 
 def run_in_orders(
@@ -70,7 +70,7 @@ def run_in_orders(
     bounded = replace(configuration, budget=longest)
     for order in _OTHER_ORDERS:
         other = _run_once(program, bounded, before.copied(), params, schedule=order)
-        # Waiting takes longer in some orders, and may be for blocks that do not execute yet.
+        # Waiting takes longer in some orders, and may be for blocks that are not executing yet.
         if other.fault is not None and other.fault.kind not in ("budget", "deadlock"):
             return replace(found, fault=other.fault)
     return found
@@ -133,7 +133,7 @@ class _Run:
         self.place = Place(configuration.grid, configuration.block, memory, program)
         self.printer = Printer(self._peek)
         self.handle: Any = None
-        self.raised: BaseException | None = None  # while something was printed
+        self.raised: BaseException | None = None  # an exception during printing
         found = program.once(waiting_loops)
         rows = laid.encoded.rows
         watched = [
@@ -210,7 +210,7 @@ class _Run:
     def _print(self, block: int, lane: int, format_: int, arguments: int) -> int:
         try:
             return self.printer.print(block, lane, format_, arguments)
-        except BaseException as error:  # an interrupt, which would be lost on the way through C++
+        except BaseException as error:  # an interrupt, which C++ would lose
             self.raised = error
             return -1
 

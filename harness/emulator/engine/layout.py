@@ -27,5 +27,5 @@ BY_BLOCK = _COUNTS[len(BY_SITE) :]
 
 def __getattr__(name: str) -> int:
     value: int = getattr(HEADER.constants, name)
-    globals()[name] = value  # is found at once the next time
+    globals()[name] = value  # the next lookup finds it directly
     return value

@@ -29,8 +29,8 @@ from harness.emulator.results.faults import Fault
 from harness.emulator.results.observed import Observed
 from harness.emulator.results.remarks import Remark
 
-_MOST_BLOCKS = 1 << 27  # numbers of thread blocks that a stamp has room for
-_SLICE_SECONDS = 0.2  # after which an interrupt is heard
+_MOST_BLOCKS = 1 << 27  # thread blocks that a stamp can number
+_SLICE_SECONDS = 0.2  # so that an interrupt is noticed
 _KINDS = {
     "1d": layout.LINE, "2d": layout.PLANE, "3d": layout.VOLUME, "cube": layout.CUBE,
     "layered 1d": layout.LAYERED_LINE, "layered 2d": layout.LAYERED_PLANE,

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-# In a launch, so that an endless loop around printf ends, too: calls, and characters of all.
+# Limits per launch, so that an endless loop around printf ends: calls, and total characters.
 MOST_PRINTED = 1 << 18
 MOST_CHARACTERS = 1 << 24
 _WIDEST_FIELD = 1 << 12
@@ -90,7 +90,7 @@ class _Arguments:
             width = str(self._take("i"))
         if precision == "*":
             given = self._take("i")
-            precision = str(given) if given >= 0 else None  # as in C: as if there were none
+            precision = str(given) if given >= 0 else None  # as in C, a negative one is ignored
         for size in (width, precision):
             if len(size or "") > 9 or abs(int(size or 0)) > _WIDEST_FIELD:
                 raise _TooWide(size)

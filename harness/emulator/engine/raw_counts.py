@@ -17,7 +17,7 @@ from harness.emulator.program.analysis.flops import operations
 from harness.emulator.program.ir import Branch, Program, Switch
 from harness.emulator.results.counters import InstructionCount
 
-_APART = 16  # words between what two jobs count, so that they share no cache line
+_APART = 16  # words between the counts of two jobs, so that they share no cache line
 
 
 @dataclass

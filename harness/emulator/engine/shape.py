@@ -14,7 +14,7 @@ Dim3 = tuple[int, int, int]
 
 LEAST_BUDGET, BUDGET_PER_THREAD = 2**32, 2**16
 MOST_BUDGET = 2**62
-BLOCK_MEMORY_BYTES = 2**28  # shared and local memory, and what is known of it, of a chunk
+BLOCK_MEMORY_BYTES = 2**28  # a chunk's shared and local memory, with the checks' records
 
 
 @dataclass(frozen=True)

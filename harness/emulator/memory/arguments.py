@@ -32,7 +32,7 @@ from harness.emulator.ptx.syntax import TYPE_SIZES, Kernel, Module, Param
 
 Array = NDArray[Any]
 Dim3 = tuple[int, int, int]
-MOST_BYTES = 1 << (SLOT_BITS - 1)  # of one array
+MOST_BYTES = 1 << (SLOT_BITS - 1)  # limit for one array
 PARAMETERS = "kernel parameters"
 
 
@@ -139,7 +139,7 @@ def _pack(
         raw = arg.encoded(label, _place(label, where, arg.array, memory, placed))
         if param.size == MAP_BYTES:
             return raw
-        # A pointer is to one in memory, which no code writes: as `bytes` it is read-only.
+        # A parameter that is a pointer points to the struct in memory; `bytes` make it read-only.
         own = memory.add(f"{label}'s map", np.frombuffer(raw, np.uint8), False)
         return own.base.to_bytes(8, "little")
     if isinstance(arg, (bytes, np.void)):

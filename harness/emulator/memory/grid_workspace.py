@@ -13,7 +13,7 @@ from harness.emulator.memory.address_space import AddressSpace
 from harness.emulator.program.ir import Program, Special
 
 WORKSPACE = "grid workspace"
-REGISTERS = {"envreg1": 32, "envreg2": 0}  # by how many bits the address is shifted
+REGISTERS = {"envreg1": 32, "envreg2": 0}  # right shift of the address, in bits
 _WORKSPACE_BYTES = 64
 MOST_LANES = 1 << 18  # about as many threads as an H200 holds at once
 

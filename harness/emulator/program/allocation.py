@@ -24,7 +24,7 @@ class AllocationTranslator:
     variables: dict[str, Variable]
 
     def __init__(self) -> None:
-        # By where a call returns: what was free before it.
+        # Return label of a call → the register with the stack's end before it.
         self.releases: dict[str, Register] = {}
 
     def free_before(self, site: int) -> Register:

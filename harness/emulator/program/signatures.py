@@ -31,7 +31,7 @@ _UNORDERED_COMPARISONS = ("equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"
 _SIGNED_COMPARISONS = _INTEGER_COMPARISONS[:6]
 COMPARISONS = frozenset((*_INTEGER_COMPARISONS, *_UNORDERED_COMPARISONS))
 ROUNDINGS = frozenset(("rn", "rz", "rm", "rp"))
-BOOLEANS = frozenset(("and", "or", "xor"))  # what combines a comparison with a predicate
+BOOLEANS = frozenset(("and", "or", "xor"))  # operations that combine a comparison with a predicate
 
 Types = tuple[tuple[str, ...], tuple[str, ...]]
 
@@ -203,13 +203,13 @@ SIGNATURES: dict[str, tuple[Signature, ...]] = {
     "popc": (_row(("b32", "b64"), "", _typed("U", result="u32")),),
     "clz": (_row(("b32", "b64"), "", _typed("U", result="u32")),),
     "brev": (_row(("b32", "b64"), "", _same(1, bitwise=True)),),
-    "prmt": (),  # modes behind the type, and a form with a predicate: decoded apart
+    "prmt": (),  # modes after the type, and a form with a predicate: decoded separately
     "lop3": (),
     "selp": (
         _row(_BITS + _INT, "", _typed("U", "U", "pred")),
         _row(_FLOAT, "", _typed("T", "T", "pred")),
     ),
-    "slct": (),  # two types: decoded apart
+    "slct": (),  # two types: decoded separately
     "rcp": (
         _row(_F32, "ftz", _same(1), "rn rz rm rp approx"),
         _row(_F64, "", _same(1), "rn rz rm rp"),

@@ -39,7 +39,7 @@ from harness.emulator.ptx.source_lines import user_line
 from harness.emulator.ptx.syntax import Function, Instruction, Kernel, Label, Module, Variable
 
 DYNAMIC_SHARED_ALIGNMENT = 16
-MOST_INSTRUCTIONS = 1 << 17  # of a kernel with all its calls in place
+MOST_INSTRUCTIONS = 1 << 17  # limit for a kernel with all its calls inlined
 MOST_NESTED_CALLS = 64
 _MODIFIERS: dict[str, tuple[list[str], ...]] = {
     "bra": ([], ["uni"]), "ret": ([], ["uni"]), "call": ([], ["uni"]), "exit": ([],), "trap": ([],),
@@ -116,7 +116,7 @@ class _Translator(CallTranslator):
                 self.code.append(Mark(prefix + statement.name))
             else:
                 self._statement(function, statement, prefix, names, after)
-        # Falling off the end returns, too.
+        # Falling off the end also returns.
         site = len(self.sites) - 1
         if after is None and site >= 0:
             self.code.append(To(Exit(site), guarded=site))
@@ -239,7 +239,7 @@ class _Translator(CallTranslator):
                 if guarded is not None:
                     block.guarded_site = guarded
                 block.ops.append(op)
-        if pending or started:  # a label at the very end: nothing follows it but the return
+        if pending or started:  # a label at the very end: only the return follows
             at.update(dict.fromkeys(pending, len(drafts)))
             close(Exit(max(len(self.sites) - 1, 0)), (), False)
             drafts[-1][0].guarded_site = max(len(self.sites) - 1, 0)

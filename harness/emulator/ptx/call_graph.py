@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from harness.emulator.ptx.syntax import Function, Instruction, Module, Name, names_in, names_of
 
-# Far from every memory, so that a pointer to data called by mistake is recognised.
+# Far from all memory, so that calling a pointer to data by mistake is recognised.
 FUNCTION_WINDOW = 1 << 50
 FUNCTION_SPACING = 16
 

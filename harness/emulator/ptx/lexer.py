@@ -57,7 +57,7 @@ class Tokens:
         if strange:
             at, token = next((i, each) for i, each in enumerate(self.tokens) if each in strange)
             raise PtxSyntaxError(self.lines[at], f"unexpected character {token!r}")
-        # Twice, as whoever takes a token may look at the one behind it.
+        # Twice, because a reader may look at the token after the one it takes.
         self.tokens += ["", ""]
         self.lines += [number, number]
 

@@ -34,7 +34,7 @@ from harness.emulator.ptx.syntax import (
 _MODULE_SPACES = {"shared", "global", "const"}
 _SPACES = {*_MODULE_SPACES, "local", "param"}
 _LINKAGE = {".visible", ".extern", ".weak", ".common"}
-MOST_REGISTERS = 1 << 18  # in a function; the largest that nvcc writes have a few ten thousand
+MOST_REGISTERS = 1 << 18  # per function; the largest that nvcc writes have some tens of thousands
 MOST_ALIGNMENT = 1 << 20
 _LINE_DIRECTIVES = {".loc", ".file", ".version", ".target", ".address_size"}
 

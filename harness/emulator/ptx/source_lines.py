@@ -22,8 +22,8 @@ class SourceLines:
     """Follows the `.loc` directives of one PTX text."""
 
     def __init__(self, text: str) -> None:
-        # The file table stands at the end of the text, after everything that refers to it.
-        # nvcc names its own headers by way of its bin/.. where it was found there.
+        # The file table is at the end of the text, after everything that refers to it.
+        # nvcc names its own headers by paths through its bin/.. folder.
         self._files = {int(number): normpath(name) for number, name in _FILE.findall(text)}
         self._seen: dict[_Key, Location] = {}
         self._current: Location | None = None

@@ -24,7 +24,7 @@ from harness.emulator.ptx.syntax import (
 )
 
 _MOST_NESTING = 8
-PARTS = "xyzw"  # of a vector register, of which `rgba` are other names
+PARTS = "xyzw"  # of a vector register; `rgba` are other names for them
 _SAME_PARTS = str.maketrans("rgba", PARTS)
 
 

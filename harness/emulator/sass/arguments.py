@@ -54,7 +54,7 @@ def _guessed(function: Function, args: Sequence[Any]) -> tuple[Param, ...]:
     for number, each in enumerate(function.parameters):
         arg = args[number] if number < len(args) else None
         following = function.parameters[number + 1 : number + 2]
-        # The least alignment that puts it where it is, behind the one before.
+        # The smallest alignment that puts it at its offset, after the previous one.
         begins = function.parameter_base + each.offset
         align = next((a for a in _ALIGNMENTS if at + -at % a == begins), 1)
         at = begins + each.size

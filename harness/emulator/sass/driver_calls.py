@@ -36,7 +36,7 @@ class DriverCalls:
     def _print(self, block: int, lane: int, format_: int, arguments: int) -> int:
         try:
             return self._printer.print(block, lane, format_, arguments)
-        except BaseException as error:  # an interrupt, which would be lost on the way through C++
+        except BaseException as error:  # an interrupt, which C++ would lose
             self.raised = error
             return -1
 

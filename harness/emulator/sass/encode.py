@@ -36,9 +36,9 @@ from harness.emulator.sass.layout import INSTRUCTION, LANES
 Array = NDArray[Any]
 
 _BANKS, _BARRIERS = 6, 16
-_WORDS, _WORDS_OF_SUMS = 4, 128  # of the widest value of registers, but for a warpgroup's sums
-_UNIFORM_WORDS = 8  # what a box is loaded by
-_VALUE_TO_STORE = 3  # the source of a surface
+_WORDS, _WORDS_OF_SUMS = 4, 128  # words of the widest register value, except a warpgroup's sums
+_UNIFORM_WORDS = 8  # for loading a box
+_VALUE_TO_STORE = 3  # the source index for a surface store
 _WIDTHS = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
 _ATOMIC_WIDTHS = {2: 8, 3: 8, 5: 8, 10: 8, 11: 16}
 _ARGUMENTS = (4, 6, 10)
@@ -137,7 +137,7 @@ class _Encoder:
         out["width"] = next((_WIDTHS[m] for m in instruction.modifiers if m in _WIDTHS), 4)
         slots = _Slots()
         for kind, operand in matched(row.shape, instruction):
-            # Of an immediate for a double the upper half is written, of other types all of it.
+            # An immediate for a double gives its upper half; for other types, all of it.
             whole = kind == "d" and row.handler in table.CONVERSIONS and not table.of_double(flags)
             self._take("w" if whole else kind, operand, instruction, out, slots)
         out["source_count"] = slots.sources
@@ -179,7 +179,7 @@ class _Encoder:
             blackwell.check_extreme(instruction)
         elif handler == "LEPC" and len(instruction.operands) == 1:
             out["immediate"] = instruction.address
-        elif row.control == layout.BRANCH_INDEXED:  # relative to what stands behind it
+        elif row.control == layout.BRANCH_INDEXED:  # relative to the next instruction
             out["immediate"] += instruction.address + INSTRUCTION_BYTES
         out["handler"] = self.definitions[_of_copies(handler, instruction)]
 
@@ -332,7 +332,7 @@ class _Encoder:
             high = 0 if constant else row + 1
         elif operand.kind == "immediate":
             constant, row = True, self._constant(operand.bits)
-            if wide:  # of a double the upper half is written; a whole number is extended
+            if wide:  # for a double, the upper half is given; an integer is extended
                 negative = operand.bits >> 31 and kind == "w"
                 high = row if kind == "d" else self._constant(ALL_BITS if negative else 0)
                 row = 0 if kind == "d" else row
@@ -368,7 +368,7 @@ class _Encoder:
     def _constant(self, key: tuple[int, int] | int) -> int:
         if key == 0:
             return 0
-        # Two words of a 64-bit value need not be neighbours: each has a row of its own.
+        # The two words of a 64-bit value need not be adjacent: each has a row of its own.
         return self.constants.setdefault(key, len(self.constants) + 1)
 
 

@@ -35,8 +35,8 @@ from harness.emulator.sass.report import MachineCount
 
 Array = NDArray[Any]
 
-_SLICE_SECONDS = 0.2  # after which an interrupt is heard
-_SLICE = 1 << 16  # warp instructions of a block before others go on, where blocks may wait
+_SLICE_SECONDS = 0.2  # so that an interrupt is noticed
+_SLICE = 1 << 16  # warp instructions of a block before others continue, if blocks may wait
 _FAULTS = {
     layout.OUTSIDE: "out of bounds", layout.MISALIGNED: "misaligned",
     layout.READ_ONLY: "read-only", layout.DEADLOCK: "deadlock", layout.OVER_BUDGET: "budget",

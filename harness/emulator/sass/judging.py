@@ -32,10 +32,10 @@ _STORES = ("ST", "STG", "STS")
 _ATOMICS = ("ATOM", "ATOMG", "ATOMS", "RED", "REDG")
 _ACCESSES = (*_LOADS, *_STORES, *_ATOMICS, "LDSM", "LDGSTS")
 _TELL_MBARRIERS = ("SYNCS", "ARRIVES", "STAS", "REDAS", "UTMALDG", "UBLKCP", "UBLKRED")
-_TO_GLOBAL = ("UBLKCP.G", "UBLKRED.G")  # of which groups tell
+_TO_GLOBAL = ("UBLKCP.G", "UBLKRED.G")  # whose completion groups report
 _COUNT_BYTES = {"A0TR", "A0TX"}
 _STALE = "CCTL.IVALL"
-_NEXT = 4  # instructions behind a wait among which a full one makes caches forget
+_NEXT = 4  # instructions after a wait among which a full wait has a cache invalidation
 _BYTES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2}
 
 
@@ -78,7 +78,7 @@ def _kind(each: Instruction, lines: OfLines, retried: set[Any]) -> int:
         return kind
     if "STRONG" in each.modifiers:
         return BLOCK_ATOMIC if "SM" in each.modifiers else ATOMIC
-    # What a loop that retries an atomic in shared memory begins with.
+    # The first instruction of a loop that retries an atomic in shared memory.
     first = each.opcode == "LDS" and _line(each.location) in retried
     return ATOMIC if first else PLAIN
 

@@ -48,7 +48,7 @@ Array = NDArray[Any]
 
 _ADDRESS_BANK = 4
 _CLUSTER_SIZE, _FOR_EACH_BLOCK = "SR_CgaSize", "-0xa0"
-_ADDRESSES = (1 << 64) - 1  # they wrap around
+_ADDRESSES = (1 << 64) - 1  # addresses wrap around
 _GLOBAL, _CONSTANT = ".nv.global", ".nv.constant"
 
 

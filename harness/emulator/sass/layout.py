@@ -23,5 +23,5 @@ PREDICATES_OF_EACH_KIND = 8
 
 def __getattr__(name: str) -> int:
     value: int = getattr(HEADER.constants, name)
-    globals()[name] = value  # is found at once the next time
+    globals()[name] = value  # the next lookup finds it directly
     return value

@@ -46,7 +46,7 @@ class StateKernels:
         self.set = self._module.get_function("set_state").prepare("PPII")
         self.keep = self._module.get_function("keep_sample").prepare("PPI")
         self.compare = self._module.get_function("compare_sample").prepare("PPIP")
-        # Their code is loaded here: a stream that is held would wait for that.
+        # Load their code now: loading would make a held stream wait.
         for kernel, arguments in ((self.set, (0, 0, 0, 0)), (self.keep, (0, 0, 0)),
                                   (self.compare, (0, 0, 0, 0))):  # fmt: skip
             kernel.prepared_async_call((1, 1), (1, 1, 1), stream, *arguments)

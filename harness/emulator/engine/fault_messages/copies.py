@@ -23,7 +23,7 @@ _FLAWS = (
 )
 
 
-_UNIT = 16  # bytes that keep together under every swizzle
+_UNIT = 16  # bytes that every swizzle keeps together
 _BULK_IN_CODE = ("UBLK", "UTMA")
 
 

@@ -20,7 +20,7 @@ HARMLESS = {
     "full": "the nearest number is as near as is promised",
 }
 """Modifiers that do not affect results here, and why."""
-# What the immediate of an operation says of its modifiers, as in `arithmetic/floats.h`.
+# The bits by which an operation's immediate encodes its modifiers; see `arithmetic/floats.h`.
 _ROUNDINGS = {"rn": 0, "rz": 1, "rm": 2, "rp": 3, "rna": 4}
 _FLAGS = {"ftz": 8, "sat": 16, "relu": 32, "satfinite": 64}
 _DIRECTED = {"rz", "rm", "rp"}
@@ -28,7 +28,7 @@ _JOINS = ("and", "or", "xor")
 _TWO_TYPES = ("dp4a", "dp2a")
 _ONES = {"f16": 0x3C00, "bf16": 0x3F80, "f32": 0x3F800000, "u16": 0xFFFF, "u32": 0xFFFFFFFF}
 
-# A step of a conversion: the operation, the type that it results in, its immediate.
+# A step of a conversion: the operation, the type of its result, its immediate.
 _Step = tuple[str, str, int]
 
 
@@ -47,9 +47,9 @@ class ComputingEncoder(Emitter):
         words, type_ = {v for v in op.variant if v not in HARMLESS}, op.source_types[0]
         sources = self.sources(op)
         results = [self.widened(op, i) for i in range(len(op.results))]
-        if type_ == "f64" and {"approx", "ftz"} <= set(op.variant):  # coarse: of its upper word
+        if type_ == "f64" and {"approx", "ftz"} <= set(op.variant):  # coarse: reads its upper word
             words.add("approx")
-        if op.name == "div" and "approx" in op.variant:  # of large divisors nothing is left
+        if op.name == "div" and "approx" in op.variant:  # large divisors give 0
             words.add("approx")
         if "xorsign" in words:
             self._extreme_magnitude(op, words - {"abs", "xorsign"}, results[0], sources)
@@ -259,7 +259,7 @@ def _at_least_16_bits(type_: str) -> str:
 
 def _conversion(to: str, source: str, rounding: str, flags: frozenset[str]) -> list[_Step]:
     """Emit the conversion of one operand."""
-    if source in HALVES:  # every half is a float
+    if source in HALVES:  # every half is exact as a float
         if to == "f32" and not flags:
             return [("cvt/f32.f16" if source == "f16" else "widen/bf16", "f32", 0)]
         return [(f"widen/{source}", "f32", 0), *_conversion(to, "f32", rounding, flags)]
@@ -270,7 +270,7 @@ def _conversion(to: str, source: str, rounding: str, flags: frozenset[str]) -> l
     if is_float(to):
         return _to_float(to, source, rounding, flags)
     how = _immediate(rounding[:2] or "rz", *(flags - {"sat"})) if is_float(source) else 0
-    return [(f"cvt/{to}.{source}", to, how)]  # out of range it clamps anyway
+    return [(f"cvt/{to}.{source}", to, how)]  # out of range, it clamps anyway
 
 
 def _to_float(to: str, source: str, rounding: str, flags: frozenset[str]) -> list[_Step]:
@@ -304,7 +304,7 @@ def _to_float(to: str, source: str, rounding: str, flags: frozenset[str]) -> lis
 def _to_half(format_: str, source: str, rounding: str, flags: frozenset[str]) -> list[_Step]:
     """Convert to f16 or bf16, through doubles unless it is simply from a float."""
     steps: list[_Step] = []
-    if "ftz" in flags and source == "f32" and format_ == "bf16":  # ptxas has none to f16
+    if "ftz" in flags and source == "f32" and format_ == "bf16":  # ptxas has no such form for f16
         steps.append(("cvt.ftz/f32.f32", source, 0))
     if rounding.endswith("i"):
         how = _immediate(rounding[:2])

@@ -45,7 +45,7 @@ _SHUFFLES = ("idx", "up", "down", "bfly")
 _REDUCTIONS = {
     "": layout.NO_REDUCTION, "popc": layout.POPC, "and": layout.AND, "or": layout.OR,
 }  # fmt: skip
-_CLAMPS, _A_BY_COLUMNS, _B_BY_COLUMNS = 1, 2, 4  # of a product of matrices
+_CLAMPS, _A_BY_COLUMNS, _B_BY_COLUMNS = 1, 2, 4  # modifiers of a matrix product
 
 
 @dataclass
@@ -260,7 +260,7 @@ class _Encoder(ComputingEncoder, VideoEncoder, MemoryEncoder, TextureEncoder):
         needed = (m * k // per_register(types[1]), k * n // per_register(types[2]),
                   m * n // per_register(types[3]))  # fmt: skip
         for elements, count in zip(needed, op.variant[9:12], strict=True):
-            rows += given[: elements // layout.LANES]  # what more there is repeats them
+            rows += given[: elements // layout.LANES]  # any further registers repeat these
             given = given[int(count) :]
         self._product(op, types, rows, m, n, k, flags)
 

@@ -56,12 +56,12 @@ class Emitter:
         may_be_read_first = sorted(program.blocks[0].live_in)
         for slot in may_be_read_first:
             self._place(slot)
-        # Beside those, of which lanes something has written them.
+        # Besides, masks of the lanes in which they have been written.
         self.written = {r.slot: self.rows.new(4) for r in program.once(unwritten_registers)}
         self.zeroed_bytes = self.rows.bytes
         for slot in range(len(program.registers)):
             self._place(slot)
-        self.constants: dict[Any, int] = {}  # what, to its number
+        self.constants: dict[Any, int] = {}  # constant → its number
         self.values: list[int] = []
         self.places: list[int] = []
         self.params: list[tuple[int, int, int]] = []
@@ -74,7 +74,7 @@ class Emitter:
         self.begin()
         self.param_offsets = program.param_offsets()
         self.wanted: frozenset[int] = frozenset()
-        self.site = 0  # of the operation that is encoded
+        self.site = 0  # of the operation being encoded
 
     def _place(self, slot: int) -> None:
         if slot not in self.offsets:

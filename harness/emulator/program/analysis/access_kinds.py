@@ -42,9 +42,9 @@ def kind_of(program: Program, op: Op) -> int:
     """The kind of an operation's access; an instruction may become several operations."""
     opcode = program.sites[op.site].opcode
     if op.name == "st" and of_mbarriers(opcode):
-        return PLAIN  # what is atomic is how it tells the mbarrier
+        return PLAIN  # only its report to the mbarrier is atomic
     kind = access_kind(opcode)
-    # A call that the system answers has atomics, too.
+    # A call to a system function has atomics, too.
     return ATOMIC if op.name == "atom" and kind == PLAIN else kind
 
 
@@ -61,9 +61,9 @@ def fences(program: Program) -> list[bool]:
 
 def _orders(opcode: str) -> bool:
     modifiers = set(split_opcode(opcode)[1])
-    if "mbarrier::complete_tx::bytes" in modifiers:  # whoever waits for those bytes may read them
+    if "mbarrier::complete_tx::bytes" in modifiers:  # threads that wait for the bytes may read them
         return True
-    if of_mbarriers(opcode):  # those that count bytes are relaxed; the others order unless they say
+    if of_mbarriers(opcode):  # relaxed if they count bytes; the others order by default
         counts_bytes = modifiers & {"expect_tx", "complete_tx"} and "arrive" not in modifiers
         return not counts_bytes and "relaxed" not in modifiers
     return bool(modifiers & {"acquire", "release", "acq_rel", "sc"})

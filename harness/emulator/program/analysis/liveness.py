@@ -71,9 +71,9 @@ def annotate(blocks: list[Block]) -> None:
             for target in successors(terminator):
                 out |= live_in[target]
             if isinstance(terminator, Switch) and terminator.pointer is not None:
-                out.add(terminator.pointer.slot)  # for what is said where it leads nowhere
+                out.add(terminator.pointer.slot)  # for the message if it leads nowhere
             if isinstance(terminator, Barrier):
-                # The result is written on release, to lanes of this block's own.
+                # The result is written when the barrier releases, to this block's own lanes.
                 if terminator.result is not None:
                     out.add(terminator.result.slot)
                 if terminator.predicate is not None:

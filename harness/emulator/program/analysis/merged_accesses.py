@@ -14,7 +14,7 @@ from harness.emulator.program.ir import Block, Constant, Op, Program, Register, 
 from harness.emulator.ptx.syntax import TYPE_SIZES
 
 _WIDEST = 16
-_MOST_STEPS = 32  # from an address back to what it was computed of
+_MOST_STEPS = 32  # from an address back to what it was computed from
 _MEETINGS = ("bar", "barrier", "syncwarp", "vote", "shfl", "match", "redux", "atom", "fence")
 
 Place = tuple[object, ...]
@@ -74,7 +74,7 @@ class _Alignment:
             return self._of_symbol(source)
         if not isinstance(source, Register) or steps == 0:
             return 1
-        key = source.slot, steps  # without it two registers that add each other take 2^32 steps
+        key = source.slot, steps  # otherwise two registers that add each other take 2^32 steps
         if key not in self._known:
             made = self._made.get(source.slot, [])
             self._known[key] = min((self._of_result(op, steps - 1) for op, _ in made), default=1)

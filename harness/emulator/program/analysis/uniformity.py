@@ -25,7 +25,7 @@ def varying_registers(program: Program) -> frozenset[int]:
                 writers.setdefault(register.slot, []).append(number)
     several = {slot for slot, numbers in writers.items() if len(numbers) > 1}
     varying: set[int] = set()
-    apart: set[int] = set()  # blocks that only some of the threads may come to
+    apart: set[int] = set()  # blocks that only some threads may reach
     after = _post_dominators(program.blocks)
     changed = True
     while changed:

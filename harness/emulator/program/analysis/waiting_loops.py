@@ -130,7 +130,7 @@ def _telling(blocks: Sequence[Block], loop: Iterable[int]) -> set[int]:
         changed = False
         for op in (op for n in loop for op in blocks[n].ops):
             if any(r.slot in telling for r in op.registers_written()):
-                # What is read depends on where, not on what an atomic puts there instead.
+                # The value read depends on the address, not on the value that an atomic stores.
                 sources = op.sources[:1] if op.name in ("atom", "ld") else op.sources
                 slots = {slot for s in sources if (slot := getattr(s, "slot", None)) is not None}
                 changed |= not slots <= telling

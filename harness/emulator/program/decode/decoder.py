@@ -57,7 +57,7 @@ class Decoder(
         at_coordinates = any(isinstance(o, Memory) and o.more for o in instruction.operands)
         if at_coordinates and name not in _AT_COORDINATES:
             raise self.unknown("of textures and surfaces, tex, suld.b and sust.b are known")
-        if _CACHE_HINT in modifiers:  # its policy comes last, and changes nothing here
+        if _CACHE_HINT in modifiers:  # its policy comes last, and has no effect here
             modifiers.remove(_CACHE_HINT)
             opcode = instruction.opcode.replace(f".{_CACHE_HINT}", "")
             instruction = replace(instruction, opcode=opcode, operands=instruction.operands[:-1])

@@ -26,7 +26,7 @@ _WMMA_SHAPES = {
 }  # fmt: skip
 _STORED = {"f16": "u16", "bf16": "u16", "tf32": "u32", "s8": "u8", "u8": "u8", "f64": "f64",
            "f32": "f32", "s32": "s32"}  # fmt: skip
-_REGISTER = {"f64": "f64", "f32": "f32", "s32": "s32"}  # everything else is packed in words
+_REGISTER = {"f64": "f64", "f32": "f32", "s32": "s32"}  # all others are packed into words
 _MAX_VECTOR = 16
 _SHAPE = re.compile(r"m(\d{1,2})n(\d{1,2})k(\d{1,3})\Z")
 
@@ -208,7 +208,7 @@ class MatrixDecoder(MemoryDecoder):
         stride = self.source(operands[1], "u32") if len(operands) > 1 else Constant(inner)
         base, offset, kind = self._place(space, operands[0])
         held, size = rows * columns // 32, ELEMENT_BITS[type_] // 8
-        # An accumulator is kept by rows whatever the layout in memory.
+        # An accumulator's registers hold it by rows, whatever its layout in memory.
         by_rows = role in ("a", "b") or layout == "row"
         ops: list[Op] = []
         start = self.declare("!fragment address", "u64")

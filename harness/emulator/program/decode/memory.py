@@ -85,7 +85,7 @@ class MemoryDecoder(CallDecoder):
             raise self.unknown()
         if len(orders) > 1 or len(scopes) > 1 or (caching and orders not in ([], ["weak"])):
             raise self.unknown()
-        # An atomic is relaxed, at the device's scope, where it does not say.
+        # By default an atomic is relaxed, with device scope.
         scoped = bool(_SCOPED.intersection(orders))
         if bool(scopes) != scoped and name not in ("atom", "red"):
             raise self.unknown()
@@ -106,7 +106,7 @@ class MemoryDecoder(CallDecoder):
             raise self.unknown()
         count = int(width[0][1:]) if width else 1
         size = TYPE_SIZES[types[0]]
-        # From sm_100 on, 256 bits may be moved to and from global memory: in words of 32 or 64.
+        # From sm_100 on, global memory has 256-bit accesses, in words of 32 or 64 bits.
         is_256_bits = size * count == 32 and size >= 4 and space in ("", "global")
         if (size * count > 16 and not is_256_bits) or types[0] == "pred":
             raise self.unknown()
@@ -123,7 +123,7 @@ class MemoryDecoder(CallDecoder):
         if space == "param" and isinstance(where, Memory) and self.is_own_param(where.base):
             return self.load_param(where, made, kind)
         if space == "param" and isinstance(where, Memory) and where.base in self.registers:
-            space = "const"  # an address among the kernel's parameters, which cost nothing either
+            space = "const"  # an address in the kernel's parameters, which cost nothing either
         base, offset, address_type = self._place(space, where)
         if isinstance(base, SymbolAddress) and base.space == "param":
             self.inside(self.params[base.name], base.offset, count * TYPE_SIZES[kind])
@@ -219,7 +219,7 @@ class MemoryDecoder(CallDecoder):
                 Op("atom", (space, operation), made, (kind,) * len(made), (base, offset, *read),
                    (address_type, "s64", *(kind,) * len(read)), self.site)
             ]  # fmt: skip
-        # Every element is an atomic of its own, as the manual has it; the first counts for all.
+        # Every element is an atomic of its own, as in the manual; the first is counted for all.
         out = []
         parts = [o.items for o in (*target, *values) if isinstance(o, Group)]
         if len(parts) != len(target) + 1 or {len(p) for p in parts} != {int(width[0][1:])}:

@@ -45,7 +45,7 @@ SPECIALS |= {
     for axis in "xyz"
 }
 SPECIALS |= {"cluster_ctarank", "cluster_nctarank", "is_explicit_cluster"}
-# No counter of performance is set up, and no graph is launched.
+# No performance counter is configured, and no graph is launched.
 _ALIKE = {"aggr_smem_size": "total_smem_size"}
 _FIXED = {"current_graph_exec": 0, **{f"pm{n}": 0 for n in range(8)}}
 RESERVED = Variable("!reserved shared memory", "shared", "b8", 1024, 1024)
@@ -86,7 +86,7 @@ class OperandReader:
         self.registers: dict[str, Register] = {}
         self.symbols: dict[str, Variable] = {}
         self.names: dict[str, str] = {}
-        # Variables in the frame of the recursive function that is being decoded: their offsets.
+        # The offsets of the variables in the frame of the recursive function being decoded.
         self.frame: dict[str, int] = {}
         self.sites: list[Site] = []
         self.site = 0

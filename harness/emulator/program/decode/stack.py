@@ -13,7 +13,7 @@ from harness.emulator.ptx.syntax import Function, Instruction, Number
 FREE = "!stack free from"
 _TAKING = ("alloca", "stackrestore")
 _ALIGNMENT, _MOST_ALIGNMENT = 8, 1 << 12
-_ENORMOUS = 1 << 31  # what no stack has room for
+_ENORMOUS = 1 << 31  # larger than any stack
 
 
 def takes_memory(function: Function) -> bool:

@@ -18,7 +18,7 @@ _OTHERS = {
     "tile::gather4": "of another architecture", "tile::scatter4": "of another architecture",
     "im2col::w": "of another architecture", "im2col::w::128": "of another architecture",
 }  # fmt: skip
-_SWIZZLE, _FILL = 0, 8  # the lowest bits of these in the word of modes
+_SWIZZLE, _FILL = 0, 8  # their lowest bits in the mode word
 _ELEMENTS = (0, 1, 2, 3, 4, 5, 6, 7, 10, 8, 9)
 """The driver's numbers for the element types, in the order of PTX."""
 

@@ -8,7 +8,7 @@ from harness.emulator.program.ir import Barrier, Constant, Op, Register, unsigne
 from harness.emulator.ptx.syntax import Instruction, Number, Operand, Pair
 from harness.silicon.architectures import WARP_SIZE
 
-BARRIERS = 16  # of a block
+BARRIERS = 16  # per block
 
 
 class WarpDecoder(OperandReader):
@@ -206,7 +206,7 @@ class WarpDecoder(OperandReader):
         if isinstance(number, Constant) and number.bits >= BARRIERS:
             raise self.unknown(f"barrier {number.bits} of {BARRIERS}")
         if isinstance(count, Constant):
-            of_nobody = barrier.arrives and count.bits == 0  # one that waits is then of the block
+            of_nobody = barrier.arrives and count.bits == 0  # if waiting, for the whole block
             if count.bits % WARP_SIZE or of_nobody:
                 raise self.unknown(
                     f"{count.bits} threads at a barrier; it takes whole warps of {WARP_SIZE}"

@@ -31,9 +31,9 @@ _FACTORS = {
 _SUMS = {"f16": ("f16", "f32"), "bf16": ("f32",), "tf32": ("f32",), "e4m3": ("f16", "f32"),
          "e5m2": ("f16", "f32"), "s8": ("s32",), "u8": ("s32",)}  # fmt: skip
 _INTEGER_COLUMNS = (8, 16, 24, *range(32, 257, 16))
-_BYTES_DEEP = 32  # of each row of a factor, whatever its type
-_SIGNS = {1: 0x8000_0000, 2: 0x8000_8000, 4: 0x8080_8080}  # of so many elements in a word
-_WARPS = 4  # of a warpgroup
+_BYTES_DEEP = 32  # of each row of an operand, whatever its type
+_SIGNS = {1: 0x8000_0000, 2: 0x8000_8000, 4: 0x8080_8080}  # by the number of elements in a word
+_WARPS = 4  # per warpgroup
 _EIGHT, _WORDS_OF_A = 8, 4  # rows or columns of a word over the warp, and words of sixteen rows
 
 

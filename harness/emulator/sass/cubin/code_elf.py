@@ -68,7 +68,7 @@ def together(cubins: Sequence[bytes]) -> bytes:
     Raises the errors that a damaged cubin causes in pyelftools.
     """
     symbols, strings, code = bytearray(struct.calcsize(_SYMBOL)), _Strings(), list[_Section]()
-    tables = 4  # the empty section, the names of sections, of symbols, and the symbols
+    tables = 4  # the empty section, section names, symbol names, symbols
     for number, content in enumerate(cubins):
         for name, data, entries in _functions(content):
             place = tables + len(code)
@@ -139,7 +139,7 @@ def _written(header: bytes, sections: Sequence[_Section], names: _Section) -> by
         body += section.data
     body += bytes(-len(body) % 8)
     start = bytearray(header)
-    start[0x20:0x30] = struct.pack("<QQ", 0, len(body))  # no segments; where the headers begin
+    start[0x20:0x30] = struct.pack("<QQ", 0, len(body))  # no segments; the offset of the headers
     start[0x34:0x40] = struct.pack(
         "<HHHHHH", _HEADER_BYTES, 0, 0, struct.calcsize(_SECTION), 1 + len(sections), 1
     )

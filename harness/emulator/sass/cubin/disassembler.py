@@ -160,7 +160,7 @@ def _line(item: Any) -> Line:
     if not all(isinstance(text, str) for text in texts):
         raise TypeError("an instruction")
     opcode, operands, guard = texts
-    # `P2R R0, PR, RZ, 0x1` has its second operand in front.
+    # The JSON of `P2R R0, PR, RZ, 0x1` has its second operand first.
     if guard.split()[-1:] == ["PR"]:
         guard = guard.removesuffix("PR").strip()
     return Line(opcode, operands, guard)

@@ -74,7 +74,7 @@ def contents(content: bytes, name: str) -> Contents:
         return _contents(ELFFile(io.BytesIO(content)), name)
     except CubinError:
         raise
-    except Exception as error:  # pyelftools raises whatever a damaged file makes it stumble over
+    except Exception as error:  # a damaged file makes pyelftools raise errors of any kind
         why = f"{type(error).__name__}: {error}"[:200]
         raise CubinError(name, f"its ELF sections cannot be read; it is damaged ({why})") from None
 

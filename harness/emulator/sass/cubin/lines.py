@@ -160,7 +160,7 @@ class _Program:
         elif opcode == _FIXED_ADDRESS:
             self._address += int.from_bytes(code[at : at + 2], "little")
             at += 2
-        else:  # says nothing of lines
+        else:  # has no effect on lines
             for _ in range(self._header["standard_opcode_lengths"][opcode - 1]):
                 _, at = _unsigned(code, at)
         return at

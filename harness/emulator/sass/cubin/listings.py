@@ -71,7 +71,7 @@ def _listed(tool: Disassembler, cubins: Sequence[bytes], name: str) -> list[str]
     """Each cubin's functions as nvdisasm's JSON has them."""
     try:
         elf = code_elf.together(cubins)
-    except Exception as error:  # pyelftools raises whatever a damaged file makes it stumble over
+    except Exception as error:  # a damaged file makes pyelftools raise errors of any kind
         why = f"{type(error).__name__}: {error}"[:200]
         raise CubinError(name, f"its code cannot be read; it is damaged ({why})") from None
     try:

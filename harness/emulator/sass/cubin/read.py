@@ -49,7 +49,7 @@ def _function(symbol: str, kernel: elf.Kernel, listing: Listing, name: str) -> F
     instructions: list[Instruction] = []
     for start, lines in sorted(places.items()):
         if start != len(instructions) * INSTRUCTION_BYTES:
-            break  # the sum of the lengths is what is held to the code's below
+            break  # the sum of the lengths is compared with the code's below
         for line in lines:
             address = len(instructions) * INSTRUCTION_BYTES
             encoding = kernel.code[address : address + INSTRUCTION_BYTES]

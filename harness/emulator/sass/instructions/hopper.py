@@ -115,7 +115,7 @@ ROWS: Sequence[Row] = (
         space=layout.SHARED),
     row("ARRIVES.LDGSTSBAR.64.TRANSCNT", "m", "ARRIVES", always=layout.LANDED, space=layout.SHARED),
     row("ARRIVES.LDGSTSBAR.64.ARVCNT", "m", "ARRIVES", always=layout.ONE, space=layout.SHARED),
-    # Bytes in a row
+    # Linear copies
     row("UBLKCP.S.G", "T T v H?", "BULK.COPY", {"MULTICAST": layout.TO_MANY},
         always=layout.TO_SHARED, is_uniform=True),
     row("UBLKCP.G.S", "T T v H?", "BULK.COPY", always=layout.FROM_SHARED, is_uniform=True),
@@ -139,7 +139,7 @@ ROWS: Sequence[Row] = (
     row("UCGABAR_WAIT", "", "NOTHING", (), layout.CLUSTER_WAIT),
     row("USETMAXREG.TRY_ALLOC.CTAPOOL", "P i", "NOTHING", (), layout.TAKE_REGISTERS),
     row("USETMAXREG.DEALLOC.CTAPOOL", "i", "GIVE.REGISTERS", is_uniform=True),
-    # Of a warp
+    # Warp-wide
     row("ELECT", "P R p", is_uniform=True),
     *(row(f"STSM.16.{turned}88{count}", "m v", "STSM", always=flags | number << 4,
           space=layout.SHARED)

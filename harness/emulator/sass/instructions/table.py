@@ -48,7 +48,7 @@ OF_COPIES: Final = "SB0"
 _COMPARE = {"F": 0, "LT": 1, "EQ": 2, "LE": 3, "GT": 4, "NE": 5, "GE": 6, "T": 7}
 _COMBINE = {"AND": 0, "OR": 16, "XOR": 32}
 _OF_INTEGERS: Groups = (_COMPARE, _COMBINE, {"U32": 64}, {"EX": 128})
-# Of floats, the names with U hold for the unordered, too.
+# For floats, the names with U are also true if the operands are unordered.
 _OF_FLOATS: Groups = (
     {
         **_COMPARE, **{f"{n}U": 8 | flag for n, flag in _COMPARE.items() if n not in "FT"},
@@ -134,7 +134,7 @@ def _atomics(opcode: str, shape: str, **more: Any) -> Iterator[Row]:
 
 
 _MATRIX: Groups = ({"F32": 0, "F16": 4}, {"BF16": 1})
-# Of a warpgroup's product: eights of columns, types of the factors, what sums are.
+# For a warpgroup's product: columns in eights, types of the operands, type of the sums.
 _COLUMNS, _COLUMNS_OF_WORDS, _COLUMNS_OF_BYTES = (
     {f"64x{8 * n}x{depth}": n for n in range(1, 33)} for depth in (16, 8, 32)
 )
@@ -312,7 +312,7 @@ ROWS: Sequence[Row] = (
     *textures.ROWS,
     *blackwell.ROWS,
     *hopper.ROWS,
-    # Between lanes, and of themselves
+    # Exchanges between lanes, and lane masks
     _row("SHFL", "P R v v v", groups=_SHUFFLES),
     _row("VOTE", "R? P? p", groups={"ANY": 0, "ALL": 1, "EQ": 2}),
     _row("VOTEU", "R? P? p", "VOTE", {"ANY": 0, "ALL": 1, "EQ": 2}, is_uniform=True),
@@ -357,17 +357,17 @@ ROWS: Sequence[Row] = (
     ),
     _row("WARPGROUP.DEPBAR.LE", "_ i", "NOTHING", (), layout.PRODUCTS_WAIT),
     _row("FENCE.VIEW.ASYNC", "", "FENCE.OF.PROXIES", harmless=ORDERS),
-    # What has no effect on results here
+    # Instructions without an effect on results here
     *(
         _row(name, "_? _? _?", "NOTHING", harmless=ORDERS)
         for name in ("NOP", "ERRBAR", "CGAERRBAR", "CCTL", "DEPBAR",
                      "WARPGROUP", "FENCE")
     ),
-    # A launch begins when the one before it has ended, whether or not that said so earlier.
+    # A launch begins when the previous one has ended, even if that allowed an earlier start.
     _row("ACQBULK", "", "NOTHING"),
     _row("PREEXIT", "", "NOTHING"),
     _row("MEMBAR", "_? _? _?", "MEMBAR", harmless=ORDERS),  # for the judge
-    # Where lanes go
+    # Control flow
     _row("BRA", "p? l", "NOTHING", (), layout.BRANCH, harmless=SCHEDULING),
     _row("BRA.U.ANY", "l", "NOTHING", (), layout.BRANCH_OF_ANY),
     _row("BRA.DIV", "s? l", "NOTHING", (), layout.BRANCH_DIV),
@@ -375,7 +375,7 @@ ROWS: Sequence[Row] = (
     _row("EXIT", "p?", "NOTHING", (), layout.EXIT),
     _row(RELATIVE_CALL, "v? l", "NOTHING", (), layout.CALL),  # by a register: encode.py
     _row(CALL_OF_DRIVER, "s", SYSTEM),
-    _row("LEPC", "R l?"),  # before sm_90 its own address, from which code counts
+    _row("LEPC", "R l?"),  # before sm_90 its own address, to which code adds offsets
     _row("BRX", "v i", "NOTHING", (), layout.BRANCH_INDEXED),
     _row("RET.REL.NODEC", "v l", "NOTHING", (), layout.RETURN),
     _row("BSSY", "b l", "NOTHING", (), layout.SET_BARRIER, harmless=MEETING),

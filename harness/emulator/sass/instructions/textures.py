@@ -94,7 +94,7 @@ def _fetches() -> Iterator[Row]:
 ROWS: Sequence[Row] = (
     *_fetches(),
     row("TEX", _FETCH.replace("y y?", "y"), "FETCH"),  # the level is left to a mode without any
-    row("TXD", _FETCH, "FETCH", always=_LAYER_BEHIND),  # gradients choose among levels, here one
+    row("TXD", _FETCH, "FETCH", always=_LAYER_BEHIND),  # gradients only choose a level
     *(
         row(f"{opcode}.D.BA.{kind}{beyond}", shape, opcode, _SIZES, always=number | flag << 4,
             harmless=CACHES)
