@@ -19,8 +19,8 @@ IDLE_SHARE = 0.02
 
 @dataclass
 class Launched:
-    """The launches in order: nanoseconds of each part of the timed ones; and for all of them,
-    usually one more, whether their inputs were in the other state, and their results.
+    """A batch's launches in order: for the timed ones, the nanoseconds of each part; for all of
+    them, usually one more, the state of their inputs and their results.
 
     outside: the indices of launches whose results are not within their bounds.
     late: the indices of launches whose results changed after their end.

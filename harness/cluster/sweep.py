@@ -280,7 +280,7 @@ class Sweep:
         self._pool.control_failed(member, why)
         pending.avoided.add(member.about.gpu)
         if all(m.about.gpu in pending.avoided for m in self._pool.of(self._kind)):
-            return True  # no other card to compare it with
+            return True  # no card left to tell whether this one is at fault
         for case in pending.item.cases:
             outcome = self._task_runner.known.outcomes.get(case.id)
             if outcome and (outcome.status == "ok" or outcome.again):

@@ -64,8 +64,8 @@ def entry_of(key: str, make: Callable[[Path], About]) -> tuple[Path, About, bool
         made["headers"] = {str(Path(p).resolve()): sha256(Path(p)) for p in made["headers"]}
         made["files"] = {path.name: sha256(path) for path in work.iterdir()}
         (work / "about.json").write_text(json.dumps(made, indent=1))
-        # Two processes may build the same unit: the first to finish wins, both are equal. What it
-        # wrote is left alone, as whoever has found it may be reading it.
+        # Two processes may build the same unit. The first to finish wins, since both results are
+        # equal; its files are left alone, because another process may already be reading them.
         with FileLock(CACHE / ".lock"):
             if _current(entry) is None:
                 shutil.rmtree(entry, ignore_errors=True)

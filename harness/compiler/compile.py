@@ -143,7 +143,7 @@ def build(one: Unit, compiler: Toolchain | None = None) -> Built:
 
 
 def _compile(one: Unit, compiler: Toolchain, work: Path) -> cache.About:
-    # Only compiling needs the readers of machine code; workers, which do not, import faster.
+    # Only compiling needs the readers of machine code; without them, workers import faster.
     from harness.compiler import identity, local_memory
     from harness.compiler.variables import device_variables
 

@@ -86,8 +86,8 @@ class Unit:
         if not (self.sources or self.names or more):
             return self.source
         lines = [f'#include "{path.resolve()}"' for path in (*self.sources, self.source)]
-        # That its address is taken makes the compiler emit a kernel; the variable that holds it
-        # says which symbol it became, and is taken out of the PTX again.
+        # Taking a kernel's address makes the compiler emit the kernel. The variable that holds the
+        # address shows which symbol the kernel became, and is then removed from the PTX.
         lines += [
             f'#line 1 "kernel: {name}"\n'
             f'extern "C" __device__ const void* const {_SYMBOL}{index} = '

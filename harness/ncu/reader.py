@@ -84,8 +84,8 @@ def read(path: Path, module: Any = None) -> Report | Failure:
                 f"  install it: {install('ncu-report')}",
             )
     try:
-        # Held to the end: launches and metrics lie in its memory, and older versions of the package
-        # do not hold it themselves.
+        # Keep the report to the end: launches and metrics are in its memory, and older versions of
+        # the package do not keep it alive.
         opened = module.load_report(str(path))
         launches = list(_launches(opened))
     except Exception as error:  # NVIDIA's C++ library does not document its exceptions

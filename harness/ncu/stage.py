@@ -1,4 +1,4 @@
-"""The profiling stage of a run: each sound case once under ncu, with the records journaled.
+"""The profiling stage of a run: run each passing case once under ncu, and journal the records.
 
 A run that already has its times continues with what ncu has not yet collected; nothing here touches
 a time or an outcome.

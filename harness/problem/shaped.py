@@ -99,7 +99,7 @@ class ShapedProblem(Problem):
     relative_and_absolute: tuple[float, float] | None = None
     """The tolerance of float outputs: relative · |expected| + absolute; None for TOLERANCES."""
     draw: Callable[..., Mapping[str, Values]] | None = None
-    """In place of the random numbers: draw(sizes, dtype, rng, draw) → input → its values."""
+    """Replaces the random numbers: draw(sizes, dtype, rng, draw) → input → its values."""
     flops: Callable[..., int] | None = None
     """The arithmetic of the definition, a function of the sizes."""
 

@@ -203,8 +203,8 @@ def output(command: Sequence[str], seconds: float) -> Said:
 
     Raises LateError at the deadline, and OSError if it cannot be started.
     """
-    # Files and no pipes: a pass that left the group could hold a pipe open for ever. In memory: a
-    # command could not say onto a full disk that it is full.
+    # Files rather than pipes, because a pass that left the group could hold a pipe open forever. In
+    # memory, because a command cannot report a full disk on that disk.
     with _in_memory() as out, _in_memory() as err:
         child = Child(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
         well = False

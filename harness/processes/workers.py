@@ -1,8 +1,8 @@
 """Start worker processes and listen to them, with a deadline for each step.
 
-However a worker ends (an exit, a crash, a hang), it is described in a sentence here; its records
-are passed on as they arrive. Workers are forked from a process that has done their imports, so a
-fresh process costs little more than a fresh context.
+However a worker ends (an exit, a crash, a hang), this module describes the end in a sentence;
+records are passed on as they arrive. Workers are forked from a process that has done their imports,
+so a fresh process costs little more than a fresh context.
 """
 
 from __future__ import annotations

@@ -140,7 +140,7 @@ _KNOWN = (
         compute_capability=(8, 8),
         family="Ampere",
         # All limits are sm_86's: [cccl], with which [occupancy] agrees. NVIDIA names no product, so
-        # that the size of the device is sm_86's, too.
+        # the size of the device is sm_86's, too.
         representative=Representative("a device of compute capability 8.8", 82, 6 * MIB, 24 * GB),
         max_threads_per_sm=1536,
         max_blocks_per_sm=16,
@@ -202,7 +202,7 @@ _KNOWN = (
         name="sm_110",
         compute_capability=(11, 0),
         family="Blackwell",
-        # Multiprocessors and L2 as the driver tells them on the developer kit: NVIDIA's forum for
+        # Multiprocessors and L2 as the driver reports them on the developer kit: NVIDIA's forum for
         # developers, topic 356355.
         representative=Representative("NVIDIA Jetson AGX Thor", 20, 32 * MIB, 128 * GB),
         max_threads_per_sm=1536,
@@ -228,8 +228,8 @@ _KNOWN = (
         name="sm_121",
         compute_capability=(12, 1),
         family="Blackwell",
-        # 6,144 cores, 128 of each multiprocessor: DGX Spark's data sheet. L2: NVIDIA's talk on GB10
-        # at Hot Chips 2025.
+        # 6,144 cores, 128 per multiprocessor: DGX Spark's data sheet. L2: NVIDIA's talk on GB10 at
+        # Hot Chips 2025.
         representative=Representative("NVIDIA GB10", 48, 24 * MIB, 128 * GB),
         max_threads_per_sm=1536,
         max_blocks_per_sm=24,

@@ -40,7 +40,7 @@ def draws_when_timed(problem: Problem) -> tuple[int, int]:
 
 
 def generator(seed: int, *key: Any) -> np.random.Generator:
-    """Create a random generator that depends only on the seed and on what it is used for."""
+    """Create a random generator that depends only on the seed and on its purpose."""
     return np.random.default_rng([seed, zlib.crc32(repr(key).encode())])
 
 

@@ -91,7 +91,7 @@ def _other_state(
 ) -> tuple[dict[str, Change], Inputs] | None:
     """Try changing these inputs."""
     rng = np.random.default_rng(secrets.randbits(128))
-    share = 0.0  # share of the needed effect that a few numbers had so far
+    share = 0.0  # of the needed effect: what a few numbers have shown so far
     for level in _LEVELS:
         if 0 < share * level.gain * SLACK < 1:
             continue  # a reference takes a while, and this one would show no effect

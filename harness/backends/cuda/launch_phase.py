@@ -20,5 +20,5 @@ def empty_kernels(number: int, kernels: int) -> int:
     starts of two launches. In a batch of 12, each phase then occurs three times. If the actual
     number of kernels differs from `kernels`, no phase occurs more than four times.
     """
-    step = 1 + (number % TURNS == 0)  # an extra step per cycle, in case of other periods
+    step = 1 + (number % TURNS == 0)  # an extra step per cycle, in case `kernels` is wrong
     return (step - kernels) % TURNS

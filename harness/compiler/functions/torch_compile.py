@@ -82,7 +82,7 @@ def compiled(function: Callable[..., Any], torch: Any) -> Callable[..., Any]:
     if missing := lacking():
         raise NotInstalled(missing)
     settle()
-    # A profiling process compiles for more sizes than torch's default limit.
+    # A profiling process compiles for more sizes than torch's default limit allows.
     for name in ("recompile_limit", "accumulated_recompile_limit"):
         if hasattr(torch._dynamo.config, name):
             setattr(torch._dynamo.config, name, 2**16)

@@ -104,8 +104,8 @@ def _checked(program: Program, kernel: Kernel, asked: Requested) -> LaunchConfig
         grid_workspace.check_fits(kernel.name, blocks, threads, fitting)
         together = blocks
     elif program.once(waiting_loops).heads:
-        # Blocks may wait for others, as at a barrier of the grid written by hand: those that a
-        # device holds at once are there at once.
+        # Blocks may wait for others, as at a hand-written grid barrier, so as many execute together
+        # as a device holds at once.
         held = min(_resident(threads, limits), blocks)
         if asked.chunk_threads is None:
             together = max(together, min(held, fitting))

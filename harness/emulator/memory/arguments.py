@@ -139,7 +139,7 @@ def _pack(
         raw = arg.encoded(label, _place(label, where, arg.array, memory, placed))
         if param.size == MAP_BYTES:
             return raw
-        # A parameter that is a pointer points to the struct in memory; `bytes` make it read-only.
+        # A pointer parameter points to a map in memory; no code writes it, so it is read-only.
         own = memory.add(f"{label}'s map", np.frombuffer(raw, np.uint8), False)
         return own.base.to_bytes(8, "little")
     if isinstance(arg, (bytes, np.void)):

@@ -1,4 +1,4 @@
-"""The second front end: a cubin's machine code (SASS), executed and counted as a GPU does.
+"""The second front end: a cubin's machine code (SASS), executed and counted as on a GPU.
 
     code = read(Path("kernel.cubin"))
     report = launch_machine_code(code, "sum", grid=64, block=256, args=[values, out, n])

@@ -32,10 +32,10 @@ _STORES = ("ST", "STG", "STS")
 _ATOMICS = ("ATOM", "ATOMG", "ATOMS", "RED", "REDG")
 _ACCESSES = (*_LOADS, *_STORES, *_ATOMICS, "LDSM", "LDGSTS")
 _TELL_MBARRIERS = ("SYNCS", "ARRIVES", "STAS", "REDAS", "UTMALDG", "UBLKCP", "UBLKRED")
-_TO_GLOBAL = ("UBLKCP.G", "UBLKRED.G")  # whose completion groups report
+_TO_GLOBAL = ("UBLKCP.G", "UBLKRED.G")  # groups report their completion
 _COUNT_BYTES = {"A0TR", "A0TX"}
 _STALE = "CCTL.IVALL"
-_NEXT = 4  # instructions after a wait among which a full wait has a cache invalidation
+_NEXT = 4  # a full wait invalidates caches within this many instructions after it
 _BYTES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2}
 
 

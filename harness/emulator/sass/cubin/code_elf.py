@@ -96,7 +96,7 @@ def together(cubins: Sequence[bytes]) -> bytes:
 
 
 def apart(printed: str, count: int) -> list[str]:
-    """Split nvdisasm's JSON of merged cubins into that of each.
+    """Split nvdisasm's JSON for merged cubins into one for each cubin.
 
     Raises one of disassembler.UNLIKE_THE_KNOWN if it has an unknown form.
     """

@@ -24,8 +24,8 @@ _TYPES = ("u32", "s32")
 _SHIFTS = ("vshl", "vshr")
 _OTHERWISE_MADE = "ptxas does not make of this form what the manual says"
 
-# The types of d, a and b for which a form is what the manual says: where a second operation
-# compares, where the first one saturates, and both.
+# The types of d, a and b for which a form matches the manual: with a comparison as the second
+# operation, with saturation in the first, and with both.
 _ANY = ("???",)
 _AS_DOCUMENTED = {
     "vadd": (("s??",), ("s??", "uss"), ("s??",)),
