@@ -167,8 +167,8 @@ class Sweep:
                 self._give(pending, member)
 
     def _plan(self) -> dict[_Pending, Member]:
-        """Plan which member times what, so that all end as early as possible, while a worker is
-        free."""
+        """Plan, if a worker is free, which member times what, so that all end as early as
+        possible."""
         members = self._pool.of(self._kind)
         timed = sorted(
             (pending for pending in self._waiting if not _is_shared(pending)),

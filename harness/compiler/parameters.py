@@ -1,4 +1,4 @@
-"""A compiled kernel's parameters, read from the head of its PTX."""
+"""A compiled kernel's parameters, read from its declaration in the PTX."""
 
 from __future__ import annotations
 

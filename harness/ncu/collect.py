@@ -59,7 +59,7 @@ def portions(cases: Iterable[Case], most: int = PORTION) -> list[tuple[Case, ...
 
 
 def steps(case: Case) -> list[tuple[Step, str]]:
-    """Each step and its kernel's name; a function is one step without a known kernel."""
+    """Each step with its kernel's name; a function is one step, whose kernel is unknown."""
     if not case.steps:
         return [((case.id, 0), "")]
     return [((case.id, index), step.kernel) for index, step in enumerate(case.steps)]

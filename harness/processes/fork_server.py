@@ -61,7 +61,7 @@ class ForkServer:
                 stdout=self._output, stderr=self._output, pass_fds=(theirs.fileno(),),
             )  # fmt: skip
         self.close = weakref.finalize(self, _closed, self._socket, self._child)
-        """End the server and all forked from it, which the end of the harness does too."""
+        """End the server and its forks; the end of the harness does the same."""
 
     @property
     def is_alive(self) -> bool:

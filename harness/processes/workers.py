@@ -347,7 +347,7 @@ def _without_a_gpu() -> str:
 
 
 def _forked(kind: str, arguments: Sequence[str], output: int, pipe: int) -> Forked:
-    """Fork from the server of this kind, or from a new one if that has ended meanwhile."""
+    """Fork from the server of this kind, or from a new one if that server has ended."""
     try:
         return _server(kind).fork(arguments, output, pipe)
     except ServerEnded:

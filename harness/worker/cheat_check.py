@@ -1,7 +1,7 @@
 """Check a variant in the emulator for shortcuts: correct results in an unfairly short time.
 
 A few small test sizes are executed four times each: on one draw of inputs; on another, with the
-module freshly loaded; and on both again, with everything as the run before left it: `__device__`
+module freshly loaded; and on both again, with everything as an earlier run left it: `__device__`
 variables, outputs and scratch. This shows what a run reads, what it omits, and what it reuses from
 the previous run. The emulator's judge executes it and reports every access.
 
@@ -243,7 +243,7 @@ class _Looking:
     # --- what a run says ------------------------------------------------------------------
 
     def _verdict(self, run: Run, draw: _Draw, carried: _Carried, when: str) -> str:
-        """The reason for refusing the case because of the run's behaviour, or nothing; adds
+        """The reason for refusing the case because of the run's behaviour, or nothing. Adds
         remarks."""
         if run.fault is not None:
             return self._of_fault(run.fault)

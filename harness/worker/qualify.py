@@ -63,7 +63,7 @@ def qualify(job: Job, backend: Backend, tell: Telling) -> None:
 
 
 def _printed(case: Case, calls: Sequence[str]) -> Remark:
-    """Report what a variant's kernels print, at the first test size where they do."""
+    """Report what a variant's kernels print, at the first test size at which they print."""
     lines = "".join(calls).splitlines()
     shown = " | ".join(escaping.line(line)[:LONGEST_LINE] for line in lines[:MOST_LINES])
     more = f" | … {len(lines) - MOST_LINES:,} lines more" if len(lines) > MOST_LINES else ""

@@ -23,7 +23,7 @@ Key = tuple[str, bool]
 
 
 class Traffic:
-    """One buffer in one run. read, written: whether each byte was."""
+    """One buffer in one run. read, written: for each byte, whether it was."""
 
     def __init__(self, size: int) -> None:
         self.read, self.written = np.zeros(size, np.bool_), np.zeros(size, np.bool_)

@@ -38,7 +38,7 @@ class SelfTimed:
         self._marks = np.zeros((self._blocks, 2), np.uint64)
 
     def beyond(self, cache: Cache, launches: int) -> tuple[float, ...]:
-        """Return the difference in ns for this many launches, after one that loads the code."""
+        """Return each launch's difference in ns, after a first launch that loads the code."""
         memory = [cuda.mem_alloc(n) for n in (self._marks.nbytes, VALUES_BYTES, 4)]
         try:
             cuda.memset_d8(memory[1], 0, VALUES_BYTES)

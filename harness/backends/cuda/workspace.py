@@ -224,11 +224,11 @@ class CudaWorkspace(DeviceBuffers):
     ) -> list[float]:
         """Time one launch: the nanoseconds of all steps together or, with `apart`, of each.
 
-        A warm launch follows another launch. The warm-up has outputs and scratch of its own, so
-        those of the timed launch are still poisoned, and its inputs are in a state of their own, so
-        its answer cannot be reused. Results that a library returns in memory of its own are copied
-        into the outputs after the last event. Results are sampled and hashed without going back to
-        the host first.
+        A warm launch follows another launch. The warm-up has its own outputs and scratch, so those
+        of the timed launch are still poisoned, and its own state of the inputs, so its answer
+        cannot be reused. Results that a library returns in newly allocated memory are copied into
+        the outputs after the last event. Results are sampled and hashed without going back to the
+        host first.
         """
         marks = [cuda.Event() for _ in range(len(steps) + 1 if apart else 2)]
         held = self._control.held() if case.id not in self._unheld else contextlib.nullcontext()
@@ -266,7 +266,7 @@ class CudaWorkspace(DeviceBuffers):
         return [1e6 * later.time_since(earlier) for earlier, later in pairwise(marks)]
 
     def _fresh(self, case: Case, module: Module | None) -> None:
-        """Enqueue the initial state of every launch, with another poison than the last one's."""
+        """Enqueue the initial state of every launch, with a new poison."""
         self._launches += 1
         self._watch.fill(self._to_fill, poison(self._launches))
         self._restore(case, module)

@@ -1,9 +1,9 @@
 """torch.compile as its users call it, with the results cached on disk.
 
-Each placement is a process of its own and would compile again, which takes half a minute per row.
-So torch's caches are placed beside those of nvcc (a sandboxed run has its own). A process that
-finds its kernels there is ready in a second or two. The caches also record which of several launch
-shapes was the fastest, so that all placements time the same kernel.
+Each placement is a separate process and would compile again, which takes half a minute per row. So
+torch's caches are placed beside those of nvcc (a sandboxed run has its own). A process that finds
+its kernels there is ready in a second or two. The caches also record which of several launch shapes
+was the fastest, so that all placements time the same kernel.
 """
 
 from __future__ import annotations

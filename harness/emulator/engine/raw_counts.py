@@ -1,7 +1,7 @@
 """Counts kept while a launch runs: per instruction for memory, per block for everything else.
 
 An instruction's other counts follow from those of the basic blocks that contain it, so the table
-per source line needs no counting at each executed instruction.
+per source line does not need a count at each executed instruction.
 """
 
 from __future__ import annotations

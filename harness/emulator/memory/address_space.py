@@ -1,7 +1,7 @@
 """The address space of a launch: the caller's arrays and the module's variables, far apart.
 
-Every allocation has 64 GiB of addresses of its own with its data in the middle, so an index that
-runs off an array, in either direction, never lands in another one.
+Every allocation has 64 GiB of addresses of its own with its data in the middle, so an index beyond
+either end of an array never reaches another one.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class AddressSpace:
     ) -> Allocation:  # fmt: skip
         """Place a buffer of bytes, aligned as by cudaMalloc.
 
-        address: that of the data in this process, if the caller knows it.
+        address: where the data is in this process, if the caller knows.
         """
         base = address_of_slot(len(self.allocations))
         allocation = Allocation(

@@ -2,8 +2,8 @@
 
 A random bit from the operating system, drawn for each launch, decides which state the launch sees.
 The state is written after the cache is flushed, right before the first event, so that another
-stream has no time to compute with it in advance. The sample is at random places, drawn again for
-each workspace.
+stream has no time to compute with it in advance. The positions of the sample are random, drawn anew
+for each workspace.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from harness.compiler.compile import Unit
 
 SOURCE = Path(__file__).with_suffix(".cu")
 SAMPLES = 1024
-"""The number of places that are sampled, over all results together."""
+"""The number of positions that are sampled, over all results together."""
 MOST_LAUNCHES = 4096
 """The most launches in a batch."""
 KERNELS = 2
@@ -96,7 +96,7 @@ class States:
 
 
 class Samples:
-    """The results at random places at a launch's end, and whether they change later."""
+    """The results at random positions at a launch's end, and whether they change later."""
 
     def __init__(self, kernels: StateKernels, results: Sequence[Allocation]) -> None:
         self._kernels = kernels

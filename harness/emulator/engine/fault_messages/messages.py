@@ -1,4 +1,4 @@
-"""Map each of the judge's fault codes to the function, in a module beside it, that words it."""
+"""Map each of the judge's fault codes to the function that words it, in a neighbouring module."""
 
 from __future__ import annotations
 

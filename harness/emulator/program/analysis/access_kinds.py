@@ -1,8 +1,8 @@
 """The kinds of access that race detection distinguishes, and a log that can name old accesses.
 
 For each word, a check keeps a stamp of its last accesses: one integer that holds an index into the
-log, the kind of access and the thread. Indices ascend, so an access came before a barrier exactly
-if its index is below the barrier's.
+log, the kind of access and the thread. Indices ascend, so an access came before a barrier if and
+only if its index is below the barrier's.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ def _signed(offset: object) -> int:
 
 
 class _Alignment:
-    """The largest power of two of which a value is certainly a multiple."""
+    """The largest power of two that certainly divides a value."""
 
     def __init__(self, program: Program) -> None:
         self._program = program

@@ -1,4 +1,4 @@
-"""Find the registers that the program shows to be the same in all threads of a block.
+"""Find the registers that are provably the same in all threads of a block.
 
 The assembler combines atomics on a uniform address. A value is uniform if everything it is computed
 from is, and if no branch that threads take differently selects among several values.

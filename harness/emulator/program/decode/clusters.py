@@ -1,4 +1,4 @@
-"""Decode thread block cluster instructions: its barrier, and the shared memory of its blocks.
+"""Decode instructions for a thread block cluster: its barrier, and its blocks' shared memory.
 
 An address in the shared memory of the cluster is in one of its windows, which `machine/cluster.cpp`
 lays out. An instruction with `.shared::cluster` takes it as a generic address.

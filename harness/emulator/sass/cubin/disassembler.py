@@ -1,7 +1,7 @@
 """Find nvdisasm, and check its output before use.
 
-It comes with the CUDA toolkit, and separately from PyPI (`nvidia-cuda-nvdisasm`). It prints the
-instructions as JSON; their source lines are in the cubin itself.
+nvdisasm comes with the CUDA toolkit, and separately from PyPI (`nvidia-cuda-nvdisasm`). It prints
+the instructions as JSON; their source lines are in the cubin itself.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _INSTALL = (
 
 @dataclass(frozen=True)
 class Disassembler:
-    """An nvdisasm that responded."""
+    """An nvdisasm that runs."""
 
     path: str
     version: tuple[int, int]

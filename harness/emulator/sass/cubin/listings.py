@@ -22,8 +22,8 @@ MOST_BYTES = 1 << 24
 
 
 def listing(content: bytes, name: str, kept: Path | None = None) -> Listing:
-    """Return nvdisasm's listing of a cubin. Raises DisassemblerError, or CubinError if it refuses
-    it.
+    """Return nvdisasm's listing of a cubin. Raises DisassemblerError, or CubinError if nvdisasm
+    refuses the file.
 
     kept: the file in which the listing is stored for later calls.
     """

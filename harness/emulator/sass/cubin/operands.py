@@ -19,7 +19,7 @@ _KINDS: dict[str, Kind] = {
 }  # fmt: skip
 _MOST_OPERANDS = 16
 _OF_THE_RETURN_PC = {"Rpc.LO": ZERO + 1, "Rpc.HI": ZERO + 2}
-"""Blackwell's register for a return address, which code also uses for other words temporarily."""
+"""Blackwell's register for a return address, which code also uses temporarily for other words."""
 _WITHOUT_A_COMMA = re.compile(
     r"(?:(?<=^)|(?<=,))(\s*(?:\[[^\[\]]*\]|(?:UR|R|UP|P)(?:\d{1,3}|Z|T)(?:\.\w+)*))(?=\[)"
 )

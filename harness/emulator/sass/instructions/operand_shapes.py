@@ -9,7 +9,7 @@ from harness.emulator.sass.code import ZERO, Instruction, Operand
 from harness.emulator.sass.layout import PREDICATES_OF_EACH_KIND
 
 ALWAYS = PREDICATES_OF_EACH_KIND - 1
-"""The number of the predicate that is true."""
+"""The number of the predicate that is always true."""
 
 
 class Unencodable(Exception):

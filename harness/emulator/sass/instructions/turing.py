@@ -2,7 +2,7 @@
 
 `HADD2 R0,R2.F32,-RZ.H0_H0` adds a float to -0. ptxas writes it for `cvt.rz.f16.f32`, which later
 code implements as a packing (`F2FP.PACK_AB.RZ`); all of its result is stored where PTX wants the
-half twice. The instruction rounds towards zero; for rounding to nearest, ptxas writes another one.
+half twice. The instruction rounds towards zero; for rounding to nearest, ptxas emits another one.
 """
 
 from __future__ import annotations
