@@ -37,7 +37,7 @@ starts at it: docs/measurement.md.
 """
 
 GUARD_BYTES = 64 << 10
-"""Each buffer has at least this much unused memory on either side."""
+"""The least unused memory on either side of each buffer, in bytes."""
 
 AROUND = PAGE + 2 * GUARD_BYTES
 """The device memory that a buffer takes in addition to its own bytes."""
@@ -47,7 +47,7 @@ FLUSH_FACTOR = 2
 (stream_control.cu)."""
 
 OTHER_RESULT = "its result is wrong: not the one that was verified"
-"""The reason for failing a variant whose result changed after it had been constant so far."""
+"""The reason for failing a variant whose result changed after being constant at first."""
 
 KEPT = (
     "it gave the answer for inputs that it did not have: it keeps answers, or its work was not "

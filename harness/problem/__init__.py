@@ -77,7 +77,7 @@ class Work:
 
     read_bytes and written_bytes: each input once, each output once (compulsory traffic).
     flops: the arithmetic of the definition; an addition or multiplication counts as one.
-    reread_bytes: bytes that must be read a second time unless the chip holds them meanwhile,
+    reread_bytes: bytes that must be read a second time unless the chip keeps them in the meantime,
     because every output first depends on all of them.
     exponentials: how many of the operations are exponentials.
     """

@@ -190,7 +190,7 @@ class _Worker:
         self.stays = False
 
     def takes(self, job: Job, path: Path) -> bool:
-        """Return whether it is still alive to begin another job."""
+        """Return whether the worker is still alive and can begin another job."""
         self._begin(job)
         try:
             self._socket.sendall(f"{path}\n".encode())

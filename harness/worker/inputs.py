@@ -77,7 +77,7 @@ class Inputs:
     def with_kept_changes(
         self, scratch: Scratch, buffers: Sequence[Buffer], changes: Mapping[str, Change]
     ) -> Inputs:
-        """The same, with the reference and bound that another process has computed."""
+        """The changed draw, with the reference and bound that another process has computed."""
         other = self._with(changes)
         other.reference = scratch.doubles(f"{OTHER}reference", buffers)
         other.tolerance = scratch.doubles(f"{OTHER}bound", buffers)

@@ -120,7 +120,7 @@ def _of_branches(
 
 
 def _jumps(program: Program) -> list[int]:
-    """Basic blocks that end in an instruction which always goes to the same place.
+    """Basic blocks whose last instruction always continues at the same place.
 
     nvcc writes `@%p bra A; bra.uni B;`, which is one branch in machine code: a jump that a branch
     leads to directly, with nothing in between, is left out.

@@ -90,9 +90,9 @@ def run(
     `variables`: if given, observe every byte; the value is the number of leading buffers that are
     variables of the module.
     `schedule`: the order of warps by number, 0 for all of them together (`schedule.h`).
-    Blocks that wait in vain may be waiting for others that a device executes at the same time. So
-    before a deadlock is reported, the launch is restarted with as many blocks together as a device
-    holds. Raises LaunchError if their memory does not allow that.
+    Blocks whose wait never ends may be waiting for others that a device executes at the same time.
+    So before a deadlock is reported, the launch is restarted with as many blocks together as a
+    device holds. Raises LaunchError if their memory does not allow that.
     """
     c = configuration
     before = memory.copied() if c.chunk_blocks < c.held_blocks else None

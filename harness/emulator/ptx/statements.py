@@ -47,7 +47,8 @@ class StatementReader(Tokens):
         super().__init__(text)
         self.scopes: list[Scope] = []
         self.vectors: dict[str, int] = {}
-        """Vector registers of the function, by unique name: how many registers each stands for."""
+        """Vector registers of the function, by unique name, with the number of registers in
+        each."""
         self.unique = 0
         self.nesting = 0
 

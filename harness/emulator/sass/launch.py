@@ -82,9 +82,9 @@ def launch_machine_code(
 
     It matches `launch` for PTX: `args` has one entry for each parameter, `names` are their names in
     messages, `shared_bytes` is dynamic. `signature`: the kernel of the PTX, for the types of its
-    parameters; without it a Python float goes to a float of the parameter's size, and an integer to
-    an integer. `cluster`: extents of a thread block cluster in blocks, if the kernel is not
-    compiled for one. Accesses outside buffers, misaligned ones, deadlocks and endless loops are
+    parameters; without it a Python float is passed as a float of the parameter's size, and an
+    integer as an integer. `cluster`: extents of a thread block cluster in blocks, if the kernel is
+    not compiled for one. Accesses outside buffers, misaligned ones, deadlocks and endless loops are
     faults. `ptx`: the module that it was assembled from, with lines; it enables race detection
     between warps (docs/checks.md). Reads of unwritten memory are never detected here.
     Raises UnknownMachineInstruction and LaunchError before anything has run.

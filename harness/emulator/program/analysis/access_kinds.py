@@ -133,8 +133,8 @@ def atomic_rule(program: Program, op: Op, *, wanted: bool) -> str:
     """How machine code implements an atomic: one of the rules above, or the name of its operation.
 
     A shared addition of 1 whose result is not read has a form of its own. On an address that is the
-    same for all threads, the lanes of a warp are combined and one of them goes to memory. The first
-    element of a vector stands for all of them. `wanted`: whether the result is read.
+    same for all threads, the lanes of a warp are combined and one of them accesses memory. The
+    first element of a vector stands for all of them. `wanted`: whether the result is read.
     """
     if len(op.variant) == 3:
         return UNCOUNTED if op.variant[2] == "0" else VECTOR + op.variant[2]

@@ -2,7 +2,7 @@
 
 A volatile access orders nothing between threads. It is still used for flags: one thread writes a
 word, and others poll it until they may continue. The result of such a load reaches a comparison, a
-branch or an address. A value that only goes to global memory is data. Values are not followed
+branch or an address. A value that is only stored to global memory is data. Values are not followed
 through shared or local memory, so a value stored there counts as steering, as does one stored
 through a pointer that may lead there. `judge/ordering/volatile_words.h` describes the consequences.
 """
