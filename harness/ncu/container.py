@@ -17,8 +17,7 @@ from harness.journal import run_files
 from harness.ncu.failures import Failure
 
 LARGEST = 1 << 31
-"""The largest report that is read, in bytes; a report on hundreds of launches has tens of
-millions."""
+"""The largest report that is read, in bytes; one on hundreds of launches has tens of millions."""
 
 _MAGIC = b"NVR\0"
 # Field numbers in BlockHeader, ReportSessionDetails and VersionInfo.

@@ -47,8 +47,7 @@ class StatementReader(Tokens):
         super().__init__(text)
         self.scopes: list[Scope] = []
         self.vectors: dict[str, int] = {}
-        """Vector registers of the function, by unique name, with the number of registers in
-        each."""
+        """Vector registers of the function, by unique name: the number of registers in each."""
         self.unique = 0
         self.nesting = 0
 
