@@ -1,8 +1,8 @@
 """Run ncu over the project's own worker, one batch of cases at a time.
 
 One process profiles many cases, because starting one takes seconds. A crash or a hang loses at most
-the running case: ncu writes what it has when the worker dies, and the cases after that one are
-retried.
+the running case: ncu writes what it has when the worker dies, and the remaining cases are tried
+again without it.
 """
 
 from __future__ import annotations

@@ -55,8 +55,8 @@ ERRORS = ("error", "memory", "machine", "outside", "lost")
 class Ended:
     """The end of a worker. reason is empty if it did its whole job; `at` is its last step.
 
-    late: at a deadline. killed: from outside, as far as can be determined, or because something
-    that no case causes ran out, such as disk space. no_memory: the device or the machine had too
+    late: at a deadline. killed: from outside, as far as can be determined, or for lack of something
+    that no case is to blame for, such as disk space. no_memory: the device or the machine had too
     little memory for what all cases of the job share. lost: no process can use the device any more.
     """
 

@@ -74,7 +74,8 @@ def home(folder: Path) -> Iterator[str]:
 def limit() -> None:
     """Set limits before bwrap starts, so that they hold for everything it starts."""
     memory = int(MEMORY_SHARE * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    # Not a limit of address space, of which a CUDA context reserves far more than memory exists.
+    # This does not limit address space, of which a CUDA context reserves far more than there is
+    # memory.
     for what, most in (
         (resource.RLIMIT_DATA, memory),
         (resource.RLIMIT_NPROC, _threads() + _MORE_THREADS),

@@ -66,7 +66,7 @@ def _import_ahead(where: str) -> None:
     survive a fork.
 
     All objects are frozen: otherwise a worker's garbage collector would touch and thus copy their
-    memory, and its shutdown would take four times as long as the rest of its start and end.
+    memory, and its shutdown would take four times as long as everything else in that worker.
     """
     gc.disable()
     warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
