@@ -1,9 +1,9 @@
 """Detect replaced code: the timing and checking code as it was before a case's code ran.
 
 A Python function runs in the process that times it. There it could replace an event's `time_since`,
-or the `noted` of the code that hashes results. After each of its batches, replaced functions are
-detected, reported by name and restored, so that the other cases are timed as before. Code that also
-replaces this module goes undetected; SECURITY.md describes what remains possible.
+or the `noted` of the code that hashes results. After each batch of such a function, replaced
+functions are detected, reported by name and restored, so that the other cases are timed as before.
+Code that also replaces this module goes undetected; SECURITY.md describes what remains possible.
 """
 
 from __future__ import annotations

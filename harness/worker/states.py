@@ -148,7 +148,7 @@ def _changes(
     problem: Problem, inputs: Sequence[Buffer], values: Mapping[str, Array], level: _Level,
     rng: np.random.Generator,
 ) -> Iterator[tuple[str, Change]]:  # fmt: skip
-    """Change the same positions in inputs of equal length: both factors of a product change."""
+    """Change the same positions in inputs of equal length: both operands of a product change."""
     places = rng.random(level.numbers)
     for buffer in inputs:
         together = problem.changed_together.get(buffer.name, 1)

@@ -1,4 +1,4 @@
-"""The settings of a launch besides its arguments, checked against the architecture's limits."""
+"""The settings of a launch other than its arguments, checked against the architecture's limits."""
 
 from __future__ import annotations
 

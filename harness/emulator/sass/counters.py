@@ -78,7 +78,7 @@ def counters(
 
 def _goes_elsewhere(each: MachineCount) -> bool:
     """Return whether execution counts depend on other threads or on the driver's own code, or no
-    reading of hardware supports them."""
+    hardware reading supports them."""
     if _base(each) in hopper.OPCODES or each.opcode == "BRA.U.ANY":
         return True
     through_pointer = f"{RELATIVE_CALL} R" in each.text

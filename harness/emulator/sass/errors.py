@@ -1,7 +1,7 @@
 """The errors raised before machine code runs.
 
     EmulatorError
-    ├── CubinError                  the file is no cubin that can be read here
+    ├── CubinError                  the file is not a cubin that can be read here
     ├── DisassemblerError           nvdisasm is missing, too old, or prints something else
     └── UnknownMachineInstruction   an instruction outside the table; names the CUDA source line
 

@@ -71,7 +71,7 @@ def _section_of(elf: ELFFile, symbol: Any) -> str:
 
 
 def _sequences(content: bytes) -> Iterator[Lines]:
-    """The rows of every line program, a sequence at a time."""
+    """The rows of every line program, one sequence at a time."""
     structs = DWARFStructs(little_endian=True, dwarf_format=32, address_size=8, dwarf_version=2)
     stream, offset = io.BytesIO(content), 0
     while offset < len(content):
