@@ -44,8 +44,8 @@ IDEAS = {
     "coarsening": "fewer threads and blocks to start, with more work each",
     "none": "not meant to be faster: another notation, another accuracy, or support for any size",
 }
-"""The ideas that a variant may state; for a trap, what it makes worse. The idea comes from the
-source, and is compared with what the counters say (harness/analysis)."""
+"""The ideas that a variant may state; for a trap, the quantity that it makes worse. The idea comes
+from the source, and is compared with what the counters say (harness/analysis)."""
 
 Shape = tuple[str, str, str, str]
 """Problem, variant, dtype and launch keys."""
@@ -53,7 +53,7 @@ Shape = tuple[str, str, str, str]
 
 @dataclass(frozen=True)
 class Room:
-    """The free memory found when the device was queried, and what a worker takes of it, in bytes.
+    """The free memory when the device was queried, and how much of it a worker takes, in bytes.
 
     device_taken: device memory of a worker that holds no buffers yet: its context, its code, and
     the buffer that flushes the cache.
@@ -79,7 +79,7 @@ class Device:
     max_block: tuple[int, int, int]
     max_grid: tuple[int, int, int]
     max_shared_bytes: int
-    """Shared memory of one block in bytes, static and dynamic, if a kernel opts in."""
+    """The most shared memory of one block, static and dynamic, that a kernel can opt in to."""
     bus: str = ""
     """The PCI address, by which NVML finds the card. It does not distinguish devices: equal cards
     are interchangeable."""
@@ -185,7 +185,8 @@ class Case:
 
     target: str = field(default="", repr=False)
     """The suffix of the architecture that its kernels are compiled for: `a` if they use features
-    that only that architecture has. A result names it separately from `repr`: run/staleness.py."""
+    that only that architecture has. A result's origins name it separately, not as part of `repr`
+    (run/staleness.py)."""
 
     @property
     def id(self) -> str:

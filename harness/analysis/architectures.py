@@ -45,7 +45,7 @@ FIGURES: Mapping[str, Value] = {
     "sectors": _counted("sectors"),
     "bank conflicts": conflicts,
 }
-"""A figure that is shown, and how it is found."""
+"""The figures that are shown, and how each is found."""
 
 
 @dataclass(frozen=True)

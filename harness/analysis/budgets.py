@@ -30,7 +30,7 @@ COMPILED: Mapping[str, str] = {
 """Budgets that every launch of a case must keep, not only its main one: name → Compiled's field."""
 
 _MAIN_LAUNCH = (".ratio", ".pct", "_per_address")
-"""The endings of counters that do not add up over launches."""
+"""Name suffixes of counters that cannot be summed over launches."""
 
 
 @dataclass(frozen=True)
@@ -116,8 +116,8 @@ class _Checker:
                             "" if kept else where or self._line(p, name, budget))  # fmt: skip
 
     def _figure(self, p: Planned, name: str, budget: Budget) -> tuple[Answer, str]:
-        """The figure that the budget limits; if it belongs to one kernel, with that kernel or its
-        line."""
+        """The figure that the budget limits, with its kernel or line if it belongs to a single
+        one."""
         if name in COMPILED:
             return self._made(p, name, budget)
         if name == BANK_CONFLICTS:

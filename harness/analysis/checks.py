@@ -12,7 +12,7 @@ from harness.tables import Run
 
 @dataclass(frozen=True)
 class Check:
-    """The verification status of one variant in one type.
+    """The verification status of one variant with one element type.
 
     skipped: every case was left out, for a reason that the run gives.
     not verified: the variant should have run but did not, or nothing was compared.

@@ -42,8 +42,8 @@ class Test(_Strict):
     measure: speedup (how many times faster `variant` is than `against`, paired by round),
     percent_of_peak (of the read bandwidth measured in this run), counter (a quantity of
     harness/quantities/quantities.yaml, at the largest size counted), rate (the arithmetic rate at
-    `sizes` over that at `against_sizes`), or told (measured by the kernel itself: an output that
-    its problem lists in `readings`).
+    `sizes` over that at `against_sizes`), or told (a value that the kernel itself measured: an
+    output that its problem lists in `readings`).
     tolerance: for `about`, the relative deviation allowed on either side; 0.1 is 10 %.
     sizes: the only sizes to use; if empty, the largest.
     launch: the launch shape to use; by default, the one at which the variant is shown.
@@ -133,7 +133,7 @@ class Figure:
     sizes: Mapping[str, int] = field(default_factory=dict)
     """The sizes at which it was measured."""
     launches: Sequence[Mapping[str, int]] = ()
-    """Its launch shapes, each once."""
+    """Its distinct launch shapes."""
     reason: str = ""
 
 

@@ -26,7 +26,7 @@ TELLING = (
 """The quantities that may distinguish variants, those that point to a mistake first."""
 MOST_TELLING = 4
 FULL = 0.9
-"""The share of block slots in use from which the waves count as full."""
+"""Waves count as full if at least this share of the block slots is in use."""
 NOTABLE = 1.05
 """The factor by which variants must differ in a quantity for it to distinguish them."""
 
@@ -40,11 +40,11 @@ class Rung:
     losses: Sequence[Loss]
     """The greatest first."""
     step: LadderStep | None
-    """The step from the variant that it builds on, if that was counted too."""
+    """The step from the variant that it builds on, if that variant was also counted."""
 
     @property
     def changes(self) -> list[Change]:
-        """The reliable changes of costs on that step, the largest first."""
+        """The reliable cost changes in that step, the largest first."""
         found = [
             change for change in (self.step.changes if self.step else ())
             if change.quantity.key in TELLING and change.judges
@@ -64,7 +64,7 @@ class Counts(OneGroup):
     rungs: Sequence[Rung]
     """In the matrix's order."""
     telling: Sequence[Quantity]
-    """The quantities in which variants differ or have losses; few enough for a table."""
+    """The quantities in which variants differ or have losses, limited to what fits in a table."""
     answers: dict[tuple[str, str], Answer]
     """Quantity and case → its value."""
 

@@ -1,8 +1,9 @@
-"""Finders: functions that reduce a case's readings to one number, or to the reason for its absence.
+"""Finders: functions that reduce a case's readings to one number, or to the reason why there is
+none.
 
 Each is built from its definition: the sum of counters over a case's launches, the quotient of two
-such sums, or a counter of the main launch. FINDERS has one for every quantity of
-harness/quantities/quantities.yaml, which describes it.
+such sums, or a counter of the main launch. FINDERS has one finder for every quantity that
+harness/quantities/quantities.yaml describes.
 """
 
 from __future__ import annotations
@@ -64,8 +65,8 @@ def total(*metrics: str, scale: float = 1) -> Find:
 def matrix_products(readings: Readings, p: Planned) -> Answer:
     """Warp instructions of the tensor pipe, excluding those that add and multiply pairs of halves.
 
-    On compute capability 9.0 those use the tensor pipe too. They are counted, or derived from their
-    thread counts.
+    On compute capability 9.0 those use the tensor pipe too. They are counted directly or derived
+    from their thread counts.
     """
     every = readings.total(p.case, TENSOR_PIPE)
     if isinstance(every, Missing):
@@ -92,7 +93,8 @@ def main(metric: str) -> Find:
 
 
 def quotient(over: str | tuple[str, ...], under: str | tuple[str, ...], instead: str = "") -> Find:
-    """The quotient of two sums; if they were not collected, the main launch's own ratio."""
+    """The quotient of two sums or, if the sums were not collected, the ratio reported for the main
+    launch."""
     overs, unders = ((x,) if isinstance(x, str) else x for x in (over, under))
 
     def find(readings: Readings, p: Planned) -> Answer:
@@ -174,7 +176,7 @@ def filled(readings: Readings, p: Planned) -> Answer:
 
 @cache
 def stall_reasons() -> Mapping[str, str]:
-    """Counter → its name, for every stall reason except issuing itself."""
+    """Counter → its name, for every stall reason except `selected`, which means issuing."""
     prefix, suffix = STALL.split("{}")
     return {
         key: metric.title
@@ -184,7 +186,7 @@ def stall_reasons() -> Mapping[str, str]:
 
 
 def stall_share(reason: str) -> Find:
-    """The share of all waiting that one reason has, in the main launch."""
+    """One reason's share of all waiting in the main launch."""
 
     def find(readings: Readings, p: Planned) -> Answer:
         answers = [readings.main(p.case, metric) for metric in stall_reasons()]
@@ -213,7 +215,7 @@ def wait_cycles(*reasons: str) -> Find:
 def wait_cycles_per(metric: str, *reasons: str, scale: float = 1) -> Find:
     """Stall cycles per event that was waited for, in the main launch.
 
-    A launch of few warps would be lost in a sum with one of many, however long it takes.
+    A launch with few warps, however long, would be lost in a sum with one that has many.
     """
 
     def find(readings: Readings, p: Planned) -> Answer:
@@ -225,7 +227,7 @@ def wait_cycles_per(metric: str, *reasons: str, scale: float = 1) -> Find:
 
 
 def _waited(readings: Readings, case: str, step: int, reasons: Sequence[str]) -> Answer:
-    """A stall's figure is the warps that wait for it on average while one instruction is issued."""
+    """The average number of warps that wait for this reason per instruction issued."""
     issued = readings.at(case, step, "smsp__inst_issued")
     waiting = [readings.at(case, step, STALL.format(reason)) for reason in reasons]
     read = [each for each in (issued, *waiting) if isinstance(each, Reading)]
@@ -239,7 +241,7 @@ def _waited(readings: Readings, case: str, step: int, reasons: Sequence[str]) ->
 
 
 def over(above: Find, below: Find) -> Find:
-    """One quantity over another."""
+    """One quantity divided by another."""
     return lambda readings, p: ratio(above(readings, p), below(readings, p))
 
 
@@ -254,7 +256,7 @@ def either(*finds: Find) -> Find:
 
 
 def threads(readings: Readings, p: Planned) -> Answer:
-    """Threads started, over those that the GPU holds at once, in the main launch."""
+    """Threads started divided by the threads that the GPU holds at once, in the main launch."""
     rounds, made_of = waves(readings, p), readings.compiled(p.case)
     if isinstance(rounds, Missing) or made_of is None:
         return rounds

@@ -65,9 +65,9 @@ class Rung:
     """Cold, ns."""
     rate: Interval
     roof: Roof | None
-    """The roof that applies: the ladder's, or its own if its arithmetic differs."""
+    """The roof that applies: the ladder's, or the variant's own if its arithmetic differs."""
     percent: float | None
-    """The percentage of that; see OVER for values above 100."""
+    """The percentage of that roof; see OVER for values above 100."""
     versus_baseline: Comparison | None
     """None for the baseline itself."""
     parent: Planned | None
@@ -76,7 +76,7 @@ class Rung:
     """None for the winner itself."""
     spread: Spread | None
     steps: tuple[Share, ...] = ()
-    """Empty for a single launch."""
+    """The launches; empty if there is only one."""
     longest_rate: float | None = None
     """The rate if the longest launch were the only one."""
 
@@ -128,11 +128,11 @@ class Ladder(OneGroup):
     """The variant used in place of a baseline that has no sound case; otherwise empty."""
     winner: Rung | None
     tied: list[Rung]
-    """The variants that the winner is not shown to be faster than."""
+    """The variants that the winner is not shown to beat."""
     runner_up: Rung | None
-    """The fastest of those that the winner is shown to be faster than."""
+    """The fastest variant that the winner is shown to beat."""
     noise: float
-    """How much two runs of the same kernel may differ; infinite if unknown."""
+    """The possible difference between two runs of the same kernel; infinite if unknown."""
 
     @property
     def rows(self) -> list[Rung | Unranked]:
@@ -148,7 +148,7 @@ class Ladder(OneGroup):
 
     @property
     def extent(self) -> float:
-        """The size if there is one, else the compulsory bytes."""
+        """The size if it is a single number, else the compulsory bytes."""
         if len(self.sizes) == 1:
             return float(next(iter(self.sizes.values())))
         return float(max((r.planned.bytes for r in self.everyone), default=0))
@@ -178,8 +178,8 @@ def inverse(comparison: Comparison | None) -> Comparison | None:
 
 
 def short_names(variants: list[str]) -> dict[str, str]:
-    """`v12` for `v12_single_pass_last_block` if no other variant begins like that, else the full
-    name."""
+    """`v12` for `v12_single_pass_last_block` if no other variant's name begins with it, else the
+    full name."""
     heads = [name.split("_")[0] for name in variants]
     return {
         name: head if head and heads.count(head) == 1 else name

@@ -25,7 +25,7 @@ from harness.silicon.architectures import SECTOR_BYTES, WARP_SIZE
 
 WORTH, IDLE_WORTH = 0.05, 0.1
 """The share of a case's modelled cycles below which a loss is not reported. Some lanes idle in
-every kernel: at its bounds checks, and where one thread stores for all."""
+every kernel: at bounds checks, and where one thread stores for all."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Loss:
 
     @property
     def ideal(self) -> float:
-        """Return 1 for an amount, whose value is given relative to the ideal."""
+        """Return 1 for an amount that is given relative to its ideal."""
         ideal = QUANTITIES[self.quantity].ideal
         return 1.0 if ideal is None else ideal
 
@@ -66,7 +66,7 @@ class _Case:
         self.all = sum((self.exactly(key) or 0) / rate for key, rate in PER_CYCLE.items())
 
     def exactly(self, key: str) -> float | None:
-        """A quantity, if its value is reliable."""
+        """A quantity's value if it is reliable, else nothing."""
         answer: Answer = evaluate(key, self.readings, self.p)
         return answer.value if isinstance(answer, Reading) and answer.judges else None
 
@@ -94,7 +94,7 @@ class _Case:
                    self._share(spent - ideal, "wavefronts"), place)  # fmt: skip
 
     def _scattered(self) -> Iterator[tuple[Loss, float]]:
-        """Sectors beyond those that an access needs, on the line with most of them."""
+        """Sectors beyond those that an access needs, at the line with the most of them."""
         if self.exactly("sectors") is None:
             return
         by_line: dict[tuple[str, int, str], list[float]] = defaultdict(lambda: [0.0, 0.0])

@@ -24,7 +24,7 @@ from harness.quantities import QUANTITIES
 from harness.tables import Run
 
 PER_CYCLE = {q.key: q.roof.per_cycle for q in QUANTITIES.values() if q.roof.per_cycle}
-"""Quantity → how many of it a multiprocessor can do per cycle."""
+"""Quantity → the amount that a multiprocessor can process per cycle."""
 
 
 def peaks_of(run: Run) -> Mapping[str, float]:

@@ -26,7 +26,7 @@ ORIGINS: Sequence[str] = (
 """The origins of values, the most reliable first."""
 
 JUDGES = frozenset(ORIGINS[: ORIGINS.index("emulator-model")])
-"""The origins on which a cause or a claim may rest: they are the same to the digit whenever they
+"""The origins on which a cause or a claim may rest: they come out exactly the same every time they
 are computed. A model may be off, and PTX differs from the machine code that a GPU executes, so
 values from elsewhere are shown but decide nothing."""
 
@@ -39,7 +39,7 @@ CAVEATS = {
 
 FAR = 16.0
 """If the counted size has less work than the case by more than this factor, the count is only an
-estimate: one-time work of a launch then weighs too much."""
+estimate: a launch's one-time work then has too much weight."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Missing:
 
 
 NOTHING = Missing(NOT_APPLICABLE)
-"""The result of a ratio whose divisor is zero: the kernel does none of it."""
+"""The result of a ratio whose divisor is zero because the kernel does none of that work."""
 
 Answer = Reading | Missing
 
@@ -149,14 +149,14 @@ class Readings:
         return found
 
     def at(self, case: str, step: int, metric: str) -> Answer:
-        """One counter of one launch, as it was counted."""
+        """One counter of one launch, unscaled."""
         found = self._values.get((self.run.counted_as(case), step, metric))
         if found:
             return Reading(found.value, found.provenance, self.counted_at(case))
         return Missing(self._reasons.get((case, step, metric), NOT_COLLECTED))
 
     def total(self, case: str, *metrics: str) -> Answer:
-        """The sum over a case's launches, and over the counters named."""
+        """The sum of the named counters over a case's launches."""
         answers = [self.at(case, step, m) for step in self.steps(case) for m in metrics]
         missing = next((a for a in answers if isinstance(a, Missing)), None)
         if missing or not answers:

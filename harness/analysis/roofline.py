@@ -1,4 +1,5 @@
-"""Each kernel's position under the machine's roofs. Pure data; drawn elsewhere.
+"""Each kernel's position under the machine's roofs. This module computes data only;
+harness/report/figures/roofline.py draws the chart.
 
 A kernel's rate is its flops over its time. Its intensity at a memory level is its flops over the
 bytes that crossed that level. Both use the same flops, so a kernel's points are at the same height.
@@ -54,7 +55,7 @@ class Roof:
     label: str
     value: Interval
     level: Level | None
-    """None for a rate of arithmetic."""
+    """None for an arithmetic rate."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,8 @@ class Kernel:
     spots: Sequence[Spot]
     missing: Mapping[Level, str] = field(default_factory=dict)
     above: Sequence[str] = ()
-    """Sentences about roofs that the kernel seems to exceed, which is an error of measurement."""
+    """Sentences about roofs that the kernel seems to exceed, which indicates a measurement
+    error."""
 
     def at(self, level: Level) -> float | None:
         return next((s.intensity for s in self.spots if s.level == level), None)
@@ -126,7 +128,7 @@ def roofs(run: Run, cases: Sequence[Planned]) -> list[Roof]:
 def roofline(
     readings: Readings, title: str, key: str, cases: Sequence[Planned], shorts: Mapping[str, str]
 ) -> Roofline:
-    """The chart of the cases given, each a variant at the launch shape to show.
+    """The chart of the given cases, each a variant at its shown launch shape.
 
     shorts: the label of each case's point.
     """

@@ -104,7 +104,8 @@ def carry_out(
     base: Run, new: Run, wanted: CompareOptions, *, across_machines: bool = False,
     min_effect: float = MIN_EFFECT, quiet: bool = False, kernels: Path = in_repository.PROBLEMS,
 ) -> int:  # fmt: skip
-    """Compare, print and write; return the gate's exit code. base is new if one run has both.
+    """Compare, print and write; return the gate's exit code. base is new (the same object) if one
+    run has both sides.
 
     kernels: the folder of problems, whose files the repository has.
     """

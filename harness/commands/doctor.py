@@ -124,7 +124,7 @@ def _driver() -> Finding:
 
 
 def _timing() -> Finding:
-    """Check that the driver and the toolkit fit each other, by the rules of `make setup`."""
+    """Check that the driver and the toolkit are compatible, by the rules of `make setup`."""
     cuda, ours = drivers.driver(), drivers.toolkit()
     obstacle = drivers.obstacle(cuda, ours)
     if obstacle is None and not importlib.util.find_spec("pycuda"):

@@ -48,7 +48,7 @@ def count(cases: Sequence[Case]) -> str:
 def notes(found: plan.Plan, most: int | None = None) -> Iterator[str]:
     """Notes on what a run will not verify, by the matrix's choice, or could not verify.
 
-    most: how many of those left out by choice are listed; the others are counted.
+    most: how many of the tests left out by choice are listed; the rest are only counted.
     """
     by_choice = list(found.left_out())
     yield from (f"note: {sentence}" for sentence in by_choice[:most])

@@ -1,6 +1,6 @@
 """The names in a matrix, for shell completion: read from its files alone, valid or not.
 
-A shell runs this at every press of Tab, so nothing is checked or merged.
+A shell runs this each time Tab is pressed, so nothing is checked or merged.
 """
 
 from __future__ import annotations

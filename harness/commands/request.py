@@ -34,9 +34,9 @@ class RunRequest:
     beside: Mapping[str, Any] | None = None
     """The entry in run.json about the two sides, for a run that has both."""
     anew: bool = False
-    """Take nothing over from earlier runs on the emulator."""
+    """True to reuse no results of earlier emulated runs."""
     cluster: str | None = None
-    """The workers that it is spread over: local, or a scheduler's address."""
+    """The workers among which the run is distributed: local, or a scheduler's address."""
 
     @property
     def matrix(self) -> Path:
@@ -49,4 +49,5 @@ class RunRequest:
 
 
 CarryOut = Callable[[RunRequest], tuple[int, Path]]
-"""From the matrix to the report: the exit code, and the run's folder."""
+"""A function that does a whole run, from the matrix to the report. It returns the exit code and the
+run's folder."""

@@ -3,7 +3,7 @@
 pairs               match the cases of one run with those of the other
 machines            decide whether times may be compared at all; list other differences
 times               each time's change with its interval, and the verdict it allows
-regression_metrics  the counters that indicate a cost, and which way is worse
+regression_metrics  the counters that indicate a cost, and which direction is worse
 beside              one matrix that has a commit's kernels beside today's
 commits             a commit's files, taken out of git
 baselines           runs saved under a name

@@ -28,12 +28,12 @@ CLOSING = frozenset({"newly faulty", "slower", "worse"})
 """The kinds of change that close a gate."""
 
 APART = frozenset({"new", "gone", "not run", "no longer run", "not compared"})
-"""The kinds of change for which nothing could be compared."""
+"""The kinds of change in which nothing could be compared."""
 
 What = Literal["spilled bytes", "local memory", "occupancy", "registers", "shared memory"]
 DECIDES: Sequence[What] = ("spilled bytes", "local memory", "occupancy")
-"""The facts that decide: registers and shared memory cost something only if fewer warps fit, or
-registers spill."""
+"""The facts that may close a gate. Registers and shared memory are not among them: they cost
+something only if fewer warps fit, or registers spill."""
 
 
 @dataclass(frozen=True)
@@ -86,12 +86,12 @@ class Change:
 
     @property
     def hides(self) -> float:
-        """The largest slowdown, as a fraction of the time, that is neither found nor excluded."""
+        """The largest slowdown, as a fraction of the time, that was neither found nor excluded."""
         return 0.0 if self.kind == "slower" else max((t.hides for t in self.times), default=0.0)
 
     @property
     def worst(self) -> TimeChange | None:
-        """The cache state that decides: the most slowed one of those compared."""
+        """The time change in the deciding cache state: the compared one that slowed the most."""
         found = [t for t in self.times if t.ratio]
         told = [t for t in found if t.verdict == self.kind] or found
         return max(told, key=lambda t: abs(t.ratio.value - 1) if t.ratio else 0.0, default=None)
@@ -247,7 +247,8 @@ def _spilled(made: Compiled) -> tuple[int, int]:
 def _local(was: Compiled, now: Compiled, new: Side, decide: bool) -> list[Fact]:
     """Compare local memory: spilled registers, arrays, and what calls pass on the stack.
 
-    Spilled registers are on the stack, too: if both moved in the same way, only they are reported.
+    Spilled registers are on the stack too, so if spills and stack use moved in the same way, only
+    the spills are reported.
     """
     at = place(new, now.local_at)
     spilled = _fact("spilled bytes", now, was.spill_bytes, now.spill_bytes, 1, decide, at)

@@ -72,7 +72,8 @@ class Series:
 
 @dataclass(frozen=True)
 class History:
-    """runs: in order of date. apart: runs left out because they used another device, and which."""
+    """runs: in order of date. apart: the runs left out because they used another device, with that
+    device."""
 
     runs: Sequence[Run]
     apart: Sequence[tuple[Run, str]]
@@ -80,13 +81,14 @@ class History:
 
     @property
     def changed(self) -> list[tuple[Series, int]]:
-        """Every new level: its series and the number of its first point; the latest come first."""
+        """Every new level, latest first: its series and the index of its first point."""
         found = [(s, at) for s in self.series for at in s.levels]
         return sorted(found, key=lambda each: -each[0].points[each[1]].run)
 
 
 def history(runs: Sequence[Run]) -> History:
-    """The runs of the newest one's device and backend, each variant as the newest one shows it."""
+    """The history of all runs with the device and backend of the newest. Each variant is taken at
+    the launch shape that the newest run shows."""
     ordered = sorted(runs, key=lambda run: str(run.info.get("started", "")))
     newest = ordered[-1]
     kept = [run for run in ordered if _device(run) == _device(newest)]

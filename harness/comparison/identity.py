@@ -34,8 +34,8 @@ def same_code(base: Side, new: Side) -> Code:
 
 
 def is_changed(base: Side, new: Side, code: Code) -> bool:
-    """Return whether anything differs that may affect cost; nothing does if all texts and launches
-    agree."""
+    """Return whether anything differs that may affect cost; nothing does if all source texts and
+    launches agree."""
     if code == "identical":
         return False
     return not (_same_sources(base, new) and _same_launches(base, new) and _same_inputs(base, new))
@@ -82,7 +82,7 @@ def _same_sources(base: Side, new: Side) -> bool:
 
 
 def _sources(side: Side) -> dict[str, str]:
-    """File or compiler → its hash or version, under the same name on both sides."""
+    """File or compiler → its hash or version, with names that are the same on both sides."""
     home = f"{suffix_of(side.run)}/"
     return {
         name.removeprefix(home) if home != "/" else name: known

@@ -29,7 +29,8 @@ MIN_EFFECT = 0.02
 """The slowdown, as a fraction of the time, that a comparison is to find or exclude."""
 
 ENOUGH = 0.5
-"""The share of the base's sound cases that must be compared; with fewer, nobody can tell."""
+"""The share of the base's sound cases that must be compared; with fewer, the verdict is "cannot
+tell"."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Judgement:
     """True if times are compared as ratios to each run's own baseline."""
     withheld: str
     untold: Sequence[str]
-    """The reasons why nobody can tell; empty if the comparison is conclusive."""
+    """The reasons why the comparison is inconclusive; empty if it is conclusive."""
     untold_cases: Mapping[str, str] = field(default_factory=dict)
     """Changed cases that were not compared exactly, by name, and why."""
     min_effect: float = MIN_EFFECT
@@ -76,7 +77,7 @@ class Judgement:
 def judge(
     base: Run, new: Run, *, across_machines: bool = False, min_effect: float = MIN_EFFECT
 ) -> Judgement:
-    """Compare two runs; the same run twice if it has both sides, interleaved.
+    """Compare two runs. If one run has both sides, interleaved, pass it twice.
 
     min_effect: the slowdown, as a fraction of the time, that must be found or excluded.
     """
@@ -178,7 +179,7 @@ def _moved_as_a_whole(looked: Looked, min_effect: float) -> Iterator[str]:
 
 
 def _not_excluded(told: Sequence[Change], min_effect: float) -> Iterator[str]:
-    """Cases that may have become slower by the amount to be found, without certainty."""
+    """Cases for which a slowdown of the size to be found is neither certain nor excluded."""
     hiding = [change for change in told if change.hides > min_effect]
     if hiding:
         worst = max(hiding, key=lambda change: change.hides)

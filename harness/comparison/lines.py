@@ -58,7 +58,7 @@ def where(
 
 
 def place(side: Side, at: str) -> LineOfCode | None:
-    """A line that a journal names as `file:line`."""
+    """Parse a line that a journal names as `file:line`."""
     file, _, line = at.rpartition(":")
     return LineOfCode(shortened(side.run, file), int(line)) if file and line.isdecimal() else None
 
@@ -69,7 +69,7 @@ def _of(side: Side) -> list[SourceLine]:
 
 
 def _unmatched(before: list[SourceLine], after: list[SourceLine]) -> list[SourceLine]:
-    """The lines of the second whose cost differs from those of the first."""
+    """The lines of the second file that match no line of the first by cost."""
     one, other = ([_cost(x) for x in lines] for lines in (before, after))
     blocks = SequenceMatcher(None, one, other, autojunk=False).get_matching_blocks()
     same = {i for block in blocks for i in range(block.b, block.b + block.size)}
@@ -90,7 +90,7 @@ def _figure(line: SourceLine | None, shown: Quotient | None) -> float | None:
 def shortened(run: Run, file: str) -> str:
     """The file's path below the folder of problems, as in run.json; otherwise its last two parts.
 
-    The shortest name is used, which is the same for both sides of one run.
+    If several names fit, the shortest is used, which is the same for both sides of one run.
     """
     known = [name for name in run.info.get("sources") or {} if f"/{file}".endswith(f"/{name}")]
     return min(known, key=len, default="/".join(PurePath(file).parts[-2:]))

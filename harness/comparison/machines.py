@@ -15,7 +15,7 @@ _ELSEWHERE = ("bus", "room")
 """Properties of a device that say where it is plugged in, and how full it was."""
 
 _ALSO = ("python", "numpy", "pandas")
-"""Versions on which no kernel's time depends."""
+"""Versions that do not affect any kernel's time."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class Setting:
 
 
 def setting(base: Run, new: Run) -> Setting:
-    """The differences between two runs' settings. The host processors matter if they run a GPU's
-    driver."""
+    """The differences between two runs' settings. A different host processor matters only if it
+    runs a GPU's driver."""
     one, other = base.info, new.info
     machine = _device(one, other)
     context: list[Difference] = []
@@ -65,7 +65,8 @@ def setting(base: Run, new: Run) -> Setting:
 
 
 def clocks(base: Run, new: Run, group: Group) -> Difference | None:
-    """The multiprocessors' usual clocks at one size, if they differ by more than rounds may."""
+    """The multiprocessors' usual clocks in both runs at one size, if they differ by more than
+    rounds of one run may."""
     usual = [_usual_clock(run, group) for run in (base, new)]
     one, other = usual
     if not one or not other or abs(one - other) <= CLOCK_TOLERANCE * max(one, other):

@@ -1,4 +1,4 @@
-"""Pair up cases: of two runs by name, of one run with both sides by a suffix."""
+"""Pair up cases: by name between two runs, by a suffix within one run that has both sides."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Pair:
 
     @property
     def variant(self) -> str:
-        """The variant's name, without that suffix."""
+        """The variant's name, without the suffix of the base's side."""
         if self.new:
             return self.new.planned.variant
         assert self.base is not None

@@ -33,16 +33,17 @@ from harness.quantities import Gauge
 from harness.silicon.architectures import WARP_SIZE
 
 EXACT = JUDGES - {"ncu"}
-"""Origins of values that are the same to the digit whenever they are computed."""
+"""Origins of values that come out exactly the same every time they are computed."""
 
 _EMULATED = frozenset({"emulator-exact", "emulator-model"})
-"""The direction of a change also shows if one side's value is exact and the other's a model."""
+"""Origins of emulated values. The direction of a change is visible even if one side's value is
+exact and the other's is modelled."""
 
 
 def _warp_slots(readings: Readings, p: Planned) -> Answer:
     """The fraction of the machine's warp slots that the grid fills at a time.
 
-    Dividing by the blocks that fit would lower the fraction whenever more of them fit.
+    Dividing by the number of blocks that fit would lower the fraction whenever more blocks fit.
     """
     keys = "machine-fill", "theoretical-occupancy"
     fill, occupancy = (evaluate(key, readings, p) for key in keys)
@@ -63,7 +64,7 @@ GAUGES: Sequence[Gauge] = [
 """The regression metrics, in the order in which they are reported."""
 
 _FINDERS: Mapping[str, Find] = {**FINDERS, "machine-fill": _warp_slots}
-"""The name of the compared quantity."""
+"""Metric → its finder; `machine-fill` is compared by warp slots."""
 
 _AMOUNTS: Mapping[str, Amount] = {
     "wavefronts-over-ideal": lambda x: x.conflicts,
@@ -78,7 +79,7 @@ _AMOUNTS: Mapping[str, Amount] = {
     "acting-threads": lambda x: WARP_SIZE * x.warps - x.threads,
     "branch-uniformity": lambda x: x.diverged,
 }
-"""A source line's share of the cost."""
+"""Metric → a source line's share of the cost."""
 
 _CONFLICTS: Quotient = (lambda x: x.wavefronts, lambda x: x.wavefronts_ideal)
 _COALESCING: Quotient = (lambda x: x.every_sector, lambda x: x.every_request)
@@ -89,7 +90,7 @@ _LINES: Mapping[str, Quotient] = {
     "global-lanes-per-address": _ADDRESSES, "shared-lanes-per-address": _ADDRESSES,
     "acting-threads": (lambda x: x.threads, lambda x: x.warps),
 }  # fmt: skip
-"""The two amounts whose quotient is a line's own figure."""
+"""Metric → the two amounts whose quotient is a line's own figure."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,7 @@ class Moved:
 
     @property
     def size(self) -> float:
-        """The factor of the change; infinite from or to 0."""
+        """The factor of the change; infinite if it is from or to 0."""
         few, many = sorted(abs(value) for value in _numbers(self.gauge, (self.base, self.new)))
         return many / few if few else float("inf")
 
@@ -132,7 +133,7 @@ Values = Mapping[str, Both]
 def moved(base: Side, new: Side, readings: tuple[Readings, Readings], timed: bool) -> list[Moved]:
     """The metrics for which both sides have a value and that differ, deciding ones first.
 
-    timed: whether both sides were timed, so that their times decide.
+    timed: whether both sides were timed, in which case times, not counters, decide.
     """
     values = _values(base, new, readings)
     found = []
@@ -155,7 +156,7 @@ def moved(base: Side, new: Side, readings: tuple[Readings, Readings], timed: boo
 
 
 def unsure(base: Side, new: Side, readings: tuple[Readings, Readings]) -> list[Gauge]:
-    """The deciding metrics that seem to have become worse, by values that are not exact."""
+    """The deciding metrics that seem to have become worse, judging by inexact values."""
     values = _values(base, new, readings)
     return [
         gauge for gauge in GAUGES

@@ -27,7 +27,8 @@ class Executor(Protocol):
 
 @dataclass(frozen=True)
 class RunContext:
-    """The place of a run. card, driver: of the timing GPU; driver: if it is remote.
+    """Where a run takes place. card: the timing GPU's. driver: that of the timing GPU, if it is
+    remote.
 
     cluster: the run.json entry about the workers, if any.
     """

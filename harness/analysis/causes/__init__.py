@@ -1,1 +1,1 @@
-"""Causes of a step's speed-up: what limited each side, and what the faster one relieved."""
+"""Causes of a step's speed-up: what limited each side, and which limit the faster side relieved."""

@@ -1,21 +1,21 @@
-"""The rules, as a table, by which counters support a cause for a difference in time.
+"""The table of rules that decide which counters support which cause of a difference in time.
 
 A counter that moved is not yet evidence of a cause. A rule names a cause only if
 
 - its quantity moved in the direction that explains the faster case, by at least its threshold, and
   from a level at which it matters; and
 - the time was saved there. One way to show this is by stall reasons: the waits related to the rule
-account for at least a fifth of the time saved. Each wait is credited with no more than its
-  quantity's own change would save in proportion, and with no more than was saved. The other way is
-  by size: the quantity moved by at least half as much as the time did, both as logarithms (2 %
-  fewer instructions do not explain a kernel that is twice as fast), and at peak rate the work it
-  saved would take the machine at least a tenth of the time saved.
+  account for at least a fifth of the time saved. Each wait is credited with at most the saving that
+  is proportional to its quantity's own change, and with at most what was actually saved. The other
+  way is by size: the quantity moved by at least half as much as the time did, both as logarithms
+  (2 % fewer instructions do not explain a kernel that is twice as fast), and at peak rate the work
+  it saved would take the machine at least a tenth of the time saved.
 
 Amounts cover the whole problem, all launches together, so that two launch shapes can be compared.
 Several causes may hold at once. Causes that name a specific mistake come first, in the table's
-order; then those with an estimated cost, largest saving first, but traffic after the accesses that
-it follows from; then those that leave the machine underfilled. Only measured or exactly counted
-values are tested against a rule.
+order; then those with an estimated cost, largest saving first, except that traffic comes after the
+accesses that cause it; then those that leave the machine underfilled. Only measured or exactly
+counted values are tested against a rule.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from dataclasses import dataclass, field
 from harness.quantities import QUANTITIES
 
 SHARE = 0.5
-"""The share of the time's change, as a logarithm, that a quantity's own change must reach."""
+"""The fraction of the time's change that a quantity's own change must reach, both as logarithms."""
 
 WORTH = 0.1
 """The share of the time saved that the amount saved must take at the machine's peak."""
 
 WAITED = 0.2
-"""The share of the time saved that must consist of waits that the quantity can have saved."""
+"""The share of the time saved that must be waits which the quantity's change could have removed."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Saving:
     waits: Mapping[str, Pair] = field(default_factory=dict)
     """Class of time_spent.py → nanoseconds; empty if warps were not sampled."""
     at_roof: bool = False
-    """True if a unit on the way to memory limited the slower case."""
+    """True if a unit on the path to memory limited the slower case."""
 
 
 @dataclass(frozen=True)
@@ -82,26 +82,26 @@ class Rule:
     threshold: float
     """The factor by which the quantity must be better in the faster case."""
     matters: float
-    """The level from which it matters: of the slower case if lower is better, else of the
+    """The level from which the quantity matters: in the slower case if lower is better, else in the
     faster."""
     cause: str
     ideas: tuple[str, ...] = ()
     """The ideas of harness/cases.py that the rule confirms."""
     needs: tuple[tuple[str, float], ...] = ()
     outdoes: tuple[str, ...] = ()
-    """Quantities, lower being better, that must have improved by less; otherwise they are the
-    cause."""
+    """Lower-is-better quantities that must have improved by less; otherwise they are the cause."""
     proportional: bool = True
-    """True if the change must be nearly as large as the time's; not if the quantity is part of a
-    whole."""
+    """True if the change must be nearly as large as that of the time; False if the quantity is only
+    part of a whole."""
     amount: str = ""
     """The quantity whose saving must account for a share of the time; empty if no peak is known."""
     waits: tuple[str, ...] = ()
-    """The waits that it affects, by their names in harness/analysis/causes/time_spent.py."""
+    """The waits that the cause affects, by their names in harness/analysis/causes/time_spent.py."""
     only_waits: bool = False
-    """True if only waits can show it."""
+    """True if only waits can show the cause."""
     below_roof: bool = False
-    """True if the cause does not help a case that is limited by a unit on the way to memory."""
+    """True if relieving the cause does not help a case that is limited by a unit on the path to
+    memory."""
     way: str = ""
 
     @property
@@ -155,7 +155,8 @@ class Rule:
         return saved / saving.peaks[self.amount] / saving.ns
 
     def waited(self, pairs: Mapping[str, Pair], saving: Saving) -> float | None:
-        """The share of the time saved that is due to waits the cause can have removed."""
+        """The share of the time saved that is due to waits which relieving the cause can have
+        removed."""
         known = [saving.waits[name] for name in self.waits if name in saving.waits]
         if not known:
             return None
@@ -164,7 +165,7 @@ class Rule:
         return saved / saving.ns
 
     def price(self, pairs: Mapping[str, Pair], saving: Saving) -> float:
-        """The key by which causes are ranked."""
+        """The sort key that ranks causes."""
         return max(self.worth(pairs, saving) or 0.0, self.waited(pairs, saving) or 0.0)
 
 
@@ -259,7 +260,7 @@ def causes(pairs: Mapping[str, Pair], saving: Saving, among: Sequence[Rule] = RU
     """The rules that hold for a faster case, in the order in which they are named."""
 
     def rank(rule: Rule) -> tuple[float, float]:
-        """The key for sorting by savings; rules that share an amount save the same, and then the
+        """The key for sorting by savings; if two rules share an amount and so save the same, the
         larger change comes first."""
         if not rule.moved(pairs):
             return 0.0, 0.0
@@ -271,7 +272,7 @@ def causes(pairs: Mapping[str, Pair], saving: Saving, among: Sequence[Rule] = RU
 
 
 def _consequences_last(held: Sequence[Rule], pairs: Mapping[str, Pair]) -> list[Rule]:
-    """The rules in this order, but traffic after the accesses that it follows from."""
+    """The rules in this order, except that traffic comes after the accesses that cause it."""
     accesses = [rule for rule in held if rule.amount == "sectors"]
     later = [rule for rule in held if accesses and _follows(rule, pairs)]
     found = [rule for rule in held if rule not in later]
@@ -290,7 +291,7 @@ def _follows(rule: Rule, pairs: Mapping[str, Pair]) -> bool:
 
 
 def relieved(pairs: Mapping[str, Pair]) -> list[Rule]:
-    """The rules whose quantities are better on the second side, regardless of time."""
+    """The rules whose quantities improved on the second side, regardless of time."""
     return _once(rule for rule in RULES if rule.moved(pairs))
 
 

@@ -37,10 +37,10 @@ REASONS: Mapping[str, tuple[str, ...]] = {
     "fetch": ("no_instruction", "branch_resolving", "imc_miss"),
     "other": ("sleeping", "misc", "gmma"),
 }
-"""Class of waits → Nsight Compute's reasons: for data from global memory; for a place in the queue
-to it; for stores at the end; for shared memory and special functions; at barriers; for a pipe of
-arithmetic; for the fixed latency of the instruction before; for a turn, although ready; for
-instructions and constants."""
+"""Class of waits → Nsight Compute's reasons: data from global memory; a slot in the memory queue;
+stores still draining at exit; shared memory and special functions; barriers; a busy arithmetic
+pipe; the fixed latency of the previous instruction; ready but not selected; instruction and
+constant fetches."""
 
 WORDS: Mapping[str, str] = {
     "memory": "data from global memory", "queue": "the queue to global memory",
@@ -48,23 +48,23 @@ WORDS: Mapping[str, str] = {
     "barrier": "barriers", "pipe": "an arithmetic pipe", "latency": "the instruction before",
     "ready": "their turn to issue", "fetch": "instructions and constants", "other": "other things",
 }  # fmt: skip
-"""The waits, each in a sentence."""
+"""Each class of waits, described in a sentence."""
 
 UNITS: Mapping[str, str] = {
     **{q.key: q.roof.of for q in QUANTITIES.values() if q.roof.of},
     "arithmetic": "the arithmetic units",
 }
-"""Quantity of work → the unit that does it; for arithmetic the flops of all types together."""
+"""Quantity of work → the unit that does it. Arithmetic counts the flops of all types together."""
 TO_MEMORY = ("dram-bytes", "l2-bytes", "sectors", "requests")
 NEAR = 0.8
-"""The share of a unit's peak from which the unit may be the limit: more work in flight does not
-help."""
+"""The share of a unit's peak above which the unit may be the limit, so that more work in flight
+does not help."""
 BUSIER = 1.05
-"""The factor by which a unit must be busier in the other case for it not to have been the limit."""
+"""The factor by which a unit must be busier in the other case to rule it out as the limit here."""
 
 TENSOR = 0.03
-"""If the tensor pipe has at least this share of a kernel's instructions, they are matrix
-products."""
+"""If the tensor pipe executes at least this share of a kernel's instructions, the kernel computes
+matrix products."""
 _KNOWN = 0.9
 """The launches that were sampled must account for at least this share of the time."""
 
@@ -75,7 +75,7 @@ class Spent:
 
     ns: float
     busy: Mapping[str, float] = field(default_factory=dict)
-    """Quantity of `UNITS` → the least time of its unit."""
+    """Quantity of `UNITS` → the minimum time of its unit."""
     waits: Mapping[str, float] = field(default_factory=dict)
     """Class of `REASONS` → its share of the time; empty if warps were not sampled."""
 
@@ -93,7 +93,8 @@ class Spent:
 
     @property
     def limit(self) -> tuple[str, float] | None:
-        """The unit whose roof is nearest, in words, and the fraction of that roof reached."""
+        """The unit with the nearest roof, in words, and the fraction of that roof that is
+        reached."""
         return self._largest(self.busy, UNITS)
 
     @property
@@ -104,7 +105,7 @@ class Spent:
     def _largest(
         self, parts: Mapping[str, float], words: Mapping[str, str]
     ) -> tuple[str, float] | None:
-        """The largest part of the time, in words, and its share."""
+        """The largest part of the time, described in words, and its share."""
         if not parts or not self.ns:
             return None
         name = max(parts, key=lambda each: parts[each])
@@ -162,6 +163,6 @@ def _shares(readings: Readings, p: Planned) -> Mapping[str, float]:
 
 
 def _waiting(readings: Readings, case: str, step: int, reasons: tuple[str, ...]) -> float:
-    """Warps stalled for these reasons, per instruction issued; none if that was not sampled."""
+    """Warps stalled for these reasons per instruction issued; nothing if they were not sampled."""
     read = [readings.at(case, step, STALL.format(reason)) for reason in reasons]
     return sum(each.value for each in read if isinstance(each, Reading) and each.judges)

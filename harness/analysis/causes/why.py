@@ -24,7 +24,7 @@ from harness.tables import Run
 NOTABLE = 0.05
 """A quantity that moved by less than this fraction is not among those that moved most."""
 _APPEARED = 10.0
-"""The factor that a change from or to zero counts as in the ranking."""
+"""In the ranking, a change from or to zero counts as this factor."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,8 @@ class Change:
 
     @property
     def counted(self) -> bool:
-        """Return whether it can, and came from counters rather than from the compiler or the
-        plan."""
+        """Return whether the change can support a cause and came from counters, not from the
+        compiler or the plan."""
         b = self.before
         return self.judges and isinstance(b, Reading) and b.provenance != "measured"
 
@@ -64,7 +64,7 @@ class Change:
 
     @property
     def moved(self) -> float:
-        """The absolute log ratio of the change; 0 if unknown."""
+        """The absolute logarithm of the ratio between the two values; 0 if unknown."""
         if self.pair is None or self.pair[0] == self.pair[1]:
             return 0.0
         before, after = self.pair
@@ -89,8 +89,8 @@ class Finding:
     """The conclusion that the counters allow about the cause.
 
     verdict: supported, unexplained, nothing (no difference to explain), uncounted, untimed, or
-    identical (the same machine code, launched in the same way). If the same code is launched in
-    another way, only GPU occupancy can be a cause.
+    identical (the same machine code, launched in the same way). If the same code is launched
+    differently, only GPU occupancy can be a cause.
     causes: those whose rules hold, the leading one first. In an untimed step, the losses that the
     later case avoids.
     other_way: what the slower case does better; in an untimed step, what the earlier
@@ -205,7 +205,8 @@ class Explainer:
         return found
 
     def _usable(self, p: Planned) -> bool:
-        """Return whether it was timed with an interval or, in a run without times, counted."""
+        """Return whether the case was timed with an interval or, in a run without times,
+        counted."""
         if self.run.is_timed:
             return self.run.time(p.case) is not None
         return p.case in self.readings.counted
@@ -250,12 +251,13 @@ class Explainer:
         return rules.Saving(factor, self._saved(slow, fast), self._peaks, waits, at_roof)
 
     def _saved(self, slow: Planned, fast: Planned) -> float:
-        """The time saved, in ns."""
+        """The time saved in ns."""
         times = [self.run.time(p.case) for p in (slow, fast)]
         return times[0].value - times[1].value if times[0] and times[1] else math.inf
 
     def _launches(self, slow: Planned, fast: Planned) -> list[Cause]:
-        """Return whether the time saved is about that of all launches except the longest."""
+        """Return whether the time saved is about equal to the time of all launches but the
+        longest."""
         if not slow.kernels or not fast.kernels:
             return []  # what a Python or a host function launches is not known
         steps, fewer = (self.run.timings.step_times(p.case, "cold") for p in (slow, fast))

@@ -18,8 +18,8 @@ from harness.journal.counter_records import MachineInstruction, SourceLine
 from harness.silicon.architectures import WARP_SIZE
 
 _WORST_SHARE = 0.1
-"""Lines with less than this share of a kernel's instructions are not marked for idle lanes, and
-branches at which less than this share of the warps diverged not for divergence."""
+"""A line with less than this share of a kernel's instructions is not marked for idle lanes. A
+branch at which less than this share of the warps diverged is not marked for divergence."""
 
 COLUMNS = (
     ("warp instructions", "Instructions that warps executed for this line."),
@@ -58,7 +58,7 @@ def annotated(source: str, costs: Mapping[int, SourceLine]) -> list[AnnotatedLin
 
 
 def _marks(cost: SourceLine, total: int) -> tuple[str, ...]:
-    """Idle lanes, divergence, scattered accesses and conflicts that are not zero."""
+    """The line's non-zero marks: idle lanes, divergence, scattered accesses and conflicts."""
     marks = []
     lanes = cost.threads / cost.warps if cost.warps else WARP_SIZE
     if lanes < WARP_SIZE / 2 and cost.warps >= _WORST_SHARE * total:
@@ -93,8 +93,8 @@ def by_file(lines: Iterable[SourceLine], step: int) -> dict[str, dict[int, Sourc
 
 
 NARROW = 120
-"""The width of a terminal below which figures are shortened, so that at 80 columns there is room
-for the source."""
+"""On a terminal narrower than this, figures are shortened, so that at 80 columns there is room for
+the source."""
 
 
 def table(
@@ -134,7 +134,7 @@ _SHORT = {
 """Headings that leave room for the source."""
 
 _SHORTER = {"diverged": "di-\nverged"}
-"""The column titles that are split at 80 columns, because their figures are short."""
+"""Column titles that are split into two lines at 80 columns, because their figures are short."""
 
 
 def used(lines: Sequence[AnnotatedLine]) -> list[int]:
@@ -144,7 +144,8 @@ def used(lines: Sequence[AnnotatedLine]) -> list[int]:
 
 
 def cells(cost: SourceLine | None) -> tuple[str, ...]:
-    """The cells before the source, a text for each of COLUMNS; empty if there is nothing."""
+    """The cells before the source, one text for each of COLUMNS; a text is empty if there is
+    nothing to show."""
     if cost is None:
         return ("",) * len(COLUMNS)
     diverged = f"{cost.diverged:,} of {cost.branches:,}" if cost.diverged else ""

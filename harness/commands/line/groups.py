@@ -59,7 +59,8 @@ class RunOptions:
 
 
 def takes_groups(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command an option for each field of its parameters that are groups.
+    """For each parameter that is an option group, give the command an option for each of its
+    fields.
 
     Typer reads the signature of the returned function; the command gets each group as one argument.
     """

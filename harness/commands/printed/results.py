@@ -75,7 +75,7 @@ def _save(option: str, path: Path, text: str) -> None:
 
 
 def sheets(run: Run, found: Sequence[Ladder], told: Sequence[counted.Counts] = ()) -> list[Sheet]:
-    """The tables to print. told: what was counted, for a run without times."""
+    """The tables to print. told: the counted results, for a run without times."""
     if not run.is_timed:
         pairs = dict.fromkeys((p.problem, p.dtype) for p in run.planned.values())
         if len(pairs) > FEW:
@@ -164,7 +164,7 @@ def _overview(found: Sequence[Ladder]) -> Sheet:
 
 
 def _of(percent: float | None, roof: Roof | None) -> str:
-    """Format as `94.1 % of copying`."""
+    """Format the share of the roof, such as `94.1 % of copying`."""
     return fmt.share(percent, roof.name) if percent is not None and roof else ""
 
 

@@ -27,7 +27,7 @@ class Cell:
 class Sheet:
     """One table. texts: how many of the first columns hold text, aligned left.
 
-    spare: the columns that a narrow terminal leaves out, in the order in which they go.
+    spare: the columns that a narrow terminal leaves out, in the order in which they are dropped.
     """
 
     title: str
@@ -36,7 +36,7 @@ class Sheet:
     spare: tuple[str, ...] = ()
     rows: list[list[Cell]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    """Sentences beneath it."""
+    """Sentences beneath the table."""
 
 
 GAP = 2

@@ -26,7 +26,8 @@ def are_several(request: RunRequest) -> bool:
 
 
 def run(request: RunRequest, carry_out: CarryOut, given: Mapping[str, bool]) -> int:
-    """Run each, print and draw them side by side; return the first exit code that is not 0.
+    """Run each architecture, and print and draw the results side by side; return the first exit
+    code that is not 0.
 
     given: options that only a run of one architecture takes, and whether they were.
     """
@@ -75,7 +76,7 @@ def _tell(runs: Mapping[str, Run], told: OutputOptions) -> None:
 
 
 def _sheet(problem: architectures.Problem, arches: Sequence[str]) -> Sheet:
-    """One row per figure; a variant's name is only in its first row."""
+    """One row per figure; a variant's name appears only in its first row."""
     made = Sheet(problem.title, ["variant", "figure", *arches], 2)
     before = ""
     for line in problem.lines:

@@ -45,7 +45,8 @@ def carry_out(
     given: str, request: RunRequest, run: CarryOut, comparing: Comparing, changed_only: bool,
     uncommitted: bool,
 ) -> int:  # fmt: skip
-    """Build, run and compare both sides; return the exit code. run: does the run and its report."""
+    """Build, run and compare both sides; return the exit code. run: a function that does the run
+    and its report."""
     comparing.wanted.check()
     config, kernels = request.matrix, request.problems
     today = model.load(request.config, request.kernels)
@@ -74,7 +75,8 @@ def carry_out(
 
 
 def _nothing_left(sides: Sides, comparing: Comparing, given: str, kernels: Path) -> int:
-    """Return the exit code for when every variant is made from the same sources.
+    """Return the exit code for a comparison in which every variant has the same sources on both
+    sides.
 
     The requested files are written anyway, because their readers need an answer.
     """
@@ -132,7 +134,7 @@ def _folder(out: Path | None, commit: Commit) -> Iterator[Path]:
 
 
 def _refuse_another(folder: Path, commit: Commit) -> None:
-    """Refuse another run's folder before rewriting its kernels. The run checks the rest itself."""
+    """Refuse another run's folder before rewriting its kernels. The run itself checks the rest."""
     try:
         before = about.read(folder / "run.json").get("beside")
     except (OSError, ValueError):

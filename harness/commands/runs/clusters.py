@@ -118,7 +118,7 @@ def _of_card(request: RunRequest, path: Path) -> RunRequest:
 
 
 def _together(runs: Mapping[Device, WholeRun], pool: WorkerPool) -> None:
-    """Run all at the same time; a stop request is passed on to each."""
+    """Do all the runs at the same time; a stop request is passed on to each."""
     failed: list[BaseException] = []
 
     def one(kind: Device, run: WholeRun) -> None:
@@ -143,7 +143,7 @@ def _together(runs: Mapping[Device, WholeRun], pool: WorkerPool) -> None:
 
 
 def _place(pool: WorkerPool, kind: Device, prefix: str = "") -> RunContext:
-    """The place of the run on one kind of card."""
+    """The context of the run on one kind of card."""
     first = pool.of(kind)[0].about
     about = {"where": pool.where, "attempt": pool.attempt, "workers": _said(pool, kind)}
     return RunContext(
@@ -166,7 +166,7 @@ def _said(pool: WorkerPool, kind: Device) -> list[dict[str, Any]]:
 
 
 def _forget(pool: WorkerPool) -> None:
-    """Let the workers delete what they kept: all of it has arrived."""
+    """Let the workers delete their kept files, all of which have arrived."""
     try:
         pool.ask(remote.forget, pool.attempt, of=pool.everybody())
     except ClusterLost:

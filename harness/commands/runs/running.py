@@ -12,7 +12,7 @@ from harness.errors import UsageError
 from harness.ncu.metrics import choose
 
 ENDED = (0, 1)
-"""Exit codes of a run that was not stopped before its end."""
+"""Exit codes of a run that was not stopped early."""
 
 
 def run(

@@ -18,7 +18,7 @@ _SETTLED_S = 0.2
 """A file that was saved this long ago is considered complete."""
 
 Seen = Mapping[Path, int]
-"""File → when it was changed, ns."""
+"""File → the time of its last change, ns."""
 
 
 def go_on(

@@ -59,14 +59,16 @@ class WholeRun:
         self._lost = self._remedy = ""
 
     def _earlier_results(self) -> EarlierResults | None:
-        """The results that may be taken over; on a GPU there are none, as each time is its own."""
+        """The earlier results that may be reused; none on a GPU, where every run measures its own
+        times."""
         place, request = self._place, self._request
         if place.backend != "emulator" or place.cluster or request.beside or request.anew:
             return None
         return EarlierResults(self._folder.bench.limits, place.device)
 
     def carry_out(self) -> None:
-        """Run to the end, or until stopped or the device is lost; `tell` reports which."""
+        """Run to the end, or until the run is stopped or the device is lost; `tell` reports which
+        of these happened."""
         try:
             self._runner.run()
         except stopping.TOLD as stop:
