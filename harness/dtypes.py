@@ -60,7 +60,7 @@ kernel."""
 def numpy_dtype(name: str) -> np.dtype[Any]:
     """NumPy's dtype of a name in BY_NAME, or of any other that NumPy knows (`uint64`).
 
-    Use this instead of NumPy: np.dtype("bfloat16") depends on earlier imports, and
+    Use this instead of np.dtype: np.dtype("bfloat16") depends on earlier imports, and
     np.dtype("float8_e4m3") is not CUDA's format. Raises ProblemError for other names.
     """
     if isinstance(name, str) and name in BY_NAME:
@@ -116,8 +116,8 @@ def machine_epsilon(name: str) -> float:
 def rounded(values: Array, name: str) -> Array:
     """Round values to a narrower float type, with 0 for those that would be subnormal in it.
 
-    Hardly any numbers around 1 are affected. But arithmetic on subnormal numbers may take a
-    different path, and typical inputs have none.
+    This affects hardly any inputs around 1. Arithmetic on subnormal numbers may take a different
+    path, and typical inputs have none.
     """
     import numpy as np
 

@@ -16,7 +16,8 @@
     ├── BackendUnavailable    no GPU, no driver, no PyCUDA
     └── JournalError          a journal that cannot be read or written
 
-Only these are caught at the top and printed without a traceback; anything else is a bug of ours.
+Only these are caught at the top and printed without a traceback; anything else is a bug in the
+harness.
 """
 
 from __future__ import annotations
@@ -88,4 +89,4 @@ class BackendUnavailable(HarnessError):
 
 
 class JournalError(HarnessError):
-    """A journal line that is not as it was written, or that cannot be written."""
+    """A journal line that was damaged after it was written, or that cannot be written."""

@@ -37,16 +37,15 @@ class Job:
     built: dict[str, Built] = field(default_factory=dict)
     """Case id → its compiled files; the library's cases have none."""
     jobs: int = 1
-    """Blocks of an emulated launch that may run at the same time."""
+    """The number of blocks of an emulated launch that may run at the same time."""
     most_bytes: int | None = None
     """The memory of the machine that the worker may use, in bytes; None for all of it."""
     fresh: int = 0
-    """A number unique to this run, so that timed inputs are ones that no kernel can have seen
-    before."""
+    """A number unique to this run, so that no kernel can have seen the timed inputs before."""
     scratch: Path = Path()
     """The folder in which a group's inputs wait for its placements."""
     drawn: dict[int, dict[str, str]] = field(default_factory=dict)
-    """Draw → file → hash of what was already drawn, as reported by the worker that drew it."""
+    """Draw → file → the hash of what was already drawn, as reported by the worker that drew it."""
     right: dict[str, Right] = field(default_factory=dict)
     """Case id → the hashes of its verified results."""
     reference: str = ""
@@ -57,10 +56,10 @@ class Job:
     batch: int = 0
     flush: Flush = "clean"
     seat: str = ""
-    """The seat of a worker that stays for the next job; empty for a worker that ends with its job.
-    All jobs of a seat have the same backend."""
+    """The seat of a worker that stays alive for the next job; empty for a worker that ends with its
+    job. All jobs of a seat have the same backend."""
     probes: tuple[str, ...] = ()
-    """Ceilings, by their cases' ids, that are measured again in the placement."""
+    """The ceilings, by their cases' ids, that are measured again in the placement."""
 
 
 JOB: TypeAdapter[Job] = TypeAdapter(Job)

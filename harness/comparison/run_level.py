@@ -32,7 +32,7 @@ FEWEST_WITNESSES = 2
 kernels."""
 
 _TRIMMED = 0.1
-"""The share of a case's placements that is left out at either end, from five on."""
+"""The share of a case's placements that is left out at either end if there are five or more."""
 
 _EFFICIENCY = 0.82
 """The efficiency of `qn`, relative to the standard deviation of normally distributed numbers. Its
@@ -61,10 +61,10 @@ def taken_off(
     raw: Mapping[int, Estimate],
     unchanged: Collection[int],
 ) -> tuple[dict[int, Estimate], Level]:
-    """Changes at one size and cache state, corrected for the run's level and its random offsets.
+    """Correct the changes at one size and cache state for the run's level and its random offsets.
 
-    pairs: number → base and new side. raw: the uncorrected logarithm of new over base of each.
-    unchanged: the numbers of those whose code is the same. With few variants `raw` is returned.
+    pairs: number → base and new side. raw: each pair's uncorrected logarithm of new over base.
+    unchanged: the numbers of the pairs whose code is the same. With few variants `raw` is returned.
     """
     told_by = [number for number in raw if number in unchanged]
     if len(told_by) < FEWEST_WITNESSES:
@@ -105,7 +105,7 @@ def taken_off(
 def _with(
     change: Estimate, centre: float, luck: float, of_centre: float, freedom: float
 ) -> Estimate:
-    """A change minus the run's level, with an error that includes the run's random offset
+    """Subtract the run's level from a change, and include the run's random offset in its error
     (Welch–Satterthwaite)."""
     own = change.error**2
     apart = (own**2 / change.freedom if own else 0.0) + luck**2 / freedom
@@ -138,8 +138,8 @@ def beside_others(times: Mapping[str, Times]) -> dict[str, dict[Key, float]]:
     round.
 
     The others' level in a round is the median of their deviations from their own usual times. It is
-    known up to a constant of the run, which cancels in differences between cases. A round in which
-    fewer than two others were timed is left out.
+    known only up to a constant of the run, which cancels in differences between cases. A round in
+    which fewer than two others were timed is left out.
     """
     keys = sorted({key for of_case in times.values() for key in of_case})
     column = {key: number for number, key in enumerate(keys)}
@@ -167,10 +167,11 @@ def _medians(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def qn(values: Sequence[float]) -> float:
-    """Estimate a standard deviation that is robust if up to half of the values are far off.
+    """Estimate a standard deviation that stays robust even if up to half of the values are far off.
 
-    Rousseeuw and Croux, "Alternatives to the median absolute deviation", 1993, with the corrections
-    for few values of Croux and Rousseeuw, 1992: a quantile of all differences between two values.
+    Rousseeuw and Croux, "Alternatives to the median absolute deviation", 1993, with the
+    small-sample corrections of Croux and Rousseeuw, 1992: a quantile of all differences between two
+    values.
     """
     n = len(values)
     every = np.asarray(values, float)

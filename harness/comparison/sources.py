@@ -1,4 +1,4 @@
-"""The source of either side as it was compiled, and their differences.
+"""Each side's source as it was compiled, and the differences between the two.
 
 A file is taken from kernels/, from the run's own folder if that has the kernels of both sides, or
 from the run's commit, and only if it has the hash recorded in the journal: source that was not

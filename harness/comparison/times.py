@@ -6,8 +6,8 @@ process of its own. The effect of the run itself, on all cases and on each, is s
 allowed for (`run_level`), unless there are too few variants to estimate it.
 
 All comparisons except those of identical machine code are one family (Holm), whatever their
-problem, size, launch shape and cache state. So if unchanged kernels are compared at a confidence of
-95 %, at most one comparison of runs in twenty calls anything slower or faster.
+problem, size, launch shape and cache state. So at a confidence of 95 %, at most one in twenty
+comparisons of runs with unchanged kernels calls anything slower or faster.
 
 A change is "same" if its whole interval is within `same_within` of 1, or within `min_effect` if
 that is less. It is "slower" or "faster" if it is certain within the family and its whole interval
@@ -42,8 +42,8 @@ Key = tuple[int, str]
 CACHES = ("cold", "warm")
 
 MOST_OF_A_RUN = 0.1
-"""The largest change that is attributed to the run itself. No run was seen to move all kernels of a
-card by as much at the same clock."""
+"""The largest change that is attributed to the run itself. No run was seen to shift all kernels of
+a card by this much at the same clock."""
 
 At = tuple[Group, str]
 """A size, and the cache state."""
@@ -67,7 +67,7 @@ class TimeChange:
     """Compulsory bytes over the time."""
     hides: float = 0.0
     """The largest slowdown beyond the floor, as a fraction of the time, that is not excluded, at a
-    confidence that covers all comparisons. 0 if nothing was compared."""
+    confidence that holds for all comparisons together. 0 if nothing was compared."""
 
 
 @dataclass(frozen=True)
@@ -77,9 +77,10 @@ class Looked:
     family: int = 0
     confidence: float | None = None
     floors: Mapping[At, float] | None = None
-    """For each size and cache state, the figure that a change must exceed. Zeros are left out."""
+    """For each size and cache state, the floor that a change must exceed. Floors of zero are left
+    out."""
     levels: Mapping[At, Level] = field(default_factory=dict)
-    """For each size and cache state, how the new run moved as a whole. Empty within one run."""
+    """For each size and cache state, how the new run shifted as a whole. Empty within one run."""
 
 
 def changes(

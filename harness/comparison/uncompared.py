@@ -23,7 +23,7 @@ from harness.tables import Run
 IN_PTX = "was counted in PTX alone, which differs from the machine code that a GPU executes"
 BY_A_MODEL = "was counted by a model of the hardware, as its warps wait for what others do"
 _SETTLED = frozenset({"newly faulty", "slower", "worse", "traded", "no longer run", "mended"})
-"""Kinds of change that are reported in their own right, or leave nothing to ask."""
+"""Kinds of change that are reported separately, or leave nothing open."""
 
 
 def cases(
@@ -47,14 +47,15 @@ def cases(
 
 
 def changed(told: Iterable[Change], why: Mapping[str, str]) -> Iterator[str]:
-    """The same in sentences, one per variant and reason. why: the result of cases()."""
+    """The result of cases() in sentences, one per variant and reason. why: the result of
+    cases()."""
     reasons = Counter((_variant(c), why[c.name]) for c in told if c.name in why)
     for (variant, reason), count in reasons.items():
         yield f"{variant} changed, and {reason} ({how_many(count)})"
 
 
 def traded(told: Iterable[Change]) -> Iterator[str]:
-    """Variants with some counts that got better and others that got worse."""
+    """Variants of which some counts improved and others got worse."""
     names = dict.fromkeys(_variant(change) for change in told if change.kind == "traded")
     for name in names:
         yield f"{name}: something got better and something else worse, and only a time weighs them"
@@ -132,7 +133,7 @@ def _why_not(change: Change, readings: tuple[Readings, Readings], timed: bool) -
 
 
 def _in_ptx(change: Change) -> str:
-    """Add the reason why its machine code was not executed, if a side gives it."""
+    """Add the reason why the machine code was not executed, if either side states it."""
     for side in filter(None, (change.pair.new, change.pair.base)):
         p = side.planned
         for remark in side.run.remarks.get((p.problem, p.variant), []):
@@ -143,7 +144,7 @@ def _in_ptx(change: Change) -> str:
 
 
 def _alike(change: Change) -> object:
-    """The key of cases that one compared case can represent."""
+    """The key that a case shares with the cases it can represent."""
     p = _side(change).planned
     sides = [s for s in (change.pair.base, change.pair.new) if s]
     made: Sequence[object] = [

@@ -29,7 +29,7 @@ _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 """Characters that XML cannot hold."""
 
 _GAP = re.compile("[ \t\n]+")
-"""Blanks that are replaced: not the narrow space between a number and its unit."""
+"""Blanks that are replaced: all except the narrow space between a number and its unit."""
 
 _MENTION = re.compile(r"(?<=[@#])(?=\w)")
 
@@ -40,7 +40,7 @@ def text(said: str) -> str:
 
 
 def line(said: str) -> str:
-    """Escape one line: a newline in a name could forge the text after it."""
+    """Escape one line, including newlines: one in a name could forge the line after it."""
     return said if is_plain(said) else _IN_LINE.sub(_escape, said)
 
 
@@ -75,7 +75,8 @@ def cell(value: Any) -> Any:
 
 
 def markdown(said: str) -> str:
-    """Escape for Markdown, even in a table cell: no markup, mention or line of its own."""
+    """Escape for Markdown, also within a table cell: the text can form no markup, mention or new
+    line."""
     inert = text(said).replace("\\", "\\\\").replace("&", "&amp;").replace("<", "&lt;")
     for mark in "|_*[]`~":
         inert = inert.replace(mark, f"\\{mark}")
@@ -83,7 +84,7 @@ def markdown(said: str) -> str:
 
 
 def markdown_code(said: str) -> str:
-    """Escape for Markdown code, even in a table cell."""
+    """Escape for Markdown code, also within a table cell."""
     return _GAP.sub(" ", text(said).replace("`", "'").replace("|", "\\|"))
 
 

@@ -19,7 +19,8 @@ Advance = Callable[[str], None]
 
 
 class _Inert(Console):
-    """A stream that neutralises output, so that a terminal obeys only the console itself."""
+    """A stream that neutralises control sequences, so that a terminal obeys only the console's
+    own."""
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
@@ -33,8 +34,8 @@ class _Inert(Console):
 
 # `x.cu:100:` is a place in a file and no emoji, and `a[0]` no markup.
 WIDTH = "HARNESS_WIDTH"
-"""The environment variable with the width of the terminal that shows what is printed into a
-pipe."""
+"""The environment variable with the terminal's width, for output that reaches the terminal through
+a pipe."""
 
 console: Console = _Inert(highlight=False, soft_wrap=True, emoji=False, markup=False)
 if not console.is_terminal:
@@ -47,7 +48,7 @@ _in_lines = False
 
 @contextmanager
 def in_lines() -> Iterator[None]:
-    """Make stages report in plain lines, because several run at a time."""
+    """Make stages report in plain lines, for when several run at a time."""
     global _in_lines  # noqa: PLW0603
     _in_lines = True
     try:

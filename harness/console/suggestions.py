@@ -52,6 +52,6 @@ def nearest(name: str, known: Iterable[str], most: int = 1) -> list[str]:
 
 
 def did_you_mean(name: str, known: Iterable[str], most: int = 1) -> str:
-    """`; did you mean …?`, or an empty string if no known name is near."""
+    """`; did you mean …?`, or an empty string if no known name is similar."""
     found = nearest(name, known, most)
     return f"; did you mean {' or '.join(found)}?" if found else ""

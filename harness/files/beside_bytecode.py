@@ -1,7 +1,7 @@
 """Results computed from the harness's own files, stored beside Python's bytecode. Every command
-needs the same ones: the hash of all statements, the compiled templates. If Python may not write
-bytecode, nothing is stored. Anyone who can write there can change the harness itself, so the files
-are trusted as much as the code.
+needs the same results, such as the hash of all statements and the compiled templates. If Python may
+not write bytecode, nothing is stored. Anyone who can write there can change the harness itself, so
+the files are trusted as much as the code.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def folder(module: str) -> Path | None:
 
 
 def kept(module: str, name: str, given: bytes, make: Callable[[], str]) -> str:
-    """The text that `make` makes of an input, made only once per input.
+    """The text that `make` makes from an input, made only once per input.
 
     module: the file of the module that makes it. name: only the newest text of this name is kept.
     """

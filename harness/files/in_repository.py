@@ -1,8 +1,8 @@
-"""The repository path of a source line that a message names.
+"""Find the repository path of a source line that a message names.
 
-A run names a file relative to its folder of problems (`transpose/v0.cu`), or by the copy in its own
-folder. A pull request shows a message at a line only under the path relative to the repository's
-root.
+A run names a file relative to its folder of problems (`transpose/v0.cu`), or names the copy in its
+own folder. A pull request shows a message at a line only under the path relative to the
+repository's root.
 """
 
 from __future__ import annotations

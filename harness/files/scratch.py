@@ -20,7 +20,7 @@ from pathlib import Path
 
 _PREFIX = "harness-scratch-"
 _YOUNG_S = 60
-"""The age in seconds below which a folder may not be locked yet."""
+"""A folder younger than this many seconds may not be locked yet."""
 
 _OF_THE_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 

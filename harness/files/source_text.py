@@ -20,6 +20,7 @@ def sha256(content: bytes) -> str:
 
 
 def is_of(content: bytes, known: str) -> bool:
-    """Return whether that was the file's hash or its prefix, even before it had such a line."""
+    """Return whether the file has this hash or one that begins with it, with or without its
+    measurement line."""
     hashes = sha256(content), sha256(_PARAGRAPH.sub(b"", content))
     return known != "" and any(found.startswith(known) for found in hashes)

@@ -1,7 +1,7 @@
 """The part of a source file that determines its behaviour: its statements, without comments.
 
-Comments may be improved, and modules moved, without changing what was measured. The result is text,
-not a syntax tree, so that every Python version gives the same.
+So comments can be improved, and modules moved, without changing what was measured. The result is
+text, not a syntax tree, so that every Python version gives the same.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _without_blank_lines(text: str) -> str:
 
 
 def _docstrings(text: str) -> Iterator[tuple[int, int]]:
-    """Start and end of every statement that is only a string."""
+    """The start and end of every statement that is only a string."""
     lines = text.splitlines(keepends=True)
     starts = [0, *accumulate(map(len, lines))]
 

@@ -1,4 +1,5 @@
-"""Counted results as frozen records: counters, source lines, instructions, reasons for gaps."""
+"""Counted results as frozen records: counters, source lines, instructions, and reasons for missing
+values."""
 
 from __future__ import annotations
 
@@ -35,10 +36,10 @@ class SourceLine:
     instructions of PTX if provenance is "ptx-level", else of machine code.
     Requests and sectors are of global memory, for loads and asynchronous copies unless the name
     says otherwise; wavefronts are of shared memory.
-    branches: warps for which a branch of the line chose; diverged: those whose lanes chose
-    differently.
-    Atomics, global and shared: the lanes, the distinct addresses of each warp's lanes, and the most
-    lanes of a warp on one address.
+    branches: warps for which a branch on this line was decided; diverged: those whose lanes went
+    different ways.
+    atomic_lanes, atomic_addresses, atomic_most_lanes: of global and shared atomics, the lanes, the
+    distinct addresses within each warp, and the most lanes of a warp on one address.
     """
 
     case: str
@@ -128,10 +129,10 @@ class Uncounted:
 
 @dataclass(frozen=True)
 class Profiled:
-    """The request made to Nsight Compute. asked: recorded name → the name that this GPU has."""
+    """The request made to Nsight Compute. asked: recorded name → the name on this GPU."""
 
     ncu: str
-    """Its version."""
+    """Nsight Compute's version."""
     cache_control: str
     clock_control: str
     chip: str

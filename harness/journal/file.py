@@ -21,10 +21,11 @@ from harness.journal.records import Record, from_json, to_json
 from harness.journal.storage import Appended
 
 _LONGEST_LINE = 1 << 22
-"""The longest line in bytes. A journal may come from a stranger; genuine lines are far shorter."""
+"""The longest accepted line in bytes. A journal may come from a stranger; genuine lines are far
+shorter."""
 
 DENSEST = 200
-"""The highest compression ratio of a journal that is accepted; genuine ones have about 12."""
+"""The highest accepted compression ratio of a journal; genuine ones have about 12."""
 
 
 class Journal:

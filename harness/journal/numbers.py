@@ -1,4 +1,4 @@
-"""The numbers that a record may hold; any other in a journal is refused when read."""
+"""The types of numbers that a record may hold; reading a journal refuses any other."""
 
 from __future__ import annotations
 

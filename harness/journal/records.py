@@ -27,8 +27,9 @@ from harness.journal.numbers import Duration, Real, Whole
 Status = Literal["ok", "failed", "skipped"]
 Cache = Literal["cold", "warm"]
 Phase = Literal["test", "scrutiny", "before", "after"]
-"""The phase in which a launch was verified: at a test size, in the cheat check (again at a test
-size, in the emulator, to see how it gets its result), or at a timed size before or after timing."""
+"""The phase in which a launch was verified: at a test size, in the cheat check (a further launch at
+a test size, in the emulator, to see how the kernel gets its result), or at a timed size before or
+after timing."""
 
 
 def group_name(problem: str, dtype: str, sizes: Mapping[str, int]) -> str:
@@ -67,9 +68,9 @@ class Planned:
     exponentials: Whole = 0
     launched: str = ""
     """Hash of what is launched and on what: grids, blocks, clusters, shared memory, arguments,
-    sizes, type and the seed of the inputs; of neither names nor files."""
+    sizes, type and the seed of the inputs, but neither names nor files."""
     arithmetic: str = ""
-    """The arithmetic of its products, if not that of the problem's other variants; see
+    """The arithmetic of its products, if it differs from that of the problem's other variants; see
     harness/matrix."""
     kind: Literal["planned"] = "planned"
 
@@ -99,9 +100,10 @@ class Compiled:
     sass_sha256: str = ""
     """The hash of the kernel's machine code."""
     waves: Real | None = None
-    """The grid's blocks over those that all multiprocessors hold at once, as ncu counts waves."""
+    """The grid's blocks over those that all multiprocessors hold at once, in the same way as ncu
+    counts waves."""
     local_at: str = ""
-    """`file:line` with most of what spills or lies on the stack; empty if nothing does."""
+    """The `file:line` that spills most or has most on the stack; empty if nothing does."""
     loaded_sha256: str = ""
     """The hash of everything that is loaded to run the kernel: machine code, constants and
     variables."""
@@ -131,10 +133,10 @@ class Verified:
 class Round:
     """A batch of launches of one case in one round of one placement.
 
-    samples_ns: one total per launch. steps_ns: per step, from other launches than the totals,
-    because an event between two kernels costs time itself.
-    repeat: the baseline's second batch. placement: the process, with memory of its own, in which
-    the round ran.
+    samples_ns: one total per launch. steps_ns: per step, measured in other launches than the
+    totals, because an event between two kernels itself takes time.
+    repeat: the baseline's second batch. placement: the process, with its own memory, in which the
+    round ran.
     sm_clock_hz, throttle: read right after the batch; None and empty if the driver does not report
     them.
     """
@@ -170,7 +172,7 @@ class EventCost:
 class Conditions:
     """The state of the GPU after a round; None if the driver reports nothing.
 
-    others: the number of processes, besides our own, that compute on it.
+    others: the number of processes besides the run's own that compute on the GPU.
     """
 
     group: str
@@ -222,11 +224,11 @@ class Told:
 
 @dataclass(frozen=True)
 class Ceiling:
-    """A limit of the machine, measured in this run by a small kernel of ours.
+    """A limit of the machine, measured in this run by a small kernel of the harness.
 
-    name: those of harness/statistics/mixes.py, l2_bandwidth, shared_bandwidth (byte/s); fp32_rate,
-    fp64_rate, fp16_rate, tensor_rate, bf16_tensor_rate, tf32_rate (flop/s); exponential_rate (1/s);
-    empty_kernel (ns).
+    name: one of those in harness/statistics/mixes.py, l2_bandwidth, shared_bandwidth (byte/s);
+    fp32_rate, fp64_rate, fp16_rate, tensor_rate, bf16_tensor_rate, tf32_rate (flop/s);
+    exponential_rate (1/s); empty_kernel (ns).
     """
 
     name: str
@@ -237,7 +239,7 @@ class Ceiling:
     how: str
     samples: tuple[Real, ...]
     case: str = ""
-    """The case in the rounds in which other placements measured the ceiling again."""
+    """The id of the case under which other placements measured the ceiling again."""
     work: Real = 0.0
     """The work of one launch: bytes, flops or exponentials."""
     kind: Literal["ceiling"] = "ceiling"
@@ -285,9 +287,9 @@ class Finished:
 class Renewed:
     """A mark that a case's earlier records no longer count; the journal itself is append-only.
 
-    what: "case": all of it, for example because its source changed. "times": its rounds and
-    outcome, because others of its group are timed again. "gone": all of it, because the matrix no
-    longer has the case.
+    what: "case": all records of the case, for example because its source changed. "times": its
+    rounds and outcome, because others of its group are timed again. "gone": all records, because
+    the matrix no longer has the case.
     """
 
     case: str
@@ -311,7 +313,7 @@ class HasWork(Protocol):
 
 
 def times_the_work(mine: HasWork, of: HasWork) -> float:
-    """The ratio of work between two sizes, by whichever of bytes and flops grew more."""
+    """The ratio of work between two sizes: that of bytes or of flops, whichever grew more."""
     pairs = (mine.bytes, of.bytes), (mine.flops, of.flops)
     return max((more / less for more, less in pairs if less), default=1.0)
 

@@ -69,7 +69,8 @@ def read_named(path: Path, most: int = LARGEST) -> bytes:
 
 
 def read_within(folder: Path, name: str, most: int = LARGEST) -> bytes | None:
-    """Read a file below a folder of the user's own, which links may not leave; None otherwise."""
+    """Read a file below a folder of the user's own; None if there is none or a link leads
+    outside."""
     try:
         home = folder.resolve()
         inside = (home / name).resolve().relative_to(home)
@@ -88,7 +89,8 @@ def is_file(folder: Path, name: str) -> bool:
 
 
 def append_to(path: Path) -> int:
-    """Return a descriptor for appending to a file, new or old. Raises OSError as `read` does."""
+    """Return a descriptor for appending to a file, which is created if necessary. Raises OSError as
+    `read` does."""
     with _above(path.parent, path.name) as (above, last):
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK
         handle = _open(above, last, flags, path)
@@ -138,7 +140,8 @@ def remove(folder: Path, name: str) -> None:
 
 
 def keep_only(folder: Path, name: str, ending: str, wanted: Collection[str]) -> None:
-    """Remove all files with that ending from a folder in the run's except these. Raises OSError."""
+    """From a folder inside the run's folder, remove all files with that ending except these. Raises
+    OSError."""
     with (
         suppress(FileNotFoundError),
         _above(folder, f"{name}/-") as (inside, _),
@@ -162,7 +165,7 @@ def check(folder: Path) -> None:
 
 
 def make_folder(folder: Path, name: str) -> Path:
-    """Make a folder in the run's, if there is none; a link is refused. Raises OSError."""
+    """Make a folder inside the run's folder unless it exists; a link is refused. Raises OSError."""
     with _above(folder, f"{name}/-", make=True):
         return folder / name
 
@@ -237,7 +240,7 @@ def _too_large(path: Path, most: int) -> OSError:
 
 @contextmanager
 def _told(path: Path) -> Iterator[None]:
-    """Make an error name the whole path, not the name within an open folder."""
+    """Make an error name the whole path instead of the name within an open folder."""
     try:
         yield
     except OSError as error:

@@ -19,7 +19,8 @@ from harness.errors import JournalError
 from harness.journal import run_files
 
 _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EINVAL, errno.ENOSYS)
-"""Errors of file systems without locks: there, two runs into one folder are not noticed."""
+"""Errors of file systems without locks. There, two runs that write to the same folder go
+unnoticed."""
 
 IsWhole = Callable[[bytes], bool]
 
@@ -27,10 +28,11 @@ IsWhole = Callable[[bytes], bool]
 class Appended:
     """A file to which this process alone appends whole lines. Safe to use from any thread.
 
-    is_whole: tells whether a last line that lacks only its newline is complete; any other is cut
-    off. Raises JournalError if another process is writing, and for any disk error. After that it
-    accepts no more lines, so a torn one never ends up in the middle. If another process writes
-    anyway, as measured code could, that is noticed at the next line or at the end.
+    is_whole: a function that tells whether a last line without its newline is complete; an
+    incomplete one is cut off. Raises JournalError if another process is writing, and for any disk
+    error. After that it accepts no more lines, so a torn one never ends up in the middle. If
+    another process writes anyway, as measured code could, that is noticed at the next line or at
+    the end.
     """
 
     def __init__(self, path: Path, is_whole: IsWhole) -> None:

@@ -1,7 +1,7 @@
-"""Resolve `builds_on`: the variant of the same problem that each one improves on.
+"""Check `builds_on`: the variant of the same problem that each variant improves on.
 
-The names make a tree. A case's parent in it, at the same size and type, is `Timings.builds_on` in
-harness/statistics/timings.py.
+The references form a tree. `Timings.builds_on` in harness/statistics/timings.py gives a case's
+parent, which has the same size and type.
 """
 
 from __future__ import annotations

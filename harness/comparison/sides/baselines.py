@@ -44,9 +44,9 @@ def save(folder: Path, name: str) -> Path:
 
 
 def resolve(name_or_path: str | Path) -> Path:
-    """A run's folder, or that of the baseline with this name. Raises UsageError for neither.
+    """A run's folder, or that of the baseline with this name. Raises UsageError if it is neither.
 
-    An existing folder takes precedence, so a baseline can never hide a run.
+    An existing folder takes precedence, so a baseline never hides a run.
     """
     path = Path(name_or_path)
     if (path / "run.json").exists():

@@ -40,8 +40,8 @@ class Base:
 
 @dataclass(frozen=True)
 class Sides:
-    """The run to make. bench: both sides. only: the matching --only. notes: what the two sides do
-    not share."""
+    """The run to make. bench: both sides. only: the matching --only. notes: remarks on what the two
+    sides do not share."""
 
     bench: Bench
     only: tuple[str, ...]
@@ -53,7 +53,7 @@ class Sides:
     sides."""
 
     def without(self, unchanged: Sequence[tuple[str, str]]) -> Sides:
-        """Remove these pairs; a baseline of today stays if the others need it."""
+        """Remove these pairs; keep a current baseline that the remaining variants need."""
         problems = {}
         chosen = selection.matching(self.bench, self.only)
         for name, problem in self.bench.problems.items():
@@ -161,7 +161,7 @@ def sides(today: Bench, base: Base, patterns: Sequence[str], folder: Path) -> Si
 
 
 def matching_both(bench: Bench, patterns: Sequence[str]) -> tuple[str, ...]:
-    """The patterns, each applied to the variants of both sides."""
+    """The patterns, extended so that each matches the variants of both sides."""
     found: list[str] = []
     for pattern in patterns:
         problem, *rest = pattern.split("/")
@@ -200,7 +200,7 @@ def _both(
 def _moved(variant: Variant, problem: str, base: Base) -> Variant:
     """The commit's variant, compiled from its folder beside today's.
 
-    Its budgets are dropped, because its costs are what today's are compared with.
+    Its budgets are dropped: its costs only serve as the reference for today's.
     """
     home = f"../{SUFFIX}/{problem}/"
     kernels = base.bench.kernels

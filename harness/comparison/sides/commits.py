@@ -25,7 +25,7 @@ _MOST_NAMED = 5
 
 @dataclass(frozen=True)
 class Commit:
-    """A commit of the repository whose top is `root`. given: as typed."""
+    """A commit of the repository whose top is `root`. given: the text that the user typed."""
 
     given: str
     sha: str
@@ -107,7 +107,7 @@ def tracked(root: Path, below: str) -> list[str]:
 
 
 def uncommitted(root: Path, paths: Sequence[str]) -> list[str]:
-    """The files among these that differ from the checkout, including new ones."""
+    """The files among these that differ from the checked-out commit, including new ones."""
     shown = _git(root, "status", "--porcelain", "-z", "--untracked-files=all", "--no-renames", "--",
                  *map(_spec, paths))  # fmt: skip
     if shown.returncode:
