@@ -116,8 +116,8 @@ def machine_epsilon(name: str) -> float:
 def rounded(values: Array, name: str) -> Array:
     """Round values to a narrower float type, with 0 for those that would be subnormal in it.
 
-    This affects hardly any inputs around 1. Arithmetic on subnormal numbers may take a different
-    path, and typical inputs have none.
+    This affects hardly any inputs around 1. Subnormals are avoided because arithmetic on them may
+    take a different path, and typical inputs have none.
     """
     import numpy as np
 

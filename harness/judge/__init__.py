@@ -1,9 +1,11 @@
-"""The judge: kernels in, typed verdicts out. From Python, from a test, or from a program.
+"""The judge: takes kernels and returns typed verdicts. It is used from Python, from a test, or from
+another program.
 
     from harness.judge import Kernel, Problem
 
-A submission is the folder of a matrix (folders.py), run like any other by `python -m harness run`,
-in a process of its own (slots/). The verdict is derived from the run's records alone (judging.py).
+A submission is written as the folder of a matrix (folders.py) and run as `python -m harness run`
+would, in a process of its own (slots/). The verdict is derived from the run's records alone
+(judging.py).
 """
 
 from harness.judge.references import Imported, Written

@@ -1,6 +1,6 @@
 """`harness.check`, `candidate`, `compare` and `time`: judge kernels from Python.
 
-They share one judge, which starts with the first call and ends with the process.
+All calls share one judge, which starts with the first call and ends with the process.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ minutes."""
 TIMED_SECONDS = 3600.0
 
 AnyKernel = Any
-"""A Kernel, a Text, a path or a text of CUDA C++ or PTX, a function of triton.jit; or a
-PythonFunction, a HostFunction, or a function that takes tensors, which only a GPU runs."""
+"""A Kernel, a Text, a path or text of CUDA C++ or PTX, or a triton.jit function; or one of those
+that only a GPU runs: a PythonFunction, a HostFunction, or a function that takes tensors."""
 AnyProblem = Problem | ProblemFolder | str | Path
 
 _lock = threading.Lock()
@@ -46,11 +46,12 @@ def check(
     kernel: AnyKernel, problem: AnyProblem, *, arch: str | None = None, seconds: float = SECONDS,
     **launch: Any,
 ) -> Report:  # fmt: skip
-    """Verify and count one kernel without a GPU: right, wrong or at fault, and exact counters.
+    """Verify and count one kernel without a GPU. The report says whether it is right, wrong or
+    faulty, and has exact counters.
 
     kernel: a Kernel, or its source or path with entry, grid, block and args beside it; or a
-    function of triton.jit, with grid, args, constants and num_warps. Any other function needs a
-    GPU, and the verdict says so: give it to `time` or `compare`.
+    triton.jit function, with grid, args, constants and num_warps. Any other function needs a GPU,
+    and the verdict says so: give it to `time` or `compare`.
     problem: a Problem, or the folder of one. arch: to compile for and to emulate, such as sm_80.
     Raises HarnessError if nothing can be judged, for example if the reference cannot run.
     """
@@ -78,7 +79,7 @@ def time(
     kernel: AnyKernel, problem: AnyProblem, *, against: AnyKernel | None = None,
     seconds: float = TIMED_SECONDS, **launch: Any,
 ) -> Report:  # fmt: skip
-    """Verify one kernel and time it on the GPU, beside another one if `against` names it.
+    """Verify one kernel and time it on the GPU, beside another one if `against` is given.
 
     Raises BackendUnavailable if there is no GPU: nothing emulated is ever shown as a time.
     """
@@ -146,7 +147,7 @@ def _submission(
 
 
 def _judge() -> Judge:
-    """The judge of this process, started once."""
+    """Return the judge of this process, started on the first call."""
     with _lock:
         if not _judges:
             _judges.append(Judge(jobs=1))

@@ -13,8 +13,8 @@ from typing import Any
 
 
 def is_installed(file: Path) -> bool:
-    """Return whether any process of this Python can import it: a package, or the standard
-    library."""
+    """Return whether any process of this Python can import the module, as part of a package or of
+    the standard library."""
     places = {Path(p).resolve() for p in (sys.prefix, sys.base_prefix)}
     return any(place in file.resolve().parents for place in places)
 
@@ -28,7 +28,7 @@ def file_of(module: ModuleType) -> Path | None:
 
 
 def of(value: Any) -> tuple[Path, str] | None:
-    """The file and the name of a compiled function, if it is from such a module."""
+    """The file and the name of a compiled function, if its module is not installed."""
     name = getattr(value, "__name__", "")
     for module in _modules(getattr(value, "__module__", None)):
         if vars(module).get(name) is value and (file := file_of(module)):

@@ -29,7 +29,7 @@ from harness.matrix.expressions import FUNCTIONS, Expression
 from harness.silicon.features import specific_in
 
 _HEADERS = ("", ".cu", *lent.HEADERS)
-"""The suffixes of files that a kernel may bring."""
+"""The suffixes of the header files that a kernel may bring."""
 _LOOKS = (4, 8, 16, 24)
 """The placements after which a run may stop, if a submission names its interval."""
 _SHAPED = ("Array", "ShapedProblem", "ceil_div", "function_in", "next_power_of_2")
@@ -38,7 +38,7 @@ _SHAPED = ("Array", "ShapedProblem", "ceil_div", "function_in", "next_power_of_2
 def to_folder(submission: Submission, path: Path, seed: int | None = None) -> Path:
     """Write the matrix of a submission into an empty or new folder; return it.
 
-    seed: of the inputs, if different from the default.
+    seed: the seed of the inputs, if different from the default.
     Raises UsageError if the folder is not empty, or a file is missing.
     """
     if path.exists() and any(path.iterdir()):
@@ -94,7 +94,8 @@ def _check_names(submission: Submission) -> None:
 
 
 def _top(submission: Submission, seed: int | None) -> dict[str, Any]:
-    """The settings that all problems share. A hanging kernel is stopped before the deadline."""
+    """The settings that all problems share. A hanging kernel is stopped before the submission's
+    deadline."""
     timing: dict[str, Any] = {} if seed is None else {"seed": seed}
     if submission.interval is not None:
         timing |= {"interval": submission.interval, "placements": list(_LOOKS)}
@@ -147,7 +148,7 @@ def _variant(kernel: _Titled, scalars: Mapping[str, float]) -> dict[str, Any]:
 
 
 def _used(kernel: Kernel | HostFunction) -> set[str]:
-    """Every name in a kernel's launch: a matrix refuses unused ones."""
+    """Every name used in a kernel's launch; a matrix refuses unused ones."""
     called = kernel.args if isinstance(kernel, HostFunction) else kernel.all_launches
     said = [kernel.let, kernel.defines, kernel.when, called]
     return set(re.findall(r"[A-Za-z_]\w*", repr(said)))
@@ -168,8 +169,8 @@ def _step(launch: Launch) -> dict[str, Any]:
 
 
 def _largest(sizes: Mapping[str, Any]) -> dict[str, Any]:
-    """The largest row of each key if that is one of the sizes; in a grid of sizes it is the
-    corner."""
+    """The size with the largest value of every key, if that is one of the sizes; in a grid of sizes
+    it is the corner."""
     return {key: [max(rows, key=_amount)] if isinstance(rows, list | tuple) else rows
             for key, rows in sizes.items()}  # fmt: skip
 
@@ -189,7 +190,7 @@ def _plain(value: Any) -> Any:
 # a Python function's file
 
 _WRITTEN = "on_buffers"
-"""The name of the function in such a file."""
+"""The name of the function in the file of a Python function."""
 
 
 def _python_text(kernel: PythonFunction, problem: Problem) -> str:
@@ -299,7 +300,7 @@ def _array(problem: Problem, name: str, role: str, shape: tuple[str, ...]) -> st
 
 
 def _function(texts: tuple[str, ...], as_tuple: bool = False) -> str:
-    """Turn expressions into a lambda over the sizes that they name; their syntax is Python's."""
+    """Turn expressions, whose syntax is Python's, into a lambda over the sizes that they name."""
     names = sorted({name for text in texts for name in _sizes_in(text)})
     body = f"({', '.join(texts)}{',' if len(texts) == 1 else ''})" if as_tuple else texts[0]
     return f"lambda {', '.join(names)}: {body}" if names else f"lambda: {body}"
@@ -350,7 +351,7 @@ def _write_source(
 def _put(own: Path, name: str, text: str, *also: str) -> None:
     """Write a kernel's file; it may not replace a problem's file or another kernel's.
 
-    also: further suffixes, which a header may not have.
+    also: further suffixes that the file may have; a header may not have them.
     """
     parts = PurePosixPath(name)
     if parts.is_absolute() or ".." in parts.parts or not parts.name:

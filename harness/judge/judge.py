@@ -44,14 +44,15 @@ class Judged:
 
 
 class Judge:
-    """Judges submissions in ready processes. A context manager, safe to use from any thread.
+    """Judges submissions in ready processes. It is a context manager and safe to use from any
+    thread.
 
     jobs: submissions judged at a time; by default one per core.
     sandbox: with bubblewrap around each slot: no network, and only its own folder writable.
     memory: bytes that a process may allocate; by default a share of the machine's.
     home: the folder for compiled files; in a sandbox it is a scratch folder.
     secret: whether each submission has unpredictable inputs of its own, instead
-    of the default ones; counters that depend on data then vary a little.
+    of the default ones; data-dependent counters then vary a little.
     """
 
     def __init__(
@@ -96,7 +97,7 @@ class Judge:
         return pool.submit(self.judge, submission, keep_run)
 
     def check(self, submission: Submission) -> Verdict:
-        """The verdict on the first kernel. Raises HarnessError if there can be none."""
+        """The verdict on the first kernel. Raises HarnessError if no verdict is possible."""
         return self.judge(submission).verdicts[0]
 
     def judge(self, submission: Submission, keep_run: bool = False) -> Judged:
@@ -140,7 +141,7 @@ class Judge:
         return own.do(request, submission.seconds)
 
     def _alone(self, submission: Submission) -> AbstractContextManager[object]:
-        """The GPU, for as long as a submission needs it to itself."""
+        """Hold the GPU for as long as a submission needs it to itself."""
         return self._gpu if _is_for_gpu(submission) else nullcontext()
 
     def _forget(self) -> None:
@@ -161,7 +162,8 @@ class Judge:
 
 
 def _is_for_gpu(submission: Submission) -> bool:
-    """Return whether it needs the GPU to itself: two that are timed at once disturb each other."""
+    """Return whether a submission needs the GPU to itself: two that are timed at once disturb each
+    other."""
     return submission.kind != "check" and devices.has_driver()
 
 

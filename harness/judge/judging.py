@@ -24,8 +24,8 @@ from harness.tables import Run
 _WORST: Sequence[Kind] = (
     "compile-error", "fault", "wrong", "cheat", "cannot-tell", "slower", "same", "faster", "right"
 )  # fmt: skip
-"""The case that stands for the kernel among several launch shapes and types: it passes if all
-do."""
+"""The order in which one case represents all of a kernel's launch shapes and types, so that it
+passes only if all do."""
 
 _OF_COMPARISONS: Mapping[str, Kind] = {"faster": "faster", "slower": "slower", "same": "same"}
 
@@ -33,7 +33,7 @@ _OF_COMPARISONS: Mapping[str, Kind] = {"faster": "faster", "slower": "slower", "
 def verdicts(run: Run, kernels: Sequence[str], plain: Callable[[str], str]) -> list[Verdict]:
     """A verdict for each kernel, in order.
 
-    plain: removes this machine's folders from a text.
+    plain: a function that removes this machine's folders from a text.
     """
     whole = _Judged(run, plain)
     return [whole.of(kernel, kernels[0]) for kernel in kernels]
@@ -80,7 +80,8 @@ class _Judged:
         return self._failed(blank, outcome, mine, p)
 
     def _skipped(self, blank: Verdict, outcome: Outcome, mine: Sequence[Verified]) -> Verdict:
-        """Correct at all test sizes and only too large to be counted; otherwise unknown."""
+        """The verdict on a skipped case: right if it was correct at all test sizes and only too
+        large to be counted; otherwise unknown."""
         message = self._plain(outcome.reason)
         if message.startswith(UNCOUNTED) and mine and all(v.ok for v in mine):
             return replace(blank, verdict="right", remarks=(message,))
@@ -117,8 +118,8 @@ class _Judged:
         return self._placed(verdict, found)
 
     def _reason(self, text: str) -> Reason:
-        """The reason, and whose fault it is. An emulated kernel is data and ends no process: that
-        is the reference, or the harness itself."""
+        """The reason, and whose fault it is. An emulated kernel is data and cannot end a process;
+        only the reference or the harness itself can."""
         found = reasons.of_launch(text)
         if not self._run.is_timed and found.cause in reasons.ENDS:
             return replace(found, refusal="cannot-tell")

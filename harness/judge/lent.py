@@ -1,4 +1,4 @@
-"""A problem's own folder, used for a submitted kernel: its problem.py and its launch."""
+"""Reuse a problem's own folder for a submitted kernel: its problem.py and its launch."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from harness.silicon.features import FEATURES, specific_in
 _BESIDE = "common"
 HEADERS = (".h", ".hh", ".hpp", ".hxx", ".cuh", ".inc", ".inl", ".ipp", ".tpp", ".def")
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
-"""The folder beside a problem's that kernels of all problems include from."""
+"""The folder beside a problem's own from which kernels of all problems include headers."""
 
 
 def copied(
     problem: ProblemFolder, texts: Iterable[Text], kernels: Path, own: Path
 ) -> dict[str, Any]:
-    """Copy the folder's files except kernels into `own`; return our bench.yaml.
+    """Copy the folder's files except kernels into `own`; return the bench.yaml for the submission.
 
     kernels: the parent folder. Raises UsageError if the folder is not a problem's.
     """
@@ -92,8 +92,8 @@ def included(folder: Path, text: str, place: str = ".") -> Iterator[str]:
 
 @lru_cache(maxsize=64)
 def _read(path: Path, text: str) -> tuple[Problem, Any]:
-    """The merged problem of a bench.yaml, and its requirements; `text` gives it a new identity when
-    it changes."""
+    """The merged problem of a bench.yaml, and its requirements; `text` is part of the cache key, so
+    a changed file is read again."""
     document = strict_yaml.read(path)
     place = YamlLocation(document)
     found = merge.problem(

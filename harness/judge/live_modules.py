@@ -1,7 +1,7 @@
 """Write a torch module in memory as the text of a reference, including its values.
 
-The package only packs them. They are unpacked by a line of the generated problem.py, which is code,
-like any problem.py (SECURITY.md).
+This module only packs the values. A line of the generated problem.py unpacks them, and that file is
+code, like any problem.py (SECURITY.md).
 """
 
 from __future__ import annotations
@@ -46,8 +46,9 @@ def is_one(value: Any) -> bool:
 
 
 def text(module: Any) -> tuple[str, tuple[str, ...]]:
-    """The text that defines `reference`, and its parameters: those of `forward`, and the module's
-    own, with `_` for each dot. Raises ValueError for a module that cannot be exported."""
+    """The text that defines `reference`, and the parameters of that function: those of `forward`,
+    then the module's own, with `_` for each dot. Raises ValueError for a module that cannot be
+    exported."""
     torch = sys.modules["torch"]
     state = [n for n, each in module.state_dict().items() if each.is_floating_point()]
     taken = [
@@ -80,7 +81,7 @@ _REMEDY = (
 
 
 def _folders(module: Any) -> Iterator[str]:
-    """The files of a module's classes that are not installed."""
+    """The files of those of a module's classes that are not installed."""
     for kind in {type(each) for each in module.modules()}:
         if kind.__module__ == "__main__" or "<" in kind.__qualname__:
             raise ValueError(

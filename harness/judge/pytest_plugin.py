@@ -33,8 +33,8 @@ COUNTED = ("instructions", "sectors", "bank_conflicts", "registers", "spills")
 class CudaKernel:
     """Checks kernels for one test.
 
-    beside: the folder of the test's file, to which paths are relative. properties: of the test, to
-    which each kernel's row is added.
+    beside: the folder of the test's file, to which paths are relative. properties: the test's
+    properties, to which each kernel's row is added.
     """
 
     def __init__(self, beside: Path, properties: list[tuple[str, object]]) -> None:
@@ -49,7 +49,7 @@ class CudaKernel:
         return report
 
     def judged(self, kernel: AnyKernel, problem: AnyProblem, **options: Any) -> Report:
-        """The same, but accept any verdict, for tests of kernels that must be refused."""
+        """Check a kernel but accept any verdict, for tests of kernels that must be refused."""
         from harness.judge import api
 
         return self._noted(api.check(self._found(kernel), self._place(problem), **options))

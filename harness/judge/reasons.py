@@ -1,9 +1,9 @@
 """Map the reason for a refusal to its kind, cause, place and counterexample.
 
-The reasons are sentences of the harness itself: of the check of outputs (worker/verify.py), of the
-search for shortcuts (worker/cheat_check.py), of the emulator's judge (results/faults.py) and of the
-code that ends workers (processes/workers.py). An unknown sentence is not a pass: the verdict is
-`cannot-tell`.
+The reasons are sentences that the harness itself produces: in the output check (worker/verify.py),
+in the search for shortcuts (worker/cheat_check.py), in the emulator's fault reports
+(results/faults.py) and where workers are ended (processes/workers.py). An unknown sentence is not a
+pass: the verdict is `cannot-tell`.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _ENDS = (
     ("its worker wrote no record", "forged its own records"),
 )
 ENDS = ("hang", "crash")
-"""Causes that ended a process, in which more than the kernel runs."""
+"""Causes that ended a process, in which other code than the kernel also runs."""
 _LAUNCHES = (
     "but args: lists", "cannot be passed", "is a buffer, but the kernel takes",
     "is no integer, and the kernel takes one", "does not fit a",

@@ -48,7 +48,7 @@ class Written:
 
 @dataclass(config=_CONFIG)
 class Imported:
-    """A function by the module or the file that it is in."""
+    """A function identified by its module or file."""
 
     name: str
     module: str = ""
@@ -171,7 +171,7 @@ def _globals(value: FunctionType, seen: set[str]) -> Iterator[tuple[str, Any]]:
 
 
 def _definition(name: str, found: Any, of: FunctionType) -> str:
-    """The lines that define a name as in the function's own module."""
+    """The lines that give a name its value in the function's own module."""
     if isinstance(found, ModuleType):
         if file := extensions.file_of(found):
             return (
@@ -273,7 +273,7 @@ def _parameters(value: Callable[..., Any]) -> tuple[str, ...]:
 
 
 def _parameters_in(tree: ast.Module, name: str, where: str = "the reference's text ") -> Any:
-    """The same for a function in a text. Raises ValueError if the text does not define it."""
+    """The parameters of a function in a text. Raises ValueError if the text does not define it."""
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and node.name == name:
             return _arguments(node.args)

@@ -29,7 +29,7 @@ class Counters(Mapping[str, float]):
 
     def __init__(self, every: Mapping[str, Counter]) -> None:
         self.every = every
-        """Counters with units and provenances, including those that are not exact."""
+        """All counters with units and provenances, including those that are not exact."""
 
     def __getitem__(self, name: str) -> float:
         found = self.every.get(name)
@@ -74,7 +74,7 @@ def excerpt(submission: Submission, verdict: Verdict) -> str:
 
 @dataclass(frozen=True)
 class Report:
-    """The verdict on one kernel, and the run that it is from."""
+    """The verdict on one kernel, and the run that it comes from."""
 
     told: Verdict
     submission: Submission
@@ -159,7 +159,8 @@ class Report:
         return self.text
 
     def _repr_html_(self) -> str:
-        """The verdict, the lines around a fault, and the source with the cost of its lines."""
+        """The notebook view: the verdict, the lines around a fault, and the source with the cost of
+        its lines."""
         from harness.report import notebook  # which imports what draws
 
         lines = f"<pre>{escape(self.excerpt)}</pre>" if self.excerpt else ""
@@ -225,7 +226,7 @@ class Comparison:
         return self.text
 
     def _repr_html_(self) -> str:
-        """All verdicts, the run's tables, its figures, and its annotated sources."""
+        """The notebook view: all verdicts, and the run's tables, figures and annotated sources."""
         shown = "".join(each._repr_html_() for each in self.verdicts)
         if self.folder is None or self.matrix is None:
             return shown

@@ -1,4 +1,4 @@
-"""Candidates as KernelBench has them: a torch module, `ModelNew`, that launches kernels of its own.
+"""Candidates in KernelBench's form: a torch module, `ModelNew`, that launches its own kernels.
 
     submission(solution, problem, sizes) → a Submission: its kernels with the launches it makes
 
@@ -8,7 +8,7 @@ recording                          launches and arrays; torch's own operations a
 trace                              the process in which all of that happens
 
 Nothing of its host code is compiled or executed as such, and its Python runs in a process of its
-own, from which launches come back as data: so the candidate decides what is launched, as it may,
+own, from which launches come back as data: so the candidate decides what is launched, which it may,
 and nothing else.
 """
 

@@ -25,7 +25,7 @@ from harness.processes import children
 from harness.sandbox import walls
 
 TRACE_S = 120.0
-"""Deadline for a candidate's Python; importing torch takes three of them."""
+"""Deadline, in seconds, for a candidate's Python; importing torch takes three of them."""
 
 _AS_TORCH = ("--expt-relaxed-constexpr",)
 """The options that torch's load_inline passes to nvcc, and that some kernels need."""
@@ -47,8 +47,8 @@ class _Step:
 
 @dataclass(config=_CONFIG)
 class _Told:
-    """The answer of trace.py. texts: number of an extension → its kernels. scratch: name → elements
-    and their type."""
+    """The answer of trace.py. texts: extension number → its kernels. scratch: name → elements and
+    their type."""
 
     refused: str = ""
     texts: dict[str, str] = Field(default_factory=dict)
@@ -149,7 +149,8 @@ def _kernel(told: _Told, stated: Problem, name: str) -> Kernel:
 
 
 def _source(told: _Told) -> str:
-    """The kernels of all extensions, each in a namespace if there are several; then ours."""
+    """The kernels of all extensions, each in a namespace if there are several, followed by the
+    harness's own kernels."""
     used = {step.kernel for step in told.steps if step.module < 0}
     ours = "".join(_OURS[each] for each in sorted(used) if each in _OURS)
     if len(told.texts) == 1:
@@ -197,4 +198,4 @@ _OURS: Mapping[str, str] = {
     **{f"harness_fill_{size}": _fill(size, kind) for size, kind in _KINDS.items()},
     **{f"harness_copy_{size}": _copy(size, kind) for size, kind in _KINDS.items()},
 }
-"""Kernels of ours for what a candidate has torch fill and copy."""
+"""The harness's own kernels for the fills and copies that a candidate asks torch to do."""

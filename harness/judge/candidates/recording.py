@@ -2,8 +2,8 @@
 
 Its Python runs with torch's meta tensors, which have shapes but no data, so nothing it does can
 depend on a value. Every torch operation that it calls is intercepted: views and new arrays are
-tracked, fills and copies become launches of our own kernels, and any other operation is refused,
-because only kernels are judged.
+tracked, fills and copies become launches of the harness's own kernels, and any other operation is
+refused, because only kernels are judged.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FILLED = {
     "zeros": 0, "zeros_like": 0, "new_zeros": 0, "ones": 1, "ones_like": 1, "new_ones": 1,
     "full": None, "full_like": None, "new_full": None,
 }  # fmt: skip
-"""Operation → the value that it fills with; None if that is the argument after the shape."""
+"""Operation → the value that it fills with; None if the value is the argument after the shape."""
 
 _NO_VALUE = {"_local_scalar_dense", "item", "equal", "is_nonzero", "nonzero"}
 MOST_DIMENSIONS = 8
@@ -121,14 +121,14 @@ class Recording:
         )  # fmt: skip
 
     def clear(self, at: Place, nbytes: int) -> None:
-        """Launch our kernel that zeroes bytes."""
+        """Launch the harness's kernel that zeroes bytes."""
         self.launch(
             "harness_fill_1", -1, [max(1, -(-nbytes // 256))], [256], 0,
             [at.array, at.offset * self._item[at.array], 0, nbytes],
         )  # fmt: skip
 
     def fill(self, tensor: Any, value: Any) -> Any:
-        """Launch our kernel that fills an array, or a contiguous part of it."""
+        """Launch the harness's kernel that fills an array, or a contiguous part of it."""
         if not tensor.numel():
             return tensor
         if not is_dense(tensor):
@@ -143,7 +143,7 @@ class Recording:
         return tensor
 
     def copy(self, source: Any, into: Any) -> Any:
-        """Launch our kernel that copies element by element, with any strides."""
+        """Launch the harness's kernel that copies element by element, with any strides."""
         if source.dtype != into.dtype:
             raise self.refuse(f"it converts a tensor of {source.dtype} to {into.dtype} by torch")
         if source.shape != into.shape:

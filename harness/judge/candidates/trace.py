@@ -2,7 +2,7 @@
 
     python -m harness.judge.candidates.trace REQUEST.json
 
-The candidate is code, which is run; the answer, a line on standard output, is data. `load_inline`
+The candidate is code and is run; the answer is data, one line on standard output. `load_inline`
 compiles nothing here: it keeps the text, and cpp/run.py interprets its functions.
 """
 
@@ -158,7 +158,7 @@ def traced(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _stand_in(extensions: Extensions) -> None:
-    """Replace torch's extension compiler and GPU module by ours."""
+    """Replace torch's extension compiler and GPU module with stand-ins."""
     module = ModuleType("torch.utils.cpp_extension")
     module.load_inline = extensions.load_inline  # type: ignore[attr-defined]
     module.load = extensions.load  # type: ignore[attr-defined]

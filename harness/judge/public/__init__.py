@@ -19,9 +19,10 @@ from harness.judge.submissions import Problem
 def read(path: str | Path, sizes: Mapping[str, int] | None = None, **scalars: float) -> Problem:
     """Read the problem in a file.
 
-    sizes: replace the file's own, by name, most of which are too large to be emulated. scalars:
-    numbers that a definition takes without giving them.
-    Raises UsageError for a file that is not such a problem, and says what is too large or missing.
+    sizes: replacements, by name, for the file's own sizes, most of which are too large to be
+    emulated. scalars: values for scalars that the definition declares but does not set.
+    Raises UsageError, which says what is too large or missing, for a file that is not such a
+    problem.
     """
     file = Path(path)
     try:

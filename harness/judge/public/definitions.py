@@ -1,6 +1,6 @@
 """A definition of FlashInfer-Bench or SOL-ExecBench as a Problem.
 
-Its variable axes are the sizes; constant ones are written into the shapes. Its reference is a text
+Its variable axes are the sizes; constant axes are written into the shapes. Its reference is a text
 with a function `run`, which takes and returns tensors.
 """
 
@@ -82,7 +82,7 @@ class _Definition:
         return tuple(self._extent(str(each)) for each in array["shape"]) or ("1",)
 
     def _extent(self, axis: str) -> str:
-        """An axis as an expression over the sizes."""
+        """The extent of an axis as an expression over the sizes."""
         if axis in self._constants:
             return str(self._constants[axis])
         if axis.isdigit():

@@ -16,7 +16,7 @@ from harness.judge.submissions import Problem
 from harness.problem.model_file import ModelFile
 
 MOST = 1 << 22
-"""The most elements of all inputs; more would take minutes without a GPU."""
+"""The most elements of all inputs together; more would take minutes without a GPU."""
 
 
 def read(text: str, name: str, sizes: Mapping[str, int]) -> Problem:
@@ -80,7 +80,7 @@ def _shape(values: Any) -> tuple[str, ...]:
 
 
 def _types(arrays: Mapping[str, Any]) -> dict[str, str]:
-    """The types of the arrays that hold no floats; all floats have the case's type."""
+    """The types of the arrays that are not floats; all floats have the case's type."""
     return {n: str(each.dtype) for n, each in arrays.items() if each.dtype.kind in "iub"}
 
 

@@ -1,1 +1,1 @@
-"""The part of C++ in which extensions launch their kernels: read, and executed."""
+"""A reader and an interpreter for the part of C++ in which extensions launch their kernels."""

@@ -29,7 +29,7 @@ class Methods:
         self._recording, self._of_type = recording, of_type
 
     def member(self, of: Any, name: str) -> Any:
-        """Evaluate a member that is not called."""
+        """Evaluate a member access that is not a call."""
         if isinstance(of, Dim3) and name in ("x", "y", "z"):
             return getattr(of, name)
         if isinstance(of, list) and name in ("first", "second"):
@@ -124,7 +124,7 @@ class Methods:
 
 
 def function_of_torch(name: str, given: list[Any], recording: Recording) -> Any:
-    """Call torch::name(given), which the recording treats like any call of torch."""
+    """Call torch::name(given), which the recording treats like any call into torch."""
     if name in ("IntArrayRef", "ArrayRef"):
         return given[0]
     if name in ("dtype", "device", "requires_grad", "TensorOptions"):
@@ -153,7 +153,7 @@ def _called(function: Any, arguments: list[Any], more: dict[str, Any], name: str
 
 
 def _plain(given: list[Any]) -> tuple[list[Any], Any]:
-    """Arguments in Python's form, and the type that options or a keyword among them select."""
+    """The arguments in Python's form, and the type that options or a keyword among them select."""
     kind, found = None, []
     for each in given:
         if isinstance(each, Options):

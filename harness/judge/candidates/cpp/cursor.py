@@ -1,4 +1,4 @@
-"""A place in a sequence of tokens: what comes next, and a refusal that quotes it."""
+"""A position in a sequence of tokens; it gives the next token, and a refusal that quotes it."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ from harness.judge.candidates.errors import Refused
 from harness.judge.candidates.recording import Place, Recording, exact
 
 Scopes = list[dict[str, Any]]
-"""Names with their values, the innermost last."""
+"""Scopes of names with their values, the innermost last."""
 
 _CHECKS = {"TORCH_CHECK", "AT_ASSERTM", "AT_ASSERT", "TORCH_INTERNAL_ASSERT", "assert",
            "TORCH_CHECK_EQ", "AT_ERROR"}  # fmt: skip
@@ -256,7 +256,7 @@ class Expressions:
         return self._of_library(function.path, last, templates, given)
 
     def _of_library(self, path: str, last: str, templates: list[str], given: list[Any]) -> Any:
-        """Names predefined by C++, CUDA and torch."""
+        """Look up names predefined by C++, CUDA and torch."""
         if last in ("static_cast", "reinterpret_cast", "const_cast"):
             return converted(given[0], templates[0], "a cast")
         if last == "get" and len(given) == 1 and templates[:1] and templates[0].isdigit():

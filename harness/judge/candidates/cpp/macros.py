@@ -1,4 +1,4 @@
-"""Macros of host code, expanded like the preprocessor does."""
+"""Macros of host code, expanded as the preprocessor does."""
 
 from __future__ import annotations
 

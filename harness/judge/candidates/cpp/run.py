@@ -31,7 +31,7 @@ class _Jumped(Exception):
 
 
 class Host(Expressions):
-    """The functions of one extension, ready to call. number: of the extension's text."""
+    """The functions of one extension, ready to call. number: the number of the extension's text."""
 
     def __init__(self, text: Parted, number: int, recording: Recording) -> None:
         self._text, self._number, self._recording = text, number, recording
@@ -41,7 +41,7 @@ class Host(Expressions):
         self._methods = Methods(recording, self._of_type)
 
     def call(self, name: str, arguments: Sequence[Any]) -> Any:
-        """Call a function as Python does. Raises Refused, and remembers it."""
+        """Call a function as Python would. Raises Refused, and remembers the refusal."""
         try:
             return self._called(self._function(name, len(arguments)), list(arguments), ())
         except Refused as error:

@@ -72,7 +72,7 @@ class Parted:
     device: str = ""
     kernels: dict[str, str] = field(default_factory=dict)
     templates: set[str] = field(default_factory=set)
-    """Kernels that are templates."""
+    """The names of kernels that are templates."""
     functions: dict[str, list[Function]] = field(default_factory=dict)
     constants: list[Sequence[Token]] = field(default_factory=list)
     macros: dict[str, Macro] = field(default_factory=dict)

@@ -89,7 +89,7 @@ class KernelName:
 
 
 def literal(text: str) -> Any:
-    """A number of C++."""
+    """The value of a C++ number literal."""
     plain = text.replace("'", "")
     if plain[:2].lower() == "0x":
         return int(plain.rstrip("uUlL"), 16)
@@ -110,7 +110,7 @@ def size_of(kind: str) -> int:
 
 
 def dtype_of(kind: str) -> Any:
-    """torch's type for the element type of `data_ptr<kind>`."""
+    """Torch's dtype for the element type of `data_ptr<kind>`."""
     return _POINTED.get(kind)
 
 
