@@ -81,7 +81,7 @@ class _Judged:
 
     def _skipped(self, blank: Verdict, outcome: Outcome, mine: Sequence[Verified]) -> Verdict:
         """The verdict on a skipped case: right if it was correct at all test sizes and only too
-        large to be counted; otherwise unknown."""
+        large to be counted; otherwise cannot-tell."""
         message = self._plain(outcome.reason)
         if message.startswith(UNCOUNTED) and mine and all(v.ok for v in mine):
             return replace(blank, verdict="right", remarks=(message,))

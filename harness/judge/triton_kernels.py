@@ -1,4 +1,4 @@
-"""Kernels in Triton: Triton itself compiles them to PTX, which needs no GPU, and that is judged.
+"""Kernels in Triton: Triton itself compiles them to PTX, which needs no GPU, and the PTX is judged.
 
 Triton passes a kernel's arguments without its constants, then pointers to scratch memory of its
 own; it launches 32 threads for each warp, and its shared memory is dynamic. Pointers are compiled
@@ -30,7 +30,7 @@ _FOLLOWS = {
     "entry": "its own name", "block": "num_warps", "shared": "its text", "defines": "its text",
     "flags": "its text", "headers": "its text", "launches": "its grid",
 }  # fmt: skip
-"""Field of other kernels → what determines it here."""
+"""Field that other kernels have → what determines its value for a Triton kernel."""
 _MOST_SCRATCH = 2
 
 
@@ -46,11 +46,11 @@ def kernel(
 ) -> Kernel:  # fmt: skip
     """Compile a function of `triton.jit` for a problem, and say how it is launched.
 
-    args: of its parameters that are not constants, in order. constants: its `tl.constexpr`
-    parameters by name; the grid may name those that are numbers. launch: grid, and whatever else a
-    Kernel takes. config: which of the configurations of `triton.autotune`, counted from 0. Raises
-    NotInstalled without Triton, UsageError for what cannot be judged, CompileError if Triton
-    rejects the function.
+    args: the arguments for its parameters that are not constants, in order. constants: its
+    `tl.constexpr` parameters by name; the grid may name those that are numbers. launch: grid, and
+    whatever else a Kernel takes. config: which of the configurations of `triton.autotune`, counted
+    from 0. Raises NotInstalled without Triton, UsageError for a kernel that cannot be judged,
+    CompileError if Triton rejects the function.
     """
     if not isinstance(problem, Problem):
         raise UsageError("a kernel in Triton is judged for a Problem, and not for a folder's")
@@ -94,7 +94,7 @@ def kernel(
 def kernels(function: Any, problem: object, **launch: Any) -> list[Kernel]:
     """Compile every configuration of a function of `triton.autotune`, each a kernel with a name.
 
-    launch: as of `kernel`. For `compare`: [baseline, *kernels(row_sum, problem, …)].
+    launch: as for `kernel`. For `compare`: [baseline, *kernels(row_sum, problem, …)].
     """
     if not is_autotuned(function):
         raise UsageError("there is one kernel, and no configurations of triton.autotune")
@@ -116,7 +116,8 @@ _OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 
 
 def _title(function: Any, config: Any) -> str:
-    """A configuration's name, from its constants and from whatever else differs from the others."""
+    """A configuration's name, made from its constants and from whatever else differs from the other
+    configurations."""
     differing = [key for key in _OPTIONS
                  if len({getattr(each, key, None) for each in function.configs}) > 1]  # fmt: skip
     said = {**config.kwargs, **{key: getattr(config, key, None) for key in differing}}
@@ -160,7 +161,7 @@ cluster."""
 def _signature(
     function: Any, problem: Problem, args: Sequence[str | int | float], constants: Mapping[str, Any]
 ) -> dict[str, str]:
-    """Each parameter with its type as Triton has it."""
+    """Each parameter with its type in Triton's notation."""
     fixed = [each.name for each in function.params if each.is_constexpr]
     needed = {each.name for each in function.params if each.is_constexpr and not each.has_default}
     free = [name for name in function.arg_names if name not in fixed]

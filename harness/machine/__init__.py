@@ -1,1 +1,1 @@
-"""The machine that a run is on: its card, devices, processor and driver."""
+"""The machine that a run uses: its card, devices, processor and driver."""

@@ -1,6 +1,6 @@
-"""NVML's facts about a card besides its clocks, and those that can change a verdict.
+"""NVML's facts about a card besides its clocks, and remarks on those that can change a verdict.
 
-A reader of a figure must know whether someone locked the clocks, capped the power, or computed on
+The reader of a figure must know whether someone locked the clocks, capped the power, or computed on
 the same card. Facts that the driver does not report are None, never 0 and never "no".
 """
 
@@ -25,7 +25,8 @@ _KERNEL = Path("/proc/version")
 
 _EXPLAINS = ("SwPowerCap", "HwSlowdown", "HwThermalSlowdown", "SwThermalSlowdown",
              "HwPowerBrakeSlowdown", "SyncBoost")  # fmt: skip
-"""The driver's reasons for a clock below the highest; if there is none, the clocks are locked."""
+"""The driver's reasons for a clock below the highest; if it gives none of them, the clocks are
+locked."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,7 @@ def others(nvml: Any, handle: Any) -> int | None:
     """Count the processes on the card that are not the harness's own; None if NVML does not say.
 
     The run's own processes that wait for their next placement are not counted. In a container the
-    process ids may be the host's; one of them is then assumed to be this process.
+    process ids may be the host's; if so, one of them is assumed to be this process.
     """
     there = tried(lambda: [p.pid for p in nvml.nvmlDeviceGetComputeRunningProcesses(handle)])
     if there is None:
@@ -173,7 +174,7 @@ class Remark(NamedTuple):
 
 
 def warnings(card: Card) -> Iterator[str]:
-    """The facts that can change a verdict or the meaning of a figure, a sentence each."""
+    """The facts that can change a verdict or the meaning of a figure, one sentence each."""
     return map(str, remarks(card))
 
 
@@ -227,7 +228,7 @@ def remarks(card: Card) -> Iterator[Remark]:
 
 
 def in_between(card: Card, conditions: Iterable[Conditions]) -> Iterator[str]:
-    """Observations during the rounds that can change a verdict, a sentence each."""
+    """Observations from the rounds that can change a verdict, one sentence each."""
     rounds = list(conditions)
     shared = sum(bool(c.others) for c in rounds)
     if shared:

@@ -1,7 +1,7 @@
 """Choose a backend and its device.
 
-The parent process never opens the GPU but asks a worker, so a driver that hangs or crashes costs a
-message and not the run.
+The parent process never opens the GPU but asks a worker, so a driver that hangs or crashes costs
+only a message, not the run.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ def emulated(arch: str | None) -> Device:
 
 
 def choose(backend: str, arch: str | None) -> tuple[str, Device, str]:
-    """Return (backend, device, a warning or nothing) for auto, cuda or emulator."""
+    """Return (backend, device, a warning if there is one) for the request auto, cuda or
+    emulator."""
     if backend == "emulator" or (backend == "auto" and not has_driver()):
         return "emulator", emulated(arch), ""
     if arch is not None:

@@ -16,10 +16,11 @@ from filelock import FileLock, Timeout
 from harness.errors import UsageError
 
 FOLDER = Path("/tmp")
-"""The folder of the locks, the same for all users; TMPDIR may be a user's own."""
+"""The folder of the locks, the same for all users; TMPDIR may differ from user to user."""
 
 _EVERYBODY = 0o666
-"""A second user of the host has to be able to take the lock when the first has left it."""
+"""The mode of a lock file: a second user of the host has to be able to take the lock once the first
+has released it."""
 
 
 @contextmanager
@@ -45,7 +46,7 @@ def gpu_to_itself(gpu: str) -> Iterator[None]:
 
 
 def _taken(path: Path) -> Callable[[], object]:
-    """Take the lock in this file; return what releases it."""
+    """Take the lock in this file; return a handle that releases it."""
     lock = FileLock(path, timeout=0, mode=_EVERYBODY, thread_local=False)
     try:
         lock.acquire()

@@ -1,1 +1,2 @@
-"""bench.yaml and kernels/*/bench.yaml → cases: read strictly, merged, resolved for one device."""
+"""Turns bench.yaml and kernels/*/bench.yaml into cases: read strictly, merged, and resolved for one
+device."""

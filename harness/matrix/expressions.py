@@ -19,7 +19,7 @@ from functools import cached_property
 from harness.errors import ExpressionError
 
 LARGEST = 2**63 - 1
-"""Integers, halfway or at the end, beyond a signed 64-bit integer are refused."""
+"""Integers beyond a signed 64-bit integer are refused, as intermediate values and as results."""
 
 _MOST_CHARACTERS = 200
 _LARGEST_EXPONENT = 63
@@ -90,14 +90,15 @@ QUOTE_IT = (
 
 
 def is_cut(text: str, brackets: str = "()") -> bool:
-    """Return whether brackets are unbalanced, as when YAML split the text at a comma."""
+    """Return whether brackets are unbalanced, as they are if YAML split the text at a comma."""
     pairs = zip(brackets[::2], brackets[1::2], strict=True)
     return any(text.count(opening) != text.count(closing) for opening, closing in pairs)
 
 
 @dataclass(frozen=True)
 class _Parsed:
-    """A text with only the syntax listed above; otherwise raises ExpressionError."""
+    """The parsed form of a text that uses only the syntax listed above; otherwise raises
+    ExpressionError."""
 
     text: str
 

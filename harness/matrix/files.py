@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from harness.matrix.variants import Problem
 
 MATRIX, OWN_MATRIX = Path("bench.yaml"), "bench.yaml"
-"""The matrix in the current folder, and the file of a problem's own."""
+"""The name of the matrix in the current folder, and that of a problem's own file."""
 
 
 def found(kernels: Path) -> list[str]:
-    """The problems of a folder: those of its folders that hold a bench.yaml, by name."""
+    """The problems of a folder, by name: its subfolders that hold a bench.yaml."""
     return sorted(path.parent.name for path in kernels.glob(f"*/{OWN_MATRIX}"))
 
 
@@ -105,7 +105,7 @@ def _bound(body: Iterable[ast.stmt]) -> Iterable[str]:
 
 
 def no_problems(kernels: Path, at: YamlLocation) -> ConfigError:
-    """Create an error for a matrix with nothing to run, with a remedy."""
+    """Create the error for a matrix with nothing to run; it names a remedy."""
     remedy = (
         "a folder with a problem.py and a bench.yaml is one: "
         f"{command('new my_problem')} writes one that works\n"

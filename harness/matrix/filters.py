@@ -1,7 +1,7 @@
 """`--size`, `--dtype`, `--launch` and `--quick`: reduce the matrix to the chosen cases.
 
-A filter turns the whole matrix into a smaller one, so all later code, even in a resumed run, sees
-one matrix and no filters.
+A filter turns the whole matrix into a smaller one. So all later code, even in a resumed run, sees
+just a matrix and no filters.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ Wanted = Mapping[str, frozenset[int]]
 
 
 def narrowed(bench: model.Bench, choice: Choice, backend: str) -> model.Bench:
-    """The matrix with the chosen problems, sizes, types and launch shapes, or quickly measured.
+    """The matrix reduced to the chosen problems, sizes, types and launch shapes, or to a quick run.
 
-    The returned `sizes.bench` are those of the backend. A size that no chosen problem lists
-    is added to every problem whose names it gives completely.
+    The returned `sizes.bench` are those of the backend. A size that no chosen problem lists is
+    added to every problem for which it names all parameters.
 
     A baseline or library, with which others are compared, keeps its launch shapes if none of them
     is chosen. Raises UsageError for a filter that matches nothing, listing what exists.
@@ -162,7 +162,7 @@ def _with_launch(problem: Problem, wanted: Wanted) -> Problem | None:
 
 
 def _each(problem: Problem, narrow: Callable[[Variant], Variant | None]) -> Problem | None:
-    """The problem with what is left of its variants and libraries; None without a variant."""
+    """The problem with its remaining variants and libraries; None if no variant remains."""
 
     def left(every: Mapping[str, Variant]) -> dict[str, Variant]:
         found = {name: narrow(variant) for name, variant in every.items()}

@@ -1,7 +1,7 @@
 """The written form of each matrix value, for the JSON Schema that editors use.
 
 A schema covers kinds and choices. Finer checks, such as whether an expression is valid, are made by
-the validators of values.py, next to which each form is listed.
+the validators of values.py, beside which each form is listed.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ _STEP = tuple(written.WrittenStep.model_fields)
 
 
 def problem(name: str, body: written.Problem, place: YamlLocation) -> Problem:
-    """The merged problem. Raises ConfigError with the place of conflicting settings."""
+    """The merged problem. Raises ConfigError with the location of conflicting settings."""
     return _Merger(body, place).problem(name)
 
 
@@ -255,8 +255,8 @@ class _Merger:
                 )
 
     def _check_let(self, variants: Sequence[Variant]) -> None:
-        """Refuse an unused name in `let`, which is probably misspelt. Python functions may
-        use any."""
+        """Refuse an unused name in `let`, which is probably misspelt. Python functions may use any
+        of them."""
         for variant in variants:
             used = variant.used_names() if variant.kind != "python" else set(variant.let)
             for name in variant.own_let:
@@ -268,7 +268,7 @@ class _Merger:
             self.taken |= {("let", name) for name in used if name not in variant.own_let}
 
     def _check_taken(self) -> None:
-        """Refuse a default that no variant uses: it is a mistake, or superfluous."""
+        """Refuse a default that no variant uses: it is a mistake or redundant."""
         for path in self._leaves():
             if path not in self.taken:
                 what = "each variant has its own"
@@ -353,7 +353,7 @@ class _Values:
         return {}
 
     def common(self) -> dict[str, Any]:
-        """The keys that functions also have."""
+        """The keys that kernels and functions share."""
         return {
             "dtypes": tuple(self.take("dtypes", ())),
             "let": self.merged("let"),
@@ -362,6 +362,6 @@ class _Values:
         }
 
     def compiled(self) -> dict[str, Any]:
-        """The options for nvcc."""
+        """The variant's options for nvcc."""
         listed = {key: tuple(self.take(key, ())) for key in _ONLY_COMPILED if key != "defines"}
         return {"defines": self.merged("defines"), **listed}

@@ -28,7 +28,7 @@ MOST_CASES = 100_000
 
 @dataclass(frozen=True)
 class Bench:
-    """The whole matrix, merged. Its repr includes everything that affects the run, but no
+    """The whole matrix, merged. Its repr includes everything that affects the run, but no source
     locations."""
 
     problems: Mapping[str, Problem]
@@ -39,7 +39,8 @@ class Bench:
 
 
 def load(path: Path | None = None, kernels: Path | None = None) -> Bench:
-    """The matrix. Raises ConfigError naming file, line, key and what would be right.
+    """Load the matrix. Raises ConfigError that names the file, the line, the key and what would be
+    right.
 
     path: the top-level file; by default bench.yaml in the current folder if it exists, else the
     defaults of timing and limits. kernels: the folder of problems; by default `kernels/` beside the
@@ -100,7 +101,7 @@ def _listed(said: Any, at: YamlLocation, kernels: Path) -> Iterator[tuple[str, A
 
 
 def _own(kernels: Path, name: str, at: YamlLocation | None) -> tuple[Any, YamlLocation]:
-    """A problem's body in its own file; `at` is where its name was given."""
+    """A problem's body, read from its own file; `at` is where its name was given."""
     path = kernels / name / files.OWN_MATRIX
     if at is not None and not os.path.isfile(path):
         there = files.found(kernels)

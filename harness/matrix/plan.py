@@ -66,8 +66,8 @@ class Plan:
 
 
 def resolve(bench: model.Bench, device: Device, backend: str, patterns: Sequence[str] = ()) -> Plan:
-    """Everything that a run needs from the matrix. Raises ConfigError and UsageError, never for a
-    problem.py: a fault there stops that problem alone."""
+    """Compute everything that a run needs from the matrix. Raises ConfigError and UsageError, but
+    never for a problem.py: a fault there stops only that problem."""
     loaded: dict[str, Problem] = {}
     cases: list[Case] = []
     tests: list[Case] = []
@@ -122,7 +122,7 @@ def _site(
 
 
 def _works(cases: Iterable[Case], loaded: Problem) -> dict[str, Work]:
-    """Group → the work model; buffers() is called too, so that a fault shows before a run
+    """Group → the work model. buffers() is called too, so that a fault in it shows before the run
     starts."""
     found = {}
     for case in {case.group: case for case in cases}.values():
@@ -208,7 +208,7 @@ class _Names(Mapping[str, Value]):
 
 
 class _PlacedError(ExpressionError):
-    """An error that already names its location: a `let` that another expression uses."""
+    """An error that already names its location: that of a `let` used by another expression."""
 
 
 class _Resolver:
@@ -266,7 +266,7 @@ class _Resolver:
     def _let(self) -> dict[str, Value]:
         """The values that a Python function's parameters may name.
 
-        A default that has no value here is not one of them.
+        A default that has no value at this size and launch shape is left out.
         """
         found = {}
         for name in self.variant.let:

@@ -19,8 +19,8 @@ _MOST_LISTED = 40
 
 
 def rows(bench: model.Bench, patterns: Sequence[str]) -> dict[str, list[str]]:
-    """Problem → the variants and libraries whose names match the beginning of a pattern; all
-    without one.
+    """Problem → the variants and libraries whose names match the beginning of a pattern; all of
+    them if there is no pattern.
 
     Raises UsageError for a pattern that matches none.
     """
@@ -32,7 +32,7 @@ def rows(bench: model.Bench, patterns: Sequence[str]) -> dict[str, list[str]]:
 
 
 def matching(bench: model.Bench, patterns: Sequence[str]) -> dict[str, list[str]]:
-    """The same, but a pattern may match nothing."""
+    """Do the same as `rows`, but let a pattern match nothing."""
     starts = [pattern.split("/")[:2] for pattern in patterns]
     found: dict[str, list[str]] = {}
     for pair in _rows(bench):
@@ -55,7 +55,7 @@ def cases(
 ) -> list[Case]:
     """The cases that a pattern matches, and their baselines and libraries.
 
-    every: all cases of the chosen rows, and of their baselines and libraries. Raises UsageError for
+    every: all cases of the chosen rows and of their baselines and libraries. Raises UsageError for
     a pattern that matches none.
     """
     chosen = {case.id for case in every if not patterns}

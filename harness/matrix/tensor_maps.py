@@ -1,7 +1,7 @@
 """A tensor map among a step's arguments: its written form, and its values at one size.
 
-`{tensor_map: a, shape: [k, m], box: [64, 128], swizzle: 128B}`. Dimensions are listed from the
-innermost on, as for the driver and in PTX coordinates.
+`{tensor_map: a, shape: [k, m], box: [64, 128], swizzle: 128B}`. Dimensions are listed innermost
+first, as for the driver and in PTX coordinates.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ Whole = Callable[[Expression, str, int], int]
 class WrittenTensorMap:
     """A tensor map before its expressions have values; `buffer` is where the tensor begins.
 
-    shape, box: in elements. strides: in bytes, of all dimensions but the innermost; by default the
-    rows lie without gaps.
+    shape, box: in elements. strides: in bytes, for all dimensions but the innermost; by default
+    there are no gaps between rows.
     """
 
     buffer: str
@@ -58,7 +58,7 @@ class WrittenTensorMap:
         return {key: value for key, value in found.items() if value}
 
     def at(self, buffer: Buffer, whole: Whole) -> TensorMap | str:
-        """The map of a buffer at one size, or why the driver would not encode it."""
+        """The map of a buffer at one size, or the reason why the driver would not encode it."""
         element = tensor_map_element(buffer.dtype)
         if not element:
             return f"`{buffer.name}` is {buffer.dtype}: a tensor map has no such elements"

@@ -49,7 +49,7 @@ _OURS = {
     ("-o", "-c", "-dc", "-ptx", "-cubin", "-fatbin", "-shared", "-E", "-M", "-MD", "-MF", "-run"),
     "the harness says what nvcc makes",
 )  # fmt: skip
-"""Options of nvcc that would change the kind of output, each with what to do instead."""
+"""Options of nvcc that would change the kind of output, each with an alternative."""
 
 
 def expression(value: Any) -> Expression:
@@ -110,7 +110,7 @@ def _positive(value: Any) -> int:
 def _axes(value: Any) -> tuple[Shape, ...]:
     """`{m: [1, 2], "a, b": [[3, 4], [5, 6]]}` → every combination, each a dict of integers.
 
-    Lists under different keys are multiplied; a key that names several takes rows in step.
+    Lists under different keys are multiplied; a key that names several takes its values row by row.
     """
     if not isinstance(value, dict):
         raise ValueError("write keys with lists of integers: `block: [128, 256]`")
@@ -133,7 +133,7 @@ def _axes(value: Any) -> tuple[Shape, ...]:
 
 
 def _column(key: str, rows: Any) -> list[Shape]:
-    """The values of one key: a row of one number, or of several that belong together."""
+    """The values of one key, each a row: of one number, or of several that belong together."""
     names = tuple(part.strip() for part in key.split(","))
     try:
         for each in names:
@@ -192,7 +192,7 @@ def argument(value: Any) -> str | int | float:
 
 
 def _budgets(value: Any) -> dict[str, Budget | None]:
-    """`{spills: none, sectors_per_request: "<= 4"}`; null lifts a default one."""
+    """`{spills: none, sectors_per_request: "<= 4"}`; null removes a default budget."""
     if not isinstance(value, dict) or not value:
         raise ValueError('write names with limits: {spills: none, sectors_per_request: "<= 4"}')
     found: dict[str, Budget | None] = {}

@@ -127,7 +127,7 @@ class Variant:
     )
 
     def place(self, *at: Key) -> YamlLocation:
-        """The place where a value was written, or that of its parent."""
+        """The location where a value was written, or that of its parent."""
         for length in range(len(at), -1, -1):
             if at[:length] in self.places:
                 return self.places[at[:length]].at(*at[length:])

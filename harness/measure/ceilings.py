@@ -1,6 +1,5 @@
-"""The machine's best rates, measured in the same run by small kernels of our own.
-
-They are ordinary cases over their own buffers, so they go through the same rounds as the kernels
+"""The machine's best rates, measured in the same run by small kernels of the harness. They are
+ordinary cases over their own buffers, so they go through the same rounds as the kernels
 they are compared with. A ceiling is the best of several launch shapes. Kernels that write are first
 verified on a few numbers.
 """
@@ -27,7 +26,7 @@ from harness.statistics.mixes import MIXES
 SOURCE = Path(__file__).with_suffix(".cu")
 MIXED = Path(__file__).with_name("ceiling_mixes.cu")
 WGMMA = Path(__file__).with_name("ceiling_wgmma.cu")
-"""Compiled for sm_90a, which only compute capability 9.0 runs."""
+"""The kernels that are compiled for sm_90a, which only compute capability 9.0 runs."""
 
 ROUNDS, BATCH = 11, 5
 L2_MULTIPLE = 16
@@ -37,7 +36,7 @@ FMA_ITERATIONS, FMA_CHAINS = 8192, 8
 """fma_rate does iterations × chains fused multiply-adds per thread, 2 flops each."""
 
 FP64_ITERATIONS = 2048
-"""Fewer than for FP32: on a GPU for games this rate is a 64th of that one."""
+"""Fewer than for FP32: on a gaming GPU the FP64 rate is a 64th of the FP32 rate."""
 
 L2_PASSES, L2_IN_FLIGHT = 256, 4
 """l2_bandwidth reads its buffer this many times, 4 float4 per thread at a time."""
@@ -57,13 +56,13 @@ TF32_SHARE = 2
 """A multiply-add of TF32 has half the depth of one of FP16, and half its flops."""
 
 ONES = 0x3C003C00
-"""Two halves of value 1: operands of zero bits would draw less power than real ones."""
+"""Two halves of value 1 as operands: zero bits would draw less power than real data."""
 
 PROBLEM = "ceilings"
 
 
 def buffers(device: Device) -> list[Buffer]:
-    """Two arrays far larger than the L2 cache, and a word that is never written."""
+    """The buffers: two arrays far larger than the L2 cache, and a word that is never written."""
     count = min(L2_MULTIPLE * device.l2_bytes, device.memory_bytes // 8) // 4
     return [
         Buffer("input", "input", "float32", count),
@@ -104,7 +103,8 @@ STREAMS: Mapping[str, tuple[int, int]] = {
 """Kernel that writes → how many streams of equal length it reads, and how many it writes."""
 
 FEW_BLOCKS = (128, 256)
-"""The block sizes at which a kernel with a thread for each element was always fastest."""
+"""The block sizes among which the fastest for a kernel with one thread per element has always
+been."""
 
 
 def cases(device: Device) -> list[tuple[Case, float]]:
@@ -138,7 +138,8 @@ def cases(device: Device) -> list[tuple[Case, float]]:
 
 
 def _mixed_cases(vectors: int) -> Iterator[tuple[Case, float]]:
-    """Other proportions of reading to writing, over as much of the buffers as divides evenly."""
+    """Other proportions of reading to writing, over the largest part of the buffers that divides
+    evenly."""
     for kernel in ("mix_4_1", "mix_2_1", "mix_1_4", "write_once"):
         reads, writes = STREAMS[kernel]
         count = vectors // max(reads, writes)
@@ -177,7 +178,7 @@ def _further_rates(device: Device) -> Iterator[tuple[Case, float]]:
 
 
 def _roofline_cases(device: Device, block: int, vectors: int) -> Iterator[tuple[Case, float]]:
-    """The additional levels and rates for a roofline, at one block size."""
+    """The cases for a roofline's additional memory levels and rates, at one block size."""
     grid = device.sm_count * (device.limits.max_threads_per_sm // block)
     threads = grid * block
     for parts in (1, 2):
@@ -258,7 +259,8 @@ def measure_ceilings(backend: TimingBackend, rng: np.random.Generator) -> Iterat
 
 
 PROBED = tuple(mix.ceiling for mix in MIXES)
-"""Ceilings that are measured again in every placement: memory's depend on where it lies."""
+"""The ceilings that are measured again in every placement: those of memory depend on where the
+buffers lie."""
 
 
 def probe(backend: TimingBackend, ids: Sequence[str], placement: int) -> Iterator[Round]:
@@ -285,8 +287,8 @@ def _built(device: Device, wanted: Sequence[Case]) -> dict[str, Built]:
 
 
 CHECKED = 1000
-"""The float4 per stream in a check: not a multiple of a block, or of what a thread has in
-flight."""
+"""The float4 per stream in a check: a multiple neither of a block nor of the loads that a thread
+has in flight."""
 
 
 def written(kernel: str, count: int, values: Array) -> Array:

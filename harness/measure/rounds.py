@@ -42,7 +42,7 @@ FEWEST = 3
 
 ROUNDS_NS = 1e9
 """A case takes part in as many rounds of a placement as fit into this time, but in at least one.
-Kernels that are so slow vary little, and the others would have to wait for them."""
+Such slow kernels vary little, and the others would have to wait for them."""
 
 TRIES = 20
 """How many batches a case gets to show that its results vary within their bounds, once one result
@@ -63,7 +63,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Clock:
-    """The multiprocessors' clock at one moment, and the known reasons for throttling."""
+    """The multiprocessors' clock at one moment, and the reasons for throttling, if known."""
 
     sm_hz: int | None = None
     throttle: tuple[str, ...] = ()
@@ -124,7 +124,7 @@ def measure(
 
 
 class _Placement:
-    """One process's part of a measurement, and what it has learned about its cases."""
+    """One process's part of a measurement, and what it has found out about its cases."""
 
     def __init__(
         self, workspace: TimedWorkspace, batch: int, number: int, flush: Flush, hooks: Hooks
@@ -140,7 +140,8 @@ class _Placement:
         self.ended: list[Record] = []
 
     def ready(self, entry: Entry) -> bool:
-        """Launch a case to load its code and learn its time; return whether it can be timed."""
+        """Launch a case to load its code and measure roughly how long it takes; return whether it
+        can be timed."""
         case = entry.case
         if case.id in self.failed:
             return False

@@ -77,12 +77,13 @@ class Gauge:
 
     @property
     def of_none(self) -> float | None:
-        """The value for a kernel without any of it; None if such a kernel cannot be compared."""
+        """The value for a kernel that does none of this work; None if such a kernel cannot be
+        compared."""
         return self.quantity.ideal if self.none_is_ideal else None
 
     @property
     def deciding(self) -> str:
-        """Return whether it closes a gate, in a word or a clause."""
+        """A short phrase saying whether a regression in the quantity closes the gate."""
         if self.trades:
             return "yes; where another got better, nobody can tell"
         return "yes" if self.decides else "no"

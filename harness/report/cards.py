@@ -24,7 +24,8 @@ class Page:
 
 
 def write(folder: Path) -> Path:
-    """report.html and the tables of all cards; the report of each card is its own."""
+    """Write report.html and the tables of all cards; each card's own report is written
+    separately."""
     runs = cards.load_all(folder)
     winners = cards.write(folder, runs)
     links = [(card, f"{run.folder.name}/report.html") for card, run in runs.items()]

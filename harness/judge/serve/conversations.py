@@ -22,14 +22,15 @@ from harness.judge.serve import answers
 from harness.judge.serve.protocol import ANSWER, LONGEST, READY, Answer, Ready
 
 WAITING = 256
-"""Requests of one conversation that may wait for their answers; no more is read meanwhile."""
+"""The most requests of one conversation that may wait for their answers; while that many wait, no
+more are read."""
 
 MOST_CONVERSATIONS = 64
 
 
 class Conversation:
-    """One client's requests and answers. say: writes a line; raises OSError if the client is
-    gone."""
+    """One client's requests and answers. say: a function that writes a line; it raises OSError if
+    the client is gone."""
 
     def __init__(self, judge: Judge, say: Callable[[bytes], None], most_s: float) -> None:
         self._judge, self._say, self._most_s = judge, say, most_s
@@ -38,7 +39,7 @@ class Conversation:
         self._is_heard = True
 
     def hold(self, lines: IO[bytes], ready: Ready) -> None:
-        """Answer every line; return when all are answered."""
+        """Answer every request; return when all are answered."""
         self._tell(READY.dump_json(ready))
         while self._is_heard and (line := lines.readline(LONGEST + 2)):
             if not line.endswith(b"\n") and len(line) > LONGEST:

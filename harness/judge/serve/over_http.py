@@ -28,7 +28,7 @@ LOOPBACK = "127.0.0.1"
 TOKEN = "KERNEL_HARNESS_TOKEN"
 """The environment variable with the token; if it is not set, a token is drawn."""
 WAITING = 256
-"""Requests that may wait for their answers."""
+"""The most requests that may wait for their answers."""
 
 
 def over_http(judge: Judge, ready: Ready, most_s: float, port: int) -> None:

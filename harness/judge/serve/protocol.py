@@ -108,7 +108,7 @@ _TAGS = {
     "kernels": ("kernel", "text"), "problem": ("problem", "folder"),
     "reference": ("Written", "Imported"), "draw": ("Written", "Imported"),
 }  # fmt: skip
-"""Field → parts that follow it in the locations of pydantic's errors and are not fields."""
+"""Field → the parts that follow it in pydantic's error locations but are not fields."""
 
 
 def _path(loc: Sequence[int | str]) -> list[str]:
@@ -134,7 +134,7 @@ def _explained(error: ValidationError) -> Error:
 
 
 def _fields(loc: Sequence[int | str]) -> list[str]:
-    """The fields allowed where an unknown one was found."""
+    """The fields that are allowed where an unknown one was found."""
     from harness.judge import submissions
 
     models = {

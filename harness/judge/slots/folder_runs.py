@@ -36,8 +36,8 @@ def run(
 ) -> Run:  # fmt: skip
     """Run the matrix in a folder into `out`; return the run.
 
-    seed: of the inputs, instead of the matrix's own. with_ceilings: measure the GPU's limits as
-    well, which a page shows and no verdict needs.
+    seed: the seed of the inputs, in place of the matrix's own. with_ceilings: also measure the
+    GPU's limits, which a page shows but no verdict needs.
     Raises HarnessError if the matrix cannot run at all; a failed kernel is recorded in the run.
     """
     started = datetime.now(timezone.utc)
@@ -59,7 +59,8 @@ def on_a_gpu(
     folder: Path, arch: str | None, jobs: int, out: Path, seed: int | None = None,
     with_ceilings: bool = True,
 ) -> Run:  # fmt: skip
-    """The same on a GPU. Raises BackendUnavailable, with an alternative, if there is none.
+    """Do `run` on a GPU. Raises BackendUnavailable, which suggests an alternative, if there is no
+    GPU.
 
     A machine without a driver is recognised without starting a process.
     """
@@ -88,7 +89,7 @@ def _whole(
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Suppress a run's progress output meanwhile."""
+    """Suppress a run's progress output within the `with` block."""
     before, console.quiet = console.quiet, True
     try:
         yield

@@ -1,7 +1,7 @@
 """The pool of judging processes: started ahead, bounded, and disposable.
 
 A slot that overruns its deadline, or dies, is killed with its descendants and replaced; a spare one
-is kept ready, so that the next submission does not wait.
+is kept ready, so that the next submission does not wait for a replacement.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _TAIL = 2000
 
 
 class SlotLost(Exception):
-    """The slot did not answer in time, or at all. It has been ended."""
+    """The slot did not answer in time, or not at all. It has been ended."""
 
     def __init__(self, reason: str, late: bool = False) -> None:
         super().__init__(reason)
@@ -43,9 +43,8 @@ class SlotLost(Exception):
 
 
 class Slot:
-    """One process that judges submissions in sequence.
-
-    home: its working folder, for compiled files. matrices: the folder of its submissions, which it
+    """One process that judges submissions in sequence. home: its working folder, for compiled
+files. matrices: the folder of its submissions, which it
     only reads. memory: bytes that each of its processes may allocate; 0
     for no bound. walls: the sandbox around it, if any; `home` then belongs to it alone, and nobody
     outside writes or removes anything there meanwhile, because a link may lead anywhere.
@@ -70,7 +69,8 @@ class Slot:
         os.close(tells)
         self.home, self.matrices = home, matrices
         self.is_ended, self.is_idle = False, True
-        """Two flags: it can judge no more; it is idle."""
+        """is_ended: set once the slot can judge no more. is_idle: set while it has no
+        submission."""
         self._is_ready = False
         self._read = b""
 
@@ -198,7 +198,7 @@ class Slots:
 
     @property
     def pids(self) -> list[int]:
-        """The root processes of all others in the judge."""
+        """The processes from which all others in the judge descend."""
         with self._lock:
             return [slot.pid for slot in self._all]
 

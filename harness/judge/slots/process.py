@@ -2,11 +2,11 @@
 
     python -m harness.judge.slots.process BYTES KEPT
 
-It has done the imports, and keeps the server that workers are forked from. A request is a line on
-standard input, an answer a line on standard output. Changes that a submission's problem.py makes to
-its process end with that process; a kernel runs in another process, with a deadline of its own.
-BYTES limits the allocations of any process here; 0 for no limit. KEPT limits the number of compiled
-kernels kept in its folder; 0 if the folder is shared.
+The process has done the imports, and keeps the server from which workers are forked. A request is a
+line on standard input, an answer a line on standard output. Changes that a submission's problem.py
+makes to its process end with that process; a kernel runs in another process, with a deadline of its
+own. BYTES limits the allocations of any process here; 0 for no limit. KEPT limits the number of
+compiled kernels kept in its folder; 0 if the folder is shared.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ from harness.run import staleness
 from harness.tables import Run
 
 _RUNS = 4
-"""How many runs of crashed processes are kept: the newest is still read."""
+"""The number of runs of crashed processes that are kept: the newest is still read."""
 
 _TORCH = re.compile(rb"\b(torch|model_file|wants_tensors)\b")
-"""Text that a problem.py contains if it needs torch."""
+"""Matches the text of a problem.py that needs torch."""
 
 _CONFIG = ConfigDict(extra="forbid", frozen=True)
 
@@ -170,7 +170,7 @@ def _import_torch_for(folder: Path) -> None:
 
 
 def tidy(folder: Path, most: int) -> None:
-    """Remove the oldest cached files for kernels that may come again, beyond this many."""
+    """Keep at most this many cached files for kernels that may come again; remove the oldest."""
     kept = sorted(folder.glob("*"), key=lambda path: path.lstat().st_mtime_ns)
     for path in kept[: max(0, len(kept) - most)]:
         shutil.rmtree(path, ignore_errors=True)

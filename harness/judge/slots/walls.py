@@ -20,7 +20,8 @@ TRIAL_S = 20.0
 
 
 def refusal() -> str:
-    """The reason why no sandbox can be made here, found by making one; empty if it works."""
+    """The reason why no sandbox can be made here, determined by trying to make one; empty if it
+    works."""
     program = walls.program()
     if program is None:
         return (
@@ -44,7 +45,7 @@ class Walls:
         walls.prepare()
 
     limit = staticmethod(walls.limit)
-    """Called in the child, before bwrap starts."""
+    """A function called in the child before bwrap starts."""
 
     @contextmanager
     def opened(self, home: Path, matrices: Path) -> Iterator[tuple[list[str], list[int]]]:

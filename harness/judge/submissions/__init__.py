@@ -31,7 +31,7 @@ NATIVE = (
 
 
 def _kernel_data(value: Any) -> Any:
-    """A request's data, unless it describes a function."""
+    """A kernel's data from a request; refused if it describes a function."""
     if isinstance(value, Mapping):
         for key, what in (("python", "a Python function"), ("function", "a Python function"),
                           ("host", "a host function")):  # fmt: skip
@@ -82,8 +82,8 @@ class Submission:
     seconds: Annotated[float, Field(gt=0, le=86_400)] = 60.0
     """The deadline in seconds, after which an answer is no longer awaited."""
     interval: Annotated[float, Field(gt=0, lt=1)] | None = None
-    """Half the width that a speed-up's interval should have, as a fraction of it, on a GPU; by
-    default 0.005. A wider interval needs fewer placements."""
+    """Half the width that a speed-up's interval should have on a GPU, as a fraction of the
+    speed-up; by default 0.005. A wider interval needs fewer placements."""
 
     def __post_init__(self) -> None:
         if isinstance(self.problem, Problem):

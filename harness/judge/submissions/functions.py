@@ -1,7 +1,7 @@
-"""Functions in place of kernels: in Python, and host code in CUDA C++.
+"""Functions in place of kernels: Python functions, and host functions in CUDA C++.
 
-They run natively, on a GPU. So they come from Python alone, from whoever runs the judge: a request
-to `serve` cannot have them (docs/judge.md).
+They run natively, on a GPU. So only whoever runs the judge may pass them, from Python: a request to
+`serve` cannot have them (docs/judge.md).
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ def _function(value: Any) -> Any:
 
 @dataclass(config=CONFIG)
 class PythonFunction:
-    """A Python function that works on torch tensors, or a function of a compiled extension.
+    """A Python function that works on torch tensors, or a function from a compiled extension.
 
     It takes arrays, sizes and scalars by name, or the inputs in their order. It writes the outputs
-    that its parameters name, and returns the others.
+    that are among its parameters, and returns the others.
     """
 
     function: Annotated[Reference, BeforeValidator(_function)]
