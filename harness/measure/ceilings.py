@@ -103,8 +103,7 @@ STREAMS: Mapping[str, tuple[int, int]] = {
 """Kernel that writes → how many streams of equal length it reads, and how many it writes."""
 
 FEW_BLOCKS = (128, 256)
-"""The block sizes among which the fastest for a kernel with one thread per element has always
-been."""
+"""A kernel with one thread per element was always fastest at one of these block sizes."""
 
 
 def cases(device: Device) -> list[tuple[Case, float]]:

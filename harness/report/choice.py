@@ -14,19 +14,19 @@ MANY_KEYS = 3
 
 @dataclass(frozen=True)
 class Choice:
-    """One variant, and the neighbouring sizes at which nothing was proved faster."""
+    """One variant, and the neighbouring sizes at which nothing was shown to be faster."""
 
     rung: Rung
     ladders: Sequence[Ladder]
-    """The sizes, the smallest first."""
+    """The ladders of these sizes, the smallest first."""
 
 
 def choices(ladders: Sequence[Ladder]) -> list[Choice]:
     """Choose as few variants as possible for one problem and type, from the smallest size to the
     largest.
 
-    A variant that cannot be told apart from the fastest is as good, so one that is good at several
-    sizes in a row is named once.
+    A variant that cannot be told apart from the fastest counts as equally good, so one that is good
+    at several sizes in a row is named once.
     """
     found: list[Choice] = []
     for ladder in sorted((x for x in ladders if x.winner), key=lambda x: x.extent):
@@ -48,7 +48,7 @@ def _does(ladder: Ladder, variant: str) -> bool:
 def which_when(ladders: Sequence[Ladder]) -> str:
     """`n ≤ 2²⁰: v3a; n ≥ 2²⁸: v1a`; empty if one variant is best at all measured sizes.
 
-    Nothing was measured between the two sizes, so nothing is said about them.
+    Nothing was measured between those two sizes, so nothing is said about the sizes between.
     """
     found = choices(ladders)
     if len(found) < 2:

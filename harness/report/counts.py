@@ -12,7 +12,7 @@ from harness.tables import Run
 
 NOT_COUNTED = "not counted"
 MOST = 2
-"""The most losses of a variant, or variants with losses, that a sentence names."""
+"""The most losses of one variant, or the most variants with losses, that a sentence names."""
 ALIKE = "its variants are equal in all that was counted exactly"
 
 
@@ -57,7 +57,8 @@ def nothing(found: Counts) -> str:
 
 
 def in_brief(found: Counts) -> str:
-    """The greatest losses; otherwise the largest change; otherwise that the variants are equal."""
+    """Name the greatest losses; without any, the largest change; without that, say that the
+    variants are equal."""
     if losing := found.losing:
         return "; ".join(f"{rung.short}: {rung.losses[0]}" for rung in losing[:MOST])
     step = largest_change(found)
@@ -71,8 +72,8 @@ def largest_change(found: Counts) -> str:
 
 
 def changed(found: Counts, rung: Rung) -> str:
-    """The largest change on the step to a variant: `over v1: … fell from 16.5× to 1.00×`; or
-    empty."""
+    """The largest change in the step to a variant: `over v1: … fell from 16.5× to 1.00×`; empty if
+    there is none."""
     if rung.step is None or rung.changed is None:
         return ""
     before = rung.step.before.variant

@@ -17,11 +17,11 @@ FEW = 4
 """With this many pages or more per process, several processes draw them."""
 
 _given: list[Maker] = []
-"""The pages' makers that a process draws from; it existed before the process was forked."""
+"""The page makers that a forked process draws from; they exist before the fork."""
 
 
 def pages(maker: Maker, links: Mapping[str, Links]) -> list[ProblemPage]:
-    """Yield each problem's page, with the links that it should have."""
+    """Yield each problem's page, with the links that it needs."""
     cores = min(len(os.sched_getaffinity(0)), len(links))
     if len(links) < FEW or cores < 2 or not _is_alone():
         return [maker.page(problem, own) for problem, own in links.items()]
@@ -35,7 +35,8 @@ def pages(maker: Maker, links: Mapping[str, Links]) -> list[ProblemPage]:
 
 
 def _is_alone() -> bool:
-    """Return whether there is no other thread, whose locks would never be released in a fork."""
+    """Return whether this is the only thread. A lock that another thread held would never be
+    released in a fork."""
     return threading.active_count() == 1
 
 

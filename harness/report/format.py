@@ -44,7 +44,8 @@ def power_of_two(value: int) -> str | None:
 
 
 def count(value: float) -> str:
-    """A whole number: a power of two, with separators, or from ten million on in three digits."""
+    """A whole number: as a power of two, with separators or, from ten million on, with three
+    significant digits."""
     if value == int(value):
         return power_of_two(int(value)) or (f"{value:,.0f}" if abs(value) < 1e7 else three(value))
     return three(value)
@@ -61,8 +62,8 @@ def amount(value: float) -> str:
 
 
 def assignments(values: Mapping[str, int]) -> str:
-    """Sizes or launch keys: `n = 2²⁸`, `m = 512, k = 64`; with all digits, which distinguish
-    them."""
+    """Sizes or launch keys: `n = 2²⁸`, `m = 512, k = 64`. All digits are kept, because they
+    distinguish sizes."""
     return ", ".join(
         f"{name} = {power_of_two(value) or f'{value:,}'}" for name, value in values.items()
     )
@@ -132,7 +133,7 @@ def times(value: Interval) -> str:
 
 
 _NEAR = 0.05
-"""This close to 1, three significant digits can hide on which side of 1 a ratio is."""
+"""If a ratio is this close to 1, three significant digits can hide on which side of 1 it is."""
 
 
 def _digits(value: Interval) -> int | None:

@@ -27,7 +27,7 @@ class Links:
         return f"{self.root}report.html#{anchor}"
 
     def problem(self, problem: str, anchor: str = "") -> str:
-        """A problem's page, or a place on it."""
+        """The link to a problem's page, or to a place on it."""
         slug = self.slugs[problem]
         if self.root is None or problem == self.here:
             return f"#{anchor or f'problem-{slug}'}"

@@ -1,8 +1,8 @@
-"""The files of a report: pages, their shared files, and the same in one file.
+"""The files of a report: the pages and the files that they share, or everything in a single file.
 
 A run's folder gets report.html, problems/<problem>.html beside it, and assets/ with the style, the
 scripts and the chart library, one copy for all. Packed runs share one copy that lies beside them.
-Nothing else refers to anything outside the folder.
+Apart from that, nothing refers to anything outside the folder.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _environment() -> Environment:
 
 
 def alone(template: str, run: Run, **context: Any) -> str:
-    """A page of its own, as one file that needs nothing beside it and has no figure to explore."""
+    """A stand-alone page: one file that needs nothing beside it and has no interactive figure."""
     return _render(template, run, Links({}, None), charts=False, **context)
 
 
@@ -147,7 +147,8 @@ def _breakable(name: str) -> Markup:
 
 
 def _policy(inline: Collection[str] | None) -> str:
-    """The Content-Security-Policy: scripts from this folder, or those of this file by their hash.
+    """The Content-Security-Policy: only scripts from this folder, or those in this file by their
+    hash.
 
     Figures and the chart library set styles of elements; text from a run cannot.
     """
@@ -178,7 +179,7 @@ def _keep_only(folder: Path, below: str, ending: str, wanted: Iterable[str]) -> 
 
 
 def _write_assets(folder: Path, timed: bool, alone: bool) -> None:
-    """alone: no other run's pages use these files."""
+    """Write the shared files. alone: whether no other run's pages use them."""
     above, below = folder.parent, folder.name
     files = {"page.css": _style(), "page.js": _asset("page.js")}
     if timed:

@@ -70,7 +70,7 @@ COUNTERS = {
     **_of_atomics("global"),
     **_of_atomics("shared"),
 }
-"""Counters for which the emulator has names of its own; the rest is in harness/ncu/metrics.yaml."""
+"""Counters for which the emulator has its own names; the others are in harness/ncu/metrics.yaml."""
 
 
 def meaning(metric: str) -> Meaning:

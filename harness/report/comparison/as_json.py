@@ -73,7 +73,8 @@ class MadeFrom(BothSides):
 
 
 class Time(TypedDict):
-    """ratio: the new time over the base time. hides: the slowdown that cannot be excluded."""
+    """ratio: the new time over the base time. hides: the largest slowdown that cannot be
+    excluded."""
 
     cache: str
     verdict: Verdict

@@ -1,9 +1,9 @@
 """A comparison as files: JSON for programs, Markdown for a comment, JUnit XML for a CI system.
 
-`sarif.py` writes the fourth, for systems that show alerts at lines.
+`sarif.py` writes the fourth format, for systems that show alerts at source lines.
 
 docs/comparing.md documents the JSON. Its format is only ever extended; if something had to be
-removed or to change its meaning, `form` would become another number.
+removed or to change its meaning, `form` would get another number.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ def markdown(judgement: Judgement) -> str:
 
 
 def markdown_of_nothing(base: str, untold: Sequence[str]) -> str:
-    """The comment for a comparison without any remaining differing variant."""
+    """The comment for a comparison in which no differing variant remains."""
     answer = f"Cannot tell: {untold[0]}" if untold else (
         f"Nothing is left to compare: every variant has the same sources and headers as in {base}"
     )  # fmt: skip
@@ -232,7 +232,7 @@ def junit(judgement: Judgement) -> str:
 
 
 def junit_of_nothing() -> str:
-    """A suite without a test case, for a comparison without any remaining differing variant."""
+    """A suite without a test case, for a comparison in which no differing variant remains."""
     suites, _ = _suite(0, 0, 0)
     return _as_text(suites)
 
@@ -260,7 +260,7 @@ _SKIPPED = frozenset({
 
 
 def _why_skipped(change: Change, judgement: Judgement) -> str:
-    """The reason why a case cannot be judged; empty if it can."""
+    """The reason why a case cannot be judged; empty if it can be."""
     if why := judgement.untold_cases.get(change.name):
         return f"{change.kind}: it changed, and {why}"
     if change.kind not in _SKIPPED:

@@ -25,7 +25,7 @@ from harness.report.figures.interval_bar import interval_bar, reach
 from harness.report.tables.cells import Cell, Column, Row, Table, none, show
 
 MOST_DIFFS = 40
-"""The most source diffs on a page: all those of a large ladder would take megabytes."""
+"""The most source diffs on a page: those of a large ladder would take megabytes."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Page:
     told: list[ComparisonRow]
     untouched: list[ComparisonRow]
     columns: list[tuple[str, str]]
-    """Heading and meaning of each of a line's cells."""
+    """The heading and meaning of each cell in a line."""
     has_bars: bool
     folded: str
     diffs: list[tuple[str, Difference]]
@@ -137,7 +137,8 @@ def _line(change: Change, timed: bool, scale: float) -> ComparisonRow:
 
 
 def _timed(change: TimeChange | None) -> Cell:
-    """How much longer it takes; on hover both times and their intervals."""
+    """A cell that says how much longer the case takes and, on hover, both times with their
+    intervals."""
     if change is None:
         return none()
     title = f"{fmt.time_interval(change.base)} → {fmt.time_interval(change.new)}"
@@ -193,7 +194,7 @@ def _counters(judgement: Judgement) -> Table:
 
 
 def _gauges() -> Table:
-    """The counters that indicate a cost, which direction is worse, and why."""
+    """The table of counters that indicate a cost, which direction is worse, and why."""
     columns = [Column("counter", numeric=False), Column("worse", numeric=False),
                Column("closes a gate", "where it is exact, and times do not decide",
                       numeric=False), Column("because", numeric=False)]  # fmt: skip

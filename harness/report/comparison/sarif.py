@@ -1,7 +1,7 @@
-"""A comparison as SARIF 2.1.0: what closes the gate, as results at their lines.
+"""A comparison as SARIF 2.1.0: each gate failure is a result at its source line.
 
-GitHub's code scanning, editors and other systems read it. A result needs a location: if a reason
-names no line, it is the variant's source, else the matrix.
+GitHub's code scanning, editors and other systems read it. A result needs a location: if its reason
+names no line, the location is the variant's source or, failing that, the matrix.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MEANINGS: Mapping[str, str] = {
 
 
 def text(judgement: Judgement, kernels: Path) -> str:
-    """kernels: the folder of problems, whose files the repository has."""
+    """The SARIF log. kernels: the folder of problems, whose files the repository has."""
     results = [
         _result(
             reason.kind,
@@ -53,7 +53,7 @@ def text(judgement: Judgement, kernels: Path) -> str:
 
 
 def of_nothing(untold: Sequence[str], kernels: Path) -> str:
-    """The log of a comparison without any remaining differing variant; it closes older alerts."""
+    """The log of a comparison in which no differing variant remains; it closes older alerts."""
     return _log(_cannot_tell(untold, kernels))
 
 

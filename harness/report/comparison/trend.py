@@ -41,7 +41,8 @@ class Page:
 
 
 def write(history: History, folder: Path) -> Path:
-    """trend.html, trend.csv and figures/*.png in a folder of their own; the page's path."""
+    """Write trend.html, trend.csv and figures/*.png to a folder of their own; return the page's
+    path."""
     text = inert_table(table(history)).to_csv(index=False, float_format="%.10g")
     run_files.write(folder, CSV, str(text))
     figures = list(_figures(history, folder))
@@ -90,7 +91,7 @@ def table(history: History) -> pd.DataFrame:
 
 
 def label(run: Run) -> str:
-    """A run on an axis: its commit, or its date."""
+    """The label of a run on an axis: its commit, or its date."""
     commit = (run.info.get("commit") or {}).get("id")
     return str(commit)[:7] if commit else str(run.info.get("started", ""))[:10]
 
@@ -139,7 +140,7 @@ def _runs(history: History) -> Table:
 
 
 def _figures(history: History, folder: Path) -> Iterator[Figure]:
-    """One for each problem, type, size and quantity that changed; for times, also unchanged
+    """One figure for each problem, type, size and quantity that changed; for times, also unchanged
     ones."""
     by: dict[tuple[tuple[str, str, str], str], list[Series]] = {}
     for series in history.series:

@@ -1,4 +1,5 @@
-"""A comparison in words: for a case, for a counter and its line, and for the whole."""
+"""A comparison in words: for a case, for a counter and its line, and for the comparison as a
+whole."""
 
 from __future__ import annotations
 
@@ -47,8 +48,8 @@ TOLD = (
     "newly faulty", "slower", "worse", "traded", "no longer run", "faster", "better", "mended",
     "changed",
 )  # fmt: skip
-"""Kinds of change with a row of their own if there is little room; the others are counted in one
-line."""
+"""Kinds of change that get their own row even if there is little room; the others are only counted,
+in one line."""
 
 _FOLDED = {
     "identical": "of identical machine code", "same": "the same", "unclear": "unclear",
@@ -106,7 +107,7 @@ def percent_change(ratio: Interval) -> str:
 
 
 def time(change: TimeChange | None) -> str:
-    """How much longer it takes; empty if nothing was compared."""
+    """How much longer the case takes; empty if nothing was compared."""
     return percent_change(change.ratio) if change and change.ratio else ""
 
 
@@ -137,12 +138,12 @@ def fact(each: Fact) -> str:
 
 
 def closing(change: Change) -> list[str]:
-    """The reasons why a case closes a gate, a clause each."""
+    """The reasons why a case closes a gate, one clause each."""
     return [text for _, text in _keyed(change)] if change.closes else []
 
 
 def beside(change: Change) -> list[str]:
-    """Other changes: machine code, source, registers, counters, remarks."""
+    """The other changes of a case: machine code, source, registers, counters, remarks."""
     told = [] if change.code != "identical" else ["identical machine code"]
     files = [name for name, _, _ in change.made_from if name not in {"bench.yaml", "nvcc"}]
     if files:
@@ -160,7 +161,7 @@ def beside(change: Change) -> list[str]:
 
 
 def shortly(change: Change) -> str:
-    """The first statement about a case, for a table cell."""
+    """The most important statement about a case, short enough for a table cell."""
     if change.kind in {"no longer run", "mended"}:
         return _first_line(change.faults[1] or change.faults[0])
     return next(iter([*closing(change), *beside(change)]), "")
@@ -189,7 +190,8 @@ def reasons(judgement: Judgement) -> list[Reason]:
 
 
 def _keyed(change: Change) -> Iterator[tuple[str, str]]:
-    """The reason why a case closes a gate: the key of equal reasons, and the reason in words."""
+    """The reason why a case closes a gate: the key that equal reasons share, and the reason in
+    words."""
     if change.kind == "newly faulty":
         text = _first_line(change.faults[1])
         yield text, text
@@ -207,14 +209,14 @@ def _keyed(change: Change) -> Iterator[tuple[str, str]]:
 
 
 def folded(judgement: Judgement) -> str:
-    """The changes without a row of their own, in one line."""
+    """The changes without their own row, summarised in one line."""
     counts = judgement.counts
     said = [f"{counts[kind]} {words}" for kind, words in _FOLDED.items() if counts[kind]]
     return ", ".join(said)
 
 
 def looked_at(judgement: Judgement) -> Iterator[str]:
-    """Say what was compared, and how, for a reader who must assess the verdict."""
+    """Say what was compared, and how, for readers who must assess the verdict."""
     counts = judgement.counts
     n = len(judgement.compared)
     parts = [f"{how_many(n)} compared"]

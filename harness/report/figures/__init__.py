@@ -1,1 +1,1 @@
-"""Figures: each drawn by one function for two widths, as SVG for the page and as PNG beside it."""
+"""Figures, each drawn by one function at two widths: as SVG for the page and as PNG beside it."""

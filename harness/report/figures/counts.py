@@ -21,7 +21,7 @@ CHOSEN = (
     "wavefronts-over-ideal", "sectors-per-load", "sectors-over-compulsory", "waves",
     "instructions-per-kib", "acting-threads",
 )  # fmt: skip
-"""The quantities that distinguish variants without times, as far as is known."""
+"""The quantities that are known to distinguish variants without times."""
 
 
 @dataclass(frozen=True)
@@ -31,11 +31,11 @@ class Counts:
     cases: Sequence[Planned]
     quantities: Sequence[Quantity]
     answers: Sequence[Sequence[Answer]]
-    """For each quantity, one for each case."""
+    """For each quantity, one answer per case."""
 
 
 def counts_of(readings: Readings, cases: Sequence[Planned]) -> Counts | None:
-    """The chosen quantities that some case has and in which cases differ; None if there are
+    """The chosen quantities that at least one case has and in which cases differ; None if there are
     none."""
     found = []
     for key in CHOSEN:

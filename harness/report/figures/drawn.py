@@ -1,4 +1,4 @@
-"""Every figure of the pages, with its caption, its data and its file name."""
+"""All figures of the pages, each with its caption, data and file name."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MANY = 20
 
 
 def card(run: Run) -> str:
-    """The GPU of the figures, as named in a PNG."""
+    """The GPU of the figures, as a PNG names it."""
     device = run.info.get("device") or {}
     name = str(device.get("name") or "an unknown GPU")
     return name if run.is_timed else f"counted, not timed; compiled for {device.get('arch', name)}"
@@ -123,7 +123,7 @@ def _plain(answer: Answer) -> str:
 
 
 def roofline_figure(run: Run, chart: Roofline, best: str, subject: Subject) -> Figure:
-    """The chart, with the data of its points."""
+    """The roofline chart, with the data of its points."""
     origins = list(dict.fromkeys(k.flops_from for k in chart.kernels))
     levels = [level for level in LEVELS if any(k.at(level) for k in chart.kernels)]
     caption = (
@@ -159,13 +159,13 @@ def roofline_figure(run: Run, chart: Roofline, best: str, subject: Subject) -> F
 
 
 def roofline_of(run: Run, ladder: Ladder, chart: Roofline) -> Figure:
-    """One size's roofline."""
+    """The roofline of one size."""
     best = ladder.winner.short if ladder.winner else ""
     return roofline_figure(run, chart, best, _subject(run, ladder.key, ladder.sizes))
 
 
 def roofline_of_all(run: Run, chart: Roofline) -> Figure:
-    """The fastest variant of each problem."""
+    """The roofline of the fastest variant of each problem."""
     return roofline_figure(run, chart, "", Subject("the fastest of each problem, cold", card(run)))
 
 

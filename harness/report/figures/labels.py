@@ -52,7 +52,8 @@ class Box:
 
 @dataclass(frozen=True)
 class Placed:
-    """A label's lower left corner, and whether it is far enough away to need a leader line."""
+    """A label's lower left corner, and whether it is far enough from its point to need a leader
+    line."""
 
     x: float
     y: float
@@ -66,11 +67,11 @@ def place(
     frame: Box,
     leaders_from: float = 11.0,
 ) -> list[Placed | None]:
-    """A place for each label, right of its point if possible, else the nearest that is free.
+    """Find a place for each label: right of its point if possible, else the nearest free one.
 
     points and sizes in points (1/72 inch). Labels are taken from the top down, each at the first
-    free candidate by distance; its leader may not cross a label either. None if no place is
-    free: a label over another would hide both.
+    free candidate by distance; its leader may not cross a label either. A label with no free place
+    gets None, because two labels on top of each other would hide both.
     """
     taken = list(obstacles)
     leaders: list[tuple[tuple[float, float], tuple[float, float]]] = []
@@ -107,7 +108,7 @@ def place(
 
 
 def _offsets(width: float, height: float) -> list[tuple[float, float]]:
-    """Candidates: columns to the right and left, each at many heights."""
+    """Candidate offsets: columns to the right and left, each at many heights."""
     right = [7.0, 20.0, 36.0, 60.0, 90.0]
     left = [-7.0 - width, -20.0 - width, -36.0 - width, -60.0 - width]
     heights = [0.5 * height * k * sign for k in range(24) for sign in (1, -1)]

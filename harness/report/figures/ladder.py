@@ -15,7 +15,8 @@ _PATCH = {"facecolor": C["panel"], "edgecolor": "none", "pad": 0.5}
 
 
 def draw_ladder(ladder: Ladder, layout: Layout) -> Canvas:
-    """Bars with intervals, first rung on top; the ceiling and the libraries as dashed lines.
+    """Draw bars with intervals, the first rung on top, and the ceiling and the libraries as dashed
+    lines.
 
     Numbers are in separate columns at the right, clear of every line.
     """
@@ -75,7 +76,7 @@ def _marks(ladder: Ladder) -> list[tuple[float, str, str]]:
 def _beside(
     axes: Axes, row: float, inches: float, text: str, role: str, bold: bool = False
 ) -> None:
-    """Write text that ends this many inches right of the axes."""
+    """Write text so that it ends this many inches to the right of the axes."""
     axes.annotate(
         text, (1, row), xycoords=("axes fraction", "data"), xytext=(72 * inches, 0),
         textcoords="offset points", ha="right", va="center", color=C[role],
@@ -84,7 +85,7 @@ def _beside(
 
 
 def _bars(axes: Axes, ladder: Ladder, layout: Layout) -> None:
-    """All bars, each with its interval, and a mark for the longest launch alone."""
+    """Draw all bars, each with its interval and a mark for the longest launch alone."""
     ranked = [(row, rung) for row, rung in enumerate(ladder.rows) if isinstance(rung, Rung)]
     lower, height = (0.18, 0.38) if layout.narrow else (0.0, 0.7)
     centres = [row + lower for row, _ in ranked]
@@ -104,7 +105,8 @@ def _bars(axes: Axes, ladder: Ladder, layout: Layout) -> None:
 
 
 def _numbers(axes: Axes, ladder: Ladder, rung: Rung, row: int, name: str) -> None:
-    """Write the numbers at the right of a bar. name: the text above the bar, on a phone."""
+    """Write the numbers to the right of a bar. name: the text above the bar in the narrow
+    drawing."""
     value, bold = fmt.three(rung.rate.value), role_of(ladder, rung) == "accent"
     if name:
         weight = "bold" if bold else "normal"

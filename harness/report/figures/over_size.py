@@ -25,8 +25,8 @@ class Series:
 
 
 def lines_over_size(ladders: list[Ladder]) -> list[Series]:
-    """The variants in colour, six at most: the winners, the baseline, the libraries; the rest are
-    grey."""
+    """The lines of all variants. At most six are coloured: the winners, the baseline and the
+    libraries; the rest are grey."""
     by_variant: dict[str, list[tuple[float, Rung]]] = {}
     for ladder in sorted(ladders, key=lambda x: x.extent):
         for rung in ladder.everyone:
@@ -47,7 +47,7 @@ def lines_over_size(ladders: list[Ladder]) -> list[Series]:
 
 
 def limits_over_size(ladders: Sequence[Ladder]) -> list[tuple[float, float]]:
-    """The rate that the roof allows at each size that has one, the smallest size first."""
+    """The rate that the roof allows, at each size with a roof, the smallest size first."""
     found = [(x.extent, x.measure.limit.value) for x in ladders if x.measure.limit]
     return sorted(found)
 
@@ -65,7 +65,8 @@ def _role(rung: Rung, roles: dict[str, str]) -> str:
 
 
 def axis_of(ladders: list[Ladder]) -> str:
-    """The only varying size, or else the compulsory bytes."""
+    """The quantity on the axis: the size parameter if only one varies, else the compulsory
+    bytes."""
     names = list(ladders[0].sizes)
     return names[0] if len(names) == 1 else "bytes"
 
@@ -76,7 +77,7 @@ def axis_title(ladders: list[Ladder]) -> str:
 
 
 def draw_over_size(ladders: list[Ladder], layout: Layout) -> Canvas:
-    """The rate of each variant over size, labelled at the line's end."""
+    """Draw the rate of each variant over size, labelled at the line's end."""
     lines, measure = lines_over_size(ladders), ladders[0].measure
     texts = [cut(line.short if layout.narrow else line.variant, layout) for line in lines]
     right = 0.35 + max(

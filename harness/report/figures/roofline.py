@@ -56,12 +56,12 @@ def _peak(roofs: Sequence[Roof]) -> float | None:
 
 
 def _memory(roofs: Sequence[Roof]) -> list[Roof]:
-    """The memory roofs from the highest down, which is from left to right."""
+    """The memory roofs from the highest to the lowest, which is also from left to right."""
     return sorted((r for r in roofs if r.level), key=lambda r: -r.value.value)
 
 
 def draw_roofline(chart: Roofline, layout: Layout, best: str = "") -> Canvas:
-    """The chart. best: the short name to set in bold."""
+    """Draw the chart. best: the short name to set in bold."""
     keyed = [level for level in MARKS if any(k.at(level) is not None for k in chart.kernels)]
     rows = _key_rows(keyed, layout)
     figure, axes = canvas(layout, 5.6, 0.75, 0.15,
@@ -86,7 +86,7 @@ def draw_roofline(chart: Roofline, layout: Layout, best: str = "") -> Canvas:
 
 
 def _fraction(value: float) -> str:
-    """1/4 rather than 0.25: the axis is in powers of two."""
+    """Format as 1/4 rather than 0.25, because the axis is in powers of two."""
     return f"1/{1 / value:.0f}" if value < 1 else f"{value:g}"
 
 
@@ -173,9 +173,8 @@ _PATCH = {"facecolor": C["panel"], "edgecolor": "none", "pad": 0.8}
 def _along(
     figure: Canvas, axes: Axes, end: tuple[float, float], text: str, under: bool
 ) -> list[Box]:
-    """A name on its own slope, shortly before its upper end, above or below the line.
-
-    Returns boxes that cover it, along the slope.
+    """Write a roof's name along its slope, just before the upper end, above or below the line.
+Returns boxes that cover the name.
     """
     x1, y1 = _at(figure, axes, *end)
     x0, y0 = _at(figure, axes, end[0] / 2**8, end[1] / 2**8)
@@ -290,7 +289,7 @@ def gaps(
 
 
 def lines_in(gap: tuple[float, float]) -> int:
-    """How many labels fit."""
+    """The number of labels that fit into a gap."""
     return int((gap[1] - gap[0]) / LINE)
 
 
@@ -303,7 +302,7 @@ def column(
     """Write labels in a column right of the points, in order, as near to the points' heights as
     possible.
 
-    If there are more than fit, the best and others at even steps are labelled.
+    If there are more labels than fit, the best kernel is labelled, and others at even steps.
     """
     rooms = [lines_in(each) for each in free]
     order = sorted(range(len(anchors)), key=lambda i: anchors[i][1])

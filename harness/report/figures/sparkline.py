@@ -12,7 +12,8 @@ _HEIGHT, _GAP, _WIDTH = 24.0, 1.5, 110.0
 
 @dataclass(frozen=True)
 class Bar:
-    """The height as a fraction of the tallest; None draws a failure mark. role: a colour's name."""
+    """height: as a fraction of the tallest bar; None draws a failure mark. role: a colour's
+    name."""
 
     name: str
     part: float | None
@@ -20,7 +21,8 @@ class Bar:
 
 
 def sparkline(bars: Sequence[Bar], title: str) -> Markup:
-    """An inline SVG of bars in the order given; their names are on hover and for a reader."""
+    """An inline SVG of bars in the order given; their names appear on hover and are available to
+    screen readers."""
     each = min((_WIDTH + _GAP) / max(len(bars), 1) - _GAP, 9.0)
     width = len(bars) * (each + _GAP)
     drawn = Markup("").join(_drawn(bar, i * (each + _GAP), each) for i, bar in enumerate(bars))

@@ -28,11 +28,11 @@ class Stalls:
 
     cases: list[Planned]
     reasons: list[str]
-    """The reasons that are shown separately; the last is all the others."""
+    """The reasons that are shown separately; the last entry combines all the others."""
     shares: list[list[float]]
     """Each reason's share, as a fraction of 1."""
     waiting: list[float]
-    """Cycles that warps wait, per issued instruction."""
+    """The cycles that warps wait per issued instruction."""
     missing: dict[str, str]
     """Variant → why it has no bar."""
 
@@ -82,7 +82,7 @@ def stalls_of(readings: Readings, cases: Sequence[Planned]) -> Stalls | None:
 
 
 def draw_stalls(stalls: Stalls, layout: Layout) -> Canvas:
-    """Stacked bars to 100 % with a key above; at the right the cycles of waiting."""
+    """Draw stacked bars to 100 % with a key above them and the cycles of waiting at the right."""
     shorts = short_names([p.variant for p in stalls.cases])
     labels = [cut(shorts[p.variant] if layout.narrow else p.variant, layout) for p in stalls.cases]
     left = text_width(max(labels, key=len)) + 0.15
@@ -114,7 +114,7 @@ def _beside(axes: Axes, y: float, text: str, role: str) -> None:
 
 
 def _role(i: int, reasons: int) -> str:
-    """The last of the reasons combines all the others."""
+    """The colour of a reason; the last reason combines all the others."""
     return ROLES[i] if i < reasons - 1 else "faint"
 
 

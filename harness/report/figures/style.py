@@ -1,4 +1,4 @@
-"""The common style of figures, with one drawing for light, dark, phone, print and file.
+"""The common style of figures: one drawing function serves light, dark, phone, print and file.
 
 A figure is drawn by one function for two widths. Its colours are roles: the SVG in the page refers
 to them as CSS variables, so the reader's colour scheme applies; the PNG is light. The colours are
@@ -49,7 +49,7 @@ _PARAMETERS = {
 
 @dataclass(frozen=True)
 class Layout:
-    """The width in inches for which a figure is drawn; narrow is a phone held upright."""
+    """The width in inches for which a figure is drawn; narrow is for a phone held upright."""
 
     width: float
     narrow: bool
@@ -82,7 +82,7 @@ class Figure:
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
     explore: Markup = NOTHING
-    """The same for Plotly, as JSON; empty if there is nothing to explore."""
+    """The figure for Plotly, as JSON; empty if there is nothing to explore."""
 
 
 def render(
@@ -96,7 +96,8 @@ def render(
     rows: Sequence[Sequence[str]] = (),
     explore: Markup = NOTHING,
 ) -> Figure:
-    """Draw at both widths, leave a PNG in `folder`/figures, and return what the page embeds."""
+    """Draw the figure at both widths, write a PNG to `folder`/figures, and return what the page
+    embeds."""
     png = f"figures/{anchor}.png"
     with matplotlib.rc_context(_PARAMETERS):  # type: ignore[arg-type]
         wide, narrow = draw(WIDE), draw(NARROW)
@@ -109,7 +110,8 @@ _PNG_DPI = 120
 
 
 def _png(figure: Canvas, title: str, subject: Subject) -> bytes:
-    """Write the PNG. It is used outside the page, so it says what it shows, and on which card."""
+    """Write the PNG. It is used outside the page, so its title says what it shows and which card
+    was measured."""
     width, height = figure.get_size_inches()
     head = 0.46
     for text, inches, size, role, weight in (

@@ -1,4 +1,4 @@
-"""Claims made elsewhere and their results here, as a problem's page shows them."""
+"""Claims made elsewhere and this run's results on them, as a problem's page shows them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MARKS = {"holds": "holds", "does not hold": "fails", "cannot be tested": "open"}
 
 @dataclass(frozen=True)
 class ClaimRow:
-    """One test: the claim, and our figure or why there is none."""
+    """One test: the claim, and this run's figure or the reason why there is none."""
 
     wanted: str
     found: str
@@ -102,7 +102,7 @@ def wanted(test: Test, in_full: bool = False) -> str:
 
 
 def value_of(test: Test, value: Interval) -> str:
-    """Our figure in words."""
+    """This run's figure in words."""
     if test.measure in ("speedup", "rate"):
         return fmt.ratio(value)
     if test.measure == "told":

@@ -9,8 +9,8 @@ from harness.journal.records import Planned
 
 
 def note(readings: Readings, shown: Sequence[Planned]) -> list[str]:
-    """Say how a panel's cases were counted; empty if Nsight Compute read them or nothing counted
-    them."""
+    """Say how a panel's cases were counted; empty if Nsight Compute read them or they were not
+    counted at all."""
     told = [(p, e) for p in shown if (e := readings.run.emulated.get(p.case))]
     sizes = dict.fromkeys(readings.counted_at(p.case) for p, e in told if e.counted)
     found = [_at(size, next(e.reason for p, e in told if readings.counted_at(p.case) == size))

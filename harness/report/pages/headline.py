@@ -27,17 +27,17 @@ Steps = Mapping[str, LadderStep]
 
 @dataclass(frozen=True)
 class Story:
-    """One problem and type: its sentences, then one for each further size or remark."""
+    """The sentences about one problem and type, followed by one for each further size or remark."""
 
     problem: str
     dtype: str
     headline: Markup
     """The answer."""
     detail: Markup
-    """The runner-up, how certain it is, and where the last gains came from."""
+    """The runner-up, how certain the lead is, and where the last gains came from."""
     further: list[Markup]
     folded: Sequence[Markup] = ()
-    """Sentences of sizes beyond the first few."""
+    """The folded sentences, about sizes beyond the first few."""
     has_failed: bool = False
     """For a run without times: true if something that should be verified is not."""
 
@@ -175,7 +175,7 @@ def detail(ladder: Ladder, steps: Steps, links: Links) -> Markup:
 
 
 def last_gains(ladder: Ladder, steps: Steps, most: int = 2) -> list[LadderStep]:
-    """The last steps up to the winner that were certainly faster, the earlier first."""
+    """The last steps on the way to the winner that were certainly faster, the earlier first."""
     if ladder.winner is None:
         return []
     found = []
@@ -188,7 +188,7 @@ def last_gains(ladder: Ladder, steps: Steps, most: int = 2) -> list[LadderStep]:
 
 
 def largest_gain(ladder: Ladder, steps: Steps) -> LadderStep | None:
-    """The step with the greatest gain of all steps up to the winner."""
+    """The step with the greatest gain on the way to the winner."""
     gains = last_gains(ladder, steps, most=10_000)
     return max(gains, key=lambda s: s.speed.ratio.value if s.speed and s.speed.ratio else 0,
                default=None)  # fmt: skip
@@ -233,7 +233,7 @@ def _listed(rungs: list[Rung], links: Links) -> Markup:
 
 
 def _losses(ladders: Sequence[Ladder], links: Links) -> list[Markup]:
-    """The variants without a location for a failure, at any size."""
+    """The variants that failed, at any size, without a location."""
     failed = {u.variant: u.short for ladder in ladders for u in ladder.unranked if u.failed}
     if not failed:
         return []

@@ -75,7 +75,7 @@ class Overview:
     stories: list[Story]
     """The stories of the problems, if there are few problems."""
     columns: list[tuple[str, str]]
-    """Heading and explanation of each of a line's cells."""
+    """The heading and explanation of each cell in a line."""
     lines: list[OverviewRow]
     failures: list[Failed]
     broken: list[tuple[str, Check]]
@@ -83,7 +83,7 @@ class Overview:
     results: Table | None
     """The ladder in numbers, if there is only one problem."""
     waiting: list[Claim]
-    """Published claims about kernels that no run has yet."""
+    """Published claims about kernels that are in no run yet."""
     roofline: Roofed | None
     machine: list[tuple[str, str]]
     ceilings: Table
@@ -154,7 +154,7 @@ def overview(maker: Maker, pages: Sequence[ProblemPage], links: Links) -> Overvi
 
 
 def _results(maker: Maker, pages: Sequence[ProblemPage], links: Links) -> Table | None:
-    """With one problem and type, the figures of its largest size."""
+    """The figures of the largest size, if there is only one problem and type."""
     told = [own for page in pages for own, _ in page.told.values()]
     if len(told) != 1 or not told[0] or not told[0][0].rungs:
         return None
@@ -162,7 +162,7 @@ def _results(maker: Maker, pages: Sequence[ProblemPage], links: Links) -> Table 
 
 
 def _heading(pages: Sequence[ProblemPage], told: Sequence[Counts]) -> str:
-    """`28 problems, 2 of them with failures`; with one problem its name."""
+    """`28 problems, 2 of them with failures`; if there is only one problem, its name."""
     if not pages:
         return "This run has no cases."
     if len(pages) == 1:
@@ -173,7 +173,7 @@ def _heading(pages: Sequence[ProblemPage], told: Sequence[Counts]) -> str:
 
 
 def _left(told: Sequence[Counts]) -> str:
-    """The number of variants with losses, at each problem's largest counted size."""
+    """The number of variants with losses at each problem's largest counted size."""
     own = list({c.key[:2]: c for c in reversed(told)}.values())[::-1]
     losing = [(c, rung) for c in own for rung in c.losing]
     of = sum(len(c.rungs) for c in own)
@@ -297,7 +297,7 @@ def _counted_spark(told: Counts) -> Markup:
 
 
 def _roofline(maker: Maker) -> Roofed | None:
-    """One roofline for all problems, if there are several: each one's fastest variant and
+    """One roofline for all problems, if there are several, with each one's fastest variant and
     library."""
     shown: list[Planned] = []
     shorts: dict[str, str] = {}

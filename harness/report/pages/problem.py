@@ -36,7 +36,7 @@ from harness.tables import Run
 
 @dataclass(frozen=True)
 class Roofed:
-    """A roofline with its warnings, and the kernels missing from it."""
+    """A roofline with its warnings, and the kernels that are missing from it."""
 
     figure: Figure
     errors: list[str]
@@ -81,7 +81,7 @@ class ProblemPage:
     about: str
     """The problem's title: what it computes."""
     inputs: str
-    """The inputs that are timed, and why they are typical."""
+    """The timed inputs, and why they are typical."""
     stories: list[Story]
     notes: list[str]
     """Notes for the reader about the page as a whole."""
@@ -184,7 +184,8 @@ class Maker:
         return sorted(found, key=lambda g: (dtypes.index(g[1]), -groups[g][0].bytes))
 
     def _shown(self, group: Group) -> list[Planned]:
-        """The group's cases that a page shows: timed, or without times counted."""
+        """The group's cases that a page shows: the timed ones or, in a run without times, the
+        counted ones."""
         shown = self.run.timings.shown(group)
         if self.run.is_timed:
             return [p for p in shown if self.run.time(p.case) and p.case not in self.above]
@@ -194,7 +195,7 @@ class Maker:
         self, group: Group, steps: Sequence[LadderStep], number: int, typed: bool,
         apart: Sequence[str], links: Links,
     ) -> Panel:  # fmt: skip
-        """number: of the panel. typed: whether there are several types. apart: the sizes that
+        """number: the panel's number. typed: whether there are several types. apart: the sizes that
         vary."""
         run, shown = self.run, self._shown(group)
         first = number == 0
@@ -228,7 +229,7 @@ class Maker:
         )
 
     def _roofline(self, ladder: Ladder, wanted: bool) -> Roofed | None:
-        """At every size with counted bytes; otherwise at the largest."""
+        """The roofline: at every size with counted bytes; without any, only at the largest size."""
         if not wanted:
             return None
         shorts = {r.planned.case: r.short for r in ladder.everyone}
@@ -296,7 +297,7 @@ def settings(run: Run) -> dict[str, Any]:
 
 
 def _placements(run: Run) -> dict[Group, set[int]]:
-    """The processes that each group of cases was timed in."""
+    """The number of processes in which each group of cases was timed."""
     found: dict[Group, set[int]] = {}
     for group, planned in run.groups().items():
         rounds = (r for p in planned for r in run.timings.rounds(p.case, "cold"))

@@ -27,7 +27,7 @@ class Row:
     text: str
     marks: str
     machine_code: tuple[str, ...] = ()
-    """Its machine instructions, a text each under the listing's heading."""
+    """Its machine instructions, one text each, under the listing's heading."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Listing:
     title: str
     marked: int
     columns: list[tuple[str, str]]
-    """Name and meaning of each of a row's cells."""
+    """The name and meaning of each cell in a row."""
     rows: list[Row]
     missing: str
     heading: str = ""
@@ -49,7 +49,7 @@ class Listing:
 def listings(run: Run, problem: str, dtype: str, folder: Path | None = None) -> list[Listing]:
     """Each variant at its largest counted size and the launch shape that it is shown at.
 
-    folder: kernels/ with the files, if it is not that of the working folder.
+    folder: the kernels/ folder with the files, if it is not the one in the working folder.
     """
     lines = run.lines
     cases: dict[str, list[Planned]] = defaultdict(list)

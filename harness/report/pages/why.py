@@ -30,7 +30,7 @@ from harness.statistics.timings import Comparison
 from harness.tables import Run
 
 MOST = 3
-"""Causes that a sentence names."""
+"""The most causes that a sentence names."""
 
 
 @dataclass(frozen=True)
@@ -57,10 +57,10 @@ class Block:
     moved: list[Moved]
     cause: str
     limits: str
-    """For each, the unit whose roof it is nearest to, and what its warps wait for."""
+    """For each side, the unit whose roof is nearest, and what its warps wait for."""
     table: Table
     unchanged: list[str]
-    """The quantities that are equal in both."""
+    """The quantities that are equal on both sides."""
     diff: Difference | None
 
 
@@ -172,7 +172,7 @@ def idea(step: LadderStep, after: str) -> str:
 
 
 def limits(step: LadderStep, before: str, after: str) -> str:
-    """For each, the unit whose roof is nearest, and the most frequent wait."""
+    """For each side, the unit whose roof is nearest, and the most frequent wait."""
     told = []
     for name, spent in zip((before, after), step.spent, strict=True):
         if spent is None or not (limit := spent.limit):

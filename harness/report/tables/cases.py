@@ -36,7 +36,7 @@ _MADE = [
 
 
 def case_table(run: Run, problem: str, dtype: str) -> Table:
-    """Every case of a problem, with its times or, in a run without times, its main launch's
+    """Every case of a problem, with its times or, in a run without times, with its main launch's
     resources."""
     cases = [p for p in run.planned.values() if (p.problem, p.dtype) == (problem, dtype)]
     cases.sort(key=lambda p: p.is_library)

@@ -90,7 +90,8 @@ def compared(comparison: Comparison | None, missing: str = "–", title: str = "
 
 
 def of_ceiling(rung: Rung, no_roof: str, name: bool = False) -> Cell:
-    """The fraction of its roof, with the roof's name if requested; or why there is none."""
+    """The fraction of its roof, with the roof's name if requested; or the reason why there is
+    none."""
     percent, roof = rung.percent, rung.roof
     if percent is None or roof is None:
         return none("no roof", no_roof) if no_roof else none("no ceiling")
@@ -117,7 +118,7 @@ def launch_cell(p: Planned) -> Cell:
 
 
 def absent(missing: Missing) -> Cell:
-    """A cell with no value: the kind of absence, and on hover the reason."""
+    """A cell without a value: it shows the kind of absence and, on hover, the reason."""
     return none(missing.short, missing.reason if missing.reason != missing.short else "")
 
 
@@ -133,7 +134,8 @@ def show(quantity: Quantity, value: float) -> str:
 
 
 def quantity_cell(quantity: Quantity, answer: Answer) -> Cell:
-    """Add a mark if it was not counted exactly, and so decides nothing."""
+    """A quantity's cell, with a mark if the value was not counted exactly and so decides
+    nothing."""
     if isinstance(answer, Missing):
         return absent(answer)
     css = "" if answer.judges else "soft"

@@ -81,7 +81,7 @@ def _raw(answer: Answer, unit: str) -> Cell:
 
 
 _SHORT = {"not permitted": "denied", "not collected": "–", "not applicable": "n/a"}
-"""The three kinds of absence in a narrow column; the cell says in full on hover."""
+"""The three kinds of absence in a narrow column; the cell gives the full reason on hover."""
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ SHOWN = (
 )  # fmt: skip
 """The quantities in the overview table."""
 _LONG = ("wave\u00adfronts", "com\u00adpulsory", "through\u00adput")
-"""The places at which a column's heading may be broken."""
+"""The places at which a column's heading may break."""
 STEPS = 5
 """The number of colour strengths."""
 _ALIKE = 1.05
@@ -79,7 +79,8 @@ def _coloured(quantity: Quantity, answers: Sequence[Answer]) -> list[Cell]:
 
 
 def strength(good: str, value: float, column: Sequence[float], ideal: float | None = None) -> int:
-    """How far a value is from the best in its column, as a factor, from 0 to STEPS."""
+    """The strength of a cell's colour, from 0 to STEPS: how far its value is, as a factor, from the
+    best in its column."""
     if good == "neutral":
         return 0
     ideals = [ideal] if ideal is not None else []

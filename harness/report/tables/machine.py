@@ -54,7 +54,8 @@ def verification_table(run: Run, problem: str) -> Table:
 
 
 def _worst(errors: list[float]) -> Cell:
-    """The largest error over its bound; if the bound is 0, the journal has the largest float."""
+    """The largest error over its bound; if the bound is 0, the journal holds the largest float
+    instead."""
     worst = max(errors, default=None)
     if worst == float_info.max:
         return Cell("beyond a bound of 0", worst)
