@@ -45,7 +45,7 @@ def driver() -> str | None:
 
 
 def commit() -> dict[str, Any] | None:
-    """The checked-out commit, marked if files differ from it.
+    """The checked-out commit's id, and whether files differ from it.
 
     HARNESS_COMMIT names it if the files were copied without their history; run.json also has the
     hash of every source.

@@ -1,5 +1,6 @@
-"""The machine's best rates, measured in the same run by small kernels of the harness. They are
-ordinary cases over their own buffers, so they go through the same rounds as the kernels
+"""The machine's best rates, measured in the same run by small kernels of the harness.
+
+They are ordinary cases over their own buffers, so they go through the same rounds as the kernels
 they are compared with. A ceiling is the best of several launch shapes. Kernels that write are first
 verified on a few numbers.
 """

@@ -40,11 +40,11 @@ class Compilation:
     ready: set[str] = field(default_factory=set)
     refused: dict[Shape, str] = field(default_factory=dict)
     stopped: set[Shape] = field(default_factory=set)
-    """The refused shapes whose sources are not at fault."""
+    """The refused shapes whose sources are not to blame."""
 
 
 def compile_all(cases: Iterable[Case], kernels: Path, arch: str) -> Compilation:
-    """Compile whatever the cases need, in parallel; a failure costs no other case."""
+    """Compile whatever the cases need, in parallel; one failure does not affect other cases."""
     cases = list(cases)
     units = _units(cases, "kernel", compiler.unit, kernels, arch)
     hosts = _units(cases, "host", host.unit, kernels, arch)
@@ -100,7 +100,7 @@ def to_compile(cases: Iterable[Case], kernels: Path, arch: str) -> int:
 
 
 def built_again(cases: Iterable[Case], kernels: Path, arch: str) -> dict[str, Built]:
-    """The kernels of cases that ran before, from the cache. Raises CompileError."""
+    """The kernels of cases that ran before, taken from the cache. Raises CompileError."""
     units = _units(cases, "kernel", compiler.unit, kernels, arch)
     results = compiler.build_all(list(units.values()))
     found = {}
@@ -113,7 +113,7 @@ def built_again(cases: Iterable[Case], kernels: Path, arch: str) -> dict[str, Bu
 
 
 def described(case: Case, built: Built, device: Device) -> tuple[list[Compiled], str]:
-    """The compiler's results for each step; and why one fits on no multiprocessor, if so."""
+    """The compiler's results for each step; and if one fits on no multiprocessor, the reason."""
     found, refusal = [], ""
     for index, step in enumerate(case.steps):
         made = built.kernels[compiler.kernel_name(step.kernel, built, case.source)]

@@ -2,9 +2,9 @@
 
 The float64 references of a large size take a core many seconds, during which a GPU would wait. So
 some of the cores draw, group by group in measurement order, while kernels are compiled, verified
-and timed. The results wait in memory as far as there is room. A group that was not drawn ahead is
-drawn in its turn, by the process that prepares it. That process also checks the files against the
-hashes recorded when they were made.
+and timed. The results wait in memory if there is room. A group that was not drawn ahead is drawn
+when its turn comes, by the process that prepares it. That process also checks files that were drawn
+ahead against the hashes recorded when they were made.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from harness.worker.inputs import DRAWS
 from harness.worker.timing import DRAWING_S
 
 CORES = 4
-"""Cores of the machine per drawing worker: the other cores compile, verify, and feed the GPU."""
+"""The machine has one drawing worker for this many cores: the other cores compile, verify, and feed
+the GPU."""
 
 SHARE = 8
-"""Waiting inputs may take one part in this many of the machine's free memory, and drawing takes as
-much again."""
+"""Waiting inputs may take one part in this many of the machine's free memory, and drawing may take
+as much again."""
 
 
 @dataclass(frozen=True)
 class Group:
     """The inputs and references of a group.
 
-    nbytes: the size of both draws, their references and bounds, and those of one draw's other
-    state.
+    nbytes: the size of both draws with their references and bounds, and of one draw's other state.
     """
 
     case: Case
@@ -60,9 +60,9 @@ def groups(cases: Iterable[Case], problems: Mapping[str, Problem]) -> list[Group
 
 
 class Drawing:
-    """Draws from entering the context until leaving it.
+    """A context manager that draws until it is left.
 
-    job: of a group's case, in a folder. several: how many processes draw at once.
+    job: makes the job for a group's case, in a folder. several: how many processes draw at once.
     """
 
     def __init__(
@@ -134,7 +134,8 @@ class Drawing:
 
     @contextmanager
     def of(self, name: str) -> Iterator[Drawn | None]:
-        """A group's drawn data, until it is measured; None if it was too large or failed.
+        """Yield a group's drawn data until it is measured; None if it was too large or drawing
+        failed.
 
         A drawing that has not started is not waited for.
         """

@@ -1,4 +1,5 @@
-"""The executor of a run's work items on this machine. harness/cluster has another one."""
+"""The executor of a run's work items on this machine. harness/cluster has one for several
+machines."""
 
 from __future__ import annotations
 

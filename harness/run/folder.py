@@ -37,8 +37,8 @@ class Folder:
     """One run's folder, checked before anything runs and closed with the run's outcome.
 
     path: None for a new one in reports/. choice: the command line's choice of cases. A folder with
-    results continues with the cases of its own choice; `chosen` are the ones to work on, None for
-    all. only_profiling: whether to profile a run that has ended, which measures nothing anew.
+    results keeps the cases of its own choice; `chosen` are those to work on now, None for all.
+    only_profiling: whether only to profile a run that has ended, without measuring anything anew.
     beside: the commit whose kernels are beside today's. cluster: the workers, if any. Raises
     UsageError if the folder holds another run, or cannot be written.
     """
@@ -105,7 +105,7 @@ class Folder:
     ) -> None:
         """Write how the run ended; with a card, also its state during the rounds.
 
-        taken_over: how many cases have their results from earlier runs.
+        taken_over: how many cases reused results of earlier runs.
         """
         if card:
             seen = in_between(card, measured.of(Conditions))
@@ -171,7 +171,7 @@ def point_latest(path: Path) -> None:
 
 
 def fresh(started: datetime) -> Path:
-    """A new folder for a run that names none; runs started at the same moment get different
+    """A new folder for a run without a named folder; runs started at the same moment get different
     ones."""
     name = started.strftime("%Y%m%d-%H%M%S")
     REPORTS.mkdir(parents=True, exist_ok=True)
@@ -194,7 +194,8 @@ def another(path: Path, differences: list[str]) -> UsageError:
 
 
 def _commit(beside: Mapping[str, Any] | None) -> tuple[Any, ...]:
-    """The identity of the comparison, ignoring the files omitted from today's side."""
+    """What identifies a two-sided run's comparison, ignoring the files omitted from today's
+    side."""
     return tuple((beside or {}).get(key) for key in ("base", "commit", "suffix"))
 
 
@@ -209,7 +210,7 @@ def _differences(
     before: Mapping[str, Any], backend: str, device: Device, bench: model.Bench, theirs: Choice,
     ours: Choice,
 ) -> Iterator[str]:  # fmt: skip
-    """The differences that make the two results incomparable."""
+    """The differences that make the results of the two runs incomparable."""
     was, now = dict(before["device"]), json.loads(json.dumps(asdict(device)))
     for key in ("bus", "room"):  # another card of the kind will do, however full it is
         now.pop(key)

@@ -25,19 +25,22 @@ from harness.matrix.written import Timing
 
 COMPILE_S, VERIFY_S, PREPARE_S, CEILINGS_S, COUNT_S, REPORT_S = 2.0, 1.5, 6.0, 8.0, 1.5, 0.4
 """The seconds that a unit, a variant, a group prepared ahead, the ceilings, a profiled case and a
-group's page took on 16 cores with an H200; the first three on one of the cores."""
+group's page took on a machine with an H200 and 16 cores; the first three on a single core."""
 EMULATED_COMPILE_S, EMULATED_S, EMULATED_REPORT_S = 0.63, 1.3, 0.18
-"""The same for a run without a GPU, on the machine of `PACE_S`. The shares of the stages were read
-on a loaded machine, from 244 units and 189 variants, and scaled to the 217 s that such a run took
-on two quiet cores. They have not been compared with a quiet run since."""
+"""The corresponding seconds for a run without a GPU, on the machine of `PACE_S`. The shares of the
+stages were measured on a loaded machine, from 244 units and 189 variants, and scaled to the 217 s
+that such a run took on two quiet cores. They have not been compared with a quiet run since."""
 PACE_S, _PACE_TIMES = 0.0105, 7
-"""The seconds that `_some_work` took there, and how often it is timed; the median counts."""
+"""The seconds that `_some_work` took on the reference machine, and how often it is timed; the
+median counts."""
 PROCESS_S, CASE_S, ELEMENT_S = 0.68, 0.096, 11e-9
 """The seconds of a placement in a process of its own, per case, and per element of the inputs and
 outputs, which each process draws and verifies unless they were prepared ahead. Fitted to 117 groups
-of 15 problems on twelve H100s: together they took as long, and 21 of 28 runs within a quarter."""
+of 15 problems on twelve H100s: the total is met, and 21 of 28 runs took within a quarter of their
+forecast."""
 SHARED_S, SHARED_CASE_S = 0.25, 0.026
-"""The same for a placement in an existing process, which has drawn them."""
+"""The corresponding seconds for a placement in an existing process, which has already drawn
+them."""
 
 ROUGH = 0.25
 """A forecast is rough if more than this share of it comes from the rates alone."""
@@ -110,9 +113,10 @@ def save(machine: str, durations: Durations) -> None:
 
 
 class Forecast:
-    """The forecast of one run. cores: shared by the steps of a stage that runs several at a time.
+    """The forecast of one run.
 
-    durations: the known ones; this run's are added.
+    cores: the cores shared by the steps of a stage that runs several at a time. durations: the known
+    durations, to which this run's are added.
     """
 
     def __init__(
@@ -141,7 +145,7 @@ class Forecast:
         return self._expected[key] / self._cores.get(key[0], 1)
 
     def begin(self) -> None:
-        """Say how long it will take."""
+        """Print how long the run will take."""
         if not self._steps:
             return
         parts: dict[str, float] = defaultdict(float)
@@ -199,7 +203,7 @@ class Forecast:
         self._say(f"after {words(now - self._began)}: about {words(self.left)} left")
 
     def end(self) -> None:
-        """Say how long it took, and how long was forecast."""
+        """Print how long the run took, and how long was forecast."""
         if self._steps:
             took = self._clock() - self._began
             said = f"said {words(self.total)}{', roughly' if self.is_rough else ''}"
@@ -242,7 +246,7 @@ def steps(
 
     counted: cases that are profiled. ahead: groups that are prepared before any is measured.
     pace: of this machine, for a run without a GPU. elements: in a case's inputs and outputs.
-    measure_s: the seconds after which a group gets no more placements than its first look has.
+    measure_s: the seconds after which a group gets no placements beyond its first look.
     """
     compile_s, verify_s, report_s = (
         (COMPILE_S, VERIFY_S, REPORT_S)

@@ -2,8 +2,8 @@
 
 A placement is a worker process with its own context, memory and code. After some placements the run
 takes a look: it checks which cases are settled. Only the others get more placements. If a case
-breaks its worker, the others lose only a restart: each case has its own deadline, and the culprit
-is left out.
+crashes its worker, the others lose only the time of a restart: each case has its own deadline, and
+the culprit is left out.
 """
 
 from __future__ import annotations
@@ -30,10 +30,11 @@ NO_MEMORY = "skipped for all variants, as there is no memory for this size"
 NO_MEMORY_OF_ITS_OWN = "skipped, as there is no memory for what it needs at this size"
 
 HOST_BYTES_PER_S = 200e6
-"""The lowest rate at which the host prepares and compares what is verified, partly on one core."""
+"""The lowest rate at which the host prepares and compares verified data, partly on a single
+core."""
 
 ATTEMPTS = 3
-"""How many workers in a row may end without a reason that points to a case."""
+"""How many workers in a row may end without a reason that implicates a case."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Effort:
-    """The amount of measuring: bench.yaml's timing and limits, evaluated."""
+    """The amount of measuring, computed from bench.yaml's timing and limits."""
 
     looks: tuple[int, ...]
     choosing: int
@@ -58,7 +59,7 @@ class Effort:
     """Seconds after which no more placements are added."""
     caches: tuple[str, ...] = ("cold", "warm")
     shared: bool = False
-    """True if a process makes a placement of other groups too."""
+    """True if one process makes placements of several groups."""
 
 
 @dataclass
@@ -122,7 +123,7 @@ class Measurement:
         return [case for case in self.cases if self.run.is_open(case)]
 
     def _prepare(self, scratch: Path) -> None:
-        """Verify every case at this size; a case that takes the worker down is left out."""
+        """Verify every case at this size; a case that crashes the worker is left out."""
         attempts = 0
         while rest := [case for case in self._open() if case.id not in self._right]:
             job = self.run.job(
@@ -134,7 +135,8 @@ class Measurement:
             attempts = self._blame(rest, ended, attempts)
 
     def _blame(self, cases: Sequence[Case], ended: Ended, attempts: int) -> int:
-        """Fail the case that ended a worker; without one, all of them after a few attempts.
+        """Fail the case that ended a worker; if none can be blamed, fail all of them after a few
+        attempts.
 
         If there is not enough memory for a size, it is skipped for all variants, so that
         comparisons stay complete. Returns how many workers in a row have ended for no known reason.
@@ -211,8 +213,7 @@ class Measurement:
         return self.baseline if self.baseline in variants else next(iter(variants), "")
 
     def _unsettled(self) -> list[Case]:
-        """The cases that would benefit from more placements, and those that they are compared
-        with."""
+        """The cases that need more placements, and those with which they are compared."""
         rest = self._open()
         timings = self.run.timings(rest)
         found = {

@@ -1,4 +1,4 @@
-"""The plan of a run: the record of each case, and the cases too large for the device."""
+"""The plan of a run: the record of each case, and the cases that are too large for the device."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from harness.run import staleness
 from harness.run.task_runner import WorkItem
 
 SEVERAL = 4
-"""The fewest cores with which groups are prepared side by side."""
+"""Groups are prepared side by side if there are at least this many cores."""
 
 SMALL = 2**30
-"""The most that a group which is prepared ahead may take for its inputs, in bytes."""
+"""The largest inputs, in bytes, of a group that is prepared ahead."""
 
 SHARE = 8
 """Groups that are prepared ahead take at most one part in this many of the free memory."""
@@ -51,7 +51,7 @@ def planned(
 
 
 def over_budget(case: Case, bench: model.Bench, plan: Plan) -> str:
-    """Return why the emulator does not count the case, or nothing."""
+    """Return the reason why the emulator does not count the case, or nothing."""
     if case.sizes in bench.problems[case.problem].sizes.emulate:
         return ""
     limits, work = bench.limits, plan.works[case.group]
@@ -69,7 +69,7 @@ def over_budget(case: Case, bench: model.Bench, plan: Plan) -> str:
 
 
 def too_large(case: Case, problem: Problem, device: Device) -> str:
-    """Return why the device cannot hold the case's buffers, or nothing."""
+    """Return the reason why the device cannot hold the case's buffers, or nothing."""
     needed, free = _device_bytes(case, problem, device), device.free_bytes
     if needed <= free:
         return ""
@@ -108,7 +108,7 @@ def elements_of(case: Case, problem: Problem) -> int:
 
 
 def _device_bytes(case: Case, problem: Problem, device: Device) -> int:
-    """The device memory of all buffers, as a workspace that times lays them out."""
+    """The device memory of all buffers, laid out as in a workspace that times launches."""
     if device.room is None:
         return bytes_of(case, problem)
     found = 0

@@ -22,7 +22,7 @@ from harness.worker.inputs import DRAWS
 class Qualification:
     """One variant's cases: its test sizes verified and, on the emulator, its bench sizes counted.
 
-    tests: the test sizes that can be run, of any variant. uncounted: case → why the emulator does
+    tests: the test cases that can be run, of any variant. uncounted: case → why the emulator does
     not count it.
     """
 
@@ -110,10 +110,10 @@ def judge(
     counted: Iterable[Case],
     seen: Sequence[Verified],
 ) -> Judged:
-    """Judge a variant's launch shapes by its verified launches; good shapes are in neither list.
+    """Judge a variant's launch shapes by its verified launches.
 
-    cases: the cases to judge. tests, counted: the cases that should be verified. seen: those that
-    were.
+    Good shapes are in neither `wrong` nor `unfinished`. cases: the cases to judge. tests, counted:
+    the cases that should be verified. seen: those that were.
     """
     wrong = _first_failures(seen)
     expected = Counter(test.shape for test in tests for _ in DRAWS)
@@ -149,7 +149,7 @@ def shape_of(v: Verified) -> Shape:
 
 
 def _first_failures(seen: Iterable[Verified]) -> dict[Shape, str]:
-    """The first wrong result of each shape, with what the emulator saw of its cause."""
+    """The first wrong result of each shape, with the cause that the emulator saw, if any."""
     found: dict[Shape, str] = {}
     for v in seen:
         if v.ok:
@@ -166,5 +166,6 @@ def _first_failures(seen: Iterable[Verified]) -> dict[Shape, str]:
 
 
 def _names_a_result(reason: str) -> bool:
-    """Return whether it concerns an element, as in "`y[0]` is wrong", rather than the cause."""
+    """Return whether the reason concerns an element, as in "`y[0]` is wrong", rather than the
+    cause."""
     return reason.startswith("`")

@@ -39,9 +39,9 @@ from harness.run.task_runner import RunSettings, TaskRunner, WorkItem
 class Runner:
     """One run into one folder. `failed` says afterwards whether any case failed.
 
-    patterns: the cases of the folder, as --only has them.
+    patterns: the cases of the folder, as --only patterns.
     chosen: the ids of the cases to work on; None for all. Whatever changed since the folder's
-    results were made is redone, and `renewed` says what that was.
+    results were made is redone, and `renewed` then says what that was.
     executor: who does the work; this machine's cores and GPU by default.
     driver: of the timing GPU, if that is not this machine's.
     wanted: profile with ncu as well, if the backend is a GPU. `unprofiled` says afterwards what
@@ -49,7 +49,7 @@ class Runner:
     machine's limits were not measured.
     matrix: the matrix with all sizes, including those not chosen.
     with_ceilings: measure the machine's limits before anything is timed.
-    earlier: where the emulator runs, the results of earlier runs, which are taken over.
+    earlier: for an emulated run, the results of earlier runs to reuse.
     """
 
     def __init__(
@@ -184,7 +184,7 @@ class Runner:
         return f"{self.device.name}, {self.backend}"
 
     def end_forecast(self) -> None:
-        """At the end, report the duration and store it."""
+        """Report the run's duration at its end, and store it."""
         self.forecast.end()
         forecast.save(self._machine, self.forecast.durations)
 
@@ -193,7 +193,7 @@ class Runner:
         self._known.note(record)
 
     def _open(self, cases: Iterable[Case]) -> list[Case]:
-        """The cases to be worked on that have not ended."""
+        """The chosen cases that have not ended."""
         return [c for c in cases if c.id in self._chosen and c.id not in self._known.outcomes]
 
     def _as_planned(self) -> list[Planned]:
@@ -238,7 +238,8 @@ class Runner:
         return "" if self.is_timed else planning.over_budget(case, self.bench, self.plan)
 
     def _drawing(self) -> AbstractContextManager[drawing.Drawing | None]:
-        """Draw in advance for what is measured on this machine, on some of its cores."""
+        """Draw in advance, on some of this machine's cores, for the groups that are measured
+        here."""
         several = (
             self._executor.cores // drawing.CORES
             if isinstance(self._executor, LocalExecutor)
@@ -363,8 +364,8 @@ class Runner:
             self._count_in_the_emulator(sound)
 
     def _count_in_the_emulator(self, sound: Sequence[Case]) -> None:
-        """Count in the emulator what ncu may not read. If every kernel gets counters, nothing is
-        missing."""
+        """Count in the emulator what ncu may not read. If every kernel gets counters that way, none
+        are reported missing."""
         emulation.count(
             emulation.TimedRun(
                 self._task_runner.setting, self._matrix, self.problems, self._executor, self._known,
@@ -378,7 +379,7 @@ class Runner:
 
     @property
     def _names_no_ncu(self) -> bool:
-        """Return whether the command line names an ncu. If it does not work, the command is
+        """Return whether the command line names an ncu; if that one does not work, the command is
         wrong."""
         return bool(self.wanted and self.wanted.ncu and self.unread and self.unread.is_absent)
 

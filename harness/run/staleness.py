@@ -2,8 +2,8 @@
 
 A case is redone if anything that decides its result differs: a source or header, problem.py, the
 matrix's entry for it, the compiler, the part of the harness that makes the result and, for timed
-cases, the driver. Comparisons are made within rounds, so if one case of a group is timed again, the
-group's others are too; their verification results stay.
+cases, the driver. Comparisons are made within rounds, so if one case of a group is timed again, so
+are the group's other cases; their verification results stay.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _PYTHON = ("torch", "triton")
 """Packages that affect the speed of a Python function."""
 _VERSIONS = ("nvcc", "driver", *_PYTHON)
 _SHORT = 16
-"""The number of characters of a hash that are kept, enough to make a coincidence implausible."""
+"""The number of characters of a hash that are kept, enough to make a collision implausible."""
 
 
 HARNESS = Path(__file__).parents[1]
@@ -192,7 +192,8 @@ def _includes(path: Path, folders: Sequence[Path]) -> Iterator[Path]:
 
 
 def _name(path: Path, kernels: Path) -> str:
-    """The path as users know it: relative to the folder of all problems, if it is inside."""
+    """The path as users know it: relative to the folder of all problems if the file is inside that
+    folder."""
     full = path.resolve()
     below = full.is_relative_to(kernels.resolve())
     return str(full.relative_to(kernels.resolve())) if below else str(full)
@@ -254,8 +255,8 @@ def changes(
 
 
 def differences(before: Planned, now: Planned) -> str:
-    """The differences between the sources of a case's result, in a clause; empty if there are
-    none."""
+    """The differences between the old and new sources of a case's result, in a clause; empty if
+    there are none."""
     keys = dict.fromkeys((*before.made_from, *now.made_from))
     changed = [key for key in keys if before.made_from.get(key) != now.made_from.get(key)]
     if len(changed) == 1 and changed[0] in _VERSIONS:
@@ -276,7 +277,7 @@ def _another_try(was: Outcome | None, limits: Mapping[str, float]) -> str:
 
 
 def said(renewed: Sequence[Renewed], kept: int) -> Iterator[str]:
-    """The repeated work and the reasons, in lines for the terminal."""
+    """Lines for the terminal that say what is repeated and why."""
     by_reason: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
     for each in renewed:
         if each.what != "times":
@@ -291,7 +292,7 @@ def said(renewed: Sequence[Renewed], kept: int) -> Iterator[str]:
 
 
 def renewed(p: Planned, what: str, reason: str) -> Renewed:
-    """The record that invalidates those before it; see Renewed."""
+    """The record that invalidates a case's earlier records; see Renewed."""
     return Renewed(
         p.case, p.problem, p.variant, p.dtype, p.sizes, p.launch, what, reason,  # type: ignore[arg-type]
     )  # fmt: skip

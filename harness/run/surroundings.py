@@ -12,7 +12,7 @@ from harness.processes.workers import Ended
 from harness.statistics.timings import Timings
 
 Keep = Callable[[Record], None]
-"""Writes a record; the state of the journal has it from then on."""
+"""A function that writes a record, which the journal's state includes from then on."""
 
 
 class Surroundings(Protocol):
@@ -25,11 +25,12 @@ class Surroundings(Protocol):
     def is_stopped(self) -> bool: ...
 
     def job(self, task: str, **more: object) -> Job:
-        """Return a worker's job, with what was compiled for its cases."""
+        """Return a worker's job with the files compiled for its cases."""
         ...
 
     def do(self, job: Job, more_s: float = 0) -> Ended:
-        """more_s: the seconds that each step may take beyond `limits.launch_s`."""
+        """Do a job in a worker. more_s: the seconds that each step may take beyond
+        `limits.launch_s`."""
         ...
 
     def qualify(self, job: Job, keep: Keep) -> Ended: ...

@@ -66,7 +66,7 @@ class WorkItem:
     prepare: the first part of a measurement, which times nothing: all variants at the timed size.
     ceilings: the device's best rates.
     measure: one comparison, which is all variants of a problem at a type and a size, with all their
-    launch shapes; so they share rounds and a GPU.
+    launch shapes; so the cases share rounds and a GPU.
     count: timed cases, counted in the emulator.
     """
 
@@ -103,12 +103,13 @@ class TaskRunner:
         self.slots = on_this_machine(setting.device)
         self._keep = keep
         self.took: Callable[[WorkItem, float], None] = lambda item, seconds: None
-        """Called with the time that each work item took, in seconds."""
+        """A function called with the time, in seconds, that each work item took."""
         self.drawing: Drawing | None = None
         """Draws in advance for the groups that are measured here; None if each is drawn when its
         turn comes."""
         self._prepared: dict[str, tuple[Measurement, ExitStack]] = {}
-        """Group → its measurement, which waits for its turn, and what it holds until then."""
+        """Group → its measurement, which waits for its turn, and the resources that it holds until
+        then."""
         self._probed: set[str] = set()
         """Seats whose processes have measured the ceilings."""
         self.runs_several = False
@@ -144,7 +145,7 @@ class TaskRunner:
     def most_at_once(self, items: Sequence[WorkItem]) -> int | None:
         """The number of these items that fit in device memory at once; None for no bound.
 
-        For items with only test sizes, the slots determine it.
+        For items with only test sizes, the number of slots determines it.
         """
         room, largest = self.setting.device.room, max((i.needed_bytes for i in items), default=0)
         if room is None or not largest:
@@ -186,7 +187,7 @@ class TaskRunner:
         )  # fmt: skip
 
     def _has_room(self, placements: int) -> bool:
-        """Return whether as many processes may wait at once as make one group's placements."""
+        """Return whether all processes that make one group's placements may wait at once."""
         most = self.slots.fitting
         return self.keeps_processes and (most is None or most > placements + 1)
 
@@ -225,10 +226,10 @@ class TaskRunner:
         return self.with_the_device(job, self.setting.limits.launch_s + more_s, self.keep)
 
     def with_the_device(self, job: Job, deadline_s: float, keep: Callable[[Record], None]) -> Ended:
-        """Do a job. Raises DeviceLost if it ended because of the GPU and not of a case.
+        """Do a job. Raises DeviceLost if the job ended because of the GPU rather than a case.
 
-        A GPU that falls off its bus may look like a fault or an endless loop of the kernel that was
-        running. So before a case is blamed, the code checks whether the GPU still responds.
+        A GPU that falls off its bus may look like a fault or an endless loop of the running kernel.
+        So this checks whether the GPU still responds before it blames a case.
         """
         ended = self._beside_others(job, deadline_s, keep)
         if not ended.reason or not self.is_timed or self.workers.stopped:
@@ -244,9 +245,9 @@ class TaskRunner:
     def _beside_others(self, job: Job, deadline_s: float, keep: Callable[[Record], None]) -> Ended:
         """Run a job as soon as there is a slot for its worker.
 
-        If a worker runs out of memory while others run, there are fewer workers from then on. If
-        its share of the machine's memory was too small, it waits until it can have all. A job that
-        had not begun is started again; otherwise the caller knows what remains.
+        If a worker runs out of memory while others run, fewer workers run from then on. If its
+        share of the machine's memory was too small, its job waits until it can have all of it. A
+        job that had not begun is started again; otherwise the caller knows what remains.
         """
         alone = False
         while True:
@@ -273,7 +274,7 @@ class TaskRunner:
         """The seat of a process that waits for the next variant, with its context; empty for a new
         one.
 
-        A context takes a second or two to make when all cores make one. Side effects of a variant's
+        Making a context takes a second or two when all cores make one. Side effects of a variant's
         own functions in a process must not affect another variant.
         """
         if not self.is_timed:
@@ -306,5 +307,5 @@ class TaskRunner:
 
 
 def timing_of(timing: Timing) -> dict[str, Any]:
-    """The method of measurement, for run.json and for readers of the rounds."""
+    """The measurement method, for run.json and for code that reads the rounds."""
     return {**timing.model_dump(mode="json"), "looks": len(timing.looks)}

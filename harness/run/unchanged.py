@@ -1,7 +1,7 @@
-"""Find the unchanged variants of a two-sided matrix: same text, or same machine code.
+"""Find the variants of a two-sided matrix that are unchanged: same text, or same machine code.
 
-A variant and its twin from another commit are the same if the matrix has the same entry for both
-and every file used by them, headers included, has the same content.
+A variant and its twin from another commit are the same if the matrix has the same entry for both,
+and all files that they use, headers included, have the same content.
 """
 
 from __future__ import annotations

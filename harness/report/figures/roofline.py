@@ -174,7 +174,8 @@ def _along(
     figure: Canvas, axes: Axes, end: tuple[float, float], text: str, under: bool
 ) -> list[Box]:
     """Write a roof's name along its slope, just before the upper end, above or below the line.
-Returns boxes that cover the name.
+
+    Returns boxes that cover the name.
     """
     x1, y1 = _at(figure, axes, *end)
     x0, y0 = _at(figure, axes, end[0] / 2**8, end[1] / 2**8)

@@ -233,7 +233,7 @@ def _listed(rungs: list[Rung], links: Links) -> Markup:
 
 
 def _losses(ladders: Sequence[Ladder], links: Links) -> list[Markup]:
-    """The variants that failed, at any size, without a location."""
+    """A sentence that names the variants that failed at any size, and links to the reasons."""
     failed = {u.variant: u.short for ladder in ladders for u in ladder.unranked if u.failed}
     if not failed:
         return []

@@ -297,7 +297,7 @@ def settings(run: Run) -> dict[str, Any]:
 
 
 def _placements(run: Run) -> dict[Group, set[int]]:
-    """The number of processes in which each group of cases was timed."""
+    """The placements in which each group of cases was timed."""
     found: dict[Group, set[int]] = {}
     for group, planned in run.groups().items():
         rounds = (r for p in planned for r in run.timings.rounds(p.case, "cold"))

@@ -1,4 +1,5 @@
-"""Count one variant's timed cases in a worker without a GPU: each completely, or with a reason."""
+"""Count one variant's timed cases in a worker without a GPU: each either completely, or not at all
+with a reason."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ busy."""
 
 @dataclass
 class Counting:
-    """Counts cases one after another. Each has an Emulated record once all of it is stored.
+    """Counts cases one after another. A case gets its Emulated record only after all its other
+    records are stored.
 
     works: group → the work model at that size.
     """
@@ -61,7 +63,8 @@ class Counting:
 
 @dataclass
 class _Told:
-    """The reports of one worker, case by case: each begins with how its result was verified.
+    """Collects one worker's reports, case by case: those of each case begin with how its result was
+    verified.
 
     whole: the correct cases, with all their records. wrong: case → why its result is wrong.
     """
@@ -93,7 +96,7 @@ class _Told:
     def finish(self, unless: str = "") -> None:
         """Mark the case being reported as complete: another begins, or the worker has ended.
 
-        unless: the case at which it ended too early.
+        unless: the case during which the worker ended too early.
         """
         if self._open and self._open[0].id != unless:
             self.whole.append(self._open)
@@ -105,7 +108,7 @@ def _is_of(v: Verified, case: Case) -> bool:
 
 
 def emulated(case: Case, counted: Case | None, work: Work | None, reason: str = "") -> Emulated:
-    """Record which case's counters represent a timed case; None if there are none."""
+    """The record of which case's counters represent a timed case; None if there are none."""
     return Emulated(
         case.id, case.problem, case.variant, case.dtype, case.launch,
         counted.id if counted else "", counted.sizes if counted else {},

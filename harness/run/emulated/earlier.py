@@ -1,10 +1,11 @@
 """Results of earlier runs on the emulator, which need not be emulated again.
 
-The emulator's answer follows from the kernel's code, its launch, its inputs and the emulator: a
-clock, a card and chance have no part in it. So what a variant came to is kept under everything that
-decides it, as the compiler's output is, and a run whose variant has the same key takes it over.
+An emulated result is determined by the kernel's code, its launch, its inputs and the emulator;
+clocks, cards and chance do not affect it. So a variant's results are cached under a key made from
+everything that determines them, like the compiler's output, and a later run whose variant has the
+same key reuses them.
 
-A variant that failed anywhere is not kept: whoever runs it again wants to see it fail.
+The results of a variant with any failure are not kept: whoever runs it again wants to see it fail.
 """
 
 from __future__ import annotations
@@ -32,12 +33,12 @@ from harness.journal.superseded import current
 from harness.matrix.written import Limits
 
 _COMPUTE = ("numpy", "ml-dtypes", "torch")
-"""The packages that inputs and references are computed with."""
+"""The packages with which inputs and references are computed."""
 _COMPILER_FLAGS = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
 
 
 class EarlierResults:
-    """What earlier runs found, in a folder: one file per variant and everything that decides it."""
+    """The results of earlier runs, in a folder: one file per variant and key."""
 
     def __init__(self, limits: Limits, device: Device) -> None:
         self._folder = cache.CACHE.parent / "emulated"
@@ -53,10 +54,10 @@ class EarlierResults:
         }
         self._left: list[list[Planned]] = []
         self.taken_over = 0
-        """The number of cases."""
+        """The number of cases whose results were reused."""
 
     def take_over(self, planned: Iterable[Planned], keep: Callable[[Record], None]) -> None:
-        """Hand to `keep` what an earlier run found about these cases, variant by variant."""
+        """Pass the records that an earlier run has of these cases to `keep`, variant by variant."""
         for cases in _by_variant(planned).values():
             if records := self._read(cases):
                 self.taken_over += len(cases)
@@ -72,10 +73,11 @@ class EarlierResults:
             )
 
     def hand_on(self, journal: Path, planned: Iterable[Planned]) -> None:
-        """Keep what this run found about the others, for later runs.
+        """Store this run's results of the other cases for later runs.
 
-        planned: what decides the results, now that they are there. A variant one of whose files
-        changed meanwhile has results of no single source.
+        planned: the cases with what determines their results, as it is after the run. If one of a
+        variant's files changed during the run, its results belong to no single source and are not
+        stored.
         """
         now = {each.case: each.made_from for each in planned}
         found = _of_variants(current(read_journal(journal)), self._left)
@@ -120,8 +122,11 @@ def _by_variant(planned: Iterable[Planned]) -> dict[tuple[str, str], list[Planne
 def _of_variants(
     records: Iterable[Record], variants: Iterable[Sequence[Planned]]
 ) -> dict[tuple[str, str], list[Record]]:
-    """Sort a run's records by variant, without those of other cases. What the run planned, and what
-    it found outdated in its own folder, says nothing about another run."""
+    """Group a run's records by variant, leaving out those of other cases.
+
+    The run's plan is also left out, and so is what the run found outdated in its own folder: neither
+    says anything about another run.
+    """
     owner = {each.case: (each.problem, each.variant) for cases in variants for each in cases}
     found: dict[tuple[str, str], list[Record]] = defaultdict(list)
     for record in records:
@@ -144,7 +149,7 @@ def _owner(record: Record, owner: Mapping[str, tuple[str, str]]) -> tuple[str, s
 
 
 def _is_right(records: Iterable[Record], planned: Iterable[Planned]) -> bool:
-    """Return whether every case ended, none of them failed, and none is to be tried again."""
+    """Return whether every case has ended, none failed, and none is to be tried again."""
     ended = {each.case: each for each in records if isinstance(each, Outcome)}
     outcomes = [ended.get(each.case) for each in planned]
     return all(each and each.status != "failed" and not each.again for each in outcomes)

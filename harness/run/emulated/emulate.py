@@ -25,9 +25,9 @@ def emulate(
 def by_front_end(
     bench: model.Bench, case: Case, arch: str, jobs: int = 1, draw: int | None = None
 ) -> tuple[Execution, Execution | str]:
-    """Execute a case's PTX, and its machine code, or say why that was not executed.
+    """Execute a case's PTX and its machine code, or say why the machine code was not executed.
 
-    draw: the draw of the inputs; by default the timed one.
+    draw: which draw of the inputs to use; by default the timed one.
     """
     problem = loading.load(bench.kernels / case.problem)
     built = compiler.build(compiler.unit(case, bench.kernels, arch))

@@ -2,9 +2,9 @@
 
 First its sizes shrink, then its launch shape.
 
-Two faults are the same if they have the same line and kind. Numbers with which the case cannot be
-planned, compiled or launched do not show the fault, so a block stays a multiple of what its kernel
-requires.
+Two faults are the same if they have the same line and kind. With numbers for which the case cannot
+be planned, compiled or launched, the fault does not show; so a block stays a multiple of what its
+kernel requires.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MOST_ROUNDS = 4
 
 @dataclass(frozen=True)
 class Found:
-    """A case that has a fault on some draw of its inputs, and the fault."""
+    """A case that has a fault with some draw of its inputs, and the fault."""
 
     case: Case
     draw: int | None
@@ -71,14 +71,15 @@ def smallest(bench: model.Bench, device: Device, faulty: Found, jobs: int) -> Fo
 
 
 def same(execution: Execution) -> tuple[str, ...]:
-    """The identity of a fault: its file, line and kind; empty if there is none."""
+    """The key of a fault, which equal faults share: its file, line and kind; empty if there is
+    none."""
     return tuple(execution.faults[0].split(":")[:3]) if execution.faults else ()
 
 
 def shrunk(start: Mapping[str, int], shows: Callable[[Numbers], bool]) -> Numbers:
     """Make each number in turn as small as possible while `shows` holds, until none gets smaller.
 
-    `shows` holds at the start; the last numbers for which it was true are returned.
+    `shows` holds at the start; the last numbers for which it held are returned.
     """
     numbers = dict(start)
     for _ in range(_MOST_ROUNDS):
@@ -95,7 +96,8 @@ def shrunk(start: Mapping[str, int], shows: Callable[[Numbers], bool]) -> Number
 
 
 def _least(value: int, shows: Callable[[int], bool]) -> int:
-    """The smallest number found for which it holds: from below, then between the last two tried."""
+    """The smallest number found for which `shows` holds: searched from below, then between the last
+    two tried."""
     below, above = 0, value
     for candidate in _from_below(value):
         if shows(candidate):
@@ -122,7 +124,7 @@ def _from_below(value: int) -> Iterator[int]:
 
 
 def _at(bench: model.Bench, device: Device, case: Case, numbers: Numbers) -> Case:
-    """The same variant at other sizes and another launch shape."""
+    """The case's variant at other sizes and another launch shape."""
     problem = bench.problems[case.problem]
     shape = {name: numbers[name] for name in case.launch}
     sizes = {name: numbers[name] for name in case.sizes}

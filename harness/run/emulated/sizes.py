@@ -2,10 +2,10 @@
 
 All variants of a comparison are counted at the same size, so that their counters can be compared.
 Sizes within `limits.emulate_bytes` and `emulate_flops`, which a run without a GPU would count, are
-counted themselves. A larger size gets a stand-in: the nearest of the matrix's sizes within the
+counted directly. A larger size gets a stand-in: the nearest of the matrix's sizes within the
 limits. The stand-in's instructions predict how long the larger size would take, and its half, its
 quarter and so on. The largest of these that is quick enough replaces the stand-in. The nearer it is
-to the timed size, the better the weight of a launch's one-time work is preserved.
+to the timed size, the better it preserves the relative weight of a launch's one-time work.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Sizes = Mapping[str, int]
 
 
 def is_within(work: Work, limits: Limits, times: int = 1) -> bool:
-    """Return whether the work is within the limits, or within this multiple of them."""
+    """Return whether the work is within the limits, or within the given multiple of them."""
     return work.bytes <= times * limits.emulate_bytes and work.flops <= times * limits.emulate_flops
 
 

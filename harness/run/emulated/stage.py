@@ -43,7 +43,8 @@ NO_SIZE = (
 
 @dataclass(frozen=True)
 class TimedRun:
-    """The parts of the run that the stage needs. matrix: with all sizes, whichever were chosen."""
+    """The parts of the run that the stage needs. matrix: with all sizes, not only the chosen
+    ones."""
 
     setting: RunSettings
     matrix: model.Bench
@@ -81,7 +82,7 @@ def _impossible(setting: RunSettings) -> str:
 class _Held:
     """Holds back a group's records until it is known whether all of it could be counted.
 
-    open: group → its cases that are being counted. settle: called once there are no more.
+    open: group → its cases that are being counted. settle: called once a group has no more cases.
     """
 
     open: dict[str, set[str]]
@@ -108,7 +109,8 @@ class _Held:
 class _Near:
     """The cases of one group counted at or near their own size: timed case → counted case.
 
-    why: the reason for not counting at its own size. Empty if no size is quick enough.
+    why: the reason for not counting at the timed size. The mapping is empty if no size is quick
+    enough.
     """
 
     cases: dict[str, Case]
@@ -134,8 +136,8 @@ class Stage:
             self._work(case)
 
     def _is_left(self, case: Case) -> bool:
-        """Return whether it has no counters yet, or only a stand-in's although it is now fastest or
-        slowest."""
+        """Return whether a case has no counters yet, or has only a stand-in's although it is now
+        the fastest or slowest."""
         found = self._run.known.emulated.get(case.id)
         if found is None or not found.counted:
             return True
@@ -175,8 +177,8 @@ class Stage:
         return self._works[case.group]
 
     def _stand_in(self, case: Case) -> Case | str:
-        """The same variant and launch shape at the size that is counted instead, or why there is
-        none."""
+        """The case with the same variant and launch shape at the size that is counted instead, or
+        why there is none."""
         problem = self._run.problems[case.problem]
         every = self._run.matrix.problems[case.problem].sizes.bench
         works = [(size, problem.work(size, case.dtype)) for size in every]
@@ -215,8 +217,8 @@ class Stage:
                 self._run.keep(emulated(case, None, None, lacking))
 
     def _second_wave(self, large: Sequence[Case]) -> None:
-        """Count groups at their own size, or the nearest that is quick enough; each completely or
-        not at all."""
+        """Count each group at its own size, or the nearest one that is quick enough, either
+        completely or not at all."""
         groups: dict[str, list[Case]] = defaultdict(list)
         for case in large:
             if self._counted_instead(case):
@@ -285,8 +287,8 @@ class Stage:
         return _Near(self._planned_at(cases, sizes), why)
 
     def _planned_at(self, cases: Sequence[Case], sizes: size_rules.Sizes) -> dict[str, Case]:
-        """Timed case → the same at a size that is not in the matrix; empty if the matrix refuses
-        any."""
+        """Timed case → the same case at a size that is not in the matrix; empty if the matrix
+        refuses any of them."""
         device, problem = self._run.setting.device, cases[0].problem
         there = plan.cases_at(self._run.matrix, device, problem, [sizes])
         by_shape = {c.shape: c for c in there if not (c.skip or c.refusal)}
@@ -342,7 +344,8 @@ class Stage:
         return isinstance(instead, Case) and self._run.known.is_emulated(instead.id)
 
     def _too_slow(self, cases: Sequence[Case], at: Mapping[str, Case]) -> str:
-        """The reason why a group is not counted at another size, or at its own; empty if it is."""
+        """The reason why a group is counted neither at its own size nor at another; empty if it is
+        counted."""
         took: dict[str, float] = defaultdict(float)
         for case in cases:
             instead = self._stand_ins[case.id]
