@@ -115,8 +115,8 @@ def save(machine: str, durations: Durations) -> None:
 class Forecast:
     """The forecast of one run.
 
-    cores: the cores shared by the steps of a stage that runs several at a time. durations: the known
-    durations, to which this run's are added.
+    cores: the cores shared by the steps of a stage that runs several at a time.
+    durations: the known ones, to which this run's are added.
     """
 
     def __init__(

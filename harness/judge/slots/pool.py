@@ -46,8 +46,9 @@ class Slot:
     """One process that judges submissions in sequence.
 
     home: its working folder, for compiled files. matrices: the folder of its submissions, which it
-    only reads. memory: bytes that each of its processes may allocate; 0 for no bound. walls: the sandbox around it, if any; `home` then belongs to it alone, and nobody
-    outside writes or removes anything there meanwhile, because a link may lead anywhere.
+    only reads. memory: bytes that each of its processes may allocate; 0 for no bound. walls: the
+    sandbox around it, if any; `home` then belongs to it alone, and nobody outside writes or removes
+    anything there meanwhile, because a link may lead anywhere.
     """
 
     def __init__(self, home: Path, matrices: Path, memory: int, walls: Walls | None) -> None:
