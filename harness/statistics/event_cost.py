@@ -3,10 +3,10 @@
 A launch is timed by two CUDA events around it. Besides the kernel, their interval includes the path
 from
 the first event to the kernel and from the kernel to the second: 2.3 µs on one host, 4 on another.
-So in every placement, one kernel that records when its first block began and its last one ended is
-timed between two events. The excess in the events' interval is their cost, plus the time before the
-kernel's first instruction and after its last. That time belongs to the card, not to the host: it is
-a constant here (`IN_AND_OUT_NS`), read with CUPTI, whose durations include it.
+So in every placement, the harness times, between two events, one kernel that records when its first
+block began and its last one ended. The excess in the events' interval is their cost, plus the time
+before the kernel's first instruction and after its last. That time belongs to the card, not to the
+host: it is a constant here (`IN_AND_OUT_NS`), read with CUPTI, whose durations include it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from harness.journal.records import Ceiling, EventCost, Record
 from harness.statistics.intervals import batch_time
 
 LAUNCHES = 24
-"""The number of launches of the self-timed kernel, in each placement and state of the cache."""
+"""The number of launches of the self-timed kernel in each placement and cache state."""
 
 IN_AND_OUT_NS = 770.0
 """CUPTI's duration of a self-timed kernel that reads, less the time that it reports: the time
@@ -31,8 +31,8 @@ IN_DOUBT_NS = 250.0
 CUPTI's durations of the same launches (reports/h200/timing/cupti.csv)."""
 
 EMPTY_NS = 720.0
-"""CUPTI's duration of an empty kernel: 580 to 860 ns on the same cards. It is used for runs from
-before costs were measured, whose empty kernel between two events is known."""
+"""CUPTI's duration of an empty kernel: 580 to 860 ns on the same cards. It is used for runs made
+before costs were measured, which recorded an empty kernel's time between two events."""
 
 EMPTY_IN_DOUBT_NS = 250.0
 
@@ -49,7 +49,7 @@ NOTHING = Cost(0.0, 0.0)
 
 
 class EventCosts:
-    """The costs in a run, by placement; for an older run, from its empty kernel."""
+    """The costs in a run, by placement; for an older run, derived from its empty kernel."""
 
     def __init__(self, records: Iterable[Record]) -> None:
         self._measured: dict[tuple[str, int, str], float] = {}
@@ -71,7 +71,7 @@ class EventCosts:
         return self.usual(cache).ns if found is None else found
 
     def usual(self, cache: str = "cold") -> Cost:
-        """The cost in the run as a whole."""
+        """The usual cost in the run as a whole."""
         found = [ns for (_, _, of), ns in self._measured.items() if of == cache]
         return Cost(median(found), IN_DOUBT_NS) if found else self._older
 

@@ -7,8 +7,8 @@ There are three levels, each with its own summary:
     placements               → a t interval: only these are independent of each other
 
 A placement is a fresh process with fresh memory. Anything drawn once per process is drawn anew in
-each, so an interval over placements is a promise about the next run. Launches, and rounds within
-one placement, share that draw and are never treated as independent (Kalibera and Jones, "Rigorous
+each, so an interval over placements holds for the next run. Launches, and rounds within one
+placement, share that draw and are never treated as independent (Kalibera and Jones, "Rigorous
 benchmarking in reasonable time", ISMM 2013). docs/measurement.md has the experiments.
 """
 
@@ -60,9 +60,10 @@ class Interval:
 class Estimate:
     """A mean of logarithms over independent units, with its known errors.
 
-    resolution: the largest relative error that the clock's ticks leave, however often one measures.
-    bias: the most by which it may be too large, if the correction for the events is too small. The
-    events' cost shifts all figures of a card alike, so it largely cancels in differences.
+    resolution: the largest relative error that the clock's ticks leave, however many measurements
+    are made. bias: the most by which the mean may be too large, if the correction for the events is
+    too small. The events' cost shifts all figures of a card alike, so it largely cancels in
+    differences.
     """
 
     mean: float
@@ -158,7 +159,7 @@ def speedup(
 
     Only rounds that both have count; ratios are formed within each round. Logarithms make the
     speed-up of A over B the reciprocal of B's over A. in_doubt_ns: the most by which both times may
-    be too long; it cancels if they are equal.
+    be too long; its effect cancels if the times are equal.
     """
     pairs = {key: (baseline[key], variant[key]) for key in baseline.keys() & variant.keys()}
     if any(not (math.isfinite(t) and t > 0) for pair in pairs.values() for t in pair):
@@ -207,7 +208,7 @@ def hidden_by(tick: float, samples: Sequence[float]) -> float:
 
 
 def certain(p_values: Mapping[Name, float], error: float) -> set[Name]:
-    """Select the differences that are real, with at most this chance that any one is not.
+    """Select the differences that are real, with at most this probability that any of them is not.
 
     Holm's procedure ("A simple sequentially rejective multiple test procedure", 1979).
     """

@@ -3,8 +3,8 @@
 Memory moves less per second if it both reads and writes, or mostly writes. So a problem's traffic
 is compared with a kernel of ours that reads and writes in the same proportion. If there is none,
 the two nearest stand in, one after the other: each moves a part of the bytes in its own proportion,
-so that together they read and write what the problem does. Two kernels could do that, so it is a
-time that the machine has been shown to reach. It is not a bound: a single kernel may be faster.
+so that together they read and write what the problem does. Two kernels could do that, so the
+machine has been shown to reach this time. It is not a bound: a single kernel may be faster.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from harness.journal.records import Ceiling
 from harness.statistics.intervals import Interval
 
 NEAR = 0.01
-"""A share of writes that differs by no more than this gets the name of the mix."""
+"""Traffic whose share of writes differs from a mix's by no more than this gets that mix's name."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Least:
 
     ns: Interval
     mixes: tuple[Mix, ...]
-    """The mix of the traffic itself, or the two nearest on either side."""
+    """The traffic's own mix, or the nearest one on either side."""
 
     @property
     def note(self) -> str:

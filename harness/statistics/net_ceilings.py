@@ -1,4 +1,4 @@
-"""Ceilings over all placements, without the cost of the events around their launches."""
+"""Ceilings over all placements, with the cost of the events around their launches subtracted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from harness.statistics.intervals import Key, batch_time, time_of
 def ceiling_over_placements(
     ceiling: Ceiling, rounds: Sequence[Round], confidence: float, cost_ns: float = 0.0
 ) -> Ceiling:
-    """Return a ceiling over all placements that measured it again.
+    """Return a ceiling, computed over all placements that measured it again.
 
     cost_ns: the events' cost, subtracted from the time of each launch.
     """
@@ -33,7 +33,7 @@ def ceiling_over_placements(
 
 
 def _without_events(ceiling: Ceiling, cost_ns: float) -> Ceiling:
-    """The rate over each launch's remaining time; unchanged if its work is unknown."""
+    """The rate after each launch's event cost is subtracted; unchanged if the work is unknown."""
     if not ceiling.work or not cost_ns:
         return ceiling
 

@@ -1,4 +1,5 @@
-"""A run's net times: for every batch, without the events' cost, from the rounds that count."""
+"""A run's net times: batch by batch, from the rounds that count, with the events' cost
+subtracted."""
 
 from __future__ import annotations
 
@@ -60,7 +61,7 @@ def placements_that_choose(group: Iterable[Planned], wanted: int) -> int:
 def once(
     method: Callable[Concatenate[Self, P], Found],
 ) -> Callable[Concatenate[Self, P], Found]:
-    """Compute a method's result once per set of arguments."""
+    """Cache a method's result for each set of arguments."""
 
     @wraps(method)
     def kept(self: Self, /, *args: P.args, **kwargs: P.kwargs) -> Found:
@@ -103,7 +104,7 @@ class NetTimes:
 
     @cached_property
     def groups(self) -> dict[Group, list[Planned]]:
-        """The cases that are measured together, the library's last."""
+        """The groups of cases that are measured together, each with the library's cases last."""
         found: dict[Group, list[Planned]] = defaultdict(list)
         for p in sorted(self._planned.values(), key=lambda p: p.is_library):
             found[group_of(p)].append(p)

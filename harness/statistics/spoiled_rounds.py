@@ -9,7 +9,8 @@ from statistics import median
 from harness.journal.records import Round
 
 CLOCK_TOLERANCE = 0.01
-"""A round whose multiprocessor clock is further from its group's usual one is left out."""
+"""A round is left out if its multiprocessor clock is further than this fraction from its group's
+usual one."""
 
 SPOILED_BY = frozenset(
     {"HwSlowdown", "HwThermalSlowdown", "SwThermalSlowdown", "HwPowerBrakeSlowdown"}
@@ -23,7 +24,8 @@ At = tuple[int, int]
 def spoiled(rounds: Iterable[Round]) -> dict[At, str]:
     """A group's rounds that are left out entirely, and why.
 
-    If most rounds are at other clocks, that is how the card runs, and none is left out for it.
+    If most rounds are at unusual clocks, that is simply how the card runs, and none is left out for
+    it.
     """
     found: dict[At, str] = {}
     clocks: dict[At, list[int]] = defaultdict(list)

@@ -1,8 +1,8 @@
 """Results from a run's rounds: times, comparisons, and the launch shape shown for each variant.
 
 The first placements of a group only choose the launch shapes, and every figure comes from the
-others. The best of several noisy figures is biased, unless it is read from data that had no part in
-the choice. All comparisons on a group's page form one family, and "faster" and "slower" are
+others. The best of several noisy figures is biased, unless it is taken from data that played no
+part in the choice. All comparisons on a group's page form one family, and "faster" and "slower" are
 reported so that at most one family in twenty has a false one (at a confidence of 95 %).
 """
 
@@ -67,8 +67,8 @@ class Timings(NetTimes):
 
     @once
     def _cost(self, case: str, cache: str) -> float:
-        """A time for choosing a launch shape, ns: from the choosing placements, or from all if
-        there are none."""
+        """The time by which a launch shape is chosen, ns: from the choosing placements, or from all
+        if there are none."""
         both = (self._times(case, cache, False, for_choice) for for_choice in (True, False))
         times = next((each for each in both if each), None)
         return median(over_placements(times)) if times else math.inf
@@ -76,8 +76,9 @@ class Timings(NetTimes):
     def baseline_of(self, case: str) -> str | None:
         """The case to compare with: the baseline at the launch shape at which it is shown.
 
-        It is one case for the whole group, so that speed-ups are in proportion to the times beside
-        them. A failed baseline cannot be used for comparison; `substitute` names its replacement.
+        It is one case for the whole group, so that speed-ups are in proportion to the times shown
+        beside them. A failed baseline cannot be used for comparison; `substitute` names its
+        replacement.
         """
         group = group_of(self._planned[case])
         variant = self.reference(group)
@@ -92,13 +93,15 @@ class Timings(NetTimes):
         return ordered[0].variant if ordered else None
 
     def substitute(self, group: Group) -> str | None:
-        """The variant that replaces a baseline without a sound case; else None."""
+        """The variant that replaces the baseline if none of the baseline's cases is sound; else
+        None."""
         found = self.reference(group)
         baseline = next((p.variant for p in self.groups[group] if p.is_baseline), None)
         return found if found != baseline else None
 
     def builds_on(self, p: Planned) -> Planned | None:
-        """The case that this one improves on: the variant it builds on, as shown."""
+        """The case that this one improves on: the variant it builds on, at its shown launch
+        shape."""
         return self.shape(group_of(p), p.builds_on) if p.builds_on else None
 
     # What is compared
@@ -130,8 +133,8 @@ class Timings(NetTimes):
     def paired(self, against: str, case: str, cache: str) -> tuple[Times, Times]:
         """Both cases' times, pairing each batch of one with each batch of the other in its round.
 
-        A baseline has two batches, so a round has two ratios to it. A median over all of them
-        tolerates more disturbed batches than one over ratios to the two batches' mean.
+        A baseline has two batches per round, so a round has two ratios to it. A median over all of
+        them tolerates more disturbed batches than one over ratios to the two batches' mean.
         """
         base, own = dict[Key, float](), dict[Key, float]()
         for which in product((False, True), repeat=2):
@@ -168,7 +171,7 @@ class Timings(NetTimes):
         return [p for p in found if p]
 
     def leader(self, group: Group, cache: str = "cold") -> Planned | None:
-        """The variant of ours with the fastest figure."""
+        """The fastest of our own variants (not a library)."""
         timed = [
             (found.value, i, p)
             for i, p in enumerate(self.shown(group, cache))
@@ -205,7 +208,8 @@ class Timings(NetTimes):
     def noise(self, group: Group, cache: str) -> float:
         """The possible difference between two runs of the same kernel; 0.003 is 0.3 %.
 
-        It is what the A/A intervals do not exclude; infinite if there are none.
+        It is the largest difference that the A/A intervals do not exclude; infinite if there are
+        none.
         """
         intervals = [each.interval(self.confidence) for each in self.repeats(group, cache)]
         return max((max(i.high, 1 / i.low) - 1 for i in intervals), default=math.inf)

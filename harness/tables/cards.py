@@ -1,4 +1,4 @@
-"""A run over different cards: a whole run per kind of card in one folder, and joint tables.
+"""A run over different cards: one folder with a whole run per kind of card, and joint tables.
 
 Nothing is ever computed across two kinds of card; each row names its card.
 """
@@ -32,7 +32,7 @@ def is_above(folder: Path) -> bool:
 
 
 def begin(folder: Path, names: Sequence[str]) -> dict[str, Path]:
-    """Name → the folder of its run, which is created if it does not exist."""
+    """Card's name → the folder of its run, which is created if it does not exist."""
     folder.mkdir(parents=True, exist_ok=True)
     there = _read(folder) if is_above(folder) else {}
     for name in names:
@@ -65,7 +65,7 @@ def _read(folder: Path) -> dict[str, str]:
 
 
 def load_all(folder: Path) -> dict[str, Run]:
-    """Card → its run, for runs that have begun."""
+    """Card's name → its run, for runs that have begun."""
     found = {name: folder / each for name, each in _read(folder).items()}
     return {name: load(path) for name, path in found.items() if (path / "run.json").exists()}
 
@@ -99,7 +99,8 @@ def _stacked(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def winners(runs: dict[str, Run]) -> pd.DataFrame:
-    """One row per comparison and card: which is fastest there, cold, and whether all cards agree.
+    """One row per comparison and card: which variant is fastest there with a cold cache, and
+    whether all cards agree.
 
     A tie has no single winner: `tied` lists those that are not shown to be slower.
     """
@@ -135,7 +136,7 @@ def _fastest(run: Run, group: Any) -> dict[str, Any]:
 
 
 def write(folder: Path, runs: dict[str, Run]) -> pd.DataFrame:
-    """results.csv, counters.csv and winners.csv above the runs; the winners."""
+    """Write results.csv, counters.csv and winners.csv above the runs; return the winners."""
     found = winners(runs)
     for table, name in (
         (results(runs), "results.csv"), (counters(runs), "counters.csv"), (found, WINNERS),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def load(folder: str | Path) -> Run:
-    """The run in a folder. Raises JournalError with the place and the remedy."""
+    """Load the run in a folder. Raises JournalError with the location and the remedy."""
     folder = Path(folder)
     try:
         info = about.read(folder / "run.json")
@@ -44,7 +44,7 @@ def _below(folder: Path) -> list[Path]:
 
 
 def _near(folder: Path) -> str:
-    """Runs with similar names beside a folder that does not exist."""
+    """For a folder that does not exist, the runs beside it with similar names."""
     try:
         there = [str(path.parent) for path in folder.parent.glob("*/run.json")]
         return did_you_mean(str(folder), there) if not folder.exists() else ""
@@ -53,7 +53,7 @@ def _near(folder: Path) -> str:
 
 
 def write(run: Run) -> None:
-    """results.csv and counters.csv beside the journal; numbers to 10 digits.
+    """Write results.csv and counters.csv beside the journal, with numbers to 10 digits.
 
     The counters of a packed run are compressed.
     """

@@ -26,7 +26,7 @@ _COUNTED = {"status": "status", "registers": "registers", "occupancy_theoretical
 def ladder(
     run: RunTables, problem: str, dtype: str | None, cache: str, sizes: Mapping[str, int]
 ) -> pd.DataFrame:
-    """The rows of `results` with which the pages show each variant of one group, best first."""
+    """The rows of `results` for each variant of one group at its shown launch shape, best first."""
     group = _group(run, problem, dtype, sizes)
     cases = {p.case: p for p in run.timings.shown(group)}
     own = run.results[run.results.case.isin(cases) & run.results.cache.isin({cache, ""})]
@@ -45,7 +45,7 @@ def ladder(
 
 
 def _group(run: RunTables, problem: str, dtype: str | None, sizes: Mapping[str, int]) -> Group:
-    """The largest requested group that has a sound case; of the first type."""
+    """The largest of the requested groups that has a sound case, of the first type."""
     groups = run.timings.groups
     found = [
         group

@@ -1,4 +1,4 @@
-"""A run packed for keeping, for example in a repository: run.json and the compressed journal.
+"""A run packed for storage, for example in a repository: run.json and the compressed journal.
 
 A packed run is read, redrawn and compared like any other. Its pages share one copy of the chart
 library with those packed beside it. It lacks only the Nsight Compute reports, whose figures are in
@@ -24,7 +24,7 @@ from harness.tables import about
 JOURNAL, COUNTERS = "journal.jsonl", "counters.csv"
 ENDING = ".gz"
 _FOLDERS = re.compile(r"""(?<![^\s='"])/(?:\S*/)?(?=\S)""")
-"""The parts of an absolute path in a command line, except the last."""
+"""Matches all parts but the last of an absolute path in a command line."""
 
 ASSETS = "../assets/"
 """The folder that the pages of packed runs share, relative to a run's folder."""
@@ -35,7 +35,7 @@ def is_packed(folder: Path) -> bool:
 
 
 def named(folder: Path, name: str) -> Path:
-    """The file of a run's journal or counters, which is compressed in a packed run."""
+    """The path of a run's journal or counters, which are compressed in a packed run."""
     return folder / (name + ENDING if is_packed(folder) else name)
 
 
@@ -98,7 +98,7 @@ def _without_folders(command: str) -> str:
 
 
 def _without(problems: Collection[str], lines: Iterable[bytes]) -> Iterator[bytes]:
-    """The lines of a journal that are not about these problems, as they were written."""
+    """The journal's lines that do not concern these problems, exactly as they were written."""
     for line in lines:
         record = json.loads(line)["record"]
         name = record.get("problem") or record.get("case") or record.get("group") or ""

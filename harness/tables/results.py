@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def table(run: RunRecords) -> pd.DataFrame:
-    """A value that does not exist is missing, never 0."""
+    """Build the table. A value that does not exist is missing, never 0."""
     caches = ("cold", "warm") if run.is_timed else ("",)
     rows = [_row(run, p, cache) for p in run.planned.values() for cache in caches]
     return _ordered(pd.DataFrame(rows))
@@ -105,11 +105,12 @@ _LAST = [
     "roof",
 ]  # fmt: skip
 _WHERE = ["host", "gpu"]
-"""Columns that only a run spread over several machines has."""
+"""Columns that only a run distributed over several machines has."""
 
 
 def _ordered(table: pd.DataFrame) -> pd.DataFrame:
-    """Columns in the order that results.csv promises, sizes and launch keys in the middle."""
+    """Put the columns in the order that results.csv promises, with sizes and launch keys in the
+    middle."""
     for name in _FIRST + _LAST:
         if name not in table:
             table[name] = None

@@ -1,9 +1,9 @@
 """The roof of a case: the limit of its work that takes the most time at the machine's rates.
 
 A kernel has to move the problem's bytes, do its arithmetic and compute its exponentials. Each of
-these has a rate that small kernels of our own reached in the same run. The one that takes longest
-at its rate is the roof, and "of ceiling" is that time over the kernel's. A rate that was not
-measured is not made up: the roof then says what it leaves out.
+these has a rate that the harness's own small kernels reached in the same run. The one that takes
+longest at its rate is the roof, and "of ceiling" is that time over the kernel's. No value is
+invented for a rate that was not measured: the roof then says what it leaves out.
 """
 
 from __future__ import annotations
@@ -37,8 +37,7 @@ _RATES: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("tensor_rate", "FP16 tensor cores"),  # in older runs
     ),
 }
-"""Arithmetic → its possible ceilings, of which the first that was measured counts, with their
-names."""
+"""Arithmetic → its possible ceilings with their names; the first that was measured counts."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ class Roof:
     """ns."""
     is_traffic: bool
     note: str = ""
-    """The part that the figure leaves out, in a clause."""
+    """A clause that says what the figure leaves out."""
 
     @property
     def bound(self) -> str:
@@ -74,7 +73,7 @@ _SHORT = {
 
 
 def roof_of(run: RunRecords, p: Planned) -> Roof | None:
-    """The lowest roof; None if none of its rates was measured, or the problem has none."""
+    """The lowest roof; None if none of its rates was measured, or the problem has no roof."""
     if without(run, p.problem):
         return None
     found = list(roofs_of(run, p))

@@ -37,7 +37,7 @@ S = TypeVar("S", Compiled, MachineCode)
 class RunRecords:
     """The records of one run. `info` is run.json.
 
-    None of its text, which may be untrusted, can act where it is shown: see
+    Its text may be untrusted, so it is escaped and cannot act where it is shown: see
     harness/console/escaping.py.
     """
 
@@ -107,7 +107,7 @@ class RunRecords:
 
     @cached_property
     def ceilings(self) -> dict[str, Ceiling]:
-        """The ceilings, each over all placements if they measured it again."""
+        """The ceilings, each computed over all placements if they measured it again."""
         probes: dict[str, list[Round]] = defaultdict(list)
         for record in self.of(Round):
             if record.case not in self.planned:
@@ -124,7 +124,7 @@ class RunRecords:
 
     @property
     def is_rough(self) -> bool:
-        """Return whether it was made with --quick: one size per problem, and few rounds."""
+        """Return whether the run was made with --quick: one size per problem, and few rounds."""
         return bool((self.info.get("choice") or {}).get("quick"))
 
     @cached_property
@@ -133,12 +133,12 @@ class RunRecords:
         return Timings(self.records, self.planned, self.outcomes, self.info["timing"])
 
     def time(self, case: str, cache: str = "cold") -> Interval | None:
-        """The case's time with its interval, ns; None if it was not timed, or not enough."""
+        """The case's time with its interval, ns; None if it was not timed, or not often enough."""
         return self.timings.time(case, cache)
 
     def arithmetic(self, p: Planned) -> str:
-        """The arithmetic of the case's flops: its type, unless its variant or problem says
-        otherwise."""
+        """The arithmetic of the case's flops: its type, unless its variant or problem states
+        another."""
         about = (self.info.get("problems") or {}).get(p.problem) or {}
         by_library = (about.get("library_arithmetic") or {}).get(p.dtype) if p.is_library else ""
         return str(p.arithmetic or by_library or about.get("arithmetic") or p.dtype)
@@ -232,7 +232,7 @@ def _without_superseded(records: Sequence[Record]) -> list[Record]:
 
 
 def _of_one_origin(records: Sequence[Record]) -> list[Record]:
-    """Keep either ncu's readings or the emulator's counts of a timed run, never some of each.
+    """Keep either ncu's readings or the emulator's counts of a timed run, never a mixture.
 
     Counts of a case outside the run are kept only while they represent one of its cases.
     """

@@ -1,4 +1,4 @@
-"""run.json's description of a problem and its work, also for runs whose records lack it."""
+"""Read run.json's description of a problem and its work, also for runs whose records lack it."""
 
 from __future__ import annotations
 
