@@ -36,7 +36,7 @@ from clean_machines import ROOT, CannotTry, run, said
 
 FORMATS = Path("/proc/sys/fs/binfmt_misc")
 FORMAT = Path("/usr/lib/binfmt.d/qemu-aarch64.conf")
-"""What Debian's qemu-user-static would have the system register at its start."""
+"""The binary format that Debian's qemu-user-static would register with the system."""
 
 CROSS = ("/usr/aarch64-linux-gnu", "/usr/lib/gcc-cross", "/usr/lib/x86_64-linux-gnu", "/lib64")
 """The cross compiler's files, and the libraries it runs with; arm64's are in other folders."""
@@ -78,7 +78,7 @@ def main() -> int:
 
 
 def check(place: Path) -> None:
-    """Raises CannotTry."""
+    """Check that this machine can do it. Raises CannotTry if not."""
     machines.check(place)
     for tool, package in (
         ("qemu-aarch64-static", "qemu-user-static"),
@@ -93,7 +93,7 @@ def check(place: Path) -> None:
 
 
 def register() -> bool:
-    """Make the kernel run arm64 programs through QEMU; return whether it did not before."""
+    """Make the kernel run arm64 programs through QEMU; return whether it has to be undone."""
     if (FORMATS / "qemu-aarch64").exists():
         return False
     (FORMATS / "register").write_text(FORMAT.read_text().strip())

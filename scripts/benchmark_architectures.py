@@ -3,12 +3,13 @@
     python scripts/benchmark_architectures.py [sm_75 sm_80 …] [--measure whole] [--every N]
 
 Writes reports/emulated/architectures.csv: for each architecture, the cases and how they ended, how
-many were counted in machine code, how many of these have the same results as their PTX to the bit,
-and which differ. Clock readings are not compared. `small` (the default) launches each variant and
-type once, at a size at which it is verified; `--every 4` takes one variant in four. `whole` is a
-run with --quick, which does not keep results to compare. A row replaces the earlier one of its kind
-and sampling, so a few can be done at a time. Exits with 1 if a case failed or a run did not end.
-Deadlines are far off: whether a kernel is right has nothing to do with how busy this machine is.
+many were counted in machine code, how many of these have results bit-identical to their PTX's, and
+which differ. Clock readings are not compared. `small` (the default) launches each variant and type
+once, at a size at which it is verified; `--every 4` takes one variant in four. `whole` is a run
+with --quick, which does not keep results to compare. A row replaces the earlier one of its kind and
+sampling, so a few can be done at a time. Exits with 1 if a case failed or a run did not end.
+Deadlines are generous, because whether a kernel is right must not depend on how busy this machine
+is.
 """
 
 from __future__ import annotations
@@ -46,9 +47,9 @@ ALL = ["sm_75", "sm_80", "sm_86", "sm_87", "sm_88", "sm_89", "sm_90", "sm_100", 
        "sm_120", "sm_121"]  # fmt: skip
 DEADLINE_S = 3600
 TOGETHER = 24
-"""Cubins that the disassembler lists in one call."""
+"""The number of cubins that the disassembler lists in one call."""
 MOST_ELEMENTS = 1 << 16
-"""The product of a small case's sizes, if it has a test that small."""
+"""The largest product of a small case's sizes, if there is a test that small."""
 COLUMNS = (
     "arch", "measured", "cases", "ok", "skipped", "failed", "counted_in_machine_code", "percent",
     "equal_to_ptx", "differ",
@@ -180,7 +181,7 @@ def _built(
 def _launched(
     bench: model.Bench, case: Case, built: Built | str, arch: str
 ) -> tuple[set[str], str]:
-    """A case's status (ok, counted, equal), and why any part is missing."""
+    """A case's status (ok, counted, equal), and the reason if any of them is missing."""
     if isinstance(built, str):
         return set(), built
     problem = loading.load(bench.kernels / case.problem)

@@ -6,9 +6,9 @@ Prints the table of docs/speed.md. A thread instruction is one instruction execu
 with its predicate on: a PTX instruction or, in the machine-code column, a machine instruction.
 Every result is compared
 with NumPy's before a rate is printed. Each row and setting of the checks is measured in a process
-of its own; its memory is the most that was resident during its first launch, less what was
-resident before it: the interpreter, the compiled PTX and the kernel's buffers, all of which had
-been written to.
+of its own; its memory is the peak resident memory during its first launch, minus what was resident
+before: the interpreter, the compiled PTX and the kernel's buffers, all of which had already been
+written to.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Workload:
-    """A launch, and whether its results are right."""
+    """A launch, and a check of its results."""
 
     title: str
     source: Path
@@ -274,7 +274,7 @@ def measure(work: Workload, runs: int, way: Way) -> Measured:
 
 
 def apart(number: int, runs: int, way: Way) -> Measured:
-    """The same in a process of its own, for a workload given by number; large ones come last."""
+    """Measure a workload, given by number, in a process of its own; large ones come last."""
     command = [sys.executable, __file__, "--runs", str(runs), "--one", str(number)]
     done = subprocess.run(
         [*command, "--way", json.dumps(vars(way))], stdout=subprocess.PIPE, text=True, check=False

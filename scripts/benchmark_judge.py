@@ -8,11 +8,11 @@ Each kernel is submitted twice, as by a program that knows only its text. The se
 finds compiled and disassembled files, and its cost is reported: a whole verdict, which is every
 test size verified on two draws of inputs, the search for shortcuts, and exact counters at the
 largest test size. Seconds are processor time of all the judge's processes, so the figure hardly
-depends on the machine's other load; `load` is how many processes wanted a core meanwhile.
+depends on the machine's other load; `load` is the number of processes that wanted a core meanwhile.
 
-PAIRS names others' solutions of KernelBench's problems, as for benchmark_public_solutions.py, the
-first to try at the top. Refused solutions are left out, and the script stops after this many right
-ones. Determining their launches from host code is not part of a verdict, and is not measured.
+PAIRS lists others' solutions to KernelBench's problems, as for benchmark_public_solutions.py, in
+the order in which to try them. Refused solutions are left out, and the script stops after this many
+right ones. Determining their launches from host code is not part of a verdict, and is not measured.
 """
 
 from __future__ import annotations

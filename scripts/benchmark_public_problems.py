@@ -1,4 +1,5 @@
-"""Judge public problems unmodified: whether each is read, and the verdicts on kernels for it.
+"""Judge public problems unmodified: report whether each is read, and the verdicts on kernels for
+it.
 
     python scripts/benchmark_public_problems.py KERNELBENCH/level1 DEFINITIONS --csv FILE
 
@@ -7,8 +8,8 @@ SOL-ExecBench), which users fetch themselves; it needs torch, and no GPU. A prob
 sizes if they can be judged within a minute; otherwise they are reduced, and the table says to what.
 The axes that a definition leaves open have no size of their own: they are 1, 7 and 34.
 Every problem gets a kernel that does nothing, and must not pass;
-those whose operation is in KERNELS also get a correct one, and one that omits the last element.
-Solutions are our own, because public ones launch from host code.
+those whose operation is in KERNELS also get a correct one, and one that omits the last element. The
+kernels are our own, because public solutions launch from host code.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ from harness.judge.judge import Judge
 from harness.judge.public import read
 
 CAPS = (64, 32, 16, 8, 128, 256)
-"""Caps on the sizes, in order; the first with which a problem can be judged is used."""
+"""Caps on the sizes, in the order of trying; the first with which a problem can be judged is
+used."""
 
 KERNELS = {
     "ReLU": "x > 0 ? x : 0", "LeakyReLU": "x > 0 ? x : 0.01f * x", "Sigmoid": "1 / (1 + expf(-x))",
@@ -42,7 +44,8 @@ KERNELS = {
 
 COLUMNS = ("problem", "suite", "read", "sizes", "reduced", "seconds", "empty kernel",
            "right kernel", "short kernel", "why not")  # fmt: skip
-"""reduced: the sizes that are not the problem's own. seconds: wall time until the last verdict."""
+"""The columns of the table. reduced: the sizes that are not the problem's own. seconds: wall time
+until the last verdict."""
 
 SECONDS = 60
 LATE = "not done within"

@@ -1,9 +1,10 @@
-"""Judge other people's solutions of KernelBench's problems, and its known cheats, without a GPU.
+"""Judge other people's solutions to KernelBench's problems, and its known cheats, without a GPU.
 
     python scripts/benchmark_public_solutions.py PAIRS --csv FILE
 
-PAIRS has a line for each: the problem's file, a space, the solution's file, and for a cheat a third
-word. Users fetch these files themselves; torch is required. Sizes are made small enough to
+PAIRS has one line per solution: the problem's file, a space and the solution's file, followed by a
+third word if it is a cheat. Users fetch these files themselves; torch is required. Sizes are made
+small enough to
 be emulated. Results must meet KernelBench's own float32 tolerance, 1e-4 relative and absolute.
 """
 

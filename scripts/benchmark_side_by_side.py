@@ -32,7 +32,7 @@ from harness.compiler.compile import Unit
 from harness.emulator import sass
 
 SMALL = 100_000
-"""Thread instructions up to which a launch is small: they are not what it mainly costs."""
+"""A launch with at most this many thread instructions is small: they are not its main cost."""
 SMALL_LAUNCHES = 500
 ONE = """
 import pickle, sys, time

@@ -1,8 +1,8 @@
 """Run `make setup` in clean machines that differ in driver and CUDA toolkit; none needs a GPU.
 
 Each machine is a Debian 12 with Python, make, g++ and git. It has a root folder of its own, an
-overlay over one made by debootstrap, which is deleted after the trial. Stand-ins take the place
-of what is not there:
+overlay over one made by debootstrap, which is deleted after the trial. Stand-ins replace what is
+missing:
 
 - the driver: a libcuda.so.1 that has every name in cuda.h, reports the CUDA release of its machine
   and the names of errors, and answers all other calls with CUDA_ERROR_NO_DEVICE; and an nvidia-smi
@@ -16,7 +16,7 @@ of what is not there:
 Needs root, debootstrap, mounts, and Debian's mirror and PyPI as apt and pip are set up here. If
 it may not mount or has no debootstrap, it says so and exits with 3: nothing was tried.
 
-A row of the table has a hash of the files that decide what `make setup` does. While they are
+A row of the table has a hash of the files that determine what `make setup` does. While they are
 unchanged, --unless-known does not try that machine again.
 
     python3 scripts/clean_machines.py [--only NAME]... [--stand-in-torch] [--keep] [--out FOLDER]
@@ -60,7 +60,7 @@ SHARED = {"root/.cache/pip": "pip", "root/.cache/kernel-harness": "engines", "fi
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 NOT_TRIED = 3
 FIRST = "make bench ARGS='--only copy --quick'"
-"""The README's first command, made short. There is a driver and no GPU, so it emulates."""
+"""The README's first command, shortened. There is a driver and no GPU, so it emulates."""
 EMULATE = "make bench ARGS='--backend emulator --only copy --quick'"
 TORCH = ".venv/bin/python -c 'import torch; print(torch.__version__)'"
 INCLUDED = r"grep -sohE -- '-I\S*(nvidia|cuda)\S*/include' .venv/setup-gpu.log | sort -u | xargs"
@@ -77,16 +77,18 @@ WORLDS = (
     World("driver-580-nvcc-wrapped", "580.95.05", 13000, "13.0", wrapped=True),
     World("no-driver", has_pycuda=False),
 )
-"""580 runs CUDA 13.0, 575 12.9, 535 12.2 (CUDA Toolkit Release Notes, table of drivers)."""
+"""The machines to try. Driver 580 runs CUDA 13.0, 575 runs 12.9, 535 runs 12.2 (CUDA Toolkit
+Release Notes, table of drivers)."""
 
 COLUMNS = ("machine", "driver", "toolkit", "torch", "seconds", "processor_s", "exit", "pycuda",
            "built_against", "first", "emulates", "reports", "tests", "as_expected",
            "files")  # fmt: skip
-"""first: how FIRST ended. torch: the stand-in, or the version that was installed and imported."""
+"""The columns of the table. first: how FIRST ended. torch: the stand-in, or the version that was
+installed and imported."""
 
 
 class CannotTry(Exception):
-    """This machine cannot host another."""
+    """This machine cannot create the root folder of another machine."""
 
 
 def main() -> int:
@@ -131,8 +133,8 @@ def in_own_mounts() -> None:
 
 
 def is_known(world: World) -> bool:
-    """Return whether the machine met expectations with today's versions of the deciding files, and
-    print so."""
+    """Return whether the machine already met expectations with today's versions of the deciding
+    files; if so, print that."""
     tried = [row for row in rows_of(TABLE) if row["machine"] == world.name]
     if ("yes", digest_of_files()) not in [(row["as_expected"], row["files"]) for row in tried]:
         return False
@@ -281,7 +283,7 @@ def inside(root: Path, command: str, stands_in: bool) -> tuple[int, str]:
 
 
 def write(path: Path, rows: Sequence[dict[str, str]]) -> None:
-    """The table; rows of machines that were not tried this time are kept."""
+    """Write the table; rows of machines that were not tried this time are kept."""
     path.parent.mkdir(parents=True, exist_ok=True)
     table = {(row["machine"], row["torch"] == "stand-in"): row for row in [*rows_of(path), *rows]}
     kept = [(world.name, stands_in) for world in WORLDS for stands_in in (True, False)]
@@ -304,7 +306,7 @@ def write_log(path: Path, text: str) -> None:
 
 
 def processor_seconds() -> float:
-    """Resources used by all finished child processes."""
+    """The processor time of all finished child processes."""
     spent = resource.getrusage(resource.RUSAGE_CHILDREN)
     return spent.ru_utime + spent.ru_stime
 

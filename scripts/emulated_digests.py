@@ -60,7 +60,7 @@ def main(
 
 
 def of_operations() -> Iterator[Row]:
-    """Each group of instructions in the tests that compare the engine with NumPy."""
+    """One row for each group of instructions in the tests that compare the engine with NumPy."""
     sys.path[:0] = [str(ROOT / "tests/emulator"), str(ROOT / "tests/emulator/engine/native")]
     from machine_cases import GROUPS
     from operation_kernels import BLOCKS, kernel, operands, size_of
@@ -108,7 +108,7 @@ def spread(among: Sequence[list[Case]], most: int) -> list[list[Case]]:
 
 
 def small(cases: Sequence[Case], kernels: Path) -> Case:
-    """The case with more work than a third of the others: the smallest is a single thread."""
+    """The case with more work than a third of the others; the smallest would be a single thread."""
 
     def work(case: Case) -> tuple[float, float]:
         found = loading.load(kernels / case.problem).work(case.sizes, case.dtype)

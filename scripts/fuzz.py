@@ -1,4 +1,5 @@
-"""Broken inputs for everything that reads files from elsewhere: each is read, or refused by name.
+"""Give broken inputs to everything that reads files from elsewhere: each must be read, or refused
+by name.
 
     python scripts/fuzz.py --inputs 100000            # every target
     python scripts/fuzz.py --inputs 1000 yaml journal
@@ -63,7 +64,7 @@ class Target:
 
 
 def _told(error: HarnessError) -> None:
-    """A refusal is a few lines that can be printed."""
+    """Check a refusal: it must be a few printable lines."""
     str(error).encode()
     told_shortly(str(error))
 
@@ -131,7 +132,7 @@ def _run_json(content: bytes, folder: Path) -> None:
 
 
 def _compared(run: tables.Run) -> None:
-    """The output of a comparison, with the run on either side."""
+    """The output of a comparison in which the run is either side."""
     plain = tables.Run(run.folder, json.loads(_RUN_JSON), run.records)
     for sides in ((plain, run), (run, plain)):
         judgement = judge(*sides)
@@ -164,7 +165,7 @@ def _small() -> list[Path]:
 
 
 def _matrices() -> list[bytes]:
-    """Whole single-file matrices, made from the problems' own."""
+    """Complete single-file matrices, made from the problems' own."""
     whole = []
     for path in _small():
         body = "".join(f"    {line}" for line in path.read_text().splitlines(keepends=True))
@@ -173,7 +174,7 @@ def _matrices() -> list[bytes]:
 
 
 def _expressions() -> list[bytes]:
-    """Every value of one kind in the matrices, and some that use all features."""
+    """Every expression in the matrices, and some that use all features."""
     found = {b"ceil_div(n, 2 * block) % 7 // 3 - -n", b"not (n >= 64 and block <= 512) or n ** 2",
              b"min(n, block, 3) + max(1, next_power_of_2(n))", b"1.0 / n + 0.5e-3"}  # fmt: skip
     for text in _files("kernels/*/bench.yaml"):
@@ -347,7 +348,8 @@ def run(
     """The failures of one target, as they occur. jobs: the number of processes that share the
     inputs.
 
-    A process that ends early is a failure of its batch: its inputs can be drawn again.
+    A process that ends early is a failure of its batch: its inputs can be drawn again from the
+    seed.
     """
     batches = [(name, seed * 1_000_003 + i, min(BATCH, inputs - i * BATCH), deadline_s)
                for i in range(-(-inputs // BATCH))]  # fmt: skip

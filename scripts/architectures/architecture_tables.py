@@ -1,4 +1,4 @@
-"""The table by architecture in docs/fidelity.md, from the committed files of reports/emulated.
+"""Write docs/fidelity.md's tables by architecture from the committed files of reports/emulated.
 
     python scripts/architectures/architecture_tables.py            write the page anew
     python scripts/architectures/architecture_tables.py --check    exit 1 if it is out of date
@@ -61,7 +61,8 @@ def collection(found: Sequence[Row]) -> str:
 
 
 def foreign(launches: Sequence[Row], kernels: Sequence[Row]) -> str:
-    """Others' kernels: launched with results, and all those of the same files encoded."""
+    """Others' kernels: those launched, with their results, and all kernels of the same files,
+    whether they can be executed."""
     as_read = {row["launch"]: row["digest"] for row in launches if row["arch"] == READ}
     files = _by_arch(kernels)
     columns = ["launches", "executed", "", "to the bit as PTX", "if not fused"]
@@ -84,7 +85,7 @@ def foreign(launches: Sequence[Row], kernels: Sequence[Row]) -> str:
 
 
 def _apart(launches: Sequence[Row], kernels: Sequence[Row]) -> list[str]:
-    """The launches that differ or are not executed, each with its architectures."""
+    """The launches whose results differ or that are not executed, each with its architectures."""
     told: dict[str, list[str]] = defaultdict(list)
     for row in launches:
         name, why = f"`{row['launch']}`", row["from_machine_code"]
@@ -149,7 +150,7 @@ def functions(found: Sequence[Row]) -> str:
 
 
 def _by(difference: str) -> str:
-    """Describe a difference. The smallest float stands for zeros that differ only in sign."""
+    """Describe a difference. The smallest float represents zeros that differ only in sign."""
     if difference == "no-result":
         return f"without a result at {READ}"
     is_sign = float(difference) < 2 * sys.float_info.min

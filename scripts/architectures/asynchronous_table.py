@@ -1,11 +1,11 @@
-"""Hopper's asynchronous machine: what is executed from PTX and from machine code, form by form.
+"""Hopper's asynchronous instructions: which forms are executed from PTX and from machine code.
 
     python scripts/architectures/asynchronous_table.py          write the table of docs/fidelity.md
     python scripts/architectures/asynchronous_table.py --check  exit 1 if it is out of date
 
 Each form of PTX is assembled for sm_90a. The table has the instructions that ptxas makes of it,
-apart from those that every kernel has, and whether both are executed. The meaning of the machine's
-forms was derived from these pairs. Needs nvcc and nvdisasm.
+apart from those that every kernel has, and whether both are executed. The meaning of the machine
+instructions' forms was derived from these pairs. Needs nvcc and nvdisasm.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _ALSO: Final = (
     "MEMBAR", "FENCE", "CCTL", "DEPBAR", "ACQBULK", "PREEXIT", "LDGMC", "LD", "ST", "ATOM", "UPRMT",
     "R2UR", "BAR", "NANOSLEEP", "UP2UR", "LDGDEPBAR",
 )  # fmt: skip
-"""Shown although other kernels have them too."""
+"""Instructions that are shown although all kernels have them."""
 FORMS: Final = (
     "mbarrier.init.shared::cta.b64 [%a], %x", "mbarrier.inval.shared::cta.b64 [%a]",
     "mbarrier.arrive.shared::cta.b64 %t, [%a]", "mbarrier.arrive.shared::cta.b64 %t, [%a], %x",
@@ -118,7 +118,7 @@ def _assembled(folder: Path) -> tuple[Module, MachineCode]:
 
 
 def _own(function: Function, others: set[str]) -> list[str]:
-    """The names of the instructions that a form was compiled to."""
+    """The names of the instructions to which a form was compiled."""
     found = [
         each.name for each in function.instructions
         if each.opcode in hopper.OPCODES

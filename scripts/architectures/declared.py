@@ -42,12 +42,12 @@ _OF_WARPS = re.compile(
     r"shfl|ballot|__any|__all|__match|__reduce|__nv_cvt|prof|__trap|brkpt|_D?sign"
 )
 _SMALL = ("jn", "jnf", "yn", "ynf")
-"""Functions whose number of steps is their first operand."""
+"""Functions that take as many steps as their first operand says."""
 
 
 @dataclass(frozen=True)
 class Declared:
-    """A function; types as PTX calls them, and as C++ does."""
+    """A function, with its types both in PTX's names and in C++'s."""
 
     name: str
     result: str
@@ -59,7 +59,7 @@ class Declared:
 
     @property
     def text(self) -> str:
-        """The name that tells it apart from its overloads."""
+        """The name that distinguishes it from its overloads."""
         return f"{self.name}({', '.join(self.operands)})"
 
     def kernel(self, name: str) -> str:
@@ -73,7 +73,7 @@ class Declared:
         )
 
     def drawn(self) -> list[NDArray[np.unsignedinteger]]:
-        """Operands at which roundings, limits and signs go wrong."""
+        """Draw operands at which rounding, limits and signs tend to go wrong."""
         _, *types = self.types
         if len({*types}) == 1 and len(types) <= 3 and types[0] not in ("s16", "u16"):
             found = instructions.operands(types)
@@ -106,7 +106,7 @@ def _declared(header: Path) -> Iterator[Declared]:
 
 
 def _type(text: str, named: bool = False) -> str:
-    """The C++ type of a declaration; empty if it is not one of those known here."""
+    """The C++ type in a declaration; empty if it is not a known one."""
     words = " ".join(_QUALIFIER.sub("", text).split())
     for candidate in (words, words.rpartition(" ")[0]) if named else (words,):
         plain = _SPELLED.get(candidate, candidate)
@@ -122,4 +122,4 @@ def source(listed: Sequence[Declared]) -> str:
 
 
 FIRST_LINE = 3
-"""The line of the source at which the first function is."""
+"""The line number of the first function in the source."""

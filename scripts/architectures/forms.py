@@ -1,15 +1,16 @@
-"""The forms of machine instructions that other architectures' code has and sm_90's does not.
+"""List the forms of machine instructions that occur in other architectures' code and not in
+sm_90's.
 
     python scripts/architectures/forms.py CHECKOUTS [sm_75 sm_90 …] [--own] [--table]
 
 A form is an opcode with its modifiers and the kinds of its operands, as nvdisasm prints them for
 this repository's kernels, for others' kernels (CHECKOUTS as in scripts/others_kernels/sources.py)
-and for CUDA's device functions. `--own` takes only this repository's kernels. The forms of each
+and for CUDA's device functions. `--own` uses only this repository's kernels. The forms of each
 architecture are kept in .cache/forms/, and together they make the tests' forms_elsewhere.txt, each
 line of which is executed there: an instruction of each form that sm_90 lacks, the architectures
-that have it, and why it is refused, if it is. `--table` writes only that file. A form that only
-another release of CUDA than 13.0 writes (NVCC names it) is marked with the release, as in
-sm_120@13.5. An architecture whose kernels were not compiled before takes about ten minutes of
+that have it, and why it is refused, if it is. `--table` writes only that file. A form that only a
+CUDA release other than 13.0 emits (NVCC names its compiler) is marked with the release, as in
+sm_120@13.5. An architecture whose kernels have not been compiled yet takes about ten minutes of
 processor time.
 """
 

@@ -1,14 +1,15 @@
-"""Every device function of declared.py at one architecture after another, from both front ends.
+"""Run every device function of declared.py for one architecture after another, from both front
+ends.
 
     python scripts/architectures/functions.py [sm_75 sm_90 …] [--again]
 
-Each is called with 2,048 operands at which roundings and limits go wrong, from PTX and from machine
-code. reports/emulated/device_functions.csv gets a row for each architecture: the number of its
-functions, and of those executed from machine code; the number with the same results as PTX, to the
-bit, and with the same results if products and sums are not fused; those that differ, with the
-largest relative difference; those that are refused; then the number with the same results as
-sm_90's machine code, to the bit, and those that differ from it. `--again` tries only those that
-were refused or differed.
+Each is called with 2,048 operands at which rounding and limits tend to go wrong, from PTX and from
+machine code. reports/emulated/device_functions.csv gets a row for each architecture: the number of
+its functions, and of those executed from machine code; the number with results bit-identical to
+PTX's, and the number with the same results if products and sums are not fused; those that differ,
+with the largest relative difference; those that are refused; then the number with results
+bit-identical to those of sm_90's machine code, and those that differ from it. `--again` tries only
+those that were refused or differed.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ COLUMNS = (
     "equal_to_sm_90", "differ_from_sm_90",
 )  # fmt: skip
 NO_RESULT = "no-result"
-"""In place of a difference: the function does not exist for sm_90, or is not executed."""
+"""What replaces a difference if the function does not exist for sm_90, or is not executed."""
 BLOCK = 256
 MOST_COMPLAINTS = 20
 _COMPLAINT = re.compile(r"k\.cu\((\d+)\): error")
@@ -72,8 +73,8 @@ class Compiled:
 
 
 def compiled(listed: Sequence[Declared], arch: str, folder: Path) -> Compiled:
-    """Functions that nvcc rejects are left out, because the architecture or C++ does not have
-    them."""
+    """The compiled functions. Those that nvcc rejects are left out, because the architecture or C++
+    does not have them."""
     left, nvcc = list(listed), toolchain.find().nvcc
     path, ptx = folder / "k.cu", folder / "k.ptx"
     for _ in range(MOST_COMPLAINTS):
@@ -146,7 +147,7 @@ def _from_code(code: MachineCode, number: int, function: Declared) -> Array | st
 
 
 def as_read(listed: Sequence[Declared]) -> Mapping[str, Array | str]:
-    """Function → its results from machine code of sm_90."""
+    """Function → its results from sm_90's machine code."""
     with tempfile.TemporaryDirectory() as folder:
         there = compiled(listed, READ, Path(folder))
     return {
@@ -156,7 +157,7 @@ def as_read(listed: Sequence[Declared]) -> Mapping[str, Array | str]:
 
 
 def row(arch: str, listed: Sequence[Declared], read: Mapping[str, Array | str]) -> dict[str, str]:
-    """The row of an architecture; `read`: the results for sm_90."""
+    """The row of an architecture. read: the results for sm_90."""
     with tempfile.TemporaryDirectory() as folder:
         there = compiled(listed, arch, Path(folder))
     equal = unfused = 0
@@ -202,7 +203,7 @@ def earlier(table: Path, arch: str) -> Mapping[str, str] | None:
 def again(
     arch: str, listed: Sequence[Declared], read: Mapping[str, Array | str], old: Mapping[str, str]
 ) -> dict[str, str]:
-    """The row, after trying again what was refused or different."""
+    """The updated row, after another try of the functions that were refused or differed."""
     left = f"{old['differ']} {old['refusals']}"
     apart = [each for each in listed if re.search(rf"(?<!\w){re.escape(each.text)}", left)]
     found = row(arch, apart, read)

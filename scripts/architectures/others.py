@@ -1,13 +1,13 @@
-"""Others' kernels, compiled for one architecture after another and executed from machine code.
+"""Compile others' kernels for one architecture after another, and execute their machine code.
 
     python scripts/architectures/others.py CHECKOUTS [sm_75 sm_90 …] [--only LAUNCH]...
 
-CHECKOUTS is as scripts/others_kernels/sources.py has it. reports/emulated/others.csv gets a row for
-each launch: whether its machine code was executed, how its results compare with PTX's, and their
-digest, with which architectures are compared. Where results differ from PTX's, the same PTX is
-assembled once more without fusing a product and a sum, which PTX leaves to ptxas. Where they differ
-from those of sm_90, which has to be there first, the PTX that nvcc makes for sm_90 is assembled for
-the architecture instead: from sm_100 on, nvcc makes other PTX of some kernels.
+CHECKOUTS is described in scripts/others_kernels/sources.py. reports/emulated/others.csv gets a row
+for each launch: whether its machine code was executed, how its results compare with PTX's, and the
+results' digest, by which architectures are compared. Where results differ from PTX's, the same PTX
+is assembled once more without fusing products with sums, a choice that PTX leaves to ptxas. Where
+they differ from sm_90's, whose rows have to exist already, the PTX that nvcc makes for sm_90 is
+assembled for the architecture instead: from sm_100 on, nvcc makes other PTX of some kernels.
 reports/emulated/others_kernels.csv has the kernels of every file, launched or not, and why some are
 refused. A row replaces the earlier one for the same launch or file and architecture.
 """
@@ -50,7 +50,7 @@ Row = dict[str, str]
 
 
 def why(refusal: object) -> str:
-    """A refusal or a fault in short: without the remedy, and with only the file's name as
+    """A refusal or a fault in short: without the remedy, and with only the file's name as its
     location."""
     said = str(refusal).splitlines()[0].partition(". Nothing was run")[0]
     return re.sub(r"\S*/(?=[^/ ]+:\d+: )", "", said)
@@ -120,7 +120,7 @@ def of_ptx_of(read: Launcher, arch: str) -> str:
 
 
 def compare(new: Sequence[Row], known: Sequence[Mapping[str, str]], checkouts: Path) -> None:
-    """Add to the rows whose results differ from sm_90's the results of sm_90's PTX."""
+    """To the rows whose results differ from sm_90's, add the results of sm_90's PTX."""
     wanted = {row["launch"]: row["digest"] for row in known if row["arch"] == READ}
     apart = [row for row in new if row["digest"] not in ("", wanted.get(row["launch"], ""))]
     names = {row["launch"] for row in apart} & wanted.keys()
@@ -167,7 +167,7 @@ def kernels(cubin: Path) -> Row:
 def of_architecture(
     launches: Sequence[listed.Launch], checkouts: Path, arch: str
 ) -> Iterator[tuple[str, Row]]:
-    """Rows, each with the names of its table's columns."""
+    """The rows of one architecture, as mappings from column names."""
     with tempfile.TemporaryDirectory() as folder:
         compiled = Path(folder)
         manifest, failed = sources.compile_all(launches, checkouts, compiled, arch)
@@ -187,7 +187,7 @@ def of_architecture(
 
 
 def rows(path: Path) -> list[Mapping[str, str]]:
-    """The rows of a table; none if there is no file."""
+    """The rows of a table; none if the file does not exist."""
     if not path.exists():
         return []
     with path.open(encoding="utf-8", newline="") as file:

@@ -1,8 +1,9 @@
-"""Add to the committed runs what their records of the work model lack, such as bytes written.
+"""Add to the committed runs what is missing from their records of the work model, such as bytes
+written.
 
     python scripts/committed_runs/restate_work.py
 
-A run's journal has a case's bytes as counted at the time. How many of them are written is not a
+A run's journal has a case's bytes as counted at the time. The number of bytes written is not a
 measurement: the problem's work() still states it. So it is added to run.json, for each size, beside
 the bytes to which it applies; harness/tables/roofs.py uses it if the two agree. A run that recorded
 it itself is left unchanged.

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 COUNT: Final = 2048
-"""Operands per instruction: this many threads execute it once each."""
+"""The number of operands per instruction: this many threads execute it once each."""
 BLOCK: Final = 256
 
 _INTEGERS = ("u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64")
@@ -25,7 +25,7 @@ _ROUNDINGS = ("rn", *_DIRECTED)
 _WHOLE = ("rni", "rzi", "rmi", "rpi")
 _REGISTERS = {8: "h", 16: "h", 32: "r", 64: "l"}
 PRECISION: Final = {"f16": 11, "bf16": 8, "f32": 24, "f64": 53}
-"""Bits of a significand, including the leading one."""
+"""Floating-point type → the bits of its significand, including the leading one."""
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ def groups(listed: Sequence[Case]) -> dict[tuple[str, ...], list[Case]]:
 
 
 def kernel(together: Sequence[Case], name: str) -> str:
-    """Executes each of them once in each thread.
+    """A PTX kernel that executes each of these instructions once in each thread.
 
     Parameters are the operands' arrays and the results' array, with one element per instruction and
     thread.
@@ -227,7 +227,7 @@ def _stored(type_: str) -> str:
 
 
 def operands(sources: Sequence[str], seed: int = 1) -> list[np.ndarray]:
-    """An array of bit patterns for each operand, of these types."""
+    """For each operand, an array of bit patterns of its type."""
     types = tuple(type_.removesuffix("x2") for type_ in sources)
     parts = [_operands(types, each) for each in (seed, seed + 4)]
     if not sources[0].endswith("x2"):
@@ -258,7 +258,8 @@ def patterns(type_: str, seed: int) -> np.ndarray:
 
 
 def _reals(type_: str, random: np.ndarray) -> np.ndarray:
-    """Random signs; exponents near the limits of other types; fractions that end in ties."""
+    """Draw floats with random signs, exponents near the limits of other types, and fractions that
+    end in ties."""
     digits = PRECISION[type_] - 1
     exponents = bits(type_) - 1 - digits
     bias = (1 << exponents - 1) - 1
@@ -274,7 +275,7 @@ def _reals(type_: str, random: np.ndarray) -> np.ndarray:
 
 
 def _whole(type_: str, random: np.ndarray) -> np.ndarray:
-    """Integers of every length and sign, and with fractions that end in ties."""
+    """Draw integers of every length and sign whose low bits end in ties."""
     size = bits(type_)
     long = _ending_in_ties(random[0], random[1], size)
     shifted = long >> random[2] % size
@@ -312,7 +313,8 @@ def _edges(type_: str) -> np.ndarray:
 
 
 def _beside(first: np.ndarray, type_: str, seed: int) -> np.ndarray:
-    """Another operand: drawn alike, or near the first or its negative, or far larger or smaller."""
+    """Draw another operand: drawn in the same way, near the first or its negative, or far larger or
+    smaller."""
     other = patterns(type_, seed)
     random = _random(f"{type_} beside {seed}", 2)
     other = np.roll(other, 37 * seed).astype(np.uint64)

@@ -29,9 +29,10 @@ EVERY = (
     (0xFFFF0000, 0x00FFFF00, 0x0F0F0F0F, 0x33333333),
     (0xFFF, 0xFF, 0xF, 0x3),
 )
-"""Masks that every kernel is launched with: few and many lanes, halves, one inside another."""
+"""Masks with which every kernel is launched: few and many lanes, halves, one mask inside
+another."""
 SHARES = (1, 3, 7, 9, 13, 16, 16, 16, 21, 26, 31)
-"""How many lanes the other masks have; halves make ties."""
+"""The numbers of lanes that the other masks have; halves make ties."""
 
 
 @dataclass(frozen=True)

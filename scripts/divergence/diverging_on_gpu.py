@@ -1,4 +1,5 @@
-"""A GPU's counts for diverging warps: every launch of the diverging kernels under Nsight Compute.
+"""Record a GPU's counts for diverging warps: run every launch of the diverging kernels under Nsight
+Compute.
 
     python scripts/divergence/diverging_on_gpu.py prepare FOLDER    compile, where there is nvcc
     python scripts/divergence/diverging_on_gpu.py FOLDER OUT        needs a GPU, PyCUDA and ncu

@@ -1,4 +1,4 @@
-"""Random kernels whose warps diverge in many ways, for comparing the emulator with a GPU.
+"""Generate random kernels whose warps diverge in many ways, for comparing the emulator with a GPU.
 
 Each is generated from its number, and the hashes of both files match those executed on an H200.
 Branches, loops whose lanes leave at different iterations, breaks, switches and early exits are

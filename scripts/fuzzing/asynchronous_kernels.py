@@ -1,7 +1,8 @@
-"""Kernels of PTX for Hopper's asynchronous machine, which scripts/fuzzing/fuzz_kernels.py breaks.
+"""PTX kernels with Hopper's asynchronous instructions, for scripts/fuzzing/fuzz_kernels.py to
+break.
 
-Small on purpose: a launch takes milliseconds. Together they have tensor maps, bulk copies and
-reductions, mbarriers of all kinds, multicast, clusters, products of warpgroups, `setmaxnreg`,
+They are small on purpose: a launch takes milliseconds. Together they use tensor maps, bulk copies
+and reductions, mbarriers of all kinds, multicast, clusters, warpgroup products, `setmaxnreg`,
 `elect` and `stmatrix`.
 """
 
@@ -19,7 +20,8 @@ from harness.emulator import TensorMap
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel named `k`, and its launch. arguments: makes new ones for each launch."""
+    """A kernel named `k`, and its launch. arguments: a function that makes new ones for each
+    launch."""
 
     text: str
     block: int

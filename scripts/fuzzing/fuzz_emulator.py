@@ -33,7 +33,7 @@ BATCH = 100  # kernels to one Hypothesis run, whose own bookkeeping grows with i
 
 @dataclass
 class Totals:
-    """The kernels that were run, and the results."""
+    """The numbers of kernels run, by result."""
 
     kernels: int = 0
     differing: int = 0
@@ -63,7 +63,7 @@ class Totals:
 
 
 def write_reproducer(folder: Path, case: Case, found: Comparison) -> None:
-    """The kernel, its launch and its inputs, with the differences."""
+    """Write the kernel, its launch and its inputs, with the differences."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "kernel.ptx").write_text(case.kernel.ptx())
     (folder / "differences.txt").write_text("\n".join(found.differences) + "\n")

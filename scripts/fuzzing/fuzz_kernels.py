@@ -1,13 +1,13 @@
-"""Broken kernels through the emulator's engine, which is built with sanitizers for this.
+"""Run broken kernels on the emulator's engine, built with sanitizers for this purpose.
 
     python scripts/fuzzing/fuzz_kernels.py --inputs 100000 [--seconds 600] [--seed 1] [--plain]
 
-The PTX of the tests' correct kernels has instructions changed, dropped, moved and given each
-other's operands, so that most of it still runs; each is launched as its file says. A failure is
-anything but a report or a refusal worded by the emulator, a run past the deadline, or a sanitizer's
-error: its input is kept in --out, and the exit code is 1.
+In the PTX of the tests' correct kernels, instructions are changed, dropped, moved and given each
+other's operands, so that most of them still run; each kernel is launched as its file says. A
+failure is anything but a report or a refusal worded by the emulator, a run past the deadline, or a
+sanitizer's error: its input is kept in --out, and the exit code is 1.
 `--plain`: without sanitizers. `--asynchronous`: only kernels with mbarriers, bulk copies, tensor
-maps, clusters and products of warpgroups (scripts/fuzzing/asynchronous_kernels.py).
+maps, clusters and warpgroup products (scripts/fuzzing/asynchronous_kernels.py).
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ _TYPES = b"""u8 s8 u16 s16 u32 s32 b32 f32 u64 s64 b64 f64 f16x2 b128 e4m3x2 pre
 
 
 def _in_kernel(draw: random.Random, seeds: list[bytes]) -> bytes:
-    """One kernel with one to six of its instructions changed; a few are broken as text."""
+    """Change one to six instructions of one kernel; a few kernels are broken as text."""
     if draw.random() < 0.1:
         head, text = draw.choice(seeds).split(b"\n", 1)
         return head + b"\n" + mutated(draw, [text])
@@ -184,7 +184,7 @@ fuzz.TARGETS["asynchronous"] = fuzz.Target(_asynchronous_seeds, _attempt, _in_ke
 
 
 def _in_this_process(kind: str, seed: int, inputs: int, folder: Path) -> int:
-    """Run a batch; the current input is stored in the folder."""
+    """Run a batch; the current input is kept in the folder."""
     assert not isinstance(load(), str), load()
     target = fuzz.TARGETS[kind]
     seeds, draw, failed = target.seeds(), random.Random(f"{kind}/{seed}"), 0

@@ -1,12 +1,13 @@
-"""Broken cubins and broken listings of nvdisasm: each is run, or refused by name.
+"""Give broken cubins and broken nvdisasm listings to the emulator: each must run, or be refused by
+name.
 
     python scripts/fuzzing/fuzz_machine_code.py --inputs 100000           # every target
     python scripts/fuzzing/fuzz_machine_code.py --inputs 1000 listing sm_120-listing
 
-It works like scripts/fuzz.py, which does the work. A `cubin` has bytes changed and is read with the
-listing of the good one, without running nvdisasm. A `listing` has instructions changed; what can
-still be read is executed, on arrays of known size and with little time. Both contain code for
-sm_90, or for the architecture in their name; that of sm_90a has copies by a tensor map, bulk
+scripts/fuzz.py does the work, and its options apply. A `cubin` has bytes changed and is read with
+the listing of the good one, without running nvdisasm. A `listing` has instructions changed; what
+can still be read is executed, on arrays of known size and with little time. Both contain code for
+sm_90, or for the architecture in their name; that for sm_90a uses copies by a tensor map, bulk
 copies, mbarriers and a cluster.
 """
 

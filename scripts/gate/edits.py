@@ -67,7 +67,7 @@ class Edit:
         return text.replace(self.find, self.replace)
 
     def is_as_wanted(self, code: int) -> bool:
-        """Return whether the gate did as required: close for a regression, open for anything
+        """Return whether the gate did as required: closed for a regression, opened for anything
         else."""
         return code in (1, 3) if self.kind == "regression" else code == 0
 
@@ -137,7 +137,7 @@ class Repository:
 
 
 def _at_small_sizes(text: str, small: Mapping[str, Any]) -> str:
-    """A matrix with these sizes and launch shapes, and every other line unchanged.
+    """Rewrite a matrix with these sizes and launch shapes, and every other line unchanged.
 
     An edit changes lines, so the file is not rewritten: only the values of these keys are replaced.
     """
