@@ -174,7 +174,7 @@ def _matrices() -> list[bytes]:
 
 
 def _expressions() -> list[bytes]:
-    """Every expression in the matrices, and some that use all features."""
+    """Function calls from the matrices' expressions, and some expressions that use all features."""
     found = {b"ceil_div(n, 2 * block) % 7 // 3 - -n", b"not (n >= 64 and block <= 512) or n ** 2",
              b"min(n, block, 3) + max(1, next_power_of_2(n))", b"1.0 / n + 0.5e-3"}  # fmt: skip
     for text in _files("kernels/*/bench.yaml"):

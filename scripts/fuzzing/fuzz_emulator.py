@@ -33,7 +33,7 @@ BATCH = 100  # kernels to one Hypothesis run, whose own bookkeeping grows with i
 
 @dataclass
 class Totals:
-    """The numbers of kernels run, by result."""
+    """Totals over all kernels that were run."""
 
     kernels: int = 0
     differing: int = 0

@@ -1,4 +1,4 @@
-"""A conversation with `python -m harness serve`, for the scripts that measure it."""
+"""A conversation with `python -m harness serve`, for the scripts that measure `serve`."""
 
 from __future__ import annotations
 

@@ -3,10 +3,11 @@ costs the judge.
 
     python scripts/judge/thousand_submissions.py [--count 1000] [--jobs N] [--out FILE]
 
-Half are right. Of the others, some kernels do not compile, are wrong, write out of bounds, never
-end, trap or cheat, and some references hang, crash, leave processes behind or take all memory. The
-next submission must not notice. After 100, 500 and 1,000 answers the judge is left to rest, and its
-memory and its processes are counted; after its end, what is left of them.
+Half are right. Of the others, some have kernels that do not compile, are wrong, write out of
+bounds, never end, trap or cheat; some have references that hang, crash, leave processes behind or
+take all memory. The submission that follows must not be affected. After 100, 500 and 1,000 answers
+the judge is left to rest, and its memory and its processes are counted; after its end, whatever is
+left of them.
 
 Texts repeat, so that the script measures the judge and not nvcc. The exit code is 1 if a submission
 has no answer or another verdict than expected, if the judge's memory has grown by more than a tenth
@@ -33,12 +34,13 @@ from harness.machine import environment
 MARK = "KERNEL_HARNESS_THOUSAND"
 """The environment variable that marks all processes of this judge, wherever they end up."""
 COUNTED_AFTER = (0.1, 0.5, 1.0)
-"""The submissions' problem."""
+"""After these fractions of the submissions, the judge's memory is counted."""
 GROWTH = 1.1
 REST_S = 1.0
 """Seconds to wait for ended processes to disappear."""
 SECONDS = 8
-"""The deadline of a submission whose reference hangs, of which three quarters are its own."""
+"""The deadline, in seconds, of a submission whose reference hangs; three quarters of it are for the
+reference itself."""
 MEMORY_MIB = 1024
 
 REFERENCE = "def tripled(x, n):\n    return 3 * x + n\n"
@@ -71,7 +73,8 @@ def kernel(body: str) -> str:
 
 @dataclass(frozen=True)
 class Way:
-    """A kind of submission, broken or right. before: lines that precede the reference's answer."""
+    """A kind of submission, broken or right. before: lines that the reference executes before it
+    returns."""
 
     expected: str
     text: str = kernel(STORE)
@@ -103,8 +106,8 @@ WAYS = {
 
 
 def ways(count: int, chance: random.Random) -> list[str]:
-    """Half are right, the others are broken in all ways equally often, in an order that reveals
-    nothing."""
+    """The ways of all submissions: half are right, the others are broken in all ways equally often,
+    in an order that reveals nothing."""
     broken = [name for name in WAYS if name != "right"]
     found = ["right"] * (count - count // 2)
     found += [broken[number % len(broken)] for number in range(count // 2)]
@@ -199,7 +202,7 @@ def judged(
 def told(
     names: Sequence[str], found: dict[int, str], counts: Sequence[Count], left: int, seconds: float
 ) -> tuple[list[str], bool]:
-    """The lines to show, and whether everything is as required."""
+    """The lines to print, and whether everything is as required."""
     given: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
     for number, name in enumerate(names):
         given[name][found.get(number, "no answer")] += 1

@@ -3,14 +3,15 @@
     python scripts/judge/timed_candidates.py [--n 16777216] [--times 3] [--alone 4] [--out FOLDER]
 
 The problem is bound by memory: output[i] = 2 input[i]. A candidate also writes a part of its
-result, from none to all of it in sixteenths, to a second array, so the bytes that each moves, and
-which are faster than the incumbent, are known beforehand. One candidate is the incumbent again.
+result, from none to all of it in sixteenths, to a second array. So the bytes that each moves, and
+which candidates are faster than the incumbent, are known beforehand. One candidate is the incumbent
+again.
 
 All candidates come in one submission, after the incumbent, several times: the first includes their
 compilation. Then some come alone, each in a submission with the incumbent. candidates.csv has
-every verdict, rates.csv a row for each submission or row of single ones. The exit code is 1 if a
-verdict contradicts the bytes, an interval is wider than asked for, or fewer than 10 candidates a
-minute were judged in one submission.
+every verdict, rates.csv a row for each submission, and for each series of single ones. The exit
+code is 1 if a verdict contradicts the bytes, an interval is wider than asked for, or fewer than 10
+candidates a minute were judged in one submission.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ class Judged:
 
     @property
     def contradicts(self) -> bool:
-        """Return whether the verdict says the opposite of what the bytes say, or fails."""
+        """Return whether the verdict contradicts the bytes, or is a failure."""
         if self.verdict not in ("faster", "same", "slower", "cannot-tell"):
             return True
         if self.speedup is None:
@@ -87,7 +88,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class Rate:
-    """The total time of one kind of submission."""
+    """The rate of one kind of submission, from its total time."""
 
     way: str
     number: int

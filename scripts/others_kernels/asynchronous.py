@@ -1,13 +1,13 @@
-"""Kernels of others for Hopper's asynchronous machine, from PTX and from machine code.
+"""Run others' kernels with Hopper's asynchronous instructions, from PTX and from machine code.
 
     python scripts/others_kernels/asynchronous.py CHECKOUTS FOLDER [NUMBER ...]
 
-The eleven products of bfloat16 of fast.cu (matmul_2.cuh to matmul_12.cuh) use tensor maps,
-mbarriers, products of warpgroups, `setmaxnreg`, clusters with multicast, and stores by tensor maps.
-CHECKOUTS holds `pranjalssh+fast.cu` at the commit below, and is cloned where it is missing; FOLDER
+The eleven bfloat16 matrix products of fast.cu (matmul_2.cuh to matmul_12.cuh) use tensor maps,
+mbarriers, warpgroup products, `setmaxnreg`, clusters with multicast, and stores by tensor maps.
+CHECKOUTS holds `pranjalssh+fast.cu` at the commit below, and is cloned if it is missing; FOLDER
 gets what nvcc makes of it. Each kernel is launched from both front ends with all checks, and
-compared with the product in double precision. Prints a row of CSV for each. A launch that the
-checks end is repeated without them.
+compared with the product in double precision. Prints a CSV row for each. A launch that the checks
+end is repeated without them.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _BLOCKS, _PLACES = 128, 128  # of kernels that stay, and the tiles that the last
 
 @dataclass(frozen=True)
 class Launch:
-    """How a kernel's own host function launches it. tile: rows, columns, depth."""
+    """The launch of a kernel, as its own host function makes it. tile: rows, columns, depth."""
 
     tile: tuple[int, int, int]
     threads: int
@@ -78,7 +78,7 @@ def _launch(number: int) -> Launch:
 
 def _map(number: int, array: np.ndarray, rows: int, columns: int, box: tuple[int, int],
          swizzle: str = "128B") -> TensorMap:  # fmt: skip
-    """A map of rows in memory, with a box of this many rows and columns."""
+    """A tensor map of rows in memory, with a box of this many rows and columns."""
     if number < 7:
         return TensorMap(array, [box[1], box[0]], [columns, rows], element="bf16", swizzle=swizzle)
     more = [1, 1] if number == 7 else []  # which has five dimensions, two of them of one element

@@ -1,14 +1,14 @@
-"""Programs of others for Hopper's asynchronous machine, from PTX and from machine code.
+"""Run others' programs with Hopper's asynchronous instructions, from PTX and from machine code.
 
     python scripts/others_kernels/asynchronous_programs.py CHECKOUTS FOLDER [NAME ...]
 
-Tutorials, examples and unit tests of CUTLASS are compiled as they are and run to their ends, with a
-stand-in for the CUDA runtime that launches their kernels in the emulator (programs.py), so that
-their own host code makes tensor maps and arguments. The attention of ThunderKittens and the fp8
-product of DeepGEMM, which need PyTorch on the host, get a host program of ours. CHECKOUTS holds the
+CUTLASS's tutorials, examples and unit tests are compiled unmodified and run to completion, with a
+stand-in for the CUDA runtime that launches their kernels in the emulator (programs.py). So their
+own host code makes the tensor maps and arguments. ThunderKittens' attention and DeepGEMM's fp8
+product, which need PyTorch on the host, get a host program written here. CHECKOUTS holds the
 repositories at the commits below, as `owner+name`; FOLDER gets what nvcc makes of them. Each is run
 from both front ends with all checks; a launch that the checks end is repeated without them. Prints
-a row of CSV for each.
+a CSV row for each.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ _INCLUDE: Final = {
 
 @dataclass(frozen=True)
 class Program:
-    """path: in its repository. arguments: of its command line. until: where the file's own host
-    code begins, which a host of ours replaces. check: of the arrays, for a program without a check
-    of its own."""
+    """path: of its file in its repository. arguments: of its command line. until: where the file's
+    own host code begins, which host code written here replaces. check: checks the arrays, for a
+    program without a check of its own."""
 
     name: str
     path: str

@@ -1,7 +1,8 @@
 """DeepGEMM's product of fp8 with scales, launched as its own host code launches it.
 
 A has a scale per row and 128 elements of depth, B one per 128 × 128 elements; the product is in
-bfloat16. One kernel works by blocks of 64 rows, the other by 128 with pairs of blocks that share B.
+bfloat16. One kernel works on blocks of 64 rows, the other on blocks of 128 with pairs of thread
+blocks that share B.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _N, _K = 256, 512
 
 @dataclass(frozen=True)
 class _Kind:
-    """A launch as its heuristics choose it. rows: of a block. ring: the blocks that share a
+    """A launch as DeepGEMM's heuristics choose it. rows: of a block. ring: the blocks that share a
     tile."""
 
     rows: int
@@ -61,7 +62,7 @@ _KINDS: Final = (_Kind(64, 1, 192), _Kind(128, 2, 512))
 
 
 def rows(checkout: Path, cutlass: Path, folder: Path) -> Iterator[list[object]]:
-    """A row for each kernel."""
+    """Yield a row for each kernel."""
     module, code = _compiled(checkout, cutlass, folder)
     for kind in _KINDS:
         # Template arguments of the mangled name: rows, columns and depth of a block.

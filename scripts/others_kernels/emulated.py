@@ -1,4 +1,4 @@
-"""One launch of the list in the emulator, from PTX and from machine code."""
+"""Run a launch of kernels.yaml in the emulator, from PTX and from machine code."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from harness.emulator.sass import MachineReport, launch_machine_code, variable
 from harness.emulator.sass import read as read_cubin
 
 MOST = 2**34
-"""Thread instructions that a launch may execute."""
+"""The most thread instructions that a launch may execute."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Launcher:
         return Results(self._buffers(given), report)
 
     def from_machine_code(self, cubin: Path | None = None) -> Results:
-        """cubin: another one assembled from the same PTX."""
+        """Run the machine code. cubin: another one, assembled from the same PTX."""
         given = self._arguments()
         code = read_cubin(cubin) if cubin else sources.read_listed(self.cubin)
         for each in self.launch.variables:

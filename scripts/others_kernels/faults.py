@@ -1,11 +1,13 @@
-"""Suites of small kernels with and without faults: the emulator's findings and false alarms.
+"""Run suites of small kernels with and without faults: count the emulator's findings and false
+alarms.
 
     python scripts/others_kernels/faults.py CHECKOUTS COMPILED           write docs/fidelity.md anew
     python scripts/others_kernels/faults.py CHECKOUTS COMPILED --check   exit 1 if it is out of date
     python scripts/others_kernels/faults.py CHECKOUTS COMPILED --only TITLE   only rows like it
 
 CHECKOUTS holds clones of the repositories below, at those commits; COMPILED keeps the PTX. None of
-their code is kept here. `fault_suites/` defines how each suite is read and launched.
+the suites' code is kept in this repository. `fault_suites/` defines how each suite is read and
+launched.
 """
 
 from __future__ import annotations
@@ -58,7 +60,7 @@ SUITES = (
 
 
 def compiled(kernel: Kernel, folder: Path) -> Path:
-    """A kernel's PTX, compiled unless the folder has it for the same source."""
+    """A kernel's PTX, compiled unless the folder already has it for the same source."""
     source, ptx = folder / f"{kernel.name}.cu", folder / f"{kernel.name}.ptx"
     if kernel.is_ptx:
         if not ptx.exists() or ptx.read_text() != kernel.source:
@@ -90,7 +92,7 @@ def _is_new(made: Path, source: Path) -> bool:
 
 
 def in_ptx(kernel: Kernel, ptx: Path) -> set[str]:
-    """The kinds of faults found."""
+    """The kinds of faults found from PTX."""
     module = emulator.parse(ptx.read_text())
     (name,) = (each for each in module.kernels if kernel.entry in each)
     arguments, written = kernel.arguments(), None
@@ -104,7 +106,7 @@ def in_ptx(kernel: Kernel, ptx: Path) -> set[str]:
 
 
 def in_machine_code(kernel: Kernel, ptx: Path) -> set[str] | None:
-    """The same from machine code; None if its instructions are not supported."""
+    """The kinds of faults found from machine code; None if its instructions are not supported."""
     module = emulator.parse(ptx.read_text())
     (name,) = (each for each in module.kernels if kernel.entry in each)
     code = sass.read(ptx.with_suffix(".cubin"), ptx.with_suffix(".listing"))

@@ -80,7 +80,7 @@ class Source:
 
     @property
     def stem(self) -> str:
-        """The file name of its cubin and PTX."""
+        """The file name of its cubin and PTX, without the ending."""
         path = Path(self.path)
         return f"{self.repository.split('/')[1]}-{path.parent.name}-{path.stem}"
 
@@ -169,18 +169,18 @@ def _zeros(raw: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def _uniform(raw: Array, dtype: np.dtype[Any], low: float, high: float) -> Array:
-    """In steps of 2^-24 of the range."""
+    """Uniform floats, in steps of 2^-24 of the range."""
     share = (raw >> np.uint64(40)).astype(np.float64) * 2.0**-24
     return (low + (high - low) * share).astype(dtype)
 
 
 def _brain_floats(raw: Array, dtype: np.dtype[Any], low: float, high: float) -> Array:
-    """The same as bfloat16, whose bits are the upper half of a float's."""
+    """Uniform floats as bfloat16, whose bits are the upper half of a float's."""
     return (_uniform(raw, np.dtype(np.float32), low, high).view(np.uint32) >> 16).astype(dtype)
 
 
 def _integers(raw: Array, dtype: np.dtype[Any], low: int, high: int) -> Array:
-    """From low up to, but not including, high."""
+    """Uniform integers from low up to, but not including, high."""
     return (low + (raw % np.uint64(high - low)).astype(np.int64)).astype(dtype)
 
 

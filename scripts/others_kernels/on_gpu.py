@@ -7,9 +7,10 @@ committed readings. It contains reports of ncu, `part-*.ncu-rep`, with the launc
 `results.json`, and that file: for each launch the hash of every buffer before and after, and a few
 values of the buffers that changed.
 
-Needs PyCUDA, NumPy, PyYAML and `ncu` (NCU names another), and of this repository only launches.py
-and kernels.yaml beside it. The launches run in order, in portions, each in a process under ncu. A
-launch that fails or crashes is reported with its reason, and those after it are run again.
+Needs PyCUDA, NumPy, PyYAML and `ncu` (NCU names another one); of this repository it needs only
+launches.py and kernels.yaml beside it. The launches run in order, in portions, each in a process
+under ncu. A launch that fails or crashes is reported with its reason, and those after it are run
+again.
 """
 
 from __future__ import annotations
@@ -56,16 +57,16 @@ BY_INSTRUCTION = (
     "thread_inst_executed",
     "thread_inst_executed_true",
 )
-"""Counts by opcode and by address: where to look when a sum differs. Left out if ncu refuses
-them."""
+"""Counts by opcode and by address, which show where to look when a sum differs. They are left out
+if ncu refuses them."""
 MOST_STATIC_SHARED = 48 << 10
 PORTION = 35
-"""Launches per process: as many as a lost report can cost."""
+"""Launches per process, which is also how many a lost report can cost."""
 LATE_S = 90
 """The deadline of a process, in seconds."""
 BUDGET_S = 240
 SAMPLES = 16
-"""Values of a buffer that are kept: evenly spaced."""
+"""The number of evenly spaced values that are kept of a buffer."""
 
 
 def sha256(array: listed.Array) -> str:

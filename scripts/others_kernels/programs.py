@@ -1,7 +1,7 @@
-"""Programs of others, run as they are with their kernels in the emulator.
+"""Run others' programs unmodified, with their kernels in the emulator.
 
-A program is linked with a stand-in of the CUDA runtime (stand_ins/runtime.cpp), which shares device
-memory with this process and hands it each launch. So the program's own host code makes all
+A program is linked with a stand-in for the CUDA runtime (stand_ins/runtime.cpp), which shares
+device memory with this process and hands it each launch. So the program's own host code makes all
 arguments, and its own check judges the results.
 """
 
@@ -34,7 +34,7 @@ _FAILED = 719  # cudaErrorLaunchFailure
 
 @dataclass
 class Run:
-    """The outcome of a program."""
+    """The outcome of running a program."""
 
     said: str = ""
     status: int = 0
@@ -56,7 +56,7 @@ class Program:
 
 
 def build(source: Path, folder: Path, include: Sequence[Path], options: Sequence[str]) -> Program:
-    """Compile a program, or take what is in the folder."""
+    """Compile a program, or reuse what is in the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     name = source.stem
     executable = folder / name

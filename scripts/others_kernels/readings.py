@@ -55,7 +55,7 @@ def parts(folder: Path) -> Iterator[tuple[Mapping[str, Any], Any]]:
 
 
 def rows(name: str, action: Any) -> Iterator[Row]:
-    """Every counter that has a number, and the instructions of each opcode."""
+    """Every numeric counter, and the instructions of each opcode."""
     for metric_name in METRICS:
         metric = action.metric_by_name(metric_name)
         if metric is not None and _is_number(metric):
@@ -67,7 +67,7 @@ def rows(name: str, action: Any) -> Iterator[Row]:
 
 
 def by_opcode(action: Any) -> dict[str, float]:
-    """Warp instructions of each opcode; empty where they were not read."""
+    """The warp instructions of each opcode; empty if they were not read."""
     metric = action.metric_by_name(OPCODES)
     if metric is None or not metric.has_correlation_ids():
         return {}

@@ -3,9 +3,9 @@
     python scripts/others_kernels/sources.py CHECKOUTS FOLDER
 
 CHECKOUTS holds a folder for each repository, such as `NVIDIA+cuda-samples`, at the commit that
-kernels.yaml names; one that is missing is fetched from GitHub. FOLDER gets a cubin and the PTX of
-each file, and `manifest.json`: for each launch its cubin, its kernel's symbol and the offset of
-each argument in the parameters.
+kernels.yaml names; a missing one is fetched from GitHub. FOLDER gets a cubin and the PTX of each
+file, and `manifest.json`: for each launch its cubin, its kernel's symbol and the offset of each
+argument in the parameters.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _OF_CUB = re.compile(r"\d+(CUB_\d+_SM_)900")
 
 
 def fetched(source: listed.Source, checkouts: Path) -> Path:
-    """The repository's folder, cloned at its commit where it is missing."""
+    """The repository's folder, cloned at its commit if it is missing."""
     folder = checkouts / source.folder
     if not folder.exists():
         folder.mkdir(parents=True)
@@ -54,7 +54,7 @@ def fetched(source: listed.Source, checkouts: Path) -> Path:
 def unit(
     source: listed.Source, of: Sequence[listed.Launch], folder: Path, arch: str = listed.ARCH
 ) -> compiler.Unit:
-    """How a file is compiled. Raises HarnessError where it is not the one that was listed."""
+    """How a file is compiled. Raises HarnessError if it is not the listed file."""
     path = folder / source.path
     if not path.exists():
         raise HarnessError(f"{path} is missing: check out {source.repository} at {source.commit}")

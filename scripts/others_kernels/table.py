@@ -62,13 +62,13 @@ class Held:
     modelled_equal: int = 0
     refusal: str = ""
     from_ptx: str = ""
-    """How PTX's results differ from machine code's; empty if they are equal bit for bit."""
+    """How PTX's results differ from machine code's; empty if they are bit-identical."""
     by_both: dict[str, bool] = field(default_factory=dict)
-    """Counters of both front ends, and whether they are equal."""
+    """The counters that both front ends have, and whether they are equal."""
     results_held: bool = False
     """Whether there are results of the H200 to compare with."""
     on_gpu: str = ""
-    """How the H200's results differ; empty if they are equal bit for bit."""
+    """How the emulator's results differ from the H200's; empty if they are bit-identical."""
 
 
 def read(path: Path = COUNTERS) -> Readings:
@@ -91,7 +91,8 @@ def read_results(path: Path = RESULTS) -> Mapping[str, Mapping[str, Result]]:
 def hold(
     launcher: Launcher, read_there: Mapping[str, float], left_there: Mapping[str, Result]
 ) -> Held:
-    """The launch from both front ends, beside the H200's readings. Nothing is compared twice."""
+    """Run a launch from both front ends and compare it with the H200's readings. Nothing is
+    compared twice."""
     held = Held(launcher.launch)
     try:
         machine = launcher.from_machine_code()

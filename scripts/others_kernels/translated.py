@@ -1,4 +1,5 @@
-"""How many kernels of public repositories the emulator accepts, and why it refuses the others.
+"""Count how many kernels of public repositories the emulator accepts, and say why it refuses the
+others.
 
     python scripts/others_kernels/translated.py CHECKOUTS NAME@COMMIT[=FOLDER]... [--page PAGE]
 
@@ -54,7 +55,7 @@ class Refused:
 
 @dataclass
 class File:
-    """None if the file does not compile."""
+    """The kernels of one file; None if the file does not compile."""
 
     path: Path
     kernels: dict[str, Refused] | None
@@ -86,7 +87,7 @@ class Repository:
 
 
 def translated(path: Path, root: Path, nvcc: str) -> File:
-    """One file's kernels."""
+    """Translate one file's kernels."""
     include = [path.parent, path.parent.parent, *(root / each for each in SHARED_HEADERS)]
     include.append(STAND_INS)
     with tempfile.TemporaryDirectory() as folder:
@@ -120,7 +121,7 @@ def of_ptx(ptx: Path, names: Iterable[str]) -> dict[str, str]:
 
 
 def of_code(ptx: Path, names: Iterable[str], nvcc: str) -> dict[str, str]:
-    """The same from its machine code."""
+    """The reason why each kernel is refused from its machine code; empty if it is not."""
     cubin = ptx.with_suffix(".cubin")
     command = [nvcc, "-cubin", "-w", "-lineinfo", f"-arch={ARCH}", str(ptx), "-o", str(cubin)]
     if subprocess.run(command, capture_output=True).returncode:

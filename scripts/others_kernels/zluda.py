@@ -1,10 +1,10 @@
-"""ZLUDA's tests of PTX, a small kernel for each instruction, from PTX and from machine code.
+"""Run ZLUDA's tests of PTX, a small kernel for each instruction, from PTX and from machine code.
 
     python scripts/others_kernels/zluda.py CHECKOUT COMPILED           write docs/fidelity.md anew
     python scripts/others_kernels/zluda.py CHECKOUT COMPILED --check   exit 1 if it is out of date
 
 CHECKOUT is a clone of vosen/ZLUDA at the commit below, COMPILED keeps the machine code; nothing of
-either is kept here. A test is a line
+either is kept in this repository. A test is a line
 of `spirv_run/mod.rs`: `test_ptx!(name, [input], [output])` launches one thread with two buffers,
 `test_ptx_warp!(name, [output])` 64 threads with one. A test without values only has to be
 translated. Results are compared with the values bit by bit; any two NaNs are equal.
@@ -141,14 +141,14 @@ def from_ptx(test: Test, path: Path) -> str:
 
 
 def _translated(module: emulator.Module, name: str) -> str:
-    """Launch on empty buffers: unknown instructions are refused before anything runs."""
+    """Launch a test on empty buffers: unknown instructions are refused before anything runs."""
     arguments = [None] * len(module.kernels[name].params)
     emulator.launch(module, name, 1, 1, arguments, SHARED_BYTES, max_thread_instructions=BUDGET)
     return ""
 
 
 def assembled(paths: list[Path], folder: Path) -> None:
-    """The machine code of each and its listing, made if they are missing."""
+    """The machine code of each test and its listing, made if they are missing."""
     folder.mkdir(parents=True, exist_ok=True)
     nvcc = str(toolchain.find().nvcc)
     for path in paths:
@@ -161,7 +161,8 @@ def assembled(paths: list[Path], folder: Path) -> None:
 
 
 def from_machine_code(test: Test, path: Path) -> str:
-    """The same for ptxas's machine code."""
+    """How the result of ptxas's machine code differs from what the test expects; empty if it does
+    not."""
     if not path.exists():
         return PTXAS_REFUSES
     code = sass.read(path, path.with_suffix(".listing"))

@@ -1,7 +1,8 @@
-"""Indigo in HiRace's version: kernels over graphs, with barriers, guards, atomics or bounds left
-out.
+"""The Indigo suite in HiRace's version: graph kernels with barriers, guards, atomics or bounds
+checks left out.
 
-They are HiRace's sources without the calls of its own detector. Their names describe the fault.
+They are HiRace's sources without the calls to its own detector. A kernel's name describes its
+fault.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ class Graph:
 
 
 def by_blocks(clone: Path) -> Iterator[Kernel]:
-    """8 blocks of 64 threads on a small graph: kernels with shared memory, which may lack barriers.
-    Their arrays are longer than they need."""
+    """Kernels with shared memory, which may lack barriers: 8 blocks of 64 threads on a small graph.
+    Their arrays are longer than necessary."""
     graph = _small_graph()
     random = np.random.default_rng(6)
     data = {"data1": np.full(4096, 25), "data2": random.integers(0, 50, 4096)}
@@ -43,7 +44,8 @@ def by_blocks(clone: Path) -> Iterator[Kernel]:
 
 
 def all_of_them(clone: Path, bounds: bool) -> Iterator[Kernel]:
-    """200 blocks of 256 threads on a graph of the suite, with arrays of its size.
+    """All kernels, each with 200 blocks of 256 threads on a graph of the suite, with arrays of that
+    graph's size.
 
     bounds: select kernels that access memory out of bounds, instead of the others.
     """

@@ -12,10 +12,10 @@ RACE, BOUNDS = frozenset({"race"}), frozenset({"out of bounds"})
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel that has a fault of one of the kinds in `faults`, or none if it is empty.
+    """A kernel that has a fault of one of the kinds in `faults`, or no fault if `faults` is empty.
 
-    source: CUDA, or PTX if it begins with `.version`. entry: a part of its name, if the
-    source has several. written: the initialised bytes of its first array; None for all.
+    source: CUDA, or PTX if it begins with `.version`. entry: a part of its name, if the source has
+    several kernels. written: the initialised bytes of its first array; None for all.
     """
 
     name: str
@@ -37,7 +37,8 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Suite:
-    """A row of the table. title: as shown there. commit: of the clone that `kernels` reads."""
+    """A suite, which is one row of the table. title: as shown there. commit: of the clone that
+    `kernels` reads."""
 
     title: str
     repository: str

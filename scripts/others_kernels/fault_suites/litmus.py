@@ -1,8 +1,8 @@
-"""Litmus tests of PTX's memory model, in the format of Dat3M: a column for each thread.
+"""Litmus tests of PTX's memory model, in Dat3M's format: a column for each thread.
 
 A test states what a model allows, not whether it races. That is determined here
-(`litmus_races.py`). A
-test becomes a kernel: a thread is the first lane of a warp of its own, a `cta` is a block.
+(`litmus_races.py`). A test becomes a kernel in which a thread is the first lane of a warp of its
+own, and a `cta` is a block.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ class Instruction:
 
 @dataclass(frozen=True)
 class Test:
-    """threads: the instructions of each. blocks: the block of each. initial: by location."""
+    """threads: the instructions of each. blocks: the block of each thread. initial: the initial
+    values by location."""
 
     name: str
     threads: tuple[tuple[Instruction, ...], ...]
@@ -54,7 +55,7 @@ class Test:
 
 
 def kernels(clone: Path, racy: str) -> Iterator[Kernel]:
-    """racy: "always", "sometimes" or "never", of the executions."""
+    """racy: select tests that race in their executions "always", "sometimes" or "never"."""
     for folder in FOLDERS:
         for path in sorted((clone / "litmus" / "PTX" / folder).rglob("*.litmus")):
             if "proxy" in path.parts:
@@ -142,7 +143,8 @@ def _kernel(test: Test, races: bool) -> Kernel:
 
 
 def _ptx(test: Test) -> str:
-    """At its end, a thread stores its registers, so that the values it has read are used."""
+    """The test as PTX. At its end, a thread stores its registers, so that the values it has read
+    are used."""
     places = {location: 4 * n for n, location in enumerate(test.initial)}
     lines = [
         ".version 8.0", ".target sm_90", ".address_size 64",

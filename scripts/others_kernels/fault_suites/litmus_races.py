@@ -30,8 +30,7 @@ class Access:
 
 @dataclass(frozen=True)
 class Message:
-    """The effects that a strong write publishes: `scopes` are those of the release, and of the
-    write."""
+    """The effects that a strong write publishes. scopes: those of the release and of the write."""
 
     thread: int
     scopes: tuple[str, str]
@@ -68,7 +67,7 @@ class State:
 
 
 def answer(test: Test) -> str:
-    """ "always", "sometimes" or "never". Raises NotALaunch if an execution does not end."""
+    """ Return "always", "sometimes" or "never". Raises NotALaunch if an execution does not end."""
     from fault_suites.litmus import NotALaunch
 
     count = len(test.threads)
@@ -107,8 +106,8 @@ def _can_go(test: Test, state: State, n: int) -> bool:
 
 
 def _step(test: Test, state: State, n: int) -> State | None:
-    """One instruction of a thread, and its successor within the thread. None for another iteration
-    of a loop in which nothing changes."""
+    """Execute one instruction of a thread, and return its successor within the thread. None for
+    another iteration of a loop in which nothing changes."""
     thread = state.threads[n]
     each = test.threads[n][thread.at]
     place = (thread.at, thread.registers, state.memory, thread.clock[:n] + thread.clock[n + 1 :])
@@ -230,7 +229,7 @@ def _fence(test: Test, state: State, n: int, each: Instruction) -> State:
 
 
 def _barrier(test: Test, state: State, n: int, each: Instruction) -> State:
-    """Without a number of threads, it waits for the whole block."""
+    """Execute a barrier. Without a number of threads, it waits for the whole block."""
     op, thread = each.operands, state.threads[n]
     block = test.blocks[n]
     key = (block, thread.value(op[1] if len(op) > 1 else op[0]))
