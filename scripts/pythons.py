@@ -1,4 +1,4 @@
-"""Install the wheel for every Python version that it lists, in an empty environment, and use it
+"""Install the wheel for every Python version that it supports, in an empty environment, and use it
 there.
 
 The wheel is built from this checkout. For each Python there is a folder with only a virtual
@@ -6,9 +6,9 @@ environment, into which `kernel-harness[compiler]` is installed with its depende
 first commands are run there, without a clone: `--version`, `new`, `run`, `beside` and `compare`,
 all emulated. The compiler is the extra's, even if the machine has one of its own.
 
-A Python is searched for on PATH and in the folders of pyenv and uv. If neither has it, Debian
-forky's is used, in a root folder made by debootstrap; this needs root and mounts. Anything that
-cannot be
+The script looks for each Python on PATH and in the folders of pyenv and uv. If neither has it,
+Debian forky's is used, in a root folder made by debootstrap; this needs root and mounts. Anything
+that cannot be
 tried is reported, has no row, and makes the script exit with 3.
 
     python3 scripts/pythons.py [--only 3.14]... [--out reports/setup]
@@ -66,10 +66,11 @@ STEPS: Mapping[str, str] = {
     "compares": f"{COMMAND} run --backend emulator --quick --out after && "
                 f"{COMMAND} compare before after --gate",
 }  # fmt: skip
-"""Column → what is typed for it; a step that fails is the last."""
+"""Column → the command that is typed for it; a failed step is the last."""
 
 COLUMNS = ("python", "from", *STEPS, "install_s", "seconds", "commit")
-"""commit: of the checkout, with a + if it had changes. seconds: for all steps."""
+"""The columns of the table. commit: of the checkout, with a + if it had changes. seconds: for all
+steps."""
 
 PAGE = ROOT / "docs" / "commands.md"
 
@@ -88,7 +89,7 @@ class Place:
 
     @property
     def told(self) -> str:
-        """Its environment, including the variables that a user also has to set."""
+        """The Python's origin, and the environment variables that a user there also has to set."""
         flags = " ".join(f"{name}={value}" for name, value in NEW_HEADERS.items())
         return f"{self.origin}, {flags}" if self.root else self.origin
 

@@ -22,7 +22,8 @@ HEADERS_12 = ("nvidia-cuda-runtime-cu12==12.8.90", "nvidia-cuda-profiler-api-cu1
 
 @dataclass(frozen=True)
 class World:
-    """A machine. toolkit: the CUDA release of its own toolkit, if any; wrapped: PATH has nvcc."""
+    """A machine. toolkit: the CUDA release of its own toolkit, if any. wrapped: PATH has only a
+    wrapper of nvcc."""
 
     name: str
     driver: str = ""
@@ -33,7 +34,7 @@ class World:
 
 
 def stub_driver(world: World, root: Path, wheels: Path) -> None:
-    """libcuda.so.1 and nvidia-smi of the world's driver, on a machine without a GPU."""
+    """Install libcuda.so.1 and nvidia-smi of the world's driver, as on a machine without a GPU."""
     names: set[str] = set()
     for wheel in [*wheels.glob("nvidia_cuda_runtime-13*"), *wheels.glob("*profiler_api-13*")]:
         with zipfile.ZipFile(wheel) as packed:
@@ -57,7 +58,8 @@ def stub_driver(world: World, root: Path, wheels: Path) -> None:
 
 
 def lay_toolkit(world: World, root: Path, wheels: Path) -> None:
-    """The world's toolkit in /usr/local/cuda; nvcc on PATH as a wrapper if it is wrapped."""
+    """Put the world's toolkit in /usr/local/cuda and, if it is wrapped, a wrapper of nvcc on
+    PATH."""
     folder = root / drivers.USUAL_ROOT.lstrip("/")
     is_13 = world.toolkit.startswith("13")
     for wheel in wheels.glob("*.whl"):
@@ -73,7 +75,7 @@ def lay_toolkit(world: World, root: Path, wheels: Path) -> None:
 
 
 def unpack(wheel: Path, folder: Path) -> None:
-    """The files of nvidia/<component>/ in the layout of NVIDIA's installer."""
+    """Unpack the files of nvidia/<component>/ in the layout of NVIDIA's installer."""
     with zipfile.ZipFile(wheel) as packed:
         for name in packed.namelist():
             parts = Path(name).parts

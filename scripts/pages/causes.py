@@ -4,9 +4,9 @@
     python scripts/pages/causes.py --check    exit 1 if it is out of date
 
 Reads the journals, whose counters Nsight Compute read; no GPU is needed. The ideas are those of
-bench.yaml today: the runs are older than the key. `agrees` says how the causes bear on the idea:
-yes, no, outweighed (the variant is better at it, but slower for another reason), no gain, or
-against (it is slower because the stated quantity got worse).
+today's bench.yaml, because the runs are older than that key. `agrees` says how the causes bear on
+the idea: yes, no, outweighed (the variant is better at it, but slower for another reason), no gain,
+or against (it is slower because the stated quantity got worse).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ RUNS = ROOT / "reports" / "h200"
 TABLE = RUNS / "causes.csv"
 COLUMNS = ("problem", "dtype", "size", "step", "speedup", "idea", "causes", "agrees")
 WORTH_SAYING = 1.05
-"""The rates are of steps that changed the time by this factor at least."""
+"""Rates cover only steps that changed the time by at least this factor."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -102,7 +102,8 @@ def speedup(step: LadderStep) -> float:
 
 
 def rates(steps: Sequence[LadderStep]) -> Iterator[str]:
-    """How many steps are explained, how often by the stated idea, and what contradicts one."""
+    """How many steps are explained, how often by the stated idea, and which causes contradict an
+    idea."""
     large = [s for s in steps if abs(math.log(speedup(s))) >= math.log(WORTH_SAYING)]
     stated = [s for s in large if s.idea not in ("", "none")]
     gained = [s for s in stated if (speedup(s) > 1) != s.after.is_trap]

@@ -34,7 +34,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def table(endings: Mapping[str, Ending]) -> Iterator[str]:
-    """One row per cheat; on a GPU, its outcome if it cheats only at the timed size."""
+    """One row per cheat, including the outcome on a GPU if it cheats only at the timed size."""
     yield _row(*HEAD)
     yield _row(*["---"] * len(HEAD))
     for name, ending in endings.items():

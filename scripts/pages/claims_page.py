@@ -65,7 +65,8 @@ def by_problem(found: Sequence[Claim]) -> list[list[Claim]]:
 
 
 def checked(own: Sequence[Claim], runs: Path) -> list[Checked]:
-    """Claims about one problem in its committed run; without one, none can be tested."""
+    """The claims about one problem, checked in its committed run; without a run, none can be
+    tested."""
     folder = runs / own[0].tests[0].problem
     if not folder.is_dir():
         return [Checked(claim, "cannot be tested", ()) for claim in own]

@@ -3,7 +3,7 @@
     python scripts/pages/comparing_tables.py            rewrite the text between the markers
     python scripts/pages/comparing_tables.py --check    exit 1 if it is out of date
 
-From harness/comparison/regression_metrics.py, reports/simulated/gate.csv, which
+It reads harness/comparison/regression_metrics.py, reports/simulated/gate.csv, which
 `make benchmark-compare` writes, reports/h200/reliability/gate.csv, of `make benchmark-gate`,
 gate_ladder.csv beside it and in reports/h100, of `make benchmark-gate-ladder`, and
 reports/emulated/gate_edits.csv, of `make benchmark-gate-edits`.
@@ -130,7 +130,7 @@ def _rows(table: Path) -> list[dict[str, str]]:
 
 
 def _origin(table: Path, rows: Iterable[Mapping[str, str]]) -> str:
-    """The location of the rows, and the commits that made them."""
+    """The line below a table: the file of its rows, and the commits that made them."""
     commits = ", ".join(dict.fromkeys(row["commit"] for row in rows))
     return "\n" + sections.origin(table, ROOT, commits)
 

@@ -1,4 +1,4 @@
-"""Write docs/measurement.md's table of which code made which committed run, or check that it is so.
+"""Write docs/measurement.md's table of which code made which committed run, or check it.
 
     python scripts/pages/evidence_table.py            rewrite the text between the markers
     python scripts/pages/evidence_table.py --check    exit 1 if it is out of date
@@ -35,10 +35,10 @@ KERNELS = ROOT / "kernels"
 PAGE = ROOT / "docs" / "measurement.md"
 RUNS = ROOT / "reports" / "h200"
 STATEMENTS = RUNS / "statements.json"
-"""Commit → the hashes of all files of the harness then, in order."""
+"""The file with commit → the hashes of all files of the harness at that commit, in order."""
 DIGITS = 12
 NAMED = 4
-"""Files that differ are named if there are at most this many."""
+"""Differing files are named if there are at most this many."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -79,7 +79,8 @@ def _hash(text: str) -> str:
 
 
 def table(runs: Sequence[Run], known: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """A row for each commit and state of its code. known: commit → hashes of its files."""
+    """The table, with a row for each commit and state of its code. known: commit → hashes of its
+    files."""
     rows: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for run in runs:
         changed, commit = changed_sources(run), run.info["commit"]["id"]
@@ -93,7 +94,7 @@ def table(runs: Sequence[Run], known: Mapping[str, Sequence[str]]) -> Iterator[s
 
 
 def code_since(hashes: Sequence[str]) -> str:
-    """How much of the measuring code was the same, statement for statement, at a commit."""
+    """Say how much of the measuring code was the same, statement for statement, at a commit."""
     files = list(staleness.harness_files(is_timed=True))
     differ = [file for file in files if _hash_today(file) not in hashes]
     if len(differ) > NAMED:

@@ -32,7 +32,7 @@ from harness.report.choice import choices, which_when
 DOCS, KERNELS, RUNS = ROOT / "docs" / "generated", ROOT / "kernels", ROOT / "reports" / "h200"
 PAGE = DOCS / "kernels.md"
 TWO_LINES = 200
-"""The most characters of an idea."""
+"""The most characters of an idea, which fill two lines."""
 HEAD = """\
 # The kernels
 
@@ -173,7 +173,7 @@ def _figures_of_all(found: Sequence[Ladder], variant: Variant) -> list[str]:
 
 
 def _figures(ladder: Ladder, variant: Variant) -> list[str]:
-    """Time, × its parent, % of the ceiling; or why there is none."""
+    """The cells: time, × its parent, % of the ceiling; or the reason why there is no time."""
     for row in ladder.unranked:
         if row.variant == variant.name:
             return ["failed" if row.failed else "skipped", "", ""]
@@ -202,7 +202,8 @@ def purpose(variant: Variant) -> Iterator[str]:
 
 
 def idea(problem: Problem, variant: Variant) -> str:
-    """The idea from the file's head, or the difference from the first variant of the same file."""
+    """A variant's idea from the file's head, or its difference from the first variant in the same
+    file."""
     first = next(v for v in problem.variants.values() if _file(v) == _file(variant))
     if first is variant:
         return _prose(shortened(of_head(KERNELS / problem.name / _file(variant))))
@@ -227,7 +228,7 @@ def of_head(path: Path) -> str:
 
 
 def shortened(text: str) -> str:
-    """The sentences that fit into two lines; clauses, where these are too short or too long.
+    """The sentences that fit into two lines, or clauses if the sentences are too short or too long.
 
     It is capitalised, unless it begins with a name such as v1 or __expf().
     """

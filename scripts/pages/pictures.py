@@ -3,7 +3,7 @@
     python scripts/pages/pictures.py            from the committed run of reports/h200/reduce_sum
 
 The run is redrawn from its journal in a folder of its own, so the pictures show the output of
-today's code. It takes a Chromium.
+today's code. Needs Chromium.
 """
 
 from __future__ import annotations

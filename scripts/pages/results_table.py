@@ -35,7 +35,7 @@ ROOT = Path(__file__).resolve().parents[2]
 HEAD = ("problem", "size", "first variant", "fastest variant", "× first", "library", "× library",
         "of ceiling", "which when")  # fmt: skip
 VERSUS = HEAD.index("× library") - 1
-"""The alignment of all cells but the first."""
+"""The alignment of all columns but the first."""
 OLDER = "†"
 OF_ROWS = ("layer_norm", "rms_norm", "softmax_rows")
 """The problems whose fastest variant depends on the length of a row."""
@@ -77,7 +77,7 @@ def _fail(message: str) -> int:
 def section(runs: Sequence[Run], relative_to: Path, is_explained: bool = True) -> Iterator[str]:
     """The table, and below it which rows were measured where, when and at what commit.
 
-    is_explained: with an explanation of its columns.
+    is_explained: add an explanation of the columns.
     """
     yield _row(HEAD)
     yield "|---|---|---|---|---:|---|---:|---:|---|"
@@ -166,7 +166,7 @@ def _roofs(shown: Sequence[Ladder], docs: Path) -> Iterator[str]:
 
 
 def _confidence(runs: Sequence[Run]) -> str:
-    """Describe the confidence of an interval, and why it exceeds the run's setting."""
+    """Explain the confidence of an interval, and why it exceeds the run's setting."""
     said = " or ".join(f"{each:.3g} %" for each in sorted({
         100 * run.timings.confidence for run in runs
     }))  # fmt: skip

@@ -1,10 +1,11 @@
-"""Write harness/schemas/ from the models that read and write these files, or check that it is so.
+"""Write harness/schemas/ from the models that read and write these files, or check that it is up to
+date.
 
     python scripts/pages/schemas.py            rewrite the files
     python scripts/pages/schemas.py --check    exit 1 if one is out of date
 
-The files are part of the package: editors complete and check a bench.yaml by them, and programs
-check what --json wrote.
+The files are part of the package: editors use them to complete and check a bench.yaml, and programs
+to check what --json wrote.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ SCHEMAS = {
     "comparison": _written(Comparison),
     "judge": _judge,
 }
-"""By the file's name: of a bench.yaml, of what --json writes, and of what goes over `serve`."""
+"""The schemas by file name: of a bench.yaml, of what --json writes, and of `serve`'s messages."""
 
 
 def main(arguments: list[str] | None = None) -> int:

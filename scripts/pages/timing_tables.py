@@ -3,7 +3,7 @@
     python scripts/pages/timing_tables.py            rewrite the text between the markers
     python scripts/pages/timing_tables.py --check    exit 1 if it is out of date
 
-Reads reports/h200/timing/*.csv, and made.json for the commit and machine of each.
+Reads reports/h200/timing/*.csv, and made.json beside them for the commit and machine of each.
 """
 
 from __future__ import annotations
@@ -83,7 +83,8 @@ def hosts(table: pd.DataFrame) -> Rows:
 
 
 def cards(table: pd.DataFrame) -> Rows:
-    """Per size and card: its ceiling, and its times and speed-ups over the medians of all cards."""
+    """One row per size and card: its ceiling, and its times and speed-ups relative to the medians
+    of all cards."""
     for (n, card), rows in table.groupby(["n", "card"], sort=False):
         yield (
             size(int(n)), f"`{card}`", str(rows.read_gbps.iloc[0]),

@@ -3,9 +3,9 @@
     python scripts/readings/beside.py EMULATED READ [EMULATED READ …] > readings.csv
 
 EMULATED and READ are folders of runs, or counters.csv files, packed or not. Each row is a counter
-of a launch that both have. Standard error says for each variant and provenance how many are equal,
-to six digits of the ratios. A counter that only one of them has is counted there as not compared.
-The exit code is 1 if a counter that is called exact differs, or if none was compared.
+of a launch that both have. For each variant and provenance, standard error says how many are equal;
+ratios are compared to six digits. A counter that only one run has is reported there as not
+compared. The exit code is 1 if a counter that is called exact differs, or if none was compared.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ ARCH = "sm_90"
 MATRICES = (ROOT / "bench.yaml", ROOT / "tests" / "fidelity" / "bench.yaml")
 READINGS = ROOT / "reports" / "h200"
 ON_H100 = tuple(ROOT / "reports" / "h100" / of for of in ("layer_norm", "rms_norm", "softmax_rows"))
-"""Families whose kernels execute other instructions than when an H200 was read."""
+"""Families whose kernels have executed other instructions since an H200 was read."""
 COUNTERS = "counters.csv*"
 EXCEPTIONS = ROOT / "tests" / "fidelity" / "exceptions.yaml"
 
@@ -51,16 +51,16 @@ DRAM_READ = "dram__bytes_read.sum"
 UNIFORM = "smsp__sass_average_branch_targets_threads_uniform.pct"
 """Nsight Compute reads 0 if machine code has no branch left: there is nothing to compare with."""
 FORMED = "flops_"
-"""Counters that are derived, not read; that of halves rests on an assumption that ours does not
-need."""
+"""Counters that are derived, not read; ncu's counter of halves rests on an assumption that the
+emulator's does not need."""
 SECTOR_BYTES = 32
 PARAMETER_BYTES = 2**13
-"""The most bytes that memory delivers besides code and the sectors that a launch requests."""
+"""The most bytes that memory delivers beyond a launch's code and requested sectors."""
 WITHIN = {STORE_SECTORS: 0.005}
-"""Counters that carry noise on hardware, and how much, relative."""
+"""Counters that are noisy on hardware, and their relative noise."""
 IN_TESTS, AT_ALL = 1.2e9, 5e9
-"""The most thread instructions, by its readings, of a case that is emulated: in tests, and at
-all."""
+"""The most thread instructions, by the readings, of a case that is emulated in tests, and of one
+that is emulated at all."""
 FEWEST_REGISTERS = 16
 """A launch gets this many registers per thread, even if ptxas gives its kernel fewer."""
 OF_MEMORY = {
@@ -71,7 +71,7 @@ OF_MEMORY = {
     "memory_l1_wavefronts_shared": "wavefronts",
     "memory_l1_wavefronts_shared_ideal": "ideal wavefronts",
 }
-"""The counters that every launch must have been read for, with their short names."""
+"""The counters that must have been read for every launch, with their short names."""
 THREADS = "smsp__thread_inst_executed.sum"
 Readings = Mapping[tuple[str, int], Mapping[str, float]]
 """Case id and step → metric → value."""
@@ -94,13 +94,13 @@ class Compared:
 
     @property
     def equal(self) -> bool:
-        """Equal to the digit, or within the counter's noise on hardware."""
+        """Return whether both are exactly equal, or within the counter's noise on hardware."""
         noise = WITHIN.get(self.metric, 0.0) * abs(self.theirs)
         return self.to_the_digit or abs(self.ours - self.theirs) <= noise
 
     @property
     def relative(self) -> float:
-        """Our value over ncu's, minus one; infinite if only ncu's is zero."""
+        """The emulator's value over ncu's, minus one; infinite if only ncu's is zero."""
         if self.theirs:
             return self.ours / self.theirs - 1
         return float("inf") if self.ours else 0.0
@@ -188,7 +188,7 @@ _REWRITTEN = ("attention/v0_three_kernels/",)
 
 
 def _of_today(case: str) -> str:
-    """The id that a case has today: attention had no mask when it was read."""
+    """A case's id today: when attention was read, it had no mask."""
     lacks_mask = case.startswith("attention/") and "/mask=" not in case
     return f"{case}/mask=1" if lacks_mask else case
 
@@ -215,7 +215,7 @@ class Matrix:
     ) -> Iterator[Launch]:
         """Every launch with readings of this many threads, emulated on the same inputs.
 
-        The cases of one problem, or of all.
+        Only the cases of one problem, if one is named.
         """
         chosen = [case for case in self.chosen(read, least, most) if problem in ("", case.problem)]
         built = self.compiled(chosen)
@@ -281,7 +281,7 @@ class Matrix:
 
 
 def _code_bytes(case: Case, number: int, built: compiler.Built) -> int:
-    """The readings of the section that holds a step's kernel."""
+    """The bytes of the section that holds a step's kernel."""
     symbol = compiler.kernel_name(case.steps[number].kernel, built, case.source)
     with built.cubin.open("rb") as file:
         return int(ELFFile(file).get_section_by_name(f".text.{symbol}").data_size)

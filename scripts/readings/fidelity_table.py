@@ -178,7 +178,7 @@ class Section:
 
 
 def _verdict(compared: Sequence[Compared]) -> str:
-    """✓ and the number of matches, or those that differ."""
+    """✓ and the number of matches, or the counters that differ."""
     apart = [each for each in compared if not each.equal]
     if not apart:
         return f"✓ {len(compared)}" if compared else ""

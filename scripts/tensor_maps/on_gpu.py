@@ -1,10 +1,10 @@
-"""The driver's 128-byte tensor maps, as CSV, beside their inputs.
+"""Record the driver's 128-byte tensor maps, as CSV, beside their inputs.
 
     python scripts/tensor_maps/on_gpu.py > maps.csv
 
-NVIDIA does not document these bytes. Each of the first maps differs from another in one number,
-by a single bit if possible, and the last ones are random: so the position of each number
-can be found, and the findings tested. The driver's verdict is compared with the rules of
+NVIDIA does not document these bytes. Each of the first maps differs from another in one number, by
+a single bit if possible, so the position of each number can be found. The last maps are random, so
+the findings can be tested. The driver's verdict is compared with the rules of
 `harness/silicon/tensor_maps.py`: the exit code is 1 if it accepts a map that they refuse, or
 refuses one that they accept. Nothing is launched or timed.
 """
@@ -78,7 +78,7 @@ def _choices(first: TensorLayout) -> Iterator[Asked]:
 
 
 def _bits(first: TensorLayout) -> Iterator[Asked]:
-    """Maps that differ from it in one number."""
+    """Maps that differ from the given one in one number."""
     for bit in range(4, 47):
         yield Asked(first, 1 << bit)
     bits = {

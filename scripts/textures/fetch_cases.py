@@ -1,4 +1,5 @@
-"""Texture fetches, here and on a GPU: every kind, format, address mode and filter."""
+"""The cases of texture fetches, for the emulator and a GPU: every kind, format, address mode and
+filter."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ NAMES = {
     "1d": "line", "2d": "plane", "3d": "volume", "layered 1d": "layered_line",
     "layered 2d": "layered_plane", "cube": "cube", "memory": "memory",
 }  # fmt: skip
-"""How fetches.cu calls each kind; `memory` is a line that `tex1Dfetch` reads."""
+"""The name of each kind in fetches.cu; `memory` is a line that `tex1Dfetch` reads."""
 
 Array = NDArray[Any]
 
@@ -59,7 +60,7 @@ class Case(Image):
 
     @property
     def extent(self) -> tuple[int, int, int]:
-        """Width, height and depth, layers or faces."""
+        """Width, height, and depth, layers or faces."""
         return {
             "1d": (13, 1, 1), "2d": (13, 7, 1), "3d": (13, 7, 5), "layered 1d": (13, 1, 5),
             "layered 2d": (13, 7, 5), "cube": (9, 9, 6), "memory": (37, 1, 1),
@@ -75,7 +76,8 @@ class Case(Image):
         return rng.integers(limits.min, limits.max, shape, self.dtype, endpoint=True)
 
     def coordinates(self) -> Array:
-        """Shaped (3, FETCHES), float32: inside and outside, on borders and at centres of texels."""
+        """Shaped (3, FETCHES), float32: inside and outside the image, on texel borders and at texel
+        centres."""
         rng = np.random.default_rng(1000 + self.number)
         found = np.empty((3, FETCHES), np.float32)
         if self.kind == "cube":

@@ -1,4 +1,4 @@
-"""A GPU's texture fetches, and its surface loads and stores.
+"""Record a GPU's texture fetches, and its surface loads and stores.
 
     python scripts/textures/fetches_on_gpu.py OUT       needs a GPU and nvcc
 
@@ -101,8 +101,8 @@ def main(out: Path) -> int:
 def _write(
     path: Path, columns: list[str], cases: Iterable[Any], read: Callable[[Any], list[list[str]]]
 ) -> int:
-    """Each case's rows after its name; the number of failed cases, which do not affect the
-    others."""
+    """Write each case's rows after its name; return the number of failed cases, which do not affect
+    the others."""
     failed = 0
     with gzip.open(path, "wt", newline="", encoding="utf-8") as file:
         rows = csv.writer(file, lineterminator="\n")

@@ -1,4 +1,5 @@
-"""Surface loads and stores, here and on a GPU, inside and outside the surface."""
+"""The cases of surface loads and stores, for the emulator and a GPU, inside and outside the
+surface."""
 
 from __future__ import annotations
 

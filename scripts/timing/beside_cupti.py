@@ -8,14 +8,14 @@ is measured alongside and subtracted. This is repeated with CUPTI recording when
 and ends. Tracing lengthens the interval between two events, so their cost is measured again while
 it is on, and each launch is compared with CUPTI's duration of that very launch.
 
-Tracing also slows many kernels down. `disturbed` says so where the net time with tracing differs
-from the one without by more than half of what the two clocks may differ by: there a time without
-tracing says nothing about CUPTI's, and the comparison of the same launches is the one that counts.
+Tracing also slows many kernels down. `disturbed` marks cases whose net time with tracing differs
+from that without by more than half of the allowed difference between the two clocks. For those, a
+time without tracing says nothing about CUPTI's, so the comparison of the same launches counts.
 
 cupti.csv: kernel, n, cache, steps, between_events_us, net_us (both without tracing), cupti_us
 (first begin to last end), differ_us (net less CUPTI, without tracing), traced_differ_us (the same,
 launch by launch, with tracing), allowed_us (0.25 or 1 %, whichever is more), disturbed, and agrees:
-the same launches do, and so does the time without tracing where it is not disturbed.
+the same launches agree and, unless the case is disturbed, so does the time without tracing.
 """
 
 from __future__ import annotations
@@ -94,7 +94,8 @@ def main() -> None:
 
 
 class Times:
-    """Intervals between events of every case, ns, and the cost of two events meanwhile."""
+    """The intervals between events of every case, ns, and the cost of two events during the same
+    time."""
 
     def __init__(self) -> None:
         self.costs: Costs = defaultdict(list)
@@ -149,8 +150,8 @@ class Trace:
         self._seen.extend((each.start, each.end, each.name) for each in activities)
 
     def durations(self, case: Case, cache: Cache, launches: int) -> list[float]:
-        """The duration of each of the last launches, ns, first begin to last end; then clears the
-        records.
+        """The duration of each of the last launches, ns, from the first begin to the last end; then
+        clear the records.
 
         A launch's kernels are found by their names. A warm launch follows one of the same kernels,
         so every second one is timed.

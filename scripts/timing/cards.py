@@ -2,10 +2,10 @@
 
     python scripts/timing/cards.py FOLDER … [--out reports/h200/timing]
 
-Each folder is a run of the same problem. cards.csv has a row per variant, size and run, of cold
+Each folder is a run of the same problem. cards.csv has a row per variant, size and run, for cold
 launches: family, n, variant, card (the first part of its UUID), time_us, ratio (of the time to the
-median over all runs), speed_up over the baseline and its ratio likewise, and read_gbps, what the
-card reads at most.
+median over all runs), speed_up over the baseline and its ratio likewise, and read_gbps, the card's
+highest read rate.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def main() -> None:
 
 
 def of_run(run: tables.Run) -> list[dict[str, Any]]:
-    """One row per case that was timed in the block size that all runs have."""
+    """One row per case timed at the block size that all runs have."""
     card = (run.info.get("card") or {}).get("uuid", "")[4:12]
     read = run.ceilings.get("read_bandwidth")
     rows = []

@@ -3,10 +3,11 @@
     python scripts/timing/cluster.py                       # two GPUs; reports/h200/cluster
     python scripts/timing/cluster.py --backend emulator --only copy/v0_coalesced --size n=2**20
 
-scaling.csv has one row per number of workers. jobs: the cores of all workers, so many per worker
-in each row. wall_s: from the command to the last record, before anything is drawn; what is compiled
-was compiled before. speedup: over one worker. same: of how many cases and cache states the verdict
-is that of the run with one worker; apart: the others, and what each run says of them. Only
+scaling.csv has one row per number of workers. jobs: the cores of all workers together, equally many
+per worker in each row. wall_s: from the command to the last record, before anything is drawn;
+everything was compiled beforehand. speedup: over one worker. same: the number of cases and cache
+states with the same verdict as in the run with one worker; apart: the others, and what each run
+says of them. Only
 results.csv and run.json of the runs are kept beside the table.
 """
 
@@ -66,7 +67,8 @@ def _run(folder: Path, workers: int, chosen: Sequence[str], jobs: int) -> None:
 
 
 def _keep_results(folder: Path) -> None:
-    """Leave out every launch's time, its figures and its pages, which take megabytes."""
+    """Keep a run's results without the launches' times, the figures and the pages, which take
+    megabytes."""
     for path in folder.iterdir():
         if path.is_dir():
             shutil.rmtree(path)

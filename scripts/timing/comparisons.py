@@ -1,4 +1,4 @@
-"""Simulate how often a gate blames equal kernels, and whether it lets a slowdown of 2 % pass.
+"""Simulate how often a gate blames equal kernels, and how often it lets a slowdown of 2 % pass.
 
     python scripts/timing/comparisons.py --pairs 60 --out reports/simulated/gate.csv
 
@@ -8,9 +8,10 @@ runs, or both sides in one. Besides the noise within a run, a run may be slower 
 every kernel may have a run-specific offset that all of its placements share.
 
 One row per mode and noise. false: pairs of equal kernels in which any is called slower or faster.
-found_2pct: pairs in which one variant takes 2 % longer and is called slower. cannot_tell: pairs of
-those in which it is not, and the gate ends with 3. passed: pairs of equal kernels for which the
-gate opens. half: half the width of an interval of a change, as a part of the time, on average.
+found_2pct: pairs in which one variant takes 2 % longer and is called slower. cannot_tell: of those
+pairs, the ones in which it is not, and the gate ends with 3. passed: pairs of equal kernels for
+which the gate opens. half: half the width of a change's interval, as a fraction of the time, on
+average.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ def run_of(noise: Noise, slowdown: float, seed: int, *sides: str) -> Run:
 
 
 def judged(mode: str, noise: Noise, slowdown: float, seed: int) -> Judgement:
-    """A pair in which one variant takes this much longer."""
+    """Judge a pair in which one variant takes this much longer."""
     if mode == "one run":
         both = run_of(noise, slowdown, seed, "new", "base")
         return judge(both, both)
@@ -86,7 +87,7 @@ def judged(mode: str, noise: Noise, slowdown: float, seed: int) -> Judgement:
 
 
 def simulated(mode: str, name: str, seed: int) -> dict[str, float]:
-    """For one seed: a pair of equal kernels, and a pair in which one takes 2 % longer."""
+    """Simulate, for one seed, a pair of equal kernels and a pair in which one takes 2 % longer."""
     noise = noises()[name]
     equal, slowed = (judged(mode, noise, part, seed) for part in (0.0, SLOWDOWN))
     found = any(

@@ -2,10 +2,10 @@
 
     python scripts/timing/emulated_causes.py [RUN …] [--card h100] [--own-size] [--jobs N] …
 
-RUN: committed runs, by name or folder, by default all of reports/CARD/ that ncu read. The cases of
-their ladders' steps are counted here, without a GPU, as `make profile` does where ncu may not read:
-at the sizes that harness/run/emulated/sizes.py allows; with --own-size only cases within the
-limits, in minutes instead of hours, and the steps of larger ones keep the rows that they had. Then
+RUN: committed runs, by name or folder, by default all in reports/CARD/ with ncu's readings. The
+cases of their ladders' steps are counted here, without a GPU, as `make profile` does where ncu may
+not read: at the sizes that harness/run/emulated/sizes.py allows; with --own-size only cases within
+the limits, in minutes instead of hours, and the steps of larger cases keep their earlier rows. Then
 each step of each ladder is explained with the same times: from the counters that were read
 (`read`), from the subset that the emulator also has (`alone`), and from the emulator's
 (`emulated`). Writes one row per step to reports/CARD/emulated_causes.csv; the rows of a size
@@ -108,7 +108,7 @@ def main(
 
 
 def _committed(card: Path) -> list[Path]:
-    """The smallest first, so that most are done when time runs out."""
+    """The committed runs, the smallest first, so that most are done when time runs out."""
     folders = [path.parent for path in card.glob("*/results.csv")]
     return sorted(folders, key=lambda folder: (folder / "journal.jsonl.gz").stat().st_size)
 
@@ -132,7 +132,7 @@ def write(out: Path, new: Sequence[dict[str, str]]) -> None:
 
 
 def emulated(read: Run, jobs: int, own_size: bool = False) -> Run:
-    """The same run with the emulator's counts in place of ncu's readings."""
+    """The run with the emulator's counts in place of ncu's readings."""
     bench = model.load(ROOT / "bench.yaml")
     info = read.info
     timing = bench.timing.model_copy(update={"choosing": info["timing"]["choosing"]})

@@ -4,9 +4,10 @@ GPU.
     python scripts/timing/gate.py --out reports/h200/reliability
 
 A commit's kernel is compared with itself, and with the same kernel plus a few instructions, using
-`python -m harness beside git:HEAD --gate`. gate.csv has one row per comparison, and existing rows
-count. kernels: `equal` or `slower`. commit: of the harness. code: the exit
-code, 0 open and 1 closed. change: the time over the commit's minus 1, with its interval.
+`python -m harness beside git:HEAD --gate`. gate.csv has one row per comparison; rows that exist
+already count towards the total. kernels: `equal` or `slower`. commit: of the harness. code: the
+exit code, 0 if the gate opens and 1 if it closes. change: the time over the commit's minus 1, with
+its interval.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ def commit(repository: Path, problem: str) -> None:
 
 
 def environment() -> dict[str, str]:
-    """An environment in which `python -m harness` is this checkout's, from any folder."""
+    """An environment in which `python -m harness` runs this checkout from any folder."""
     return os.environ | {"PYTHONPATH": os.pathsep.join([str(runs.ROOT), *sys.path])}
 
 
@@ -108,7 +109,8 @@ def _compared(repository: Path, backend: str) -> Mapping[str, str]:
 
 
 def _change(comparison: Mapping[str, Any]) -> Mapping[str, str]:
-    """None if there are no times."""
+    """The change of the kernel's cold time, with its interval; empty cells if there are no
+    times."""
     [case] = comparison["cases"]
     ratios = [each["ratio"] for each in case["times"] if each["cache"] == "cold"]
     if not any(ratios):

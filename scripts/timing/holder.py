@@ -2,7 +2,7 @@
 
     python scripts/timing/holder.py 7.5
 
-Prints how much is free as soon as that is the case.
+Prints how much is free once the memory is held.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LEAST = 2 << 20  # pages of the driver's
 
 @contextmanager
 def held_but_for(gib: float) -> Iterator[float]:
-    """Another process holds the card's memory; the GiB that it left free."""
+    """Let another process hold the card's memory; yield the GiB that it left free."""
     command = [sys.executable, str(Path(__file__)), str(gib)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

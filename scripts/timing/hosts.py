@@ -2,8 +2,8 @@
 
     python scripts/timing/hosts.py FOLDER FOLDER [--out reports/h200/timing]
 
-The two runs are of cards of one kind in different hosts, where two events around a launch cost
-differently. hosts.csv, one row per size and cache: cases (speed-ups over the baseline that both
+The two runs are from cards of one kind in different hosts, which differ in the cost of two events
+around a launch. hosts.csv, one row per size and cache: cases (speed-ups over the baseline that both
 have), median_pct and p95_pct (of the differences between the two runs, in either direction), the
 same of raw intervals between events, and floor_us: what two events cost in each run.
 """

@@ -2,10 +2,10 @@
 
     python scripts/timing/nvbench.py [--out reports/h200/timing]
 
-Needs `pip install cuda-bench`. The first step (block_sums) of four reductions. NVBench flushes the
-L2 cache by one memset of its size, which leaves lines that have to be written back: `flush: dirty`
-does the same. `clean`, the default, leaves none; the difference is the write-back that falls into
-the timed launch.
+Needs `pip install cuda-bench`. Times the first step (block_sums) of four reductions. NVBench
+flushes the L2 cache with one memset of its size, which leaves lines that have to be written back:
+`flush: dirty` does the same. `clean`, the default, leaves none; the difference is the write-back
+that falls into the timed launch.
 """
 
 from __future__ import annotations

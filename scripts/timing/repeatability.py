@@ -4,17 +4,17 @@
 
 The whole of reduce_sum in blocks of 256 threads, with its libraries, run several times and kept,
 packed, in runs/ of the output's folder; or earlier runs, named by their folders. repeatability.csv,
-one row per size and cache. inside: the share of a run's intervals of speed-ups that hold the median
+one row per size and cache. inside: the share of a run's speed-up intervals that contain the median
 of the other runs' speed-ups. exact: the share that exact intervals would have: less than 95 %,
 because the median of a few runs is not the truth either. dealt_low, dealt_high: the range of 90 %
 of the shares inside when the same placements are assigned to the runs at random, all speed-ups of a
 placement together. If `inside` lies in this range too, nothing distinguishes a run from the
-placements that it happened to get. variance: that of a speed-up between runs over the one that its
-intervals claim, averaged over the speed-ups; 1 is exact, less is cautious. overlap: the share of
-pairs of intervals, of two runs each, that overlap. Differences are those of one speed-up between
-two runs. positions.csv: how long the launches at each position of a batch took, over the mean of
-their batches, averaged over all batches of a size and cache; trend is the slope of that from the
-first position to the last.
+placements that it happened to get. variance: a speed-up's variance between runs over the variance
+that its intervals imply, averaged over the speed-ups. 1 means that the intervals are exact; below 1
+they are wider than necessary. overlap: the share of pairs of intervals from two runs that overlap.
+Differences are those of one speed-up between two runs. positions.csv: how long the launches at each
+position of a batch took, over the mean of their batches, averaged over all batches of a size and
+cache; trend: the slope of that ratio from the first position to the last.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from harness.tables import packed
 ONLY = ["reduce_sum/*/*/*/block=256", "reduce_sum/torch", "reduce_sum/cub"]
 PLACEMENTS = 8
 TIMING = {"rounds": 3 * PLACEMENTS}
-"""The placements that a run has at its first look, at every size."""
+"""The timing settings: every size gets the placements that a run has at its first look."""
 Key = tuple[int, str]
 
 
@@ -109,8 +109,8 @@ def agreement(found: Sequence[tables.Run]) -> Iterator[dict[str, Any]]:
 
 
 def dealt(found: Sequence[tables.Run], key: Key, deals: int = 1_000) -> tuple[float, float]:
-    """The range that holds 90 % of the shares inside, if placements are reassigned to the runs at
-    random.
+    """The range that contains 90 % of the values of `inside`, if placements are reassigned to the
+    runs at random.
 
     All speed-ups share one baseline and its error, so the share scatters much more than it would
     with independent intervals.
@@ -142,7 +142,7 @@ def placements(run: tables.Run, key: Key) -> Any:
 
 
 def standard_error(ratio: Interval) -> float:
-    """The variance of a speed-up's logarithm that its interval implies."""
+    """The standard error of a speed-up's logarithm that its interval implies."""
     return math.log(ratio.high / ratio.low) / 2 / float(stdtrit(PLACEMENTS - 1, 0.975))
 
 

@@ -23,7 +23,7 @@ LADDER = {
     "v3": "v3_no_bank_conflict", "v6": "v6_unroll_all", "v8": "v8_warp_shuffle",
     "v9": "v9_vectorized",
 }  # fmt: skip
-"""Four reductions by the names that the tables have for them, each of two kernels."""
+"""Four reductions, each of two kernels, by their names in the tables."""
 ONE_KERNEL = {"v12": "v12_single_pass_last_block"}
 SHORT = {name: short for short, name in (LADDER | ONE_KERNEL).items()}
 
@@ -37,7 +37,7 @@ def case(kernel: str, n: int | str = "*") -> str:
 ONLY = [case(kernel) for kernel in LADDER]
 """The `--only` pattern for the ladder at every size."""
 ALL = [*ONLY, *(case(kernel) for kernel in ONE_KERNEL)]
-"""The same, plus the reduction with one kernel."""
+"""The `--only` pattern for the ladder and the reduction with one kernel, at every size."""
 
 
 def fresh(folder: Path, only: Sequence[str], timing: Mapping[str, Any] | None = None) -> tables.Run:
@@ -85,7 +85,7 @@ def write(
     """Write rows as a CSV file, and print them; made.json beside it records the commit and the
     machine.
 
-    of: the run that the rows were made from, if they were not measured here and now.
+    of: the run from which the rows were made, if they were not measured here and now.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", newline="") as file:

@@ -1,5 +1,5 @@
-"""The cost of a card with little free memory to a run: --quick with and without most memory held by
-another process.
+"""Measure what little free memory on the card costs a run: --quick with and without most of the
+memory held by another process.
 
     python scripts/timing/small_memory.py [--free all 5.5 7.5 11 15] [--only PATTERN …] [--out FILE]
 

@@ -1,4 +1,4 @@
-"""Simulate how often a verdict is false, and how small a difference is found.
+"""Simulate how often a verdict is false, and how small a difference can be found.
 
     python scripts/timing/verdicts.py --runs 2000 --out reports/h200/timing/power.csv
 
@@ -9,8 +9,8 @@ committed runs of repeatability.py, placement by placement and round by round.
 
 One row per noise model and effect. found: runs in which the variant that is truly faster is called
 faster than the baseline. false: runs in which any two equal kernels of the ladder are called
-different. covered: of the intervals of each variant's speed-up, as shown, those that hold the
-truth; leader_covered: the same of the fastest variant's. placements: on average. commit: of the
+different. covered: the share of the intervals of each variant's shown speed-up that contain the
+truth; leader_covered: the same for the fastest variant. placements: on average. commit: of the
 harness that was simulated.
 """
 
@@ -208,7 +208,8 @@ def ladder(
 
 
 def simulate(noise: Any, effect: float, seed: int) -> dict[str, float]:
-    """One run; the variant v7 is truly faster by the effect, all others are equal."""
+    """Simulate one run in which the variant v7 is truly faster by the effect and all others are
+    equal."""
     cases, planned = ladder()
     timing = Timing()
     settings = {**timing.model_dump(mode="json"), "looks": len(timing.looks)}
@@ -254,7 +255,8 @@ _RECORDED: dict[str, Recorded] = {}
 
 
 def models() -> list[str]:
-    """The textbook models' names and, read here, those of the committed runs' noise."""
+    """The names of the textbook models and those of the committed runs' noise, which is read
+    here."""
     folders = sorted((runs.TABLES / "runs").glob("*"))
     for cache in ("cold", "warm"):
         _RECORDED.update(recorded(folders, cache))
@@ -266,7 +268,7 @@ def noise_of(model: str) -> Any:
 
 
 def means(pool: Executor, simulated: Simulated, model: str, effect: float, number: int) -> Row:
-    """The average findings of this many simulations, with seeds 0, 1, …, spread over the pool."""
+    """The averages over this many simulations, with seeds 0, 1, …, distributed over the pool."""
     size = max(1, number // (4 * (os.cpu_count() or 1)))
     parts = [range(i, min(i + size, number)) for i in range(0, number, size)]
     done = [pool.submit(_part, simulated, model, effect, part) for part in parts]

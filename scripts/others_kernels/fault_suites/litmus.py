@@ -55,7 +55,8 @@ class Test:
 
 
 def kernels(clone: Path, racy: str) -> Iterator[Kernel]:
-    """racy: select tests that race in their executions "always", "sometimes" or "never"."""
+    """The kernels of the tests that race in all executions ("always"), in some ("sometimes") or in
+    none ("never"), as `racy` says."""
     for folder in FOLDERS:
         for path in sorted((clone / "litmus" / "PTX" / folder).rglob("*.litmus")):
             if "proxy" in path.parts:

@@ -34,9 +34,9 @@ from harness.matrix import model, plan
 
 LAUNCHES, ROUNDS = 12, 3
 FLUSHES = 2
-"""Kernels that empty the cache."""
+"""The number of kernels that empty the cache."""
 TILE = 2**20
-"""Random floats that an input repeats: its values do not matter here."""
+"""The number of random floats that an input repeats; its values do not matter here."""
 
 
 class Plain(NamedTuple):

@@ -1,4 +1,4 @@
-"""Measure this card's ceilings as a run does, their cost, and how well two tries agree.
+"""Measure this card's ceilings as a run does, how long that takes, and how well two tries agree.
 
     python scripts/timing/costs/ceilings.py
 

@@ -2,9 +2,10 @@
 
     python scripts/timing/costs/states.py [ROUNDS]
 
-Batches with a secret state for each launch alternate with batches without, in one process. A line
-per kernel, size and cache: the number of places, the median µs between the events without and with,
-their difference with twice its standard error, and the host's milliseconds for a batch of each.
+Batches in which a hidden state is drawn for each launch alternate with batches without, in one
+process. Prints a line per kernel, size and cache: the number of places, the median µs between the
+events without and with, their difference with twice its standard error, and the host's milliseconds
+for a batch of each.
 """
 
 from __future__ import annotations
