@@ -1,5 +1,4 @@
-"""Judge public problems unmodified: report whether each is read, and the verdicts on kernels for
-it.
+"""Judge public problems unmodified: whether each can be read, and the verdicts on its kernels.
 
     python scripts/benchmark_public_problems.py KERNELBENCH/level1 DEFINITIONS --csv FILE
 

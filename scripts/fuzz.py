@@ -1,5 +1,4 @@
-"""Give broken inputs to everything that reads files from elsewhere: each must be read, or refused
-by name.
+"""Give broken inputs to everything that reads files from elsewhere: each is read, or refused.
 
     python scripts/fuzz.py --inputs 100000            # every target
     python scripts/fuzz.py --inputs 1000 yaml journal

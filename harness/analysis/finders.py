@@ -1,5 +1,4 @@
-"""Finders: functions that reduce a case's readings to one number, or to the reason why there is
-none.
+"""Finders: functions that reduce a case's readings to one number, or say why there is none.
 
 Each is built from its definition: the sum of counters over a case's launches, the quotient of two
 such sums, or a counter of the main launch. FINDERS has one finder for every quantity that

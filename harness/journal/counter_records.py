@@ -1,5 +1,4 @@
-"""Counted results as frozen records: counters, source lines, instructions, and reasons for missing
-values."""
+"""Counted results as frozen records: counters, source lines, instructions, and missing values."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The judge: takes kernels and returns typed verdicts. It is used from Python, from a test, or from
-another program.
+"""The judge: takes kernels and returns typed verdicts, for Python, tests and other programs.
 
     from harness.judge import Kernel, Problem
 

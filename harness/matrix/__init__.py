@@ -1,2 +1,1 @@
-"""Turns bench.yaml and kernels/*/bench.yaml into cases: read strictly, merged, and resolved for one
-device."""
+"""Turn bench.yaml and kernels/*/bench.yaml into cases: read strictly, merge, resolve for a device."""

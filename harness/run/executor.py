@@ -1,5 +1,4 @@
-"""The executor of a run's work items on this machine. harness/cluster has one for several
-machines."""
+"""The executor of a run's work items on this machine; harness/cluster has one for several."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""A run's net times: batch by batch, from the rounds that count, with the events' cost
-subtracted."""
+"""A run's net times: batch by batch, from the rounds that count, less the events' cost."""
 
 from __future__ import annotations
 

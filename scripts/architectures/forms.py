@@ -1,5 +1,4 @@
-"""List the forms of machine instructions that occur in other architectures' code and not in
-sm_90's.
+"""List the machine instruction forms that occur in other architectures' code but not in sm_90's.
 
     python scripts/architectures/forms.py CHECKOUTS [sm_75 sm_90 …] [--own] [--table]
 

@@ -1,5 +1,4 @@
-"""Run every device function of declared.py for one architecture after another, from both front
-ends.
+"""Run every device function of declared.py for each architecture, from both front ends.
 
     python scripts/architectures/functions.py [sm_75 sm_90 …] [--again]
 

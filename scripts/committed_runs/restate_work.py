@@ -1,5 +1,4 @@
-"""Add to the committed runs what is missing from their records of the work model, such as bytes
-written.
+"""Add what the committed runs' records of the work model lack, such as bytes written.
 
     python scripts/committed_runs/restate_work.py
 

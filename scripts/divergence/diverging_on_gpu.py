@@ -1,5 +1,4 @@
-"""Record a GPU's counts for diverging warps: run every launch of the diverging kernels under Nsight
-Compute.
+"""Record a GPU's counts for diverging warps: every launch of the kernels under Nsight Compute.
 
     python scripts/divergence/diverging_on_gpu.py prepare FOLDER    compile, where there is nvcc
     python scripts/divergence/diverging_on_gpu.py FOLDER OUT        needs a GPU, PyCUDA and ncu

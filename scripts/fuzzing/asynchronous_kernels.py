@@ -1,5 +1,4 @@
-"""PTX kernels with Hopper's asynchronous instructions, for scripts/fuzzing/fuzz_kernels.py to
-break.
+"""PTX kernels with Hopper's asynchronous instructions, for fuzz_kernels.py to break.
 
 They are small on purpose: a launch takes milliseconds. Together they use tensor maps, bulk copies
 and reductions, mbarriers of all kinds, multicast, clusters, warpgroup products, `setmaxnreg`,

@@ -1,5 +1,4 @@
-"""Give broken cubins and broken nvdisasm listings to the emulator: each must run, or be refused by
-name.
+"""Give the emulator broken cubins and nvdisasm listings: each runs, or is refused by name.
 
     python scripts/fuzzing/fuzz_machine_code.py --inputs 100000           # every target
     python scripts/fuzzing/fuzz_machine_code.py --inputs 1000 listing sm_120-listing

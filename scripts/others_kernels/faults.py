@@ -1,5 +1,4 @@
-"""Run suites of small kernels with and without faults: count the emulator's findings and false
-alarms.
+"""Run suites of small kernels with and without faults; count findings and false alarms.
 
     python scripts/others_kernels/faults.py CHECKOUTS COMPILED           write docs/fidelity.md anew
     python scripts/others_kernels/faults.py CHECKOUTS COMPILED --check   exit 1 if it is out of date

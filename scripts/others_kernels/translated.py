@@ -1,5 +1,4 @@
-"""Count how many kernels of public repositories the emulator accepts, and say why it refuses the
-others.
+"""Count the kernels of public repositories that the emulator accepts; say why it refuses others.
 
     python scripts/others_kernels/translated.py CHECKOUTS NAME@COMMIT[=FOLDER]... [--page PAGE]
 

@@ -1,5 +1,4 @@
-"""Write harness/schemas/ from the models that read and write these files, or check that it is up to
-date.
+"""Write harness/schemas/ from the models that read and write these files, or check the schemas.
 
     python scripts/pages/schemas.py            rewrite the files
     python scripts/pages/schemas.py --check    exit 1 if one is out of date

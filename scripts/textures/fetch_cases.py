@@ -1,5 +1,4 @@
-"""The cases of texture fetches, for the emulator and a GPU: every kind, format, address mode and
-filter."""
+"""Cases of texture fetches, for the emulator and a GPU: kinds, formats, address modes, filters."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The cases of surface loads and stores, for the emulator and a GPU, inside and outside the
-surface."""
+"""Cases of surface loads and stores, for the emulator and a GPU, in and outside the surface."""
 
 from __future__ import annotations
 

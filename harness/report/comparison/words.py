@@ -1,5 +1,4 @@
-"""A comparison in words: for a case, for a counter and its line, and for the comparison as a
-whole."""
+"""A comparison in words: for a case, for a counter and its line, and for the whole comparison."""
 
 from __future__ import annotations
 

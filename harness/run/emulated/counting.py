@@ -1,5 +1,4 @@
-"""Count one variant's timed cases in a worker without a GPU: each either completely, or not at all
-with a reason."""
+"""Count one variant's timed cases in a worker without a GPU, each completely or with a reason."""
 
 from __future__ import annotations
 
