@@ -1,4 +1,4 @@
-"""Each kernel's position under the machine's roofs. It computes data; a figure draws it.
+"""Each kernel's position under the machine's roofs. This is data only; a figure shows it.
 
 A kernel's rate is its flops over its time. Its intensity at a memory level is its flops over the
 bytes that crossed that level. Both use the same flops, so a kernel's points are at the same height.

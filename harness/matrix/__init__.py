@@ -1,1 +1,1 @@
-"""Turn bench.yaml and kernels/*/bench.yaml into cases: read strictly, merge, resolve for a device."""
+"""Turn bench.yaml and kernels/*/bench.yaml into cases: read, merged, resolved for one device."""

@@ -67,7 +67,7 @@ class State:
 
 
 def answer(test: Test) -> str:
-    """ Return "always", "sometimes" or "never". Raises NotALaunch if an execution does not end."""
+    """Return "always", "sometimes" or "never". Raises NotALaunch if an execution does not end."""
     from fault_suites.litmus import NotALaunch
 
     count = len(test.threads)
