@@ -141,7 +141,7 @@ class Step:
     args: tuple[str | int | float | TensorMap, ...]
     """Buffer names, numbers and tensor maps."""
     cluster: tuple[int, int, int] = (1, 1, 1)
-    """Blocks of a thread block cluster; 1, 1, 1 if none is requested."""
+    """The extents of a thread block cluster in blocks; 1, 1, 1 if none is requested."""
 
     @property
     def threads_per_block(self) -> int:
@@ -169,7 +169,8 @@ class Case:
     function: str = ""
     """For a python or host case: the function to call, `file.py:function` or `file.cu:function`."""
     args: tuple[str | int | float, ...] = ()
-    """For a host case: buffer names and numbers; the stream is passed after them."""
+    """For a host case: the arguments, which are buffer names and numbers; the stream is passed
+    after them."""
     flags: tuple[str, ...] = ()
     include: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()

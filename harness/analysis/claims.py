@@ -129,7 +129,7 @@ class Figure:
     test: Test
     value: Interval | None
     holds: bool | None
-    """None if it cannot be decided."""
+    """Whether the test holds; None if it cannot be decided."""
     sizes: Mapping[str, int] = field(default_factory=dict)
     """The sizes at which it was measured."""
     launches: Sequence[Mapping[str, int]] = ()
@@ -236,7 +236,7 @@ def _pick(
     cases: Sequence[Planned],
     variant: str,
 ) -> Planned | str:
-    """The variant's case: its fastest shape, or the shape that the test names."""
+    """The variant's case: at its fastest launch shape, or at the shape that the test names."""
     run = readings.run
     own = [p for p in cases if p.variant == variant]
     if not own:
@@ -300,7 +300,8 @@ def _over(one: tuple[int, Interval], other: tuple[int, Interval]) -> Interval:
 
 
 def decide(test: Test, value: Interval) -> bool | None:
-    """True or False if the whole interval is on one side; None if it spans the limit."""
+    """Return True or False if the whole interval is on one side of the limit; None if it spans the
+    limit."""
     low, high = -math.inf, math.inf
     if test.relation == "about":
         low, high = test.value * (1 - test.tolerance), test.value * (1 + test.tolerance)

@@ -38,7 +38,7 @@ class Rung:
     planned: Planned
     short: str
     losses: Sequence[Loss]
-    """The greatest first."""
+    """The losses, the greatest first."""
     step: LadderStep | None
     """The step from the variant that it builds on, if that variant was also counted."""
 
@@ -62,7 +62,7 @@ class Counts(OneGroup):
     """The counters of one problem, type and size."""
 
     rungs: Sequence[Rung]
-    """In the matrix's order."""
+    """The variants, in the matrix's order."""
     telling: Sequence[Quantity]
     """The quantities in which variants differ or have losses, limited to what fits in a table."""
     answers: dict[tuple[str, str], Answer]
@@ -81,7 +81,7 @@ class Counts(OneGroup):
         return max(found, key=lambda each: each[0])[1] if found else None
 
     def is_exact(self, rung: Rung) -> bool:
-        """Return whether its instructions were counted reliably."""
+        """Return whether the case's instructions were counted reliably."""
         answer = self.answers["instructions-per-kib", rung.planned.case]
         return isinstance(answer, Reading) and answer.judges
 
@@ -127,7 +127,8 @@ def _counts(explainer: Explainer, key: Group, cases: Sequence[Planned]) -> Count
 
 
 def _with_empty_slots(rung: Rung, rungs: Sequence[Rung], readings: Readings) -> Rung:
-    """Add a loss if its last wave leaves many slots empty and another variant's does not.
+    """Add a loss to a variant whose last wave leaves many slots empty, if another variant's does
+    not.
 
     If all variants have this loss, the cause is the size, which was chosen for quick counting.
     """
@@ -147,7 +148,7 @@ def _fill(readings: Readings, p: Planned) -> float:
 
 
 def _tells(name: str, rungs: Sequence[Rung], answers: dict[tuple[str, str], Answer]) -> bool:
-    """Return whether variants differ in it, or one has a loss because of it."""
+    """Return whether variants differ in the quantity, or one has a loss because of it."""
     if any(loss.quantity == name for rung in rungs for loss in rung.losses):
         return True
     found = [answers[name, rung.planned.case] for rung in rungs]

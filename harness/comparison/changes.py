@@ -154,7 +154,7 @@ def _outcome(side: Side) -> Outcome:
 
 
 def _ended(base: Outcome, new: Outcome) -> Kind | None:
-    """The kind of change that the two outcomes show; None if both are ok."""
+    """The kind of change that the two outcomes show; None if both cases are ok."""
     match base.status, new.status:
         case "ok", "ok":
             return None

@@ -70,7 +70,7 @@ class YamlLocation:
 
     @property
     def key(self) -> str:
-        """The dotted path."""
+        """The dotted path of the value."""
         return ".".join(map(str, self.path))
 
     @property

@@ -26,7 +26,7 @@ IsWhole = Callable[[bytes], bool]
 
 
 class Appended:
-    """A file to which this process alone appends whole lines. Safe to use from any thread.
+    """A file to which only this process appends, in whole lines. Safe to use from any thread.
 
     is_whole: a function that tells whether a last line without its newline is complete; an
     incomplete one is cut off. Raises JournalError if another process is writing, and for any disk

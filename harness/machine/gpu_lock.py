@@ -25,7 +25,7 @@ has released it."""
 
 @contextmanager
 def gpu_to_itself(gpu: str) -> Iterator[None]:
-    """Hold the GPU of that UUID. Raises UsageError if a run of any user already holds it."""
+    """Hold the GPU with this UUID. Raises UsageError if any user's run already holds it."""
     path = FOLDER / f"kernel-harness-{re.sub(r'[^A-Za-z0-9-]+', '-', gpu)}.lock"
     try:
         let_go = _taken(path)

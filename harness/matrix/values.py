@@ -254,7 +254,7 @@ def _flag(value: Any) -> str:
 
 
 PTX = ".ptx"
-"""The suffix of a source that another compiler, such as Triton, has made."""
+"""The suffix of a source produced by another compiler, such as Triton."""
 
 
 def relative(value: Any, *suffixes: str) -> str:

@@ -178,7 +178,8 @@ class Sizes:
     """True if `bench` was chosen for the backend, rather than being the sizes that a GPU times."""
 
     def of(self, backend: str) -> tuple[Shape, ...]:
-        """The sizes for its cases, as a GPU's timed sizes may be too large for the emulator."""
+        """The sizes for the backend's cases; a GPU's timed sizes may be too large for the
+        emulator."""
         if self.is_chosen or backend != "emulator":
             return self.bench
         return self.emulate or self.bench

@@ -144,7 +144,8 @@ def _waves(step: Step, occupancy: Occupancy, device: Device) -> float | None:
 def _with_its_kernels(
     case: Case, result: Built | HostLibrary | CompileError
 ) -> Built | HostLibrary | CompileError:
-    """The unit, if it contains every kernel that the case launches."""
+    """Return the unit if it contains every kernel that the case launches; otherwise say which is
+    missing."""
     if not isinstance(result, Built):
         return result
     try:

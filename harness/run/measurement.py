@@ -52,11 +52,11 @@ class Effort:
     looks: tuple[int, ...]
     choosing: int
     rounds: int
-    """The rounds of a placement."""
+    """The number of rounds in a placement."""
     batch: int
     interval: float
     seconds: float
-    """Seconds after which no more placements are added."""
+    """The seconds after which no more placements are added."""
     caches: tuple[str, ...] = ("cold", "warm")
     shared: bool = False
     """True if one process makes placements of several groups."""

@@ -23,7 +23,7 @@ SHARE = 8
 """Groups that are prepared ahead take at most one part in this many of the free memory."""
 
 UNCOUNTED = "verified at the test sizes, but not counted:"
-"""The beginning of the reason for skipping a case that is right as far as a machine without a GPU
+"""How the reason for skipping a case begins if the case is right as far as a machine without a GPU
 can tell."""
 
 

@@ -1,7 +1,7 @@
 """A run: compile, qualify each variant alone, then measure the survivors together.
 
 Every event becomes a record in the journal before the next step starts, so a run that dies can be
-resumed, and any failure of one variant is a line about that variant.
+resumed, and a failure of one variant affects no other.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class Runner:
     patterns: the cases of the folder, as --only patterns.
     chosen: the ids of the cases to work on; None for all. Whatever changed since the folder's
     results were made is redone, and `renewed` then says what that was.
-    executor: who does the work; this machine's cores and GPU by default.
-    driver: of the timing GPU, if that is not this machine's.
+    executor: what does the work; by default this machine's cores and GPU. driver: the timing GPU's
+    driver, if that is another machine's.
     wanted: profile with ncu as well, if the backend is a GPU. `unprofiled` says afterwards what
     went wrong with that, `unread` why the emulator counted instead, and `without_ceilings` why the
     machine's limits were not measured.
@@ -101,7 +101,7 @@ class Runner:
 
     @property
     def chosen(self) -> list[Case]:
-        """The cases that are worked on."""
+        """The cases to work on."""
         return [case for case in self.cases if case.id in self._chosen]
 
     @property

@@ -131,7 +131,8 @@ class Timings(NetTimes):
         return speedup(*self.paired(against, case, cache), hidden, self._in_doubt(cache))
 
     def paired(self, against: str, case: str, cache: str) -> tuple[Times, Times]:
-        """Both cases' times, pairing each batch of one with each batch of the other in its round.
+        """Both cases' times, with each batch of one paired with each batch of the other in the same
+        round.
 
         A baseline has two batches per round, so a round has two ratios to it. A median over all of
         them tolerates more disturbed batches than one over ratios to the two batches' mean.

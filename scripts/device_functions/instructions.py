@@ -284,8 +284,8 @@ def _whole(type_: str, random: np.ndarray) -> np.ndarray:
 
 
 def _ending_in_ties(random: np.ndarray, how: np.ndarray, digits: int) -> np.ndarray:
-    """A number of bits; those below one of them are 0, 1, just below half, half, just above half,
-    or all ones."""
+    """A number of `size` bits. Below one bit position, the rest is 0, 1, just below half, half,
+    just above half, or all ones."""
     ones = (1 << digits) - 1
     cut = (how % (digits + 1)).astype(np.uint64)
     one = np.uint64(1)

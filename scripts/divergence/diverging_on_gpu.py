@@ -78,7 +78,7 @@ def launch(folder: Path) -> None:
 
 
 def read(folder: Path) -> Iterator[list[str]]:
-    """The rows of the table."""
+    """The rows of the table, read from ncu's report."""
     command = [
         os.environ.get("NCU", "ncu"), "--clock-control", "none", "--csv", "--page", "raw",
         "--print-units", "base", "--print-fp", "--metrics", ",".join(COUNTERS),

@@ -298,9 +298,9 @@ def _of_compilation(
 ) -> Iterator[Compared]:
     """Registers, occupancy and derived values.
 
-    The smallest of ncu's limits is compared. The shared-memory limit alone depends on how much of
-    the L1 cache the driver reserves for shared memory at the launch, which is never so little that
-    it limits.
+    Only the smallest of ncu's limits is compared. The shared-memory limit by itself depends on how
+    much of the L1 cache the driver reserves for shared memory at the launch, which is never so
+    little that it becomes the smallest limit.
     """
     step, facts = case.steps[number], architecture(ARCH)
     used = built.kernels[compiler.kernel_name(step.kernel, built, case.source)]

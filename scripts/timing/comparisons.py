@@ -106,8 +106,8 @@ def simulated(mode: str, name: str, seed: int) -> dict[str, float]:
 
 @cache
 def noises() -> dict[str, Noise]:
-    """The textbook noise models within a run, that of the committed runs, and the noise between
-    runs."""
+    """The pairs' noise: within a run, the textbook models and that of the committed runs; and the
+    noise between runs."""
     white = verdicts.MODELS["white"]
     return {name: Noise(verdicts.noise_of(name)) for name in verdicts.models()} | {
         "3 % slower as a whole": Noise(white, as_a_whole=0.03),

@@ -175,7 +175,7 @@ def emulated(read: Run, jobs: int, own_size: bool = False) -> Run:
 
 
 def shown(read: Run) -> set[str]:
-    """The cases of the ladders' steps: of each variant the launch shape at which it is shown."""
+    """The cases of the ladders' steps: each variant at its shown launch shape."""
     return {p.case for group in read.groups() for p in read.timings.shown(group)}
 
 

@@ -111,11 +111,11 @@ class LadderStep:
     before: Planned
     after: Planned
     speed: Comparison | None
-    """How many times faster the later one is; None if nothing was timed."""
+    """How many times faster the later case is; None if nothing was timed."""
     changes: Sequence[Change]
     finding: Finding
     identical: bool
-    """True if both run the same machine code."""
+    """True if both cases run the same machine code."""
     moved: Sequence[Change]
     """The changes that moved most, the causes' quantities first."""
     spent: tuple[Spent | None, Spent | None] = (None, None)

@@ -153,7 +153,7 @@ def _place(pool: WorkerPool, kind: Device, prefix: str = "") -> RunContext:
 
 
 def _said(pool: WorkerPool, kind: Device) -> list[dict[str, Any]]:
-    """The run.json entry: every worker at the start of the run, with the facts of its card."""
+    """The run.json entry: every worker at the start of the run, with the facts about its card."""
     found = []
     for member in pool.of(kind):
         about, beware = member.about, list(warnings(member.about.card))

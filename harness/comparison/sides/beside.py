@@ -219,7 +219,7 @@ def _moved(variant: Variant, problem: str, base: Base) -> Variant:
 
 
 def _placed(variant: Variant, base: Base) -> Mapping[Any, Any]:
-    """Report its locations in the commit's files, rather than in the copies."""
+    """Make the variant report its locations in the commit's files instead of the copies."""
 
     def of(document: Document) -> Document:
         path = document.path.relative_to(base.home)

@@ -19,7 +19,7 @@ from harness.judge.submissions import CONFIG, Submission
 from harness.judge.verdicts import VERSION, Verdict
 
 Id = int | str | None
-"""Chosen by the client; the answer has the same."""
+"""A request's id, chosen by the client; the answer has the same one."""
 
 LONGEST = 4 << 20
 """The most bytes of a request."""

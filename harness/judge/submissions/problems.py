@@ -49,7 +49,7 @@ class Problem:
     types: dict[str, Dtype] = Field(default_factory=dict)
     """Arrays that always have one type, such as int32 for indices."""
     limits: dict[str, tuple[Extent | float, Extent | float]] = Field(default_factory=dict)
-    """Input → the range that it is drawn from: from the first number up to, but not including, the
+    """Input → the range of its random values: from the first number up to, but not including, the
     second."""
     scratch: dict[str, Shape] = Field(default_factory=dict)
     zeroed: dict[str, Shape] = Field(default_factory=dict)

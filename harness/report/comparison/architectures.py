@@ -42,7 +42,7 @@ class Problem:
     lines: list[Line] = field(default_factory=list)
 
     def missing(self, arches: Sequence[str]) -> list[str]:
-        """The reasons why figures are missing, each once."""
+        """The distinct reasons why figures are missing."""
         found: dict[tuple[str, str], list[str]] = {}
         for line in self.lines:
             for arch, answer in zip(arches, line.answers, strict=True):
@@ -52,7 +52,8 @@ class Problem:
         return [f"{arch}: {', '.join(who)}: {why}" for (arch, why), who in found.items()]
 
     def labels(self, arches: Sequence[str]) -> list[str]:
-        """How exact the counted figures are, once for the architectures that are alike."""
+        """How exact the counted figures are, stated once for all architectures with the same
+        labels."""
         found: dict[str, list[str]] = {}
         for at, arch in enumerate(arches):
             own: dict[str, dict[str, None]] = {}
