@@ -76,7 +76,7 @@ def _same_inputs(base: Side, new: Side) -> bool:
 
 def _same_sources(base: Side, new: Side) -> bool:
     """Return whether the same sources were compiled by the same compiler, as far as both sides
-    say."""
+    record it."""
     was, now = _sources(base), _sources(new)
     return bool(was) and was == now
 

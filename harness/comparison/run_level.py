@@ -1,8 +1,8 @@
 """The effect of a run itself: on all cases together, and on each by chance.
 
-Two runs of the same kernels differ. A card that is warmer, or that holds its buffers elsewhere,
-makes everything longer by the same factor: the run's **level**. Each kernel also has a run-specific
-offset, which all its placements share, so its interval does not show it.
+Two runs of the same kernels differ. If the card is warmer, or its buffers lie elsewhere, everything
+takes longer by the same factor: the run's **level**. Each kernel also has a run-specific offset,
+which all its placements share, so its interval does not show it.
 
 Both can be seen within one comparison as long as most kernels did not change. A case is compared
 with the others of its round, so anything that moves them all cancels out, including drift and

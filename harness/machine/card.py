@@ -109,7 +109,7 @@ def tried(read: Callable[[], Any]) -> Any:
 
 
 def look(bus: str) -> Card:
-    """Read the card's present state, before any process of ours computes on it."""
+    """Read the card's present state, before the run's own processes compute on it."""
     n, handle = opened(bus)
     if n is None:
         return Card()

@@ -90,8 +90,8 @@ def file() -> Path:
 
 
 def load(machine: str) -> Durations:
-    """Load what is remembered about a machine; nothing if the file does not exist or is not
-    ours."""
+    """Load what is remembered about a machine; nothing if the file does not exist or has another
+    format."""
     found = Durations()
     with suppress(OSError, ValueError, TypeError, LookupError, AttributeError):
         for stage, steps in json.loads(file().read_text())[machine].items():

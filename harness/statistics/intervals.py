@@ -3,7 +3,7 @@
 There are three levels, each with its own summary:
 
     launches of a batch      → their trimmed mean: drops outliers, averages out the clock's ticks
-    rounds of a placement    → their median: a disturbed round has no say
+    rounds of a placement    → their median: a disturbed round has no effect
     placements               → a t interval: only these are independent of each other
 
 A placement is a fresh process with fresh memory. Anything drawn once per process is drawn anew in

@@ -18,7 +18,7 @@ SPOILED_BY = frozenset(
 """Throttle reasons, as NVML names them, that spoil a round."""
 
 At = tuple[int, int]
-"""Placement and round."""
+"""A placement and a round in it."""
 
 
 def spoiled(rounds: Iterable[Round]) -> dict[At, str]:

@@ -1,6 +1,6 @@
 """Write docs/fidelity.md's tables by architecture from the committed files of reports/emulated.
 
-    python scripts/architectures/architecture_tables.py            write the page anew
+    python scripts/architectures/architecture_tables.py            rewrite the page
     python scripts/architectures/architecture_tables.py --check    exit 1 if it is out of date
 
 scripts/benchmark_architectures.py, others.py and functions.py make the files.

@@ -1,6 +1,6 @@
 """Run suites of small kernels with and without faults; count findings and false alarms.
 
-    python scripts/others_kernels/faults.py CHECKOUTS COMPILED           write docs/fidelity.md anew
+    python scripts/others_kernels/faults.py CHECKOUTS COMPILED           rewrite docs/fidelity.md
     python scripts/others_kernels/faults.py CHECKOUTS COMPILED --check   exit 1 if it is out of date
     python scripts/others_kernels/faults.py CHECKOUTS COMPILED --only TITLE   only rows like it
 

@@ -1,6 +1,6 @@
 """Compare kernels by others in the emulator with an H200's counts and results.
 
-    python scripts/others_kernels/table.py COMPILED            write docs/fidelity.md anew
+    python scripts/others_kernels/table.py COMPILED            rewrite docs/fidelity.md
     python scripts/others_kernels/table.py COMPILED --check    exit 1 if it is out of date
 
 COMPILED is the output of sources.py; the readings are those that readings.py wrote. A launch runs

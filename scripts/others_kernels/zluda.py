@@ -1,6 +1,6 @@
 """Run ZLUDA's tests of PTX, a small kernel for each instruction, from PTX and from machine code.
 
-    python scripts/others_kernels/zluda.py CHECKOUT COMPILED           write docs/fidelity.md anew
+    python scripts/others_kernels/zluda.py CHECKOUT COMPILED           rewrite docs/fidelity.md
     python scripts/others_kernels/zluda.py CHECKOUT COMPILED --check   exit 1 if it is out of date
 
 CHECKOUT is a clone of vosen/ZLUDA at the commit below, COMPILED keeps the machine code; nothing of

@@ -282,7 +282,7 @@ class Maker:
 
 
 def settings(run: Run) -> dict[str, Any]:
-    """A description of the rounds, as far as run.json has it."""
+    """A description of the rounds, as far as run.json contains one."""
     timing = run.info.get("timing") or {}
     placements = [len(each) for each in _placements(run).values()]
     several = max(placements, default=0) > 1

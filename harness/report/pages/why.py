@@ -35,7 +35,8 @@ MOST = 3
 
 @dataclass(frozen=True)
 class Moved:
-    """A quantity that moved, in words; soft: not counted exactly, so it explains nothing."""
+    """A quantity that moved, in words. soft: true if it was not counted exactly and so explains
+    nothing."""
 
     text: str
     soft: bool
@@ -107,7 +108,8 @@ def moved(step: LadderStep) -> list[Moved]:
 
 
 def relieved(step: LadderStep) -> str:
-    """The quantity of the first cause, in words that can be checked; empty if none is named.
+    """The quantity of the first cause, in words that can be checked against the table; empty if no
+    cause is named.
 
     For a step without times, it is what the later case does less of; for a timed one, what the
     slower case does more of.
