@@ -57,7 +57,7 @@ class CompileError(HarnessError):
 
 
 class CompilerStopped(CompileError):
-    """The compiler was killed or had no room to write; a retry may well succeed."""
+    """The compiler was killed or ran out of disk space; a retry may well succeed."""
 
 
 class LaunchError(HarnessError):

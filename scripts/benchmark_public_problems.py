@@ -5,7 +5,7 @@
 The folders hold other people's problems (.py of KernelBench, .json of FlashInfer-Bench or
 SOL-ExecBench), which users fetch themselves; it needs torch, and no GPU. A problem keeps its own
 sizes if they can be judged within a minute; otherwise they are reduced, and the table says to what.
-The axes that a definition leaves open have no size of their own: they are 1, 7 and 34.
+Axes for which a definition sets no size get 1, 7 and 34.
 Every problem gets a kernel that does nothing, and must not pass;
 those whose operation is in KERNELS also get a correct one, and one that omits the last element. The
 kernels are our own, because public solutions launch from host code.

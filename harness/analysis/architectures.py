@@ -67,7 +67,7 @@ def beside(runs: Mapping[str, Run]) -> Iterator[Beside]:
 
 
 def _shown(runs: Mapping[str, Run], readings: Mapping[str, Readings]) -> list[Planned]:
-    """A variant's largest case that any run counted, or else that any compiled."""
+    """A variant's largest case that any run counted or, if there is none, that any run compiled."""
     found: dict[tuple[str, str, str], tuple[tuple[bool, int], Planned]] = {}
     for arch, run in runs.items():
         for p in run.planned.values():

@@ -98,7 +98,7 @@ class Change:
 
     @property
     def weight(self) -> tuple[int, float]:
-        """The sort key: more important changes come first."""
+        """The sort key, which puts more important changes first."""
         time = self.worst
         size = abs(time.ratio.value - 1) if time and time.ratio else 0.0
         if not size:

@@ -47,7 +47,8 @@ class Needs:
 
     @property
     def is_specific(self) -> bool:
-        """Return whether it needs code for the architecture's own target, such as `sm_90a`."""
+        """Return whether the variant needs code for the architecture's own target, such as
+        `sm_90a`."""
         return any(feature.is_specific for feature in self.features)
 
     def missing(self, device: Device) -> str:
@@ -160,7 +161,7 @@ class Variant:
 
 
 def _names(argument: str | int | float | WrittenTensorMap) -> frozenset[str]:
-    """The names in an argument: those of its expressions, or a buffer's."""
+    """The names in an argument: those in its expressions, or a buffer's."""
     if isinstance(argument, WrittenTensorMap):
         return argument.names
     try:

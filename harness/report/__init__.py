@@ -10,7 +10,8 @@ if TYPE_CHECKING:
 
 
 def write(run: Run, single_file: bool = False) -> Path:
-    """results.csv, counters.csv, budgets.csv, figures/*.png and the pages in the run's folder.
+    """Write results.csv, counters.csv, budgets.csv, figures/*.png and the pages to the run's
+    folder.
 
     Returns report.html's path; with `single_file`, that of one file with all pages.
     """
@@ -25,7 +26,8 @@ def write(run: Run, single_file: bool = False) -> Path:
 
 
 def write_cards(folder: Path) -> Path:
-    """report.html, results.csv, counters.csv and winners.csv above one run per kind of card."""
+    """Write report.html, results.csv, counters.csv and winners.csv above the runs, one per kind of
+    card."""
     from harness.report import cards
 
     return cards.write(folder)

@@ -195,7 +195,7 @@ def rows(path: Path) -> list[Mapping[str, str]]:
 
 
 def keep(path: Path, columns: Sequence[str], keys: int, new: Sequence[Row]) -> None:
-    """Write rows; each replaces the earlier one whose first columns are equal."""
+    """Write rows; each replaces an earlier row with the same first columns."""
 
     def key(row: Mapping[str, str]) -> tuple[str, ...]:
         return tuple(row[column] for column in columns[:keys])

@@ -156,8 +156,8 @@ def _at_small_sizes(text: str, small: Mapping[str, Any]) -> str:
 
 
 def _reason(ended: Result, told: Path) -> str:
-    """The reason why the gate closes for the first case; or that it found nothing worse; or the
-    last line."""
+    """The reason why the gate closes for the first case, or a note that it found nothing worse, or
+    the last line of output."""
     if not told.is_file():
         printed = str(ended.exception or ended.output).strip().splitlines()
         return printed[-1] if printed else ""

@@ -1,8 +1,8 @@
 """DeepGEMM's product of fp8 with scales, launched as its own host code launches it.
 
-A has a scale per row and 128 elements of depth, B one per 128 × 128 elements; the product is in
-bfloat16. One kernel works on blocks of 64 rows, the other on blocks of 128 with pairs of thread
-blocks that share B.
+A has one scale per row for each 128 elements of depth, and B has one per 128 × 128 elements; the
+product is in bfloat16. One kernel works on blocks of 64 rows, the other on blocks of 128 with pairs
+of thread blocks that share B.
 """
 
 from __future__ import annotations

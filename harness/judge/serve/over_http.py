@@ -26,7 +26,7 @@ from harness.judge.serve.protocol import ANSWER, LONGEST, READY, Ready
 
 LOOPBACK = "127.0.0.1"
 TOKEN = "KERNEL_HARNESS_TOKEN"
-"""The environment variable with the token; if it is not set, a token is drawn."""
+"""The environment variable with the token; if it is not set, a random token is made."""
 WAITING = 256
 """The most requests that may wait for their answers."""
 

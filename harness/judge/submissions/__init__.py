@@ -80,7 +80,7 @@ class Submission:
     arch: str | None = None
     """The architecture to compile for and to emulate; by default sm_90."""
     seconds: Annotated[float, Field(gt=0, le=86_400)] = 60.0
-    """The deadline in seconds, after which an answer is no longer awaited."""
+    """The seconds after which the judge stops waiting for an answer."""
     interval: Annotated[float, Field(gt=0, lt=1)] | None = None
     """Half the width that a speed-up's interval should have on a GPU, as a fraction of the
     speed-up; by default 0.005. A wider interval needs fewer placements."""

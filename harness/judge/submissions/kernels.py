@@ -79,7 +79,8 @@ class Kernel:
     expect: dict[str, int | float | str] = Field(default_factory=dict)
     """Budgets, as `expect:` of bench.yaml has them: `{"bank_conflicts": "none"}`."""
     when: str = ""
-    """The sizes and launch keys that it is made for, as a condition; it is not run at others."""
+    """The sizes and launch keys for which the kernel is made, as a condition; it is not run at
+    others."""
 
     def __post_init__(self) -> None:
         one = bool(self.entry or self.grid or self.block or self.args)

@@ -81,7 +81,7 @@ class Overview:
     broken: list[tuple[str, Check]]
     """Budgets that a case breaks, each with the anchor on its problem's page."""
     results: Table | None
-    """The ladder in numbers, if there is only one problem."""
+    """The ladder's figures, if there is only one problem."""
     waiting: list[Claim]
     """Published claims about kernels that are in no run yet."""
     roofline: Roofed | None
