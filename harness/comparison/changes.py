@@ -91,7 +91,8 @@ class Change:
 
     @property
     def worst(self) -> TimeChange | None:
-        """The time change in the deciding cache state: the compared one that slowed the most."""
+        """The time change that decides: of the compared cache states, the largest change with the
+        case's verdict."""
         found = [t for t in self.times if t.ratio]
         told = [t for t in found if t.verdict == self.kind] or found
         return max(told, key=lambda t: abs(t.ratio.value - 1) if t.ratio else 0.0, default=None)

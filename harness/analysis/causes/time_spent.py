@@ -39,8 +39,8 @@ REASONS: Mapping[str, tuple[str, ...]] = {
 }
 """Class of waits → Nsight Compute's reasons: data from global memory; a slot in the memory queue;
 stores still draining at exit; shared memory and special functions; barriers; a busy arithmetic
-pipe; the fixed latency of the previous instruction; ready but not selected; instruction and
-constant fetches."""
+pipe; the fixed latency of the previous instruction; ready to issue; instruction and constant
+fetches."""
 
 WORDS: Mapping[str, str] = {
     "memory": "data from global memory", "queue": "the queue to global memory",
@@ -48,7 +48,7 @@ WORDS: Mapping[str, str] = {
     "barrier": "barriers", "pipe": "an arithmetic pipe", "latency": "the instruction before",
     "ready": "their turn to issue", "fetch": "instructions and constants", "other": "other things",
 }  # fmt: skip
-"""Each class of waits, described in a sentence."""
+"""Each class of waits, in words that fit into a sentence."""
 
 UNITS: Mapping[str, str] = {
     **{q.key: q.roof.of for q in QUANTITIES.values() if q.roof.of},
