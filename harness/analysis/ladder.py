@@ -69,11 +69,11 @@ class Rung:
     percent: float | None
     """The percentage of that roof; see OVER for values above 100."""
     versus_baseline: Comparison | None
-    """None for the baseline itself."""
+    """The speed-up over the baseline; None for the baseline itself."""
     parent: Planned | None
     versus_parent: Comparison | None
     versus_winner: Comparison | None
-    """None for the winner itself."""
+    """The speed-up over the winner; None for the winner itself."""
     spread: Spread | None
     steps: tuple[Share, ...] = ()
     """The launches; empty if there is only one."""

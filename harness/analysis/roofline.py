@@ -54,7 +54,7 @@ class Roof:
     label: str
     value: Interval
     level: Level | None
-    """None for an arithmetic rate."""
+    """The memory level; None for an arithmetic rate."""
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ class Asked(NamedTuple):
 
 
 def every() -> list[Asked]:
-    """All maps, each once."""
+    """All distinct maps."""
     first = [_first(rank) for rank in range(1, MOST_RANK + 1)]
     found = [each for layout in first for each in _choices(layout)]
     return list(dict.fromkeys([*found, *_bits(first[-1]), *_refused(), *_drawn()]))

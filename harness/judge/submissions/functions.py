@@ -45,7 +45,7 @@ class PythonFunction:
     function: Annotated[Reference, BeforeValidator(_function)]
     """The function; or `module:name` or `file.py:name`."""
     name: str = ""
-    """By default the function's own name."""
+    """The name in the verdict; by default the function's own."""
     launch: Sizes = Field(default_factory=dict)
     """Keys that it takes by name, with the values to try."""
     overwrites: Names = ()
@@ -75,7 +75,7 @@ class HostFunction:
     args: tuple[str | int | float, ...]
     """Arrays of the problem by name, or numbers and expressions."""
     name: str = ""
-    """By default the function's own name."""
+    """The name in the verdict; by default the function's own."""
     defines: dict[str, Extent] = Field(default_factory=dict)
     let: dict[str, int | float | str] = Field(default_factory=dict)
     launch: Sizes = Field(default_factory=dict)

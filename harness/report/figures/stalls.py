@@ -51,7 +51,7 @@ def _clause(text: str) -> str:
 
 
 def stalls_of(readings: Readings, cases: Sequence[Planned]) -> Stalls | None:
-    """None if no variant has a stall counter."""
+    """The stalls to draw; None if no variant has a stall counter."""
     titles = stall_reasons()
     found: dict[str, dict[str, float]] = {}
     missing: dict[str, str] = {}

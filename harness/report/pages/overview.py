@@ -46,7 +46,7 @@ class OverviewRow:
 
     problem: str
     dtype: str
-    """Empty if the problem has one type."""
+    """The type's name; empty if the problem has only one type."""
     about: str
     link: str
     size: str
