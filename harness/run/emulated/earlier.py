@@ -124,7 +124,7 @@ def _of_variants(
 ) -> dict[tuple[str, str], list[Record]]:
     """Group a run's records by variant, leaving out those of other cases.
 
-    The run's plan is also left out, and so is what the run found outdated in its own folder: neither
+    The run's plan is also left out, and so is what it found outdated in its own folder: neither
     says anything about another run.
     """
     owner = {each.case: (each.problem, each.variant) for cases in variants for each in cases}
