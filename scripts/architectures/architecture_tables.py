@@ -44,8 +44,8 @@ def _by_arch(found: Sequence[Row]) -> Mapping[str, list[Row]]:
 def collection(found: Sequence[Row]) -> str:
     """This repository's kernels."""
     lines = [
-        "| architecture | launches | verified from PTX | from machine code | | to the bit as PTX | "
-        "differ |",
+        "| architecture | launches | verified from PTX | from machine code | | bit-identical to "
+        "PTX | differ |",
         "|---|---|--:|--:|--:|--:|---|",
     ]
     for arch, own in _by_arch(found).items():
@@ -65,8 +65,8 @@ def foreign(launches: Sequence[Row], kernels: Sequence[Row]) -> str:
     whether they can be executed."""
     as_read = {row["launch"]: row["digest"] for row in launches if row["arch"] == READ}
     files = _by_arch(kernels)
-    columns = ["launches", "executed", "", "to the bit as PTX", "if not fused"]
-    columns += [f"to the bit as {READ}", "from its PTX"] if as_read else []
+    columns = ["launches", "executed", "", "bit-identical to PTX", "if not fused"]
+    columns += [f"bit-identical to {READ}", "from its PTX"] if as_read else []
     columns += ["kernels in the files", "executable", ""]
     lines = [f"| architecture | {' | '.join(columns)} |", "|---|" + "--:|" * len(columns)]
     for arch, own in _by_arch(launches).items():
@@ -117,8 +117,8 @@ def _short(reason: str) -> str:
 def functions(found: Sequence[Row]) -> str:
     """Device functions of CUDA's headers."""
     lines = [
-        "| architecture | functions | executed | | to the bit as PTX | if not fused | differ | "
-        f"to the bit as {READ} |",
+        "| architecture | functions | executed | | bit-identical to PTX | if not fused | differ | "
+        f"bit-identical to {READ} |",
         "|---|--:|--:|--:|--:|--:|--:|--:|",
     ]
     for arch, own in _by_arch(found).items():

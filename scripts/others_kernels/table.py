@@ -199,7 +199,7 @@ def _summary(all_held: Sequence[Held]) -> str:
     if not readings:
         return f"{head} No GPU has read them yet."
     equal = sum(held.equal for held in all_held)
-    return f"{head} {equal:,} of {readings:,} `machine-exact` readings are equal to the digit."
+    return f"{head} {equal:,} of {readings:,} `machine-exact` readings are exactly equal."
 
 
 def _readings(held: Held) -> int:

@@ -83,9 +83,7 @@ class Section:
         digit = sum(each.equal and each.ours == each.theirs for each in every)
         noisy = sum(each.equal for each in every) - digit
         within = f", and {noisy:,} store sectors within 0.5 %" if noisy else ""
-        return (
-            f"{digit:,} of {len(every):,} `{provenance}` readings are equal to the digit{within}."
-        )
+        return f"{digit:,} of {len(every):,} `{provenance}` readings are exactly equal{within}."
 
     def traffic(self) -> str:
         """Compare the bytes that memory delivered with the required minimum."""
