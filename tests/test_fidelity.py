@@ -270,8 +270,14 @@ def test_single_and_double_precision_operations_are_the_hardwares_where_ptx_says
     roots = {"norms/interleaved", "norms/staged"}
     divisions = {
         "softmax/v0_three_kernels", "softmax/v1_online", "softmax/v2_float4",
-        "softmax/v3_grid_barrier", "softmax/v4_backwards", "attention/v2_tensor_cores",
-        "attention/v3_async_copy", "attention/v4_two_tiles_of_queries", "sigmoid/v0_scalar",
+        "softmax/v3_grid_barrier", "softmax/v4_backwards", "softmax_rows/v0_warp_row",
+        "softmax_rows/v1_block_row", "softmax_rows/v2_online", "softmax_rows/v3_float4",
+        "softmax_rows/v4_row_in_shared", "softmax_rows/v5_warp_row_in_registers",
+        "softmax_rows/v6_block_row_in_registers", "attention/v2_tensor_cores",
+        "attention/v3_async_copy", "attention/v4_two_tiles_of_queries", "layer_norm/v0_block_row",
+        "layer_norm/v1_welford", "layer_norm/v2_packs", "layer_norm/v3_in_registers",
+        "layer_norm/v4_warp_row", "rms_norm/v0_block_row", "rms_norm/v1_packs",
+        "rms_norm/v2_in_registers", "rms_norm/v3_warp_row", "sigmoid/v0_scalar",
         "sigmoid/v1a_float4", "sigmoid/v1b_half2", "sigmoid/v2b_eight_halves",
         "sigmoid/v3a_packs_in_flight", "sigmoid/v3b_packs_in_flight",
         "atomic_subnormals/v0_plain_addition", "atomic_subnormals/v1_atomic_in_global_memory",
