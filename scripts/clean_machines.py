@@ -55,8 +55,8 @@ DECIDE = ("Makefile", "pyproject.toml", "constraints.txt", "scripts/setup.py",
           "scripts/gpu_packages.py", "harness/compiler/drivers.py")  # fmt: skip
 PACKAGES = "python3,python3-venv,python3-dev,make,g++,git,ca-certificates"
 SHARED = {"root/.cache/pip": "pip", "root/.cache/kernel-harness": "engines", "find": "find"}
-"""Folders that the machines share: downloads, and the emulator's engines, which the first machine
-compiles."""
+"""Folders that all machines share. They hold downloads and the emulator's engines; the first
+machine compiles those."""
 
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 NOT_TRIED = 3

@@ -347,8 +347,7 @@ def run(
     """The failures of one target, as they occur. jobs: the number of processes that share the
     inputs.
 
-    A process that ends early is a failure of its batch: its inputs can be drawn again from the
-    seed.
+    If a process ends early, its batch has failed; the seed draws the same inputs again.
     """
     batches = [(name, seed * 1_000_003 + i, min(BATCH, inputs - i * BATCH), deadline_s)
                for i in range(-(-inputs // BATCH))]  # fmt: skip

@@ -81,7 +81,7 @@ class Counts(OneGroup):
         return max(found, key=lambda each: each[0])[1] if found else None
 
     def is_exact(self, rung: Rung) -> bool:
-        """Return whether the case's instructions were counted reliably."""
+        """Return whether the case's instruction count is exact enough to judge by."""
         answer = self.answers["instructions-per-kib", rung.planned.case]
         return isinstance(answer, Reading) and answer.judges
 

@@ -105,7 +105,7 @@ def _asks(run: Run, check: budgets.Check) -> bool:
 
 
 def _why_not(change: Change, readings: tuple[Readings, Readings], timed: bool) -> str:
-    """The reason why a change cannot be judged although its outcome is known; empty if it can."""
+    """Say why a change whose outcome is known cannot be judged; empty if it can be."""
     if change.kind in _SETTLED:
         return ""
     if change.kind in APART or change.kind == "faulty in both":

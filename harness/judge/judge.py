@@ -97,7 +97,7 @@ class Judge:
         return pool.submit(self.judge, submission, keep_run)
 
     def check(self, submission: Submission) -> Verdict:
-        """The verdict on the first kernel. Raises HarnessError if no verdict is possible."""
+        """Judge the first kernel. Raises HarnessError if the judge can reach no verdict."""
         return self.judge(submission).verdicts[0]
 
     def judge(self, submission: Submission, keep_run: bool = False) -> Judged:

@@ -140,7 +140,7 @@ class _Placement:
         self.ended: list[Record] = []
 
     def ready(self, entry: Entry) -> bool:
-        """Launch a case to load its code and measure roughly how long it takes; return whether it
+        """Launch a case, which loads its code, and estimate how long it takes. Return whether it
         can be timed."""
         case = entry.case
         if case.id in self.failed:

@@ -146,7 +146,7 @@ class Runner:
                             self._measure()
                 self._conclude()
                 if self._earlier:
-                    self._earlier.hand_on(path, self._as_planned())
+                    self._earlier.hand_on(path, self._as_planned)
                 if self.wanted and self.is_timed:
                     with self.forecast.stage("profile"):
                         self._profile(self.wanted)

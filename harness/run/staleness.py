@@ -123,7 +123,7 @@ class Origins:
         if case.kind in ("kernel", "host"):
             found["nvcc"] = _nvcc()
         else:
-            found |= {name: version for name in _PYTHON if (version := _version(name))}
+            found |= {name: version for name in _PYTHON if (version := version_of(name))}
         return found | self._around
 
     def _files(self, case: Case) -> Iterable[Path]:
@@ -199,7 +199,8 @@ def _name(path: Path, kernels: Path) -> str:
     return str(full.relative_to(kernels.resolve())) if below else str(full)
 
 
-def _version(package: str) -> str:
+def version_of(package: str) -> str:
+    """Return the version of an installed package; empty if there is none."""
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:

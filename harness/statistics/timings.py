@@ -93,8 +93,8 @@ class Timings(NetTimes):
         return ordered[0].variant if ordered else None
 
     def substitute(self, group: Group) -> str | None:
-        """The variant that replaces the baseline if none of the baseline's cases is sound; else
-        None."""
+        """The variant that stands in for the baseline when none of the baseline's cases is sound;
+        otherwise None."""
         found = self.reference(group)
         baseline = next((p.variant for p in self.groups[group] if p.is_baseline), None)
         return found if found != baseline else None

@@ -55,7 +55,7 @@ FORMED = "flops_"
 emulator's does not need."""
 SECTOR_BYTES = 32
 PARAMETER_BYTES = 2**13
-"""The most bytes that memory delivers beyond a launch's code and requested sectors."""
+"""The most bytes that a launch may read from memory beyond its code and requested sectors."""
 WITHIN = {STORE_SECTORS: 0.005}
 """Counters that are noisy on hardware, and their relative noise."""
 IN_TESTS, AT_ALL = 1.2e9, 5e9

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import importlib.metadata
 import json
 import os
 import sys
@@ -31,6 +30,7 @@ from harness.journal.file import as_line, read_journal
 from harness.journal.records import Finished, Outcome, Planned, Record, Remark, Renewed, Verified
 from harness.journal.superseded import current
 from harness.matrix.written import Limits
+from harness.run import staleness
 
 _COMPUTE = ("numpy", "ml-dtypes", "torch")
 """The packages with which inputs and references are computed."""
@@ -49,7 +49,7 @@ class EarlierResults:
             "device": about,
             "limits": limits.model_dump(),
             "python": sys.version,
-            "packages": {name: _version(name) for name in _COMPUTE},
+            "packages": {name: staleness.version_of(name) for name in _COMPUTE},
             "flags": {name: os.environ.get(name, "") for name in _COMPILER_FLAGS},
         }
         self._left: list[list[Planned]] = []
@@ -72,14 +72,16 @@ class EarlierResults:
                 markup=False,
             )
 
-    def hand_on(self, journal: Path, planned: Iterable[Planned]) -> None:
+    def hand_on(self, journal: Path, planned: Callable[[], Iterable[Planned]]) -> None:
         """Store this run's results of the other cases for later runs.
 
-        planned: the cases with what determines their results, as it is after the run. If one of a
-        variant's files changed during the run, its results belong to no single source and are not
-        stored.
+        planned: gives the cases with what determines their results, as it is after the run. If
+        one of a variant's files changed during the run, its results belong to no single source
+        and are not stored.
         """
-        now = {each.case: each.made_from for each in planned}
+        if not self._left:
+            return
+        now = {each.case: each.made_from for each in planned()}
         found = _of_variants(current(read_journal(journal)), self._left)
         for cases in self._left:
             records = found[cases[0].problem, cases[0].variant]
@@ -153,10 +155,3 @@ def _is_right(records: Iterable[Record], planned: Iterable[Planned]) -> bool:
     ended = {each.case: each for each in records if isinstance(each, Outcome)}
     outcomes = [ended.get(each.case) for each in planned]
     return all(each and each.status != "failed" and not each.again for each in outcomes)
-
-
-def _version(package: str) -> str:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return ""
