@@ -5,7 +5,7 @@ no hardware is needed. What runs in it:
 
 - Python, and every dependency from PyPI's own aarch64 wheels, which are unpacked from outside
 - the emulator's engines, compiled for aarch64 by g++-aarch64-linux-gnu, which is mounted from
-  outside (the machine's own g++ takes QEMU an hour: --native-compiler)
+  outside (the Arm machine's own g++ takes an hour under QEMU: --native-compiler)
 - nvcc and nvdisasm for aarch64, which only print their versions; PTX, cubins and listings are this
   machine's, through the compile cache, which keeps them by content
 - scripts/emulated_digests.py, on both machines: per operation and per case a hash of the outputs'
@@ -78,7 +78,7 @@ def main() -> int:
 
 
 def check(place: Path) -> None:
-    """Check that this machine can do it. Raises CannotTry if not."""
+    """Check that the Arm machine can be set up here. Raises CannotTry if not."""
     machines.check(place)
     for tool, package in (
         ("qemu-aarch64-static", "qemu-user-static"),
@@ -141,7 +141,7 @@ def compared(work: Path, debian: str, given: argparse.Namespace) -> int:
 
 
 def unpacked(base: Path, debian: str) -> None:
-    """Debian's arm64 packages, unpacked but not configured: that would take long under QEMU."""
+    """Debian's arm64 packages, unpacked but not configured, which would take long under QEMU."""
     part = base.with_suffix(".part")
     shutil.rmtree(part, ignore_errors=True)
     run("debootstrap", "--foreign", "--arch=arm64", "--variant=minbase",
@@ -235,7 +235,8 @@ def read(path: Path) -> Rows:
 
 
 def beside(x86: Rows, arm: Rows) -> tuple[list[dict[str, object]], list[str]]:
-    """For each problem, the number of rows that are equal on both, and each that is not."""
+    """Count, for each problem, the rows that are equal on both machines, and list those that are
+    not."""
     found: dict[str, dict[str, object]] = defaultdict(lambda: dict.fromkeys(COLUMNS, 0))
     unlike = [f"{' '.join(key[:2])}: only one machine has it" for key in x86.keys() ^ arm.keys()]
     for key in [key for key in x86 if key in arm]:

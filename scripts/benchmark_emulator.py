@@ -274,7 +274,7 @@ def measure(work: Workload, runs: int, way: Way) -> Measured:
 
 
 def apart(number: int, runs: int, way: Way) -> Measured:
-    """Measure a workload, given by number, in a process of its own; large ones come last."""
+    """Measure the workload with this number in a process of its own; large workloads come last."""
     command = [sys.executable, __file__, "--runs", str(runs), "--one", str(number)]
     done = subprocess.run(
         [*command, "--way", json.dumps(vars(way))], stdout=subprocess.PIPE, text=True, check=False

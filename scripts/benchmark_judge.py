@@ -11,8 +11,9 @@ largest test size. Seconds are processor time of all the judge's processes, so t
 depends on the machine's other load; `load` is the number of processes that wanted a core meanwhile.
 
 PAIRS lists others' solutions to KernelBench's problems, as for benchmark_public_solutions.py, in
-the order in which to try them. Refused solutions are left out, and the script stops after this many
-right ones. Determining their launches from host code is not part of a verdict, and is not measured.
+the order in which to try them. Refused solutions are left out, and the script stops after `--right`
+correct ones. Determining their launches from host code is not part of a verdict, and is not
+measured.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ def processor_seconds(pid: int) -> float:
 
 
 def measured(judge: Judge, one: Measured) -> list[object]:
-    """One row of the table. The judge, and so its processes, serve only this row."""
+    """One row of the table. The judge and its processes are used for this row only."""
     submission, names = one.submission, [one.problem, one.kernel]
     try:
         began = time.monotonic()

@@ -71,7 +71,7 @@ def judged(judge: Judge, problem: Path, solution: Path, is_cheat: bool) -> dict[
 
 
 def traced(problem: Path, solution: Path) -> tuple[Submission, dict[str, int]]:
-    """The solution at the first sizes at which the problem can be read."""
+    """Trace the solution at the first sizes at which the problem can be read."""
     for cap in CAPS:
         sizes = smaller(problem, cap)
         try:

@@ -9,8 +9,8 @@ A cell has one number for each round: for the kernels of `make benchmark-emulato
 five launches in a process of its own, in million thread instructions per second; for small
 launches, the minimum of 500, in µs. If OTHER has several engines, the fastest is used. With
 `--machine-code` the same launches are of machine code. `--cubins` adds a row: the milliseconds to
-read all cubins of a folder and prepare every kernel for launching. The disassembler, which both
-call, has listed them before.
+read all cubins of a folder and prepare every kernel for launching. Both use the same disassembler,
+so its listings are made beforehand and not timed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ from harness.compiler.compile import Unit
 from harness.emulator import sass
 
 SMALL = 100_000
-"""A launch with at most this many thread instructions is small: they are not its main cost."""
+"""A launch with at most this many thread instructions is small: executing them is not its main
+cost."""
 SMALL_LAUNCHES = 500
 ONE = """
 import pickle, sys, time

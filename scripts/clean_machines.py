@@ -1,4 +1,4 @@
-"""Run `make setup` in clean machines that differ in driver and CUDA toolkit; none needs a GPU.
+"""Run `make setup` on clean machines that differ in driver and CUDA toolkit; none needs a GPU.
 
 Each machine is a Debian 12 with Python, make, g++ and git. It has a root folder of its own, an
 overlay over one made by debootstrap, which is deleted after the trial. Stand-ins replace what is
@@ -167,7 +167,7 @@ def check(place: Path) -> None:
 def tried(
     worlds: Sequence[World], work: Path, debian: str, given: argparse.Namespace
 ) -> Iterator[dict[str, str]]:
-    """Try everything in each world, and yield its row of the table."""
+    """Run every step on each machine, and yield its row of the table."""
     base = work / "base"
     if not (base / "usr/bin/g++").exists():
         said("a clean Debian …")
@@ -206,7 +206,7 @@ def mirror() -> str:
 
 
 def laid_out(world: World, work: Path) -> Path:
-    """The root folder of a world, with everything mounted."""
+    """Make the root folder of a machine, with everything mounted."""
     root = overlaid(work / "base", work / world.name)
     for inside, outside in SHARED.items():
         for folder in (root / inside, work / outside):

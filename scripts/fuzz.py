@@ -4,8 +4,8 @@
     python scripts/fuzz.py --inputs 1000 yaml journal
 
 Good inputs are cut, spliced, and have bytes, tokens, numbers and whole lines changed, from a seed.
-A failure is anything but a refusal worded by the harness (such as another kind of traceback), a run
-past the deadline, or the end of the process: its input is kept in --out, and the exit code is 1.
+A failure is an error that the harness did not word (such as a traceback), a run past the deadline,
+or the end of the process. Its input is kept in --out, and the exit code is 1.
 """
 
 from __future__ import annotations
@@ -239,7 +239,7 @@ def _records() -> list[bytes]:
 
 
 def _reports() -> list[bytes]:
-    """The framing of a report with shortened payloads, the only part that is read here."""
+    """The framing of reports, the only part that is read here; payloads are shortened."""
     found = _files("tests/data/**/*.ncu-rep")
     small = b"NVR\0" + (2).to_bytes(4, "little") + b"\x08\x01"
     for payload in (0, 3, 40):
@@ -317,7 +317,7 @@ def failure(target: Target, content: bytes, folder: Path, deadline_s: float) -> 
 
 
 def _batch(asked: tuple[str, int, int, float]) -> list[tuple[str, bytes]]:
-    """The failures among some inputs: (what, input)."""
+    """Return the failures among some inputs: (what went wrong, input)."""
     name, seed, count, deadline_s = asked
     target = TARGETS[name]
     if name not in _seeds:

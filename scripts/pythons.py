@@ -45,7 +45,7 @@ RELEASE = "forky"
 PACKAGES = "git,ca-certificates,g++-15"  # nvcc 13.0 takes no GCC that is newer
 NEW_HEADERS = {"NVCC_APPEND_FLAGS": "-U_GNU_SOURCE"}
 """Forky's C library declares rsqrt differently from the headers of CUDA 13.0; this define avoids
-it."""
+the conflict."""
 
 COMMITTED = ROOT / "reports" / "setup"
 TABLE = "pythons.csv"
@@ -157,7 +157,7 @@ def main() -> int:
 
 
 def on_this_machine(version: str) -> str | None:
-    """A Python of that version that can make environments, or None."""
+    """Find a Python of that version that can make virtual environments; None if there is none."""
     home = Path.home()
     for path in (
         shutil.which(f"python{version}"),

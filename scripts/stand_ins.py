@@ -102,7 +102,7 @@ def stand_in_torch(folder: Path) -> None:
 
 
 def run(*command: object) -> str:
-    """The output of a command; exits with it if the command fails."""
+    """Return a command's output; if the command fails, exit and print it."""
     ended = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False)
     if ended.returncode:
         shown = " ".join(map(str, command))

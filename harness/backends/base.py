@@ -193,7 +193,7 @@ class TimedWorkspace(Workspace, Protocol):
     """A workspace whose backend can time launches, and checks the result of every timed launch."""
 
     def right(self, case: Case, built: Built | None) -> Right | str:
-        """Hash the results of a case right after a verified launch of it.
+        """Hash the results of a case immediately after a verified launch of it.
 
         Returns the reason instead if the results are not right every time.
         """

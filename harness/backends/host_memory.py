@@ -185,7 +185,7 @@ def line_counts(
 ) -> Iterator[SourceLine]:
     """The counts of instructions, summed over each line of source.
 
-    A line is left out if the lanes of a request access several memories, because its counts are
+    A line is left out if the lanes of a request access several state spaces, because its counts are
     then unknown.
     """
     paths = {file: relative(file) for file in {each.file for each in instructions}}

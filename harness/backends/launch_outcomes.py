@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from harness.backends.base import Batch, Right, Seen
 
 IDLE_NS = 50_000.0
-"""By how much the host may be slower than after an empty stream to notice that the device is idle,
-since the host may be busy itself. A longer wait after every launch means work on another stream."""
+"""How much later than after an empty stream the host may notice that the device is idle, since the
+host may be busy itself. A longer wait after every launch means work on another stream."""
 
 FEWEST = 3
-"""The minimum number of launches in a batch for deciding this."""
+"""The fewest launches in a batch from which this is decided."""
 
 IDLE_SHARE = 0.02
 """The wait must also exceed this share of the time between the events."""

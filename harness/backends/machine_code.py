@@ -79,10 +79,8 @@ def _launches(case: Case, built: Built) -> list[Launch]:
 
 
 def list_together(built: Iterable[Built]) -> None:
-    """Have the disassembler list all new cubins in as few calls as possible.
-
-    The disassembler takes longer to start than to list a kernel.
-    """
+    """Have the disassembler list all new cubins in as few calls as possible, because it takes
+    longer to start than to list a kernel."""
     sass.keep_listings({each.cubin: each.cubin.with_name(LISTING) for each in built})
 
 

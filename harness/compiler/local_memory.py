@@ -31,7 +31,7 @@ _LOCAL = frozenset({0x387, 0x983})
 
 @dataclass(frozen=True)
 class _Lines:
-    """A kernel's line table: the `file:line` that applies from each address on."""
+    """A kernel's line table: the `file:line` of the code from each address to the next."""
 
     addresses: list[int]
     places: list[str]

@@ -49,7 +49,7 @@ class Representative:
 class Limits:
     """The limits of a launch. The defaults hold for every architecture that is listed here.
 
-    An architecture's limits are from NVIDIA's documents; a present card reports its own.
+    An architecture's limits are from NVIDIA's documents; a card that is present reports its own.
     """
 
     max_threads_per_sm: int  # [guide]

@@ -15,12 +15,9 @@ Capability = tuple[int, int]
 
 
 class Feature(NamedTuple):
-    """A hardware feature present from one compute capability on.
-
-    until: the last compute capability that has it, if later ones do not.
-    is_specific: nvcc offers it only for an architecture-specific target, such as `sm_90a`, whose
-    code no other architecture runs.
-    """
+    """A hardware feature, with the first compute capability that has it. until: the last one, if
+    later ones do not have it. is_specific: nvcc offers it only for an architecture-specific target,
+    such as `sm_90a`, whose code no other architecture runs."""
 
     since: Capability
     words: str

@@ -56,7 +56,7 @@ def theoretical_occupancy(
     """Theoretical occupancy of a launch.
 
     `shared_bytes_per_block` is static plus dynamic shared memory, without what the system reserves.
-    More than the default 48 KiB counts as opted in to.
+    More than the default 48 KiB is taken to be opted into.
     """
     if threads_per_block < 1:
         raise ValueError(f"a block has at least one thread, not {threads_per_block}")

@@ -61,8 +61,8 @@ def collection(found: Sequence[Row]) -> str:
 
 
 def foreign(launches: Sequence[Row], kernels: Sequence[Row]) -> str:
-    """Others' kernels: those launched, with their results, and all kernels of the same files,
-    whether they can be executed."""
+    """Others' kernels: how the launched ones end, and whether each kernel of the same files can be
+    executed."""
     as_read = {row["launch"]: row["digest"] for row in launches if row["arch"] == READ}
     files = _by_arch(kernels)
     columns = ["launches", "executed", "", "bit-identical to PTX", "if not fused"]
@@ -109,7 +109,7 @@ def _apart(launches: Sequence[Row], kernels: Sequence[Row]) -> list[str]:
 
 
 def _short(reason: str) -> str:
-    """A refusal, without the location it names."""
+    """Remove the location from a refusal."""
     what = reason.partition(" at 0x")[0]
     return what.rpartition(": ")[2] if ".cu:" in what else what
 
@@ -150,7 +150,7 @@ def functions(found: Sequence[Row]) -> str:
 
 
 def _by(difference: str) -> str:
-    """Describe a difference. The smallest float represents zeros that differ only in sign."""
+    """Describe a difference. The smallest float stands for zeros that differ only in sign."""
     if difference == "no-result":
         return f"without a result at {READ}"
     is_sign = float(difference) < 2 * sys.float_info.min

@@ -3,9 +3,10 @@
     python scripts/architectures/asynchronous_table.py          write the table of docs/fidelity.md
     python scripts/architectures/asynchronous_table.py --check  exit 1 if it is out of date
 
-Each form of PTX is assembled for sm_90a. The table has the instructions that ptxas makes of it,
-apart from those that every kernel has, and whether both are executed. The meaning of the machine
-instructions' forms was derived from these pairs. Needs nvcc and nvdisasm.
+Each form of PTX is assembled for sm_90a. The table lists the instructions that ptxas makes of it,
+except those that every kernel has, and says whether the emulator executes the form and the
+instructions. From these pairs, the meaning of the machine instructions was derived. Needs nvcc and
+nvdisasm.
 """
 
 from __future__ import annotations

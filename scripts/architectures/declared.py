@@ -1,8 +1,7 @@
 """The device functions that CUDA's headers declare, each as a kernel that calls it in every thread.
 
 They come from cuda_fp16.h, cuda_bf16.h, and the arithmetic and integer intrinsics of crt/, and take
-and return numbers, halves or pairs of halves. Functions of the warp, of memory and of textures are
-left out.
+and return numbers, halves or pairs of halves. Warp, memory and texture functions are left out.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ _SMALL = ("jn", "jnf", "yn", "ynf")
 
 @dataclass(frozen=True)
 class Declared:
-    """A function, with its types both in PTX's names and in C++'s."""
+    """A function, with its types as PTX and as C++ name them."""
 
     name: str
     result: str

@@ -5,12 +5,11 @@
 A form is an opcode with its modifiers and the kinds of its operands, as nvdisasm prints them for
 this repository's kernels, for others' kernels (CHECKOUTS as in scripts/others_kernels/sources.py)
 and for CUDA's device functions. `--own` uses only this repository's kernels. The forms of each
-architecture are kept in .cache/forms/, and together they make the tests' forms_elsewhere.txt, each
-line of which is executed there: an instruction of each form that sm_90 lacks, the architectures
-that have it, and why it is refused, if it is. `--table` writes only that file. A form that only a
-CUDA release other than 13.0 emits (NVCC names its compiler) is marked with the release, as in
-sm_120@13.5. An architecture whose kernels have not been compiled yet takes about ten minutes of
-processor time.
+architecture are kept in .cache/forms/. Together they make forms_elsewhere.txt, whose lines the
+tests execute: an instruction of each form that sm_90 lacks, the architectures that have it and, if
+it is refused, why. `--table` writes only that file. A form that only a CUDA release other than 13.0
+emits (NVCC names its compiler) is marked with the release, as in sm_120@13.5. An architecture whose
+kernels have not been compiled yet takes about ten minutes of processor time.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ from harness.matrix import model, plan
 ROOT = Path(__file__).resolve().parents[2]
 READ = "sm_90"
 USUAL = "13.0"
-"""The release of CUDA that is not named beside an architecture."""
+"""The CUDA release whose forms are not marked with a release."""
 KEPT = ROOT / ".cache" / "forms"
 ARCHES = ("sm_75", "sm_80", "sm_86", "sm_87", "sm_88", "sm_89", READ, "sm_100", "sm_103", "sm_110",
           "sm_120", "sm_121")  # fmt: skip
@@ -73,7 +72,8 @@ _REPLACED = tuple(
 
 
 def form(each: Instruction) -> str:
-    """The instruction without the numbers of registers, predicates, immediates and labels."""
+    """Reduce an instruction to its form: no numbers of registers, predicates, immediates or
+    labels."""
     text = each.text.partition(" ")[2] if each.guard else each.text
     opcode, _, operands = text.rstrip(" ;").partition(" ")
     if each.opcode in ("CALL", "RET") and each.operands[-1].kind == "name":

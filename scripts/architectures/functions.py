@@ -43,7 +43,8 @@ COLUMNS = (
     "equal_to_sm_90", "differ_from_sm_90",
 )  # fmt: skip
 NO_RESULT = "no-result"
-"""What replaces a difference if the function does not exist for sm_90, or is not executed."""
+"""The entry where there is no difference to give: the function does not exist for sm_90, or is not
+executed."""
 BLOCK = 256
 MOST_COMPLAINTS = 20
 _COMPLAINT = re.compile(r"k\.cu\((\d+)\): error")

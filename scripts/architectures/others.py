@@ -7,9 +7,9 @@ for each launch: whether its machine code was executed, how its results compare 
 results' digest, by which architectures are compared. Where results differ from PTX's, the same PTX
 is assembled once more without fusing products with sums, a choice that PTX leaves to ptxas. Where
 they differ from sm_90's, whose rows have to exist already, the PTX that nvcc makes for sm_90 is
-assembled for the architecture instead: from sm_100 on, nvcc makes other PTX of some kernels.
-reports/emulated/others_kernels.csv has the kernels of every file, launched or not, and why some are
-refused. A row replaces the earlier one for the same launch or file and architecture.
+assembled for the architecture instead: for sm_100 and later, nvcc makes different PTX of some
+kernels. reports/emulated/others_kernels.csv has the kernels of every file, launched or not, and why
+some are refused. A row replaces the earlier one for the same launch or file and architecture.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ Row = dict[str, str]
 
 
 def why(refusal: object) -> str:
-    """A refusal or a fault in short: without the remedy, and with only the file's name as its
-    location."""
+    """Shorten a refusal or a fault: drop the remedy, and all of its location but the file's
+    name."""
     said = str(refusal).splitlines()[0].partition(". Nothing was run")[0]
     return re.sub(r"\S*/(?=[^/ ]+:\d+: )", "", said)
 
@@ -120,7 +120,7 @@ def of_ptx_of(read: Launcher, arch: str) -> str:
 
 
 def compare(new: Sequence[Row], known: Sequence[Mapping[str, str]], checkouts: Path) -> None:
-    """To the rows whose results differ from sm_90's, add the results of sm_90's PTX."""
+    """Add the results of sm_90's PTX to the rows whose results differ from sm_90's."""
     wanted = {row["launch"]: row["digest"] for row in known if row["arch"] == READ}
     apart = [row for row in new if row["digest"] not in ("", wanted.get(row["launch"], ""))]
     names = {row["launch"] for row in apart} & wanted.keys()

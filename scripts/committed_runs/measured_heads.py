@@ -3,10 +3,10 @@
     python scripts/committed_runs/measured_heads.py            rewrite the lines
     python scripts/committed_runs/measured_heads.py --check    exit 1 if one is out of date
 
-The line gives the first variant's speed-up over its parent at the
-largest size; for the root variant, its time. A file that has changed since the run gets no
-measurement. No other line changes. The line is not part of the source
-(harness/files/source_text.py), so the run still matches this file.
+The line gives the first variant's speed-up over its parent at the largest size; for the root
+variant, its time. A file that has changed since the run gets no measurement. No other line changes.
+The line is not part of the source (harness/files/source_text.py), so the run still matches the
+file.
 """
 
 from __future__ import annotations

@@ -2,10 +2,11 @@
 
     python scripts/committed_runs/restate_work.py
 
-A run's journal has a case's bytes as counted at the time. The number of bytes written is not a
-measurement: the problem's work() still states it. So it is added to run.json, for each size, beside
-the bytes to which it applies; harness/tables/roofs.py uses it if the two agree. A run that recorded
-it itself is left unchanged.
+A run's journal records how many bytes each case moves, according to the work model of that time,
+but not how many of them are written. That number is not a measurement: the problem's work() still
+states it. So it is added to run.json for each size, beside the bytes that work() states today;
+harness/tables/stated_work.py uses it if these agree with the journal's. A run that recorded it
+itself is left unchanged.
 """
 
 from __future__ import annotations

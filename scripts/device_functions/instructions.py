@@ -30,7 +30,7 @@ PRECISION: Final = {"f16": 11, "bf16": 8, "f32": 24, "f64": 53}
 
 @dataclass(frozen=True)
 class Case:
-    """`$0` is the result in the text, `$1` … are the operands."""
+    """In the text, `$0` is the result, and `$1` … are the operands."""
 
     text: str
     result: str
@@ -48,8 +48,8 @@ class Case:
 
     @property
     def refused(self) -> bool:
-        """Return whether ptxas turns it into an unsupported instruction: F2IP, F2FP's rarer
-        forms."""
+        """Return whether ptxas makes it an unsupported instruction (F2IP, or a rare form of
+        F2FP)."""
         pair = self.name.partition(".")[0] == "cvt" and (self.sources[0], self.result)
         narrowed = "relu" in self.modifiers and not self.result.endswith("x2")
         return (
@@ -248,7 +248,7 @@ def _operands(types: tuple[str, ...], seed: int) -> list[np.ndarray]:
 
 
 def patterns(type_: str, seed: int) -> np.ndarray:
-    """Numbers between those of a narrower type, at the ends of its range, and NaN."""
+    """Draw numbers between those of a narrower type; add the ends of its range, and NaN."""
     random = _random(f"{type_} {seed}", 4)
     dtype = np.dtype(f"u{bits(type_) // 8}")
     drawn = (_reals if type_ in PRECISION else _whole)(type_, random)
@@ -313,7 +313,7 @@ def _edges(type_: str) -> np.ndarray:
 
 
 def _beside(first: np.ndarray, type_: str, seed: int) -> np.ndarray:
-    """Draw another operand: drawn in the same way, near the first or its negative, or far larger or
+    """Draw a second operand: independent of the first, near it or its negative, or far larger or
     smaller."""
     other = patterns(type_, seed)
     random = _random(f"{type_} beside {seed}", 2)

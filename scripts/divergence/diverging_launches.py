@@ -29,10 +29,10 @@ EVERY = (
     (0xFFFF0000, 0x00FFFF00, 0x0F0F0F0F, 0x33333333),
     (0xFFF, 0xFF, 0xF, 0x3),
 )
-"""Masks with which every kernel is launched: few and many lanes, halves, one mask inside
+"""Masks with which every kernel is launched: few and many lanes, half of them, one mask inside
 another."""
 SHARES = (1, 3, 7, 9, 13, 16, 16, 16, 21, 26, 31)
-"""The numbers of lanes that the other masks have; halves make ties."""
+"""The numbers of lanes that the other masks have; 16 of 32 make ties."""
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@
 
 OUT/divergence.csv.gz has one row per launch: the kernel, its masks and its counters. It is stored
 in reports/h200/fidelity, where tests/emulator/sass/machine/test_divergence.py compares the emulator
-with it. NCU names another ncu.
+with it. The environment variable NCU names another ncu.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Generate random kernels whose warps diverge in many ways, for comparing the emulator with a GPU.
 
-Each is generated from its number, and the hashes of both files match those executed on an H200.
-Branches, loops whose lanes leave at different iterations, breaks, switches and early exits are
-nested at random. Four masks, a to d, which are arguments, control the path of each lane.
+Each kernel is generated from its number, and the hashes of both files match those of the files
+executed on an H200. Branches, loops whose lanes leave at different iterations, breaks, switches and
+early exits are nested at random. Four masks, a to d, which are arguments, control the path of each
+lane.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ HEAD = """// Made by scripts/divergence/generate.py: warps that divide at random
 
 
 class Writer:
-    """One kernel, generated from its number. Each loop has its own constants, so none is merged."""
+    """One kernel, generated from its number. Each loop has its own constants, so that the compiler
+    merges none."""
 
     def __init__(self, number: int) -> None:
         self._draw = random.Random(number)

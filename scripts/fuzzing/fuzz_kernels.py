@@ -3,9 +3,9 @@
     python scripts/fuzzing/fuzz_kernels.py --inputs 100000 [--seconds 600] [--seed 1] [--plain]
 
 In the PTX of the tests' correct kernels, instructions are changed, dropped, moved and given each
-other's operands, so that most of them still run; each kernel is launched as its file says. A
-failure is anything but a report or a refusal worded by the emulator, a run past the deadline, or a
-sanitizer's error: its input is kept in --out, and the exit code is 1.
+other's operands, so that most of them still run; each kernel is launched as its file says. Each has
+to end with a report, or with a refusal that the emulator words. Anything else is a failure, as is a
+run past the deadline or a sanitizer's error: its input is kept in --out, and the exit code is 1.
 `--plain`: without sanitizers. `--asynchronous`: only kernels with mbarriers, bulk copies, tensor
 maps, clusters and warpgroup products (scripts/fuzzing/asynchronous_kernels.py).
 """
@@ -133,7 +133,7 @@ def _in_kernel(draw: random.Random, seeds: list[bytes]) -> bytes:
 
 
 def _operand(draw: random.Random, line: bytes, other: bytes) -> bytes:
-    """Replace a register, address or number by another, from this instruction or a second one."""
+    """Replace a register, address or number with another one from this or a second instruction."""
     own, theirs = list(_WORD.finditer(line)), _WORD.findall(other)
     if len(own) < 2 or len(theirs) < 2:
         return line

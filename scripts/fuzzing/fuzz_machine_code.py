@@ -5,9 +5,9 @@
 
 scripts/fuzz.py does the work, and its options apply. A `cubin` has bytes changed and is read with
 the listing of the good one, without running nvdisasm. A `listing` has instructions changed; what
-can still be read is executed, on arrays of known size and with little time. Both contain code for
-sm_90, or for the architecture in their name; that for sm_90a uses copies by a tensor map, bulk
-copies, mbarriers and a cluster.
+can still be read is executed, on arrays of known size and with a small budget of instructions. Both
+contain code for sm_90, or for the architecture in their name; that for sm_90a uses copies by a
+tensor map, bulk copies, mbarriers and a cluster.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def _launch(arch: str, code: MachineCode) -> None:
 
 
 def _in_listing(random: random.Random, seeds: list[bytes]) -> bytes:
-    """The JSON with a few instructions replaced by others, or with parts of others."""
+    """Replace a few of the listing's instructions, or parts of them, with those of others."""
     if random.random() < 0.2:
         return mutated(random, seeds)
     parts = json.loads(seeds[0])

@@ -61,7 +61,7 @@ def _repeated(random: random.Random, content: bytes, seeds: list[bytes]) -> byte
 
 
 def word_elsewhere(random: random.Random, content: bytes, seeds: list[bytes]) -> bytes:
-    """Replace a word or number by another one from the text."""
+    """Replace a word or number with another one from the text."""
     words = list(re.finditer(rb"[\w.%$]+", content))
     if not words:
         return content

@@ -137,9 +137,10 @@ class Repository:
 
 
 def _at_small_sizes(text: str, small: Mapping[str, Any]) -> str:
-    """Rewrite a matrix with these sizes and launch shapes, and every other line unchanged.
+    """Give a matrix these sizes and launch shapes, and keep every other line.
 
-    An edit changes lines, so the file is not rewritten: only the values of these keys are replaced.
+    Edits refer to the text of lines, so the file is not written anew: only the values of these keys
+    are replaced.
     """
     data = yaml.safe_load(text)
     kept = [(key, data[key]) for key in ("sizes", "launch") if key in data]

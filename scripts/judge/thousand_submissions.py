@@ -3,7 +3,7 @@ costs the judge.
 
     python scripts/judge/thousand_submissions.py [--count 1000] [--jobs N] [--out FILE]
 
-Half are right. Of the others, some have kernels that do not compile, are wrong, write out of
+Half are correct. Of the others, some have kernels that do not compile, are wrong, write out of
 bounds, never end, trap or cheat; some have references that hang, crash, leave processes behind or
 take all memory. The submission that follows must not be affected. After 100, 500 and 1,000 answers
 the judge is left to rest, and its memory and its processes are counted; after its end, whatever is
@@ -34,7 +34,7 @@ from harness.machine import environment
 MARK = "KERNEL_HARNESS_THOUSAND"
 """The environment variable that marks all processes of this judge, wherever they end up."""
 COUNTED_AFTER = (0.1, 0.5, 1.0)
-"""After these fractions of the submissions, the judge's memory is counted."""
+"""The judge's memory is measured after these fractions of the submissions."""
 GROWTH = 1.1
 REST_S = 1.0
 """Seconds to wait for ended processes to disappear."""
@@ -106,8 +106,8 @@ WAYS = {
 
 
 def ways(count: int, chance: random.Random) -> list[str]:
-    """The ways of all submissions: half are right, the others are broken in all ways equally often,
-    in an order that reveals nothing."""
+    """The ways of all submissions: half are correct, the others are broken in each way equally
+    often, in random order."""
     broken = [name for name in WAYS if name != "right"]
     found = ["right"] * (count - count // 2)
     found += [broken[number % len(broken)] for number in range(count // 2)]

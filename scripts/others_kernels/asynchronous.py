@@ -7,7 +7,7 @@ mbarriers, warpgroup products, `setmaxnreg`, clusters with multicast, and stores
 CHECKOUTS holds `pranjalssh+fast.cu` at the commit below, and is cloned if it is missing; FOLDER
 gets what nvcc makes of it. Each kernel is launched from both front ends with all checks, and
 compared with the product in double precision. Prints a CSV row for each. A launch that the checks
-end is repeated without them.
+stop is repeated without them.
 """
 
 from __future__ import annotations

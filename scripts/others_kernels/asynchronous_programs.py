@@ -7,7 +7,7 @@ stand-in for the CUDA runtime that launches their kernels in the emulator (progr
 own host code makes the tensor maps and arguments. ThunderKittens' attention and DeepGEMM's fp8
 product, which need PyTorch on the host, get a host program written here. CHECKOUTS holds the
 repositories at the commits below, as `owner+name`; FOLDER gets what nvcc makes of them. Each is run
-from both front ends with all checks; a launch that the checks end is repeated without them. Prints
+from both front ends with all checks; a launch that the checks stop is repeated without them. Prints
 a CSV row for each.
 """
 
@@ -44,9 +44,9 @@ _INCLUDE: Final = {
 
 @dataclass(frozen=True)
 class Program:
-    """path: of its file in its repository. arguments: of its command line. until: where the file's
-    own host code begins, which host code written here replaces. check: checks the arrays, for a
-    program without a check of its own."""
+    """path: its file's, in its repository. arguments: its command line's. until: where the file's
+    own host code begins, which is replaced with host code written here. check: checks the arrays,
+    for a program without a check of its own."""
 
     name: str
     path: str

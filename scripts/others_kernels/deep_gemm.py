@@ -30,8 +30,8 @@ _N, _K = 256, 512
 
 @dataclass(frozen=True)
 class _Kind:
-    """A launch as DeepGEMM's heuristics choose it. rows: of a block. ring: the blocks that share a
-    tile."""
+    """A launch as DeepGEMM's heuristics choose it. rows: those of a block. ring: the number of
+    blocks that share a tile."""
 
     rows: int
     shared_by: int

@@ -61,7 +61,7 @@ BY_INSTRUCTION = (
 if ncu refuses them."""
 MOST_STATIC_SHARED = 48 << 10
 PORTION = 35
-"""Launches per process, which is also how many a lost report can cost."""
+"""The launches of one process, which are also all that a lost report can cost."""
 LATE_S = 90
 """The deadline of a process, in seconds."""
 BUDGET_S = 240

@@ -68,7 +68,7 @@ def unit(
 
 
 def _named_for(arch: str, flag: str) -> str:
-    """A symbol of CUB with the architecture that its namespace is named after."""
+    """Put the architecture into a CUB symbol, whose namespace is named after it."""
     own = f"{arch[3:]}0"
     return _OF_CUB.sub(lambda found: f"{len(found[1] + own)}{found[1]}{own}", flag)
 

@@ -203,7 +203,7 @@ def _summary(all_held: Sequence[Held]) -> str:
 
 
 def _readings(held: Held) -> int:
-    """The counters that claim to be exact."""
+    """Count the compared counters that claim to be exact."""
     return held.equal + held.noisy + len(held.apart)
 
 

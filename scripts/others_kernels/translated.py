@@ -7,7 +7,7 @@ COMMIT its checked-out commit, and FOLDER the part of it that is tried. The tabl
 docs/emulator.md. Every `.cu` file is compiled to PTX for sm_90; files that do not compile by
 themselves, because a library or a definition from their build is missing, are counted and left out.
 Every kernel of the rest is translated from its PTX, and from the machine code assembled from it;
-unknown instructions are refused then.
+which is when unknown instructions are refused.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from harness.emulator.ptx.kernel_names import find_kernel
 ARCH = "sm_90"
 SECONDS = 120
 SHARED_HEADERS = ("Common", "common/inc", "include", "common", "dev", "llmc", "cuda/common")
-"""The folders in which repositories keep headers, relative to their own."""
+"""The folders in which repositories keep headers, relative to their root."""
 
 
 @dataclass(frozen=True)

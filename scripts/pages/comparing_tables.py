@@ -3,10 +3,10 @@
     python scripts/pages/comparing_tables.py            rewrite the text between the markers
     python scripts/pages/comparing_tables.py --check    exit 1 if it is out of date
 
-It reads harness/comparison/regression_metrics.py, reports/simulated/gate.csv, which
-`make benchmark-compare` writes, reports/h200/reliability/gate.csv, of `make benchmark-gate`,
-gate_ladder.csv beside it and in reports/h100, of `make benchmark-gate-ladder`, and
-reports/emulated/gate_edits.csv, of `make benchmark-gate-edits`.
+It reads harness/comparison/regression_metrics.py and the files that four targets write:
+reports/simulated/gate.csv (`make benchmark-compare`), reports/h200/reliability/gate.csv
+(`make benchmark-gate`), gate_ladder.csv beside it and in reports/h100
+(`make benchmark-gate-ladder`), and reports/emulated/gate_edits.csv (`make benchmark-gate-edits`).
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
     python scripts/pages/evidence_table.py            rewrite the text between the markers
     python scripts/pages/evidence_table.py --check    exit 1 if it is out of date
 
-A run's journal has the hash of every file that its cases are made from. They are compared with
-today's files, and the harness's own files that compile, launch, time and verify with those of the
-run's commit, by their statements only: moving a module or improving a docstring changes no
+A run's journal has the hash of every file from which its cases are made; these are compared with
+today's files. The harness's own files that compile, launch, time and verify are compared with those
+of the run's commit, by their statements only: moving a module or improving a docstring changes no
 measurement. The hashes of a commit's files are stored in reports/h200/statements.json, so that a
 check needs no history.
 """

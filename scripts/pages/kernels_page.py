@@ -196,7 +196,8 @@ def over_parent(rung: Rung, variant: Variant) -> str:
 
 
 def purpose(variant: Variant) -> Iterator[str]:
-    """bench.yaml's word for the quantity that it improves or, for a trap, degrades."""
+    """bench.yaml's word for the quantity that the variant improves or, if it is a trap,
+    degrades."""
     if variant.idea not in ("", "none"):
         yield f"*{'spoils ' if variant.is_trap else ''}{variant.idea}.*"
 
@@ -230,7 +231,7 @@ def of_head(path: Path) -> str:
 def shortened(text: str) -> str:
     """The sentences that fit into two lines, or clauses if the sentences are too short or too long.
 
-    It is capitalised, unless it begins with a name such as v1 or __expf().
+    The result is capitalised, unless it begins with a name such as v1 or __expf().
     """
     for ends, enough in ((".", TWO_LINES * 0.3), (".;:", 0)):
         kept = ""

@@ -49,7 +49,8 @@ AREAS = {
     "scripts": "Broken files",
     "": "The program as a whole",
 }
-"""Folder of tests → heading, in the page's order. A folder that is not here comes last, by name."""
+"""Folder of tests → heading, in the page's order. Folders that are not listed here come last, by
+name."""
 
 
 @dataclass(frozen=True)

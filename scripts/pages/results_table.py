@@ -124,7 +124,8 @@ def section(runs: Sequence[Run], relative_to: Path, is_explained: bool = True) -
 
 
 def by_length(runs: Sequence[Run], relative_to: Path) -> Iterator[str]:
-    """One row per matrix, one column per problem and type: the fastest variant over the library."""
+    """One row per matrix, one column per problem and type: the fastest variant, and its speed-up
+    over the library."""
     cells: dict[tuple[int, int], dict[str, str]] = defaultdict(dict)
     for run in runs:
         link = Path(os.path.relpath(run.folder / "results.csv", relative_to)).as_posix()

@@ -13,7 +13,7 @@ from harness.tables import Run
 ROOT = Path(__file__).resolve().parents[2]
 KERNELS = ROOT / "kernels"
 WHAT_THEY_ARE = "measurement.md#the-yardsticks"
-"""The link, within docs/, to their description."""
+"""The link, within docs/, to the description of the libraries."""
 
 
 def is_older(run: Run, problem: str) -> bool:

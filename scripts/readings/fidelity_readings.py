@@ -39,7 +39,8 @@ ARCH = "sm_90"
 MATRICES = (ROOT / "bench.yaml", ROOT / "tests" / "fidelity" / "bench.yaml")
 READINGS = ROOT / "reports" / "h200"
 ON_H100 = tuple(ROOT / "reports" / "h100" / of for of in ("layer_norm", "rms_norm", "softmax_rows"))
-"""Families whose kernels have executed other instructions since an H200 was read."""
+"""Families whose kernels no longer execute the instructions for which an H200's counters were
+read."""
 COUNTERS = "counters.csv*"
 EXCEPTIONS = ROOT / "tests" / "fidelity" / "exceptions.yaml"
 
@@ -59,8 +60,8 @@ PARAMETER_BYTES = 2**13
 WITHIN = {STORE_SECTORS: 0.005}
 """Counters that are noisy on hardware, and their relative noise."""
 IN_TESTS, AT_ALL = 1.2e9, 5e9
-"""The most thread instructions, by the readings, of a case that is emulated in tests, and of one
-that is emulated at all."""
+"""The largest cases to emulate, in thread instructions according to the readings: in tests, and at
+all."""
 FEWEST_REGISTERS = 16
 """A launch gets this many registers per thread, even if ptxas gives its kernel fewer."""
 OF_MEMORY = {
@@ -188,7 +189,7 @@ _REWRITTEN = ("attention/v0_three_kernels/",)
 
 
 def _of_today(case: str) -> str:
-    """A case's id today: when attention was read, it had no mask."""
+    """Return a case's id today: attention had no mask when its counters were read."""
     lacks_mask = case.startswith("attention/") and "/mask=" not in case
     return f"{case}/mask=1" if lacks_mask else case
 
@@ -213,17 +214,15 @@ class Matrix:
     def compare(
         self, read: Readings, least: float = -1, most: float = IN_TESTS, problem: str = ""
     ) -> Iterator[Launch]:
-        """Every launch with readings of this many threads, emulated on the same inputs.
-
-        Only the cases of one problem, if one is named.
-        """
+        """Emulate every launch that has readings and is within the size limits; of one problem, if
+        one is named."""
         chosen = [case for case in self.chosen(read, least, most) if problem in ("", case.problem)]
         built = self.compiled(chosen)
         for case in chosen:
             yield from self._compare(case, built[case.id], read)
 
     def chosen(self, read: Readings, least: float = -1, most: float = IN_TESTS) -> list[Case]:
-        """The cases with readings of this many threads."""
+        """The cases that have readings and are within the size limits."""
         return [
             case
             for case in self.cases.values()

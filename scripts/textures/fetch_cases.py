@@ -17,7 +17,7 @@ NAMES = {
     "1d": "line", "2d": "plane", "3d": "volume", "layered 1d": "layered_line",
     "layered 2d": "layered_plane", "cube": "cube", "memory": "memory",
 }  # fmt: skip
-"""The name of each kind in fetches.cu; `memory` is a line that `tex1Dfetch` reads."""
+"""The name of each kind in fetches.cu; `memory` is linear memory, which `tex1Dfetch` reads."""
 
 Array = NDArray[Any]
 
@@ -50,7 +50,7 @@ class Case(Image):
 
     @property
     def floats(self) -> bool:
-        """Return whether a fetch gives floats."""
+        """Return whether a fetch returns floats."""
         return self.fractions or self.dtype.startswith("float")
 
     @property

@@ -42,7 +42,7 @@ TABLE = runs.ROOT / "reports" / "simulated" / "gate.csv"
 
 
 class Noise(NamedTuple):
-    """Noise of a pair of runs. as_a_whole: the fraction by which everything in the new one is
+    """Noise of a pair of runs. as_a_whole: the fraction by which every time in the new run is
     longer. luck: the standard deviation of each kernel's run-specific offset."""
 
     model: Any

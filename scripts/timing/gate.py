@@ -67,7 +67,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def commit(repository: Path, problem: str) -> None:
-    """A repository of its own, with a copy of the problem."""
+    """Create a separate repository that holds a copy of the problem, and commit it."""
     shutil.copy(runs.ROOT / "bench.yaml", repository)
     for folder in (problem, "common"):
         shutil.copytree(runs.ROOT / "kernels" / folder, repository / "kernels" / folder)

@@ -1,4 +1,4 @@
-"""Hold all but a given amount (GiB) of the first GPU's memory until input ends.
+"""Hold all but a given amount (GiB) of the first GPU's memory until standard input ends.
 
     python scripts/timing/holder.py 7.5
 

@@ -67,7 +67,7 @@ def earlier(path: Path | None) -> list[dict[str, str]]:
 
 
 def commit_of_today() -> str:
-    """The name used in a row of a table."""
+    """Today's commit, as a table's rows name it."""
     return str((environment.commit() or {}).get("id", ""))[:7]
 
 

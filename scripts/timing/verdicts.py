@@ -64,7 +64,7 @@ def student(rng: np.random.Generator, rounds: int, slots: int) -> Noise:
 
 
 def steps(rng: np.random.Generator, rounds: int, slots: int) -> Noise:
-    """White noise, with everything 3 % slower or faster from a random batch on."""
+    """White noise, with everything 3 % slower or faster after a random batch."""
     after = np.arange(rounds * slots) >= rng.integers(rounds * slots)
     return white(rng, rounds, slots) + 0.03 * rng.choice([-1, 1]) * after.reshape(rounds, slots)
 

@@ -96,7 +96,7 @@ class Module:
         return [parameter.offset for parameter in kernel.parameters]
 
     def restore(self, stream: Any) -> None:
-        """Enqueue resetting every variable to its value when the module was loaded."""
+        """Enqueue the copies that reset every variable to its value when the module was loaded."""
         for address, copy, nbytes in self._variables:
             cuda.memcpy_dtod_async(address, int(copy), nbytes, stream)
 
@@ -104,8 +104,8 @@ class Module:
 def kernel_call(
     step: Step, module: Module, source: str, memory: Mapping[str, Allocation], stream: Any
 ) -> Call:
-    """One kernel launch, its arguments packed once. Raises LaunchError for arguments that do not
-    match."""
+    """Make a call that launches a kernel, with arguments that are packed only once. Raises
+    LaunchError for arguments that do not match."""
     symbol = module.symbol(step.kernel, source)
     function, parameters = module.function(symbol)
     bound = scalar_or_buffer(parameters, step, source)

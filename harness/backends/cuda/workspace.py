@@ -104,7 +104,7 @@ class CudaWorkspace(DeviceBuffers):
         return after, faults
 
     def right(self, case: Case, built: Built | None) -> Right | str:
-        """Hash the case's results, right after a verified launch.
+        """Hash the case's results, immediately after a verified launch.
 
         Returns the reason instead if they are not right every time.
         """
@@ -272,7 +272,8 @@ class CudaWorkspace(DeviceBuffers):
         self._restore(case, module)
 
     def _restore(self, case: Case, module: Module | None) -> None:
-        """Enqueue restoring the inputs that the case overwrites, and its module's variables."""
+        """Enqueue the copies that restore the inputs that the case overwrites, and its module's
+        variables."""
         for name in case.overwrites:
             memory = self._memory[name]
             if name not in self._pristine:

@@ -1,4 +1,4 @@
-"""Load a Python function of a problem's folder, and bind its parameters by name.
+"""Load a Python function from a problem's folder, and bind its parameters by name.
 
     def sum_with_triton(tensors, stream, n, blocks): ...
 

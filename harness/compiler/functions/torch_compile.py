@@ -39,12 +39,10 @@ KEYS = (
 
 
 def settle() -> None:
-    """Set the folders of torch's and Triton's caches, and start no compile processes.
-
-    Their pool of such processes takes longer to start than one kernel takes to compile, and does
-    not survive a fork. Nor does the driver, which starts when the compiler is imported unless torch
-    asks NVML whether there is a GPU. Settings made by the user are left alone.
-    """
+    """Set the folders of torch's and Triton's caches, and keep torch from starting compile
+    processes. A pool of these takes longer to start than one kernel takes to compile, and does not
+    survive a fork. Nor does the driver, which starts when the compiler is imported unless torch
+    asks NVML whether there is a GPU. Settings made by the user are left alone."""
     place = (CACHE / "torch").absolute()
     os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(place))
     os.environ.setdefault("TRITON_CACHE_DIR", str(place / "triton"))

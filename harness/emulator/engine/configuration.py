@@ -134,7 +134,8 @@ def _directives(program: Program, kernel: Kernel) -> CompiledFor:
 
 
 def _resident(threads: int, limits: Architecture) -> int:
-    """The number of blocks that the architecture's representative device holds, by threads."""
+    """Count the blocks that fit on the architecture's representative device, going by threads
+    alone."""
     of_an_sm = min(limits.max_threads_per_sm // threads, limits.max_blocks_per_sm)
     return max(1, of_an_sm) * limits.representative.sm_count
 

@@ -180,10 +180,10 @@ def _is_barrier(opcode: str) -> bool:
 
 
 def _access_kinds(program: Program) -> dict[int, tuple[str, ...]]:
-    """For each instruction that accesses memory, which counters it belongs to.
+    """Map each instruction that accesses memory to the counters it belongs to.
 
-    An asynchronous copy is an LDGSTS in machine code, which Nsight Compute counts among the loads
-    and on its own. An atomic on a single half is a loop that begins with a load.
+    An asynchronous copy is an LDGSTS in machine code, which Nsight Compute counts both among the
+    loads and separately. An atomic on a single half is a loop that begins with a load.
     """
     out: dict[int, tuple[str, ...]] = {}
     for block in program.blocks:
@@ -199,12 +199,10 @@ def _access_kinds(program: Program) -> dict[int, tuple[str, ...]]:
 
 
 def _has_no_reading(opcode: str) -> bool:
-    """Instructions with a modelled cost: tensor-core accesses, copies, atomics on vectors or b128.
-
-    So have all other asynchronous instructions; loads and stores of 256 bits, for which no GPU
-    readings exist; and atomics on a single half, which become a loop around a compare-and-swap of
-    the containing word.
-    """
+    """Return whether an instruction's cost is modelled, because no GPU reading determines it. These
+    are the tensor cores' loads and stores, copies and other asynchronous instructions, 256-bit
+    loads and stores, atomics on vectors or b128, and atomics on a single half, which become a loop
+    around a compare-and-swap of the containing word."""
     name, modifiers, types = split_opcode(opcode)
     if "async" in modifiers:
         return True

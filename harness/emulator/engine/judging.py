@@ -85,7 +85,7 @@ def run(
     program: Program, configuration: LaunchConfiguration, memory: AddressSpace, params: bytes,
     variables: int | None = None, schedule: int = 0,
 ) -> Outcome:  # fmt: skip
-    """Execute all blocks, or until something goes wrong.
+    """Execute blocks until all have ended or something goes wrong.
 
     `variables`: if given, observe every byte; the value is the number of leading buffers that are
     variables of the module.
@@ -284,7 +284,7 @@ class OfLines:
 
     def traits(self, location: Location | None, verb: int) -> int:
         """The traits of a line's accesses. Those that cause or permit a race count only if all
-        accesses have them; a word is a flag if any access steers."""
+        accesses have them; a word is a flag if the result of any access steers a thread."""
         found = self._traits.get((user_line(location), verb), [0])
         every = layout.SPECULATIVE | layout.VARIES
         return (reduce(and_, found) & every) | (reduce(or_, found) & layout.STEERS)

@@ -37,12 +37,12 @@ class RawCounts:
     atomic_most_lanes: list[int]
     """The most lanes of one warp on one address."""
     mixed: list[int]
-    """Requests whose lanes go to several memories."""
+    """Requests whose lanes access several state spaces."""
     block_warps: list[int]
     block_lanes: list[int]
     taken_lanes: list[int]
     diverged_warps: list[int]
-    """Warps whose lanes left in several directions."""
+    """Warps whose lanes left the basic block in different directions."""
 
 
 class JobCounts:

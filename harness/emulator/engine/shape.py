@@ -34,8 +34,8 @@ class CompiledFor:
 
 @dataclass(frozen=True)
 class Shape:
-    """shared_bytes: per block, static and dynamic. budget: thread instructions. dynamic_bytes: of
-    shared memory."""
+    """shared_bytes: per block, static and dynamic. budget: in thread instructions. dynamic_bytes:
+    the dynamic part of shared memory."""
 
     grid: Dim3
     block: Dim3

@@ -39,7 +39,7 @@ def workspace_registers(memory: AddressSpace) -> dict[str, int]:
 
 
 def check_fits(kernel: str, blocks: int, threads: int, fitting: int) -> None:
-    """Raises LaunchError for a grid too large to execute all at once.
+    """Refuse a grid that is too large to execute all at once (LaunchError).
 
     `fitting` is the number of blocks that fit in memory here.
     """

@@ -84,7 +84,7 @@ def _of_lines(program: Program) -> dict[Any, str]:
 
 
 def _symbols(source: object, made: Mapping[int, list[Op]], seen: set[int]) -> Iterator[str]:
-    """The shared variables whose address may be computed."""
+    """The shared variables from whose address a value may be computed."""
     if isinstance(source, SymbolAddress) and source.space == "shared":
         yield source.name
     elif isinstance(source, Register) and source.slot not in seen:

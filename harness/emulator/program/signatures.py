@@ -275,7 +275,8 @@ def compares(comparison: str, type_: str) -> bool:
 
 
 def converts(modifiers: list[str], to: str, source: str) -> bool:
-    """Return whether a `cvt` of these types may have these modifiers, roundings and others."""
+    """Return whether a `cvt` of these types may have these modifiers, which include the
+    rounding."""
     given = frozenset(modifiers)
     if len(given) < len(modifiers):
         return False

@@ -296,7 +296,7 @@ def _renumbered(terminator: Terminator, number: dict[int, int]) -> Terminator:
 
 
 def _is_barrier(instruction: Instruction) -> bool:
-    """Return whether threads continue from it only together."""
+    """Return whether threads pass the instruction only together."""
     words = instruction.opcode.split(".")
     of_threads = words[0] in ("bar", "barrier") and "warp" not in words
     return of_threads or words[:2] == ["wgmma", "wait_group"]

@@ -111,7 +111,7 @@ class Tokens:
 
 
 def _blank(found: re.Match[str]) -> str:
-    """Replace a comment by a space and its line breaks; keep everything else."""
+    """Replace a comment with a space and its line breaks; keep everything else."""
     if not found[0].startswith("/*"):
         return found[0]
     if not found["end"]:

@@ -35,7 +35,7 @@ class Counter:
 
 
 def of_mixed(executed: Sequence[Executed], kinds: Callable[[int], Iterable[str]]) -> Uncounted:
-    """The counters that leave out requests whose lanes access several memories, and the reason.
+    """The counters that leave out requests whose lanes access several state spaces, and the reason.
 
     kinds: per instruction number, the operations that its requests belong to.
     """
@@ -57,10 +57,10 @@ def of_mixed(executed: Sequence[Executed], kinds: Callable[[int], Iterable[str]]
 class Executed:
     """Counts of one instruction over the launch; `file` and `line` refer to the CUDA source.
 
-    threads: active lanes; threads_predicated_on: those whose guard was true.
-    branches: warps for which a branch here chose its target; diverged_warps: those of them whose
-    lanes went different ways.
-    mixed_requests: requests whose lanes access several memories; nothing else is counted for these.
+    threads: active lanes; threads_predicated_on: those whose guard was true. branches: warps for
+    which a branch here chose its target; diverged_warps: those of them whose lanes went different
+    ways. mixed_requests: requests whose lanes access several state spaces; nothing else is counted
+    for these.
     """
 
     opcode: str

@@ -27,10 +27,10 @@ class CodeArchitecture:
     Blackwell's code subtracts 0xa0 for each block of a cluster, which is not supported there.
     reserved_at: offset of the shared memory reserved for the system, before a block's own.
     reserved_shared: bytes at the start of a kernel's shared memory that belong to the driver;
-    addresses include them. has_clusters: whether the places are known at which code reads cluster
-    data and the address of the parameters. known_at: the only offsets before the parameters that
-    code may read; None if it is not known to read any others. was_read: whether its counts were
-    compared with hardware readings.
+    addresses include them. has_clusters: whether it is known where code reads cluster data and the
+    address of the parameters. known_at: the offsets before the parameters whose contents are known,
+    if code reads others too; a kernel that does is refused. None if the offsets above are all that
+    code reads. was_read: whether its counts were compared with hardware readings.
     """
 
     name: str

@@ -3,7 +3,7 @@
 They are `machine-exact` for Hopper: counted on the instructions that the GPU runs, by rules that
 reproduce an H200's readings exactly. For an architecture without hardware readings, counters that
 follow from the code are `code-exact`, and those that rely on rules read on Hopper are
-`hopper-rules`: shared-memory passes, the sectors of stores and atomics, branches, and the
+`hopper-rules`: shared-memory wavefronts, the sectors of stores and atomics, branches, and the
 instructions that a diverged warp issues again. Counters that depend on the relative timing of
 warps, in one block or in several, are models: the sectors of atomics whose lanes collide, and
 everything in a launch with loops that wait for another thread, or that calls the driver (printf,

@@ -55,10 +55,8 @@ _WITHOUT_PREDICATES = {
 
 @dataclass
 class Encoded:
-    """constants: (bank, offset), or an immediate's bits → the number of its row, from 1 on.
-
-    Row 0 is zero. registers: rows per warp.
-    """
+    """constants: (bank, offset), or an immediate's bits → the number of its row, counted from 1.
+    Row 0 is zero. registers: rows per warp."""
 
     instructions: Array
     registers: int
@@ -67,7 +65,7 @@ class Encoded:
 
 
 def encode(function: Function, definitions: dict[str, int]) -> Encoded:
-    """Raises UnknownMachineInstruction if the table lacks an instruction."""
+    """Encode a function. Raises UnknownMachineInstruction if the table lacks an instruction."""
     return _Encoder(function, definitions).encoded()
 
 

@@ -122,7 +122,8 @@ def bank_of_parameters(
 
 
 def _fill_clusters(bank: bytearray, shape: Shape, cluster: Clustered) -> None:
-    """The extents that sm_90's code reads, found by comparing PTX and machine code.
+    """Store the cluster extents where sm_90's code reads them, as comparing PTX and machine code
+    showed.
 
     To divide by an extent, code multiplies by a float: the smallest with which no quotient is too
     small.

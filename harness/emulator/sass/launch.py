@@ -159,10 +159,9 @@ def _refuse_undetermined(arch: CodeArchitecture, function: Function) -> None:
 
 
 def _refuse_both_groups(function: Function) -> None:
-    """Refuse groups of both kinds of copies: the code does not say which kind a wait counts.
-
-    A wait until no group is left covers both kinds, because the same scoreboard counts them.
-    """
+    """Refuse a kernel with both kinds of copy group: the code does not say which kind a wait
+    counts. Waiting until no group is left is allowed: it covers both, as one scoreboard counts
+    them."""
     of_lanes = next((i for i in function.instructions if i.opcode == "LDGDEPBAR"), None)
     if not of_lanes or all(i.opcode != "UTMACMDFLUSH" for i in function.instructions):
         return
@@ -225,7 +224,8 @@ def _refuse_places(arch: CodeArchitecture, function: Function) -> None:
 
 
 def _is_known(operand: Operand, arch: CodeArchitecture, function: Function) -> bool:
-    """Return whether an operand reads nothing below the parameters, or only known values there."""
+    """Return whether an operand avoids the part of constant bank 0 before the parameters, or reads
+    it only at offsets whose contents are known."""
     if operand.kind != "constant" or operand.number != 0:
         return True
     if operand.offset >= function.parameter_base:

@@ -106,8 +106,8 @@ def _can_go(test: Test, state: State, n: int) -> bool:
 
 
 def _step(test: Test, state: State, n: int) -> State | None:
-    """Execute one instruction of a thread, and return its successor within the thread. None for
-    another iteration of a loop in which nothing changes."""
+    """Execute one instruction of a thread, and return the new state. None for another iteration of
+    a loop in which nothing changes."""
     thread = state.threads[n]
     each = test.threads[n][thread.at]
     place = (thread.at, thread.registers, state.memory, thread.clock[:n] + thread.clock[n + 1 :])

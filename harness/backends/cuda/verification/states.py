@@ -121,7 +121,7 @@ class Samples:
             ]
 
     def begin(self, launches: int) -> None:
-        """Enqueue resetting the marks of this many launches to "not changed later"."""
+        """Enqueue a reset of this many launches' marks to "not changed later"."""
         if launches > MOST_LAUNCHES:
             raise ValueError(f"more than {MOST_LAUNCHES} launches at once")
         if self._memory:

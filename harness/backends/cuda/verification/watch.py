@@ -54,14 +54,14 @@ class Watch:
         self._judged = cuda.mem_alloc(_JUDGED.itemsize)
 
     def fill(self, regions: Regions, pattern: int) -> None:
-        """Enqueue filling every region with the pattern, or with zeros where it must be zero."""
+        """Enqueue a fill of every region with the pattern, or with zeros where it must be zero."""
         if regions.count:
             self._fill.prepared_async_call(
                 self._grid(regions), _BLOCK, self._stream, regions.table, pattern
             )
 
     def note(self, regions: Regions) -> None:
-        """Enqueue hashing each region; the next call of `noted` returns the hashes."""
+        """Enqueue a hash of each region; the next call of `noted` returns the hashes."""
         if not regions.count:
             self._rows.append(0)
             return

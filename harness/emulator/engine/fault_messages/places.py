@@ -19,7 +19,7 @@ VERBS = {layout.READ: "read", layout.WRITE: "write", layout.UPDATE: "atomic"}
 def fault_at(
     location: Location | None, kind: str, message: str, block: Dim3, thread: Dim3
 ) -> Fault:
-    """Create a fault of the instruction at a location."""
+    """Create a fault for the instruction at a location."""
     if location is None:
         return Fault(kind, message, "", 0, block, thread)
     called = callers(location, location.file)

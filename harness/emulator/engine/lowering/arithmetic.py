@@ -274,7 +274,7 @@ def _conversion(to: str, source: str, rounding: str, flags: frozenset[str]) -> l
 
 
 def _to_float(to: str, source: str, rounding: str, flags: frozenset[str]) -> list[_Step]:
-    """To f32 or f64."""
+    """Convert to f32 or f64."""
     steps: list[_Step] = []
     flushes = "ftz" in flags
     if not is_float(source):

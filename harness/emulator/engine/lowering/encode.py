@@ -76,7 +76,7 @@ class Encoded:
 
 
 def encode(program: Program, machine: Machine) -> Encoded:
-    """Raises UnknownInstruction for what the machine cannot do."""
+    """Lower a program. Raises UnknownInstruction for what the machine cannot do."""
     return _Encoder(program, machine).encoded()
 
 
@@ -291,8 +291,8 @@ class _Encoder(ComputingEncoder, VideoEncoder, MemoryEncoder, TextureEncoder):
                   count=len(results), immediate=turned)  # fmt: skip
 
     def _op_products_hold(self, op: Op) -> None:
-        """The registers that a product takes; `variant`: its shape if they are sums, 0 for an
-        operand."""
+        """Say which registers a product uses; `variant`: its shape if they are sums, 0 for an
+        operand, then the registers' slots."""
         shape, *slots = map(int, op.variant)
         rows = [self.offsets[slot] for slot in slots]
         for first in range(0, len(rows), layout.MAX_SOURCES):

@@ -11,7 +11,8 @@ _BYTES = {"b8": 1, "b16": 2, "b32": 4, "b64": 8}
 
 
 class TextureEncoder(Emitter):
-    """Encodes accesses: `space` is the shape, `kind` marks surfaces, `cost` is the first value."""
+    """Encodes accesses. `space` holds the shape, `kind` marks surfaces, `cost` numbers the first
+    value."""
 
     def _op_tex(self, op: Op) -> None:
         shape, coordinates = op.variant

@@ -70,8 +70,8 @@ def _orders(opcode: str) -> bool:
 
 
 def grain(program: Program, space: str) -> int:
-    """The narrowest word by which a program accesses a state space, which is the unit that the
-    judge checks."""
+    """The width of the narrowest access to a state space, which is the unit that the judge
+    checks."""
     return program.once(_grains)[space]
 
 

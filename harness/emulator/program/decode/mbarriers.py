@@ -166,13 +166,13 @@ class MbarrierDecoder(MemoryDecoder):
         ]
 
     def _wide(self, name: str, source: Source, ops: list[Op]) -> Register:
-        """A 32-bit operand in a register of 64 bits."""
+        """A 32-bit operand in a 64-bit register."""
         register = self.declare(name, "u64")
         ops.append(Op("cvt", (), (register,), ("u64",), (source,), ("u32",), self.site))
         return register
 
     def _less(self, source: Source, ops: list[Op]) -> Register:
-        """A 32-bit operand, negated, in a register of 64 bits."""
+        """A 32-bit operand, negated, in a 64-bit register."""
         register = self._wide("!mbarrier bytes", source, ops)
         ops.append(Op("neg", (), (register,), ("u64",), (register,), ("u64",), self.site))
         return register

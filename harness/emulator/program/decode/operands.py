@@ -131,7 +131,7 @@ class OperandReader:
         return self.registers[name]
 
     def halves(self, operand: Operand) -> tuple[Name, Name]:
-        """The registers that hold a register of 128 bits, the lower half first."""
+        """The two registers that make up a 128-bit register, the lower half first."""
         if not isinstance(operand, Name) or operand.negated:
             raise self.unknown("expected a register")
         name = self.names.get(operand.text, operand.text)

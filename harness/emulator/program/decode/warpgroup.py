@@ -1,12 +1,12 @@
 """Decode the products of a warpgroup (`wgmma`) into products of its warps.
 
-Each of the four warps computes 16 of the 64 rows: products of 16 × 8, side by side, with sums in
-the same registers as for `mma`. An operand in shared memory is read at the place given by its
-matrix descriptor. No counter counts these loads, because the machine code has none. The sums are
-computed when a product is issued; using them without waiting is reported as a fault. The operands
-count as being read until the warp waits for the group; writing them before that is reported too. A
-product is one operation of four warps: it completes only when all of them have issued it. So the
-warps synchronise where they wait for it, and any of them may then report that the tiles were read.
+Each of the four warps computes 16 of the 64 rows: 16 × 8 products, side by side, with sums in the
+same registers as for `mma`. An operand in shared memory is read at the place given by its matrix
+descriptor. No counter counts these loads, because the machine code has none. The sums are computed
+when a product is issued; using them without waiting is reported as a fault. The operands count as
+being read until the warp waits for the group; writing them before that is reported too. A product
+is one operation of four warps: it completes only when all of them have issued it. So the warps
+synchronise where they wait for it, and any of them may then report that the tiles were read.
 
 Source: PTX ISA 9.0, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions".
 """

@@ -35,7 +35,8 @@ _MOST_ROWS = 1 << 22
 
 @dataclass
 class Lines:
-    """A kernel's rows: from each address on, the source location; None if there is none."""
+    """A kernel's rows: the source location of the code from each address to the next; None if there
+    is none."""
 
     addresses: list[int] = field(default_factory=list)
     locations: list[Location | None] = field(default_factory=list)
@@ -94,7 +95,7 @@ class _Program:
         self._begin()
 
     def _begin(self) -> None:
-        """Begin a sequence. Its rows refer to their calling rows by number, from 1 on."""
+        """Begin a sequence. Its rows refer to their calling rows by number, counted from 1."""
         self._found = Lines()
         self._depths: list[int] = []
         self._address, self._file, self._line, self._caller = 0, 1, 1, 0

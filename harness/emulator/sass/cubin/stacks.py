@@ -1,4 +1,4 @@
-"""Find the local memory that machine code needs per thread, if its frames are not all of it.
+"""Find how much local memory a thread needs, including what its known frames do not cover.
 
 A cubin states the size of the deepest chain of frames. Recursion adds more frames, and `alloca`
 moves the stack pointer (R1) by an amount that the program computes.
@@ -24,7 +24,7 @@ def local_bytes(function: Function) -> int:
 
 
 def grows(function: Function) -> bool:
-    """Return whether the stack may need more than the frames that the cubin knows of."""
+    """Return whether the stack may need more than the frames whose size the cubin states."""
     return _recursive(function) or any(
         _moves_by_register(each) or _through_pointer(each) for each in function.instructions
     )

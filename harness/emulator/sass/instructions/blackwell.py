@@ -38,7 +38,7 @@ def words_of(instruction: Instruction) -> int:
 
 
 def check_extreme(instruction: Instruction) -> None:
-    """Raises Unencodable if predicates do anything but choose between minimum and maximum."""
+    """Refuse predicates that do anything but choose between minimum and maximum (Unencodable)."""
     first, second, *_, last = instruction.operands
     for operand, known in ((first, "PT"), (second, "PT"), (last, "!PT")):
         if operand.text.replace("U", "") != known:

@@ -1,4 +1,4 @@
-"""Rows for Hopper's asynchronous instructions: mbarriers, copies by the copy unit, clusters.
+"""Rows for Hopper's asynchronous instructions: mbarriers, bulk and tensor copies, clusters.
 
 None of it is documented. The meaning of each form was derived by comparing PTX with what ptxas of
 CUDA 13.0 generates from it for sm_90a (`tests/emulator/sass/asynchronous`).
@@ -50,7 +50,7 @@ COPIES: Final = frozenset({
 """Instructions whose work continues after they have been issued."""
 GROUP_OF_PRODUCTS: Final = "gsb0"
 ENDS_GROUP: Final = 1 << 19
-"""A product's last operand, and its flag, if a group ends with the product."""
+"""A product's last operand if a group ends with the product, and the flag that it sets."""
 LAST_OPERAND: Final = 2
 """The position of the source that holds sizes or offsets, and blocks."""
 
@@ -87,8 +87,8 @@ def _boxes() -> Iterator[Row]:
 
 
 def check(row: Row, instruction: Instruction) -> None:
-    """Raises Unencodable if a load of a box has offsets or blocks and does not say so, or vice
-    versa, and for results that are not implemented."""
+    """Refuse a load of a box whose modifiers do not match its offsets or blocks, and results that
+    are not implemented (Unencodable)."""
     modifiers = set(instruction.modifiers)
     if row.handler == "BOX.LOAD":
         last = any(each.kind in ("uniform", "register") for each in instruction.operands)

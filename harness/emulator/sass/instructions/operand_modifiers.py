@@ -13,7 +13,8 @@ _HALVES = {"H0_H0": 1, "H1_H1": 2}
 _HALF = {"H0": 1, "H1": 2}
 _HALF_OF_FLOAT = {"H0": 0, "H1": 1}
 _BYTES = {"B0": 4, "B1": 5, "B2": 6, "B3": 7, "H0": 4, "H1": 6}
-"""The position of a conversion's number in a word: 4 plus the offset in bytes."""
+"""The encoded position of the part of a word that a conversion reads: 4 plus its offset in
+bytes."""
 _BYTES_OF_PREDICATES = {"B0": 0, "B1": 1, "B2": 2, "B3": 3}
 _OF_FLOATS = ("F16", "BF16", "F32", "F64")
 _FROM_FLOATS = ("F2I", "F2F", "FRND", "MUFU")

@@ -77,7 +77,7 @@ FUNCTIONS_OF_DRIVER: Final = {
     "vprintf": layout.VPRINTF, ALLOCATION: layout.MALLOC, "free": layout.FREE,
     "__assertfail": layout.ASSERTFAIL,
 }  # fmt: skip
-"""Functions of the driver that may be called, with the number that stands for their address."""
+"""Driver functions that may be called, each with the number that stands for its address."""
 
 CONVERSIONS: Final = frozenset({"I2F", "F2I", "F2F", "FRND"})
 

@@ -1,4 +1,4 @@
-"""Rows of fetches from textures and accesses to surfaces, and the parsing of their operands.
+"""Rows for texture fetches and surface accesses, and the parsing of their operands.
 
 The handle is a uniform register (followed by an offset of 0 before Blackwell), a constant bank word
 named by two immediates, or a register. The last operand of a fetch is a mask of the channels that
