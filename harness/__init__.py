@@ -17,10 +17,9 @@ __version__ = "0.1.0"
 
 
 def load(folder: str | Path, card: str | None = None) -> Run:
-    """Load the run in a folder, as pandas tables. Raises JournalError with the place and the
-    remedy.
+    """Load a run's folder as pandas tables. Raises JournalError, which says where and what to do.
 
-    card: which one, for a run over several kinds of card.
+    card: the kind of card, for a run on several kinds.
     """
     from harness import tables
     from harness.tables import cards

@@ -1,6 +1,6 @@
 """The command line's entry point: parses arguments and prints errors.
 
-The story of a run is in harness/commands/runs/here.py.
+The steps of a run are in harness/commands/runs/here.py.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ def main() -> None:
 
 
 def _program() -> str:
-    """The name for shell completion: `python -m harness` is three words, so a shell cannot complete
-    it."""
+    """The name to complete in a shell, which cannot complete the three words `python -m
+    harness`."""
     started = Path(sys.argv[0]).name
     return NAME if started == "__main__.py" else started
 

@@ -88,7 +88,7 @@ class Device:
     own_limits: Limits | None = None
     """The limits that the driver reports; None if the facts of `arch` are used instead."""
     room: Room | None = None
-    """None if nothing is held in the device's own memory."""
+    """None if buffers are not in the device's own memory."""
 
     @property
     def compute_capability(self) -> tuple[int, int]:
@@ -186,8 +186,8 @@ class Case:
 
     target: str = field(default="", repr=False)
     """The suffix of the architecture that its kernels are compiled for: `a` if they use features
-    that only that architecture has. A result's origins name it separately, not as part of `repr`
-    (run/staleness.py)."""
+    that only that architecture has. It is not part of `repr`, because run/staleness.py records it
+    separately."""
 
     @property
     def id(self) -> str:
@@ -197,7 +197,8 @@ class Case:
 
     @property
     def group(self) -> str:
-        """The cases that are measured together: same problem, dtype and sizes."""
+        """The name shared by all cases that are measured together: same problem, dtype and
+        sizes."""
         return "/".join([self.problem, self.dtype, *(f"{k}={v}" for k, v in self.sizes.items())])
 
     @property

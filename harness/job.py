@@ -1,4 +1,4 @@
-"""The job of one worker process, as plain data passed to it in a file."""
+"""The job of one worker process, as plain data that it gets in a file."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Job:
     tests: tuple[Case, ...] = ()
     cases: tuple[Case, ...] = ()
     built: dict[str, Built] = field(default_factory=dict)
-    """Case id → its compiled files; the library's cases have none."""
+    """Case id → its compiled files; a library's cases have none."""
     jobs: int = 1
     """The number of blocks of an emulated launch that may run at the same time."""
     most_bytes: int | None = None
@@ -56,8 +56,8 @@ class Job:
     batch: int = 0
     flush: Flush = "clean"
     seat: str = ""
-    """The seat of a worker that stays alive for the next job; empty for a worker that ends with its
-    job. All jobs of a seat have the same backend."""
+    """A name for a worker that stays alive for further jobs, all with the same backend; empty for a
+    worker that ends with its job."""
     probes: tuple[str, ...] = ()
     """The ceilings, by their cases' ids, that are measured again in the placement."""
 

@@ -27,7 +27,8 @@ COMPILED: Mapping[str, str] = {
     "registers": "registers", "shared": "shared_bytes", "spills": "spill_bytes",
     "theoretical_occupancy": "occupancy",
 }  # fmt: skip
-"""Budgets that every launch of a case must keep, not only its main one: name → Compiled's field."""
+"""Budgets that every launch of a case must meet, not only its main one: name → field of
+Compiled."""
 
 _MAIN_LAUNCH = (".ratio", ".pct", "_per_address")
 """Name suffixes of counters that cannot be summed over launches."""
@@ -76,7 +77,8 @@ def checks(run: Run, readings: Readings | None = None) -> list[Check]:
 
 
 def broken(checks: Sequence[Check]) -> list[tuple[list[str], str]]:
-    """List each broken budget of a variant once: its broken cases, and the first one's message."""
+    """List each broken budget of a variant once, with its broken cases and the first one's
+    message."""
     found: dict[tuple[str, ...], list[Check]] = {}
     for check in checks:
         if check.status == "broken":
@@ -194,4 +196,4 @@ _LINES: Mapping[str, Callable[[SourceLine], tuple[int, int]]] = {
     "requests": lambda line: (line.every_request, 0),
     "global_atomics": lambda line: (line.atomic_requests, 0),
 }
-"""Name → a line's share of the figure: of an amount (the second value is 0), or of a ratio."""
+"""Name → a line's amount and 0 or, for a ratio, its numerator and denominator."""

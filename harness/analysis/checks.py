@@ -26,7 +26,7 @@ class Check:
 
     @property
     def worst(self) -> float | None:
-        """The largest error over its bound among the launches that passed."""
+        """The largest ratio of error to bound among the launches that passed."""
         return max((v.error for v in self.passed if v.error is not None), default=None)
 
 

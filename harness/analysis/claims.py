@@ -1,7 +1,7 @@
 """Published claims about these kernels, each with the tests that this run can apply.
 
-claims.yaml, beside this file, lists them. A claim holds if each of its tests holds with its whole
-confidence interval. It fails if one test fails with its whole interval. If an interval spans the
+claims.yaml, beside this file, lists them. A claim holds if each of its tests holds over its whole
+confidence interval. It fails if one test fails over its whole interval. If an interval spans the
 limit, or the run lacks data that a test needs, the claim cannot be tested here.
 """
 
@@ -129,7 +129,7 @@ class Figure:
     test: Test
     value: Interval | None
     holds: bool | None
-    """Whether the test holds; None if it cannot be decided."""
+    """True if the test holds, False if it fails, None if it cannot be decided."""
     sizes: Mapping[str, int] = field(default_factory=dict)
     """The sizes at which it was measured."""
     launches: Sequence[Mapping[str, int]] = ()
@@ -290,7 +290,7 @@ def _value(readings: Readings, test: Test, cases: Sequence[Planned]) -> Interval
 
 
 def _over(one: tuple[int, Interval], other: tuple[int, Interval]) -> Interval:
-    """The quotient of two cases' rates with independent errors."""
+    """The quotient of two cases' rates, whose errors are independent."""
     (work, ns), (less, other_ns) = one, other
     return Interval(*(
         (work / mine) / (less / theirs)

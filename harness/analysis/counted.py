@@ -44,7 +44,8 @@ class Rung:
 
     @property
     def changes(self) -> list[Change]:
-        """The reliable cost changes in that step, the largest first."""
+        """The cost changes in that step that were counted exactly enough to decide a verdict,
+        largest first."""
         found = [
             change for change in (self.step.changes if self.step else ())
             if change.quantity.key in TELLING and change.judges

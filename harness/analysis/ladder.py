@@ -24,7 +24,7 @@ ABOVE = "faster than the ceiling measured in this run: an error of measurement"
 
 @dataclass(frozen=True)
 class Measure:
-    """The unit that rates a problem at one size: GB/s of compulsory traffic, or GFLOP/s if
+    """The unit in which a problem is rated at one size: GB/s of compulsory traffic, or GFLOP/s if
     arithmetic or exponentials limit its largest size.
     """
 
@@ -170,7 +170,7 @@ _OTHER_WAY: dict[Verdict, Verdict] = {"faster": "slower", "slower": "faster"}
 
 
 def inverse(comparison: Comparison | None) -> Comparison | None:
-    """B over A, from A over B."""
+    """Turn A over B into B over A."""
     if comparison is None or comparison.ratio is None:
         return comparison
     verdict = comparison.verdict

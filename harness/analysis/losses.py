@@ -24,7 +24,7 @@ from harness.quantities import QUANTITIES
 from harness.silicon.architectures import SECTOR_BYTES, WARP_SIZE
 
 WORTH, IDLE_WORTH = 0.05, 0.1
-"""The share of a case's modelled cycles below which a loss is not reported. Some lanes idle in
+"""The share of a case's modelled cycles below which a loss is not reported. Some lanes are idle in
 every kernel: at bounds checks, and where one thread stores for all."""
 
 
@@ -44,7 +44,7 @@ class Loss:
 
     @property
     def ideal(self) -> float:
-        """Return 1 for an amount that is given relative to its ideal."""
+        """The quantity's ideal value; 1 if its values are already relative to the ideal."""
         ideal = QUANTITIES[self.quantity].ideal
         return 1.0 if ideal is None else ideal
 
@@ -66,7 +66,7 @@ class _Case:
         self.all = sum((self.exactly(key) or 0) / rate for key, rate in PER_CYCLE.items())
 
     def exactly(self, key: str) -> float | None:
-        """A quantity's value if it is reliable, else nothing."""
+        """A quantity's value if it is reliable enough to decide a verdict, else None."""
         answer: Answer = evaluate(key, self.readings, self.p)
         return answer.value if isinstance(answer, Reading) and answer.judges else None
 

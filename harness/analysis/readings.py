@@ -26,9 +26,9 @@ ORIGINS: Sequence[str] = (
 """The origins of values, the most reliable first."""
 
 JUDGES = frozenset(ORIGINS[: ORIGINS.index("emulator-model")])
-"""The origins on which a cause or a claim may rest: they come out exactly the same every time they
-are computed. A model may be off, and PTX differs from the machine code that a GPU executes, so
-values from elsewhere are shown but decide nothing."""
+"""The origins on which a cause or a claim may rest: their values are the same every time. A model
+may be off, and PTX differs from the machine code that a GPU executes, so values of other origins
+are shown but decide nothing."""
 
 CAVEATS = {
     "emulator-model": "computed from a model of the hardware",
@@ -133,7 +133,8 @@ class Readings:
         return next((c.kernel for c in made if c.step == step), "")
 
     def metrics(self, cases: Sequence[str]) -> dict[str, tuple[str, str]]:
-        """Map every counter that these cases have or lack to its unit and provenance."""
+        """Map every counter for which these cases have a value, or a reason for its absence, to its
+        unit and provenance."""
         wanted = {*cases, *map(self.run.counted_as, cases)}
         found: dict[str, tuple[str, str]] = {
             r.metric: (r.unit, r.provenance)
@@ -183,7 +184,7 @@ class Readings:
 
 
 def weakest(readings: Sequence[Reading]) -> Provenance:
-    """The origin of a value that was computed from several."""
+    """The origin of a value computed from several: the least reliable of theirs."""
     return max((r.provenance for r in readings), key=ORIGINS.index)
 
 

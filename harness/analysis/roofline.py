@@ -80,7 +80,7 @@ class Kernel:
     spots: Sequence[Spot]
     missing: Mapping[Level, str] = field(default_factory=dict)
     above: Sequence[str] = ()
-    """Sentences about roofs that the kernel seems to exceed, which indicates a measurement
+    """Sentences about roofs that the kernel seems to exceed; exceeding one indicates a measurement
     error."""
 
     def at(self, level: Level) -> float | None:

@@ -1,4 +1,4 @@
-"""One matrix on many GPUs: sends a run's work items to Dask workers and collects their records.
+"""Run one matrix on many GPUs: send the work items to Dask workers and collect their records.
 
 Only connection.py imports `distributed`, and only if --cluster is given.
 """

@@ -68,6 +68,6 @@ def _last(records: list[Record]) -> dict[tuple[str, str], Located]:
 
 
 def _is_last(journal: list[Record], last: dict[tuple[str, str], Located]) -> bool:
-    """Return whether no later worker was given its cases."""
+    """Return whether none of the journal's cases was given to another worker later."""
     own = _last(journal)
     return bool(own) and all(last.get(key) == located for key, located in own.items())

@@ -29,7 +29,7 @@ STARTING_S = 120
 """The seconds to wait for the first worker of an existing cluster."""
 
 MOST_CORES = 4
-"""The most cores of a worker that emulates; further cores are used by further workers."""
+"""The most cores that one emulating worker gets; any further cores get workers of their own."""
 
 _SETTINGS = {
     "distributed.worker.memory.terminate": False,

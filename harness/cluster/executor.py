@@ -1,4 +1,4 @@
-"""The executor of a run on a cluster: sweeps each stage's work items over the workers."""
+"""The executor of a run on a cluster: spreads each stage's work items over the workers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ class DaskExecutor:
     def carry_out(
         self, title: str, runner: TaskRunner, items: Sequence[WorkItem]
     ) -> dict[str, str]:
-        """Raises ClusterLost if no worker is left for the items, DeviceLost if no card is left.
+        """Do the work items. Raises ClusterLost if no worker is left for them, DeviceLost if no
+        card is.
 
         Nothing is timed while any part of the whole run is still compiling or emulating.
         """
@@ -45,7 +46,7 @@ class DaskExecutor:
 
 
 class Deliveries:
-    """Tasks with the compiled files they need; each file is sent to a worker once."""
+    """Makes tasks and sends the compiled files that they need, each file once per worker."""
 
     def __init__(self, pool: WorkerPool) -> None:
         self._pool = pool
@@ -76,7 +77,7 @@ class Deliveries:
             member.delivered |= names
 
     def _named(self, built: Built) -> Built:
-        """Return the task with its files named by content."""
+        """Return the compiled files under names that are made from their content."""
         return replace(built, ptx=self._name(built.ptx), cubin=self._name(built.cubin))
 
     def _name(self, path: Path) -> Path:

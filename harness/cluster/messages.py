@@ -39,8 +39,9 @@ class Task:
 class TaskResult:
     """The outcome of a task whose worker survived. lost: why the GPU became unusable.
 
-    fault: an error that the card itself reported, although everything was measured. busy: who else
-    uses the GPU. stopped: the task was no longer wanted. size: bytes of its journal.
+    fault: an error that the card itself reported, although everything was measured. busy: the other
+    users of the GPU. stopped: True if the task was no longer wanted. size: the length of its
+    journal in bytes.
     """
 
     size: int

@@ -1,8 +1,8 @@
-"""Run in a Dask worker: describe it, run tasks, and pass on their records.
+"""The functions that run in a Dask worker: describe it, run tasks, and pass on their records.
 
-A kernel never runs in this process; as everywhere in the harness, it runs in a child process.
-Records first go to a journal on the local disk, and the client keeps reading from where it left
-off. A client that stops asking is assumed to be dead, and its work is stopped.
+As everywhere in the harness, a kernel never runs in this process but in a child of it. Records
+first go to a journal on the local disk, and the client keeps reading from where it left off. A
+client that stops asking is assumed to be dead, and its work is stopped.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _POLL_S = 0.5
 
 
 class StoppedError(HarnessError):
-    """The task is no longer wanted: nothing that it does from now on counts."""
+    """The task is no longer wanted, so nothing that it does from now on counts."""
 
 
 class GivenTwiceError(HarnessError):
@@ -84,7 +84,8 @@ def _device(wanted: Requirements) -> Device:
 
 
 def found(kernels: Path) -> Path:
-    """The folder of problems: at the client's path, or by its name in this working directory."""
+    """The folder of problems: at the client's path or, if there is none, by its name in the working
+    directory."""
     return kernels if kernels.is_dir() else Path.cwd() / kernels.name
 
 
@@ -110,7 +111,7 @@ def _desk(attempt: str) -> _Desk:
 
 
 class _Keeper:
-    """Writes records until the task is no longer wanted."""
+    """Writes records to the task's journal until the task is no longer wanted."""
 
     def __init__(self, journal: Journal, known: JournalState) -> None:
         self._journal, self._known = journal, known
@@ -257,7 +258,7 @@ def left_behind(attempt: str, key: str, offset: int) -> bytes:
 
 
 def everything(attempt: str) -> list[bytes]:
-    """Return all that workers of this host wrote in an attempt whose client died, by journal."""
+    """Return, by journal, all that this host's workers wrote in an attempt whose client died."""
     return [store.whole_lines(path, 0) for path in store.journals(attempt)]
 
 

@@ -18,10 +18,11 @@ MOST_STEPS = 5_000
 
 
 def planned(loads: Sequence[float], works: Sequence[float]) -> list[int]:
-    """Return the worker of each item, as an index in loads, such that the largest sum is minimal.
+    """Assign each item to a worker, as an index in loads, so that the largest total load is
+    minimal.
 
-    loads: the remaining work of each worker, 0 or more. works: in the same unit, the largest first;
-    if there are many, only the first are planned.
+    loads: the remaining work of each worker, 0 or more. works: the items' work in the same unit,
+    largest first; if there are many, only the first are planned.
     """
     search = _Search(loads, works[: max(FEW, 2 * len(loads))])
     search.place(0)
@@ -29,7 +30,8 @@ def planned(loads: Sequence[float], works: Sequence[float]) -> list[int]:
 
 
 class _Search:
-    """Depth-first search, least loaded worker first, so that the first plan is the greedy one."""
+    """A depth-first search that tries the least loaded worker first, so its first plan is the
+    greedy one."""
 
     def __init__(self, loads: Sequence[float], works: Sequence[float]) -> None:
         self.loads, self.works = list(loads), works

@@ -78,7 +78,7 @@ that time."""
 
 
 def _expected_work(item: WorkItem) -> int:
-    """Estimate how long a work item will take, in arbitrary units."""
+    """Estimate the duration of a work item, in arbitrary units."""
     return len(item.cases) * (_OF_ANY_CASE + item.needed_bytes)
 
 
@@ -167,8 +167,8 @@ class Sweep:
                 self._give(pending, member)
 
     def _plan(self) -> dict[_Pending, Member]:
-        """Plan, if a worker is free, which member times what, so that all end as early as
-        possible."""
+        """If a worker is free, plan which member times which item, so that the last one ends
+        early."""
         members = self._pool.of(self._kind)
         timed = sorted(
             (pending for pending in self._waiting if not _is_shared(pending)),
@@ -235,7 +235,8 @@ class Sweep:
         running.offset += len(content)
 
     def _salvage(self, running: _Running) -> None:
-        """Recover what a lost worker left on its disk, if another of its host can read it."""
+        """Recover what a lost worker left on its disk, if another worker of its host can read
+        it."""
         near = [m for m in self._pool.everybody() if m.about.host == running.member.about.host]
         said = self._pool.ask(
             remote.left_behind, self._pool.attempt, running.key, running.offset, of=near[:1]
@@ -270,7 +271,8 @@ class Sweep:
             self._ended(running.pending, done.said, running)
 
     def _stands(self, running: _Running, done: TaskResult) -> bool:
-        """Return whether to keep a result: not if a control failed and another card is free."""
+        """Return whether to keep a result; if its control failed and another card is left, measure
+        it again."""
         pending, member = running.pending, running.member
         if pending.item.kind != "measure":
             return True
@@ -350,7 +352,8 @@ class Sweep:
 
 
 def _is_shared(pending: _Pending) -> bool:
-    """Return whether one worker may run the task beside others of its kind, as it times nothing."""
+    """Return whether a worker may run the task beside others, which it may if the task times
+    nothing."""
     return pending.item.kind == "qualify"
 
 

@@ -37,7 +37,7 @@ class _Lines:
         self.done = advance
 
     def doing(self, member: str, what: str) -> None:
-        """Print nothing yet: a line follows when the item is done, with the worker's name."""
+        """Print nothing: a line with the worker's name follows when the item is done."""
 
 
 class _Bars:

@@ -1,4 +1,4 @@
-"""The workers of a run: their abilities, their tasks, and which are left out and why."""
+"""The workers of a run: what they can do, their tasks, and which are left out and why."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ class WorkerPool:
     # Which kinds of cards have no work left that would disturb others' timing
 
     def expect(self, kinds: Iterable[Device]) -> None:
-        """Announce that runs on these kinds of card are about to compile and to qualify."""
+        """Announce that runs on these kinds of card are about to compile and verify."""
         with self._qualified:
             self._qualifying = set(kinds)
 
@@ -177,7 +177,8 @@ class WorkerPool:
             self._qualified.notify_all()
 
     def wait_for_others(self) -> None:
-        """Wait for the other runs. Raises any stop request received meanwhile."""
+        """Wait until the runs on other kinds of card have compiled and verified too. Raises any
+        stop request received meanwhile."""
         with self._qualified:
             while self._qualifying and not self.told:
                 self._qualified.wait(0.2)
@@ -197,7 +198,7 @@ class WorkerPool:
         return {each: found for each, found in said.items() if not isinstance(found, Exception)}
 
     def submit(self, member: Member, function: Callable[..., Any], *args: Any, **how: Any) -> Any:
-        """Run a call in a thread of this worker, never of another; return its future."""
+        """Run a call in a thread of this very worker; return its future."""
         return self._reach(
             lambda: self.client.submit(
                 function, *args, workers=[member.address], allow_other_workers=False, pure=False,

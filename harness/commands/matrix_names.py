@@ -1,4 +1,4 @@
-"""The names in a matrix, for shell completion: read from its files alone, valid or not.
+"""The names in a matrix, for shell completion: read from its files alone, even if they are invalid.
 
 A shell runs this each time Tab is pressed, so nothing is checked or merged.
 """

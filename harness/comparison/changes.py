@@ -86,13 +86,14 @@ class Change:
 
     @property
     def hides(self) -> float:
-        """The largest slowdown, as a fraction of the time, that was neither found nor excluded."""
+        """The largest slowdown, as a fraction of the time, that was not found but cannot be
+        excluded."""
         return 0.0 if self.kind == "slower" else max((t.hides for t in self.times), default=0.0)
 
     @property
     def worst(self) -> TimeChange | None:
-        """The time change that decides: of the compared cache states, the largest change with the
-        case's verdict."""
+        """The time change that decides: among the cache states with the case's verdict, the
+        largest."""
         found = [t for t in self.times if t.ratio]
         told = [t for t in found if t.verdict == self.kind] or found
         return max(told, key=lambda t: abs(t.ratio.value - 1) if t.ratio else 0.0, default=None)

@@ -23,7 +23,7 @@ from harness.comparison.times import Looked
 from harness.tables import Run
 
 FINE, CLOSED, UNTOLD = 0, 1, 3
-"""Exit codes; 2 is a mistake on the command line."""
+"""Exit codes; 2 means a mistake on the command line."""
 
 MIN_EFFECT = 0.02
 """The slowdown, as a fraction of the time, that a comparison is to find or exclude."""
@@ -167,7 +167,8 @@ def _not_compared(
 
 
 def _moved_as_a_whole(looked: Looked, min_effect: float) -> Iterator[str]:
-    """Report sizes at which most kernels changed alike and no unchanged code reveals the cause."""
+    """Report sizes at which most kernels changed by the same factor and no unchanged code shows
+    why."""
     for (group, cache), level in looked.levels.items():
         if not level.witnesses and abs(math.expm1(level.moved)) > min_effect:
             longer = "longer" if level.moved > 0 else "less"
@@ -179,7 +180,7 @@ def _moved_as_a_whole(looked: Looked, min_effect: float) -> Iterator[str]:
 
 
 def _not_excluded(told: Sequence[Change], min_effect: float) -> Iterator[str]:
-    """Cases for which a slowdown of the size to be found is neither certain nor excluded."""
+    """Cases for which a slowdown of the size to be found is neither certain nor ruled out."""
     hiding = [change for change in told if change.hides > min_effect]
     if hiding:
         worst = max(hiding, key=lambda change: change.hides)

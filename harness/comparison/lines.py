@@ -1,4 +1,4 @@
-"""The source line that a change of a counter comes from.
+"""Find the source line that a counter's change comes from.
 
 The emulator counts by line. An edit moves the lines below it, so lines are not matched by number:
 lines with the same cost before and after, in the same order, are the same line. Of the others, the

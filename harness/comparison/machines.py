@@ -12,7 +12,7 @@ from harness.statistics.spoiled_rounds import CLOCK_TOLERANCE
 from harness.tables import Run
 
 _ELSEWHERE = ("bus", "room")
-"""Properties of a device that say where it is plugged in, and how full it was."""
+"""Properties of a device that say where it is plugged in, and how full its memory was."""
 
 _ALSO = ("python", "numpy", "pandas")
 """Versions that do not affect any kernel's time."""
@@ -65,8 +65,8 @@ def setting(base: Run, new: Run) -> Setting:
 
 
 def clocks(base: Run, new: Run, group: Group) -> Difference | None:
-    """The multiprocessors' usual clocks in both runs at one size, if they differ by more than
-    rounds of one run may."""
+    """The multiprocessors' usual clocks in both runs at one size, if they differ by more than the
+    rounds of one run may differ."""
     usual = [_usual_clock(run, group) for run in (base, new)]
     one, other = usual
     if not one or not other or abs(one - other) <= CLOCK_TOLERANCE * max(one, other):

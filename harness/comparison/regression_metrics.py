@@ -36,8 +36,8 @@ EXACT = JUDGES - {"ncu"}
 """Origins of values that come out exactly the same every time they are computed."""
 
 _EMULATED = frozenset({"emulator-exact", "emulator-model"})
-"""Origins of emulated values. The direction of a change is visible even if one side's value is
-exact and the other's is modelled."""
+"""Origins of emulated values. They show the direction of a change even if one side's value is exact
+and the other's modelled."""
 
 
 def _warp_slots(readings: Readings, p: Planned) -> Answer:
@@ -178,7 +178,8 @@ def _values(base: Side, new: Side, readings: tuple[Readings, Readings]) -> Value
 
 
 def _value(gauge: Gauge, readings: Readings, side: Side) -> Reading | Missing | None:
-    """None if the kernel does none of it, which counts as a value."""
+    """Evaluate a metric; None, which counts as a value, if the kernel does none of what it
+    measures."""
     answer = _FINDERS[gauge.key](readings, side.planned)
     return None if answer == NOTHING and gauge.of_none is not None else answer
 
@@ -197,7 +198,7 @@ def _numbers(gauge: Gauge, both: Both) -> list[float]:
 
 
 def _way(gauge: Gauge, values: Values) -> int:
-    """1 if its value grew, −1 if it fell, 0 if it stayed or is not known."""
+    """1 if the metric's value grew, −1 if it fell, 0 if it stayed the same or is unknown."""
     both = values.get(gauge.key)
     if both is None or not (len(_origins(both)) == 1 or _origins(both) == _EMULATED):
         return 0

@@ -25,18 +25,18 @@ from harness.comparison.pairs import Side
 from harness.statistics.intervals import Estimate, Key, Times, difference, estimate, over_placements
 
 FEWEST_VARIANTS = 6
-"""With fewer variants at a size, their scatter does not show a run's random offsets."""
+"""With fewer variants at a size, their scatter cannot show the size of a run's random offsets."""
 
 FEWEST_WITNESSES = 2
 """The fewest cases of unchanged code that can distinguish a run's level from a change of the
 kernels."""
 
 _TRIMMED = 0.1
-"""The share of a case's placements that is left out at either end if there are five or more."""
+"""The share of a case's placements that is trimmed at each end if there are five or more."""
 
 _EFFICIENCY = 0.82
-"""The efficiency of `qn`, relative to the standard deviation of normally distributed numbers. Its
-degrees of freedom are multiplied by this."""
+"""The efficiency of `qn`, relative to the standard deviation of normally distributed numbers. The
+degrees of freedom are multiplied by it."""
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,9 @@ def taken_off(
 ) -> tuple[dict[int, Estimate], Level]:
     """Correct the changes at one size and cache state for the run's level and its random offsets.
 
-    pairs: number → base and new side. raw: each pair's uncorrected logarithm of new over base.
-    unchanged: the numbers of the pairs whose code is the same. With few variants `raw` is returned.
+    pairs: number → base and new side. raw: the uncorrected logarithm of new over base of each pair.
+    unchanged: the numbers of the pairs whose code is the same. With few variants, `raw` is returned
+    as it is.
     """
     told_by = [number for number in raw if number in unchanged]
     if len(told_by) < FEWEST_WITNESSES:
@@ -117,7 +118,7 @@ def _with(
 
 
 def trimmed(logs: Times) -> Estimate | None:
-    """The trimmed mean over placements, which disturbed placements do not affect.
+    """The trimmed mean over placements, which a few disturbed placements do not affect.
 
     Yuen, "The two-sample trimmed t for unequal population variances", 1974.
     """

@@ -56,7 +56,7 @@ def _hashes(side: Side) -> list[str]:
 
 
 def _name(side: Side) -> str:
-    """Find the source in its run that the case was compiled from, by its hash."""
+    """Find the name of the source that the case was compiled from, by its hash."""
     hashes = _hashes(side)
     sources = side.run.info.get("sources") or {}
     found = [name for name, sha in sources.items() if hashes and sha == hashes[0]]

@@ -179,7 +179,8 @@ def _without_the_runs_own(
 
 
 def _assumed(level: Level, min_effect: float) -> float:
-    """The minimum change to report if there are too few variants to estimate the run's effect."""
+    """The smallest change to report if there are too few variants to estimate the run's own
+    effect."""
     if level.luck is not None:
         return 0.0
     moved = 0.0 if level.witnesses else math.expm1(abs(level.moved))

@@ -76,7 +76,8 @@ def gone(told: Sequence[Change], base: str) -> Iterator[str]:
 def budgets_of(run: Run, readings: Readings) -> Iterator[str]:
     """Find budgets that no case of their variant could check, unless they may stay unchecked.
 
-    In a timed run, only budgets that need no counters are considered: there, times decide.
+    In a timed run, only budgets that need no counters are considered, because such a run is judged
+    by its times.
     """
     suffix = suffix_of(run)
     found: dict[tuple[str, str], list[budgets.Check]] = defaultdict(list)
@@ -144,7 +145,7 @@ def _in_ptx(change: Change) -> str:
 
 
 def _alike(change: Change) -> object:
-    """The key that a case shares with the cases it can represent."""
+    """A key that is equal for cases of which one can stand for the others."""
     p = _side(change).planned
     sides = [s for s in (change.pair.base, change.pair.new) if s]
     made: Sequence[object] = [

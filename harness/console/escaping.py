@@ -23,7 +23,7 @@ _IN_TEXT = re.compile(f"[{_ACTS}]")
 _IN_LINE = re.compile(f"[{_ACTS}\\t\\n]")
 
 _FORMULA = ("=", "+", "-", "@")
-"""The characters with which a formula begins, also after spaces and in full width."""
+"""The characters that begin a formula, even after spaces, and their full-width forms."""
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML cannot hold."""
@@ -40,7 +40,7 @@ def text(said: str) -> str:
 
 
 def line(said: str) -> str:
-    """Escape one line, including newlines: one in a name could forge the line after it."""
+    """Escape one line, including any newline: a newline in a name could forge a further line."""
     return said if is_plain(said) else _IN_LINE.sub(_escape, said)
 
 
@@ -67,7 +67,7 @@ def _escape(found: re.Match[str]) -> str:
 
 
 def cell(value: Any) -> Any:
-    """Escape a CSV cell: text that looks like a spreadsheet formula begins with an apostrophe."""
+    """Escape a CSV cell: text that looks like a spreadsheet formula gets a leading apostrophe."""
     if not isinstance(value, str):
         return value
     is_formula = unicodedata.normalize("NFKC", value).lstrip()[:1] in _FORMULA

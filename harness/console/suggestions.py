@@ -34,7 +34,7 @@ def command(words: str, target: str = "") -> str:
 
 
 def install(package: str, extra: str = "") -> str:
-    """The command that installs a missing package, or an extra of this one, for this Python."""
+    """The command that installs, for this Python, a missing package or an extra of this one."""
     pip = f"{sys.executable} -m pip install"
     if not is_clone():
         return f"{pip} '{NAME}[{extra}]'" if extra else f"{pip} {package}"

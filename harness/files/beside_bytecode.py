@@ -23,9 +23,10 @@ def folder(module: str) -> Path | None:
 
 
 def kept(module: str, name: str, given: bytes, make: Callable[[], str]) -> str:
-    """The text that `make` makes from an input, made only once per input.
+    """Return the text that `make` computes from an input, computing it only once per input.
 
-    module: the file of the module that makes it. name: only the newest text of this name is kept.
+    module: the file of the module that computes it. given: the input. name: only the newest text of
+    this name is kept.
     """
     where = folder(module)
     if where is None:

@@ -1,8 +1,8 @@
 """Create scratch folders. A folder whose process was killed is removed by the next process that
 creates one.
 
-Each is locked by the process that made it, and the kernel releases that lock however the process
-ends.
+Each is locked by the process that made it, and the operating system releases the lock however the
+process ends.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 
 _PREFIX = "harness-scratch-"
 _YOUNG_S = 60
-"""A folder younger than this many seconds may not be locked yet."""
+"""A folder younger than this many seconds might not be locked yet."""
 
 _OF_THE_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 

@@ -1,4 +1,4 @@
-"""The part of a kernel file that counts as its source: everything but the measurement line.
+"""The part of a kernel file that counts as its source: everything but the `// Measured: …` line.
 
 That line is written from a committed run, which was made from this source. If it counted as source,
 writing it would invalidate the run that it comes from.
@@ -15,7 +15,7 @@ _PARAGRAPH = re.compile(rb"^//\n// Measured:.*\n", re.MULTILINE)
 
 
 def sha256(content: bytes) -> str:
-    """Hash a file's content, ignoring its line `// Measured: …`."""
+    """Hash a file's content, ignoring its `// Measured: …` line."""
     return hashlib.sha256(_LINE.sub(MEASURED, content)).hexdigest()
 
 

@@ -1,7 +1,7 @@
 """The part of a source file that determines its behaviour: its statements, without comments.
 
-So comments can be improved, and modules moved, without changing what was measured. The result is
-text, not a syntax tree, so that every Python version gives the same.
+Comments can thus be improved, and modules moved, without making results outdated. The result is
+text, not a syntax tree, so that it is the same in every Python version.
 """
 
 from __future__ import annotations
@@ -64,7 +64,8 @@ def _docstrings(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _every_statement(node: ast.AST) -> Iterator[ast.AST]:
-    """Statements at every depth. Expressions contain none, and make up most of a tree."""
+    """Statements at every depth. Expressions, which make up most of a tree, contain none and are
+    skipped."""
     for block in ("body", "orelse", "finalbody", "handlers", "cases"):
         for inner in getattr(node, block, ()):
             yield inner

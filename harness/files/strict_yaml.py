@@ -32,12 +32,12 @@ _LONGEST_KEY = 200
 _LONGEST_NUMBER = 100
 _DEEPEST = 20
 _OLD_NUMBER = re.compile(r"[-+]?(0[0-7_]+\Z|[^:]*:)")
-"""Numbers that YAML 1.1 reads in an unexpected base: 0777 in base 8, and 1:30 in base 60."""
+"""Numbers that YAML 1.1 reads in an unexpected base: 0777 in base 8, 1:30 in base 60."""
 
 
 @dataclass(frozen=True)
 class Document:
-    """A file's plain data, and `lines`: the path of keys and indices → line number from 1."""
+    """A file's plain data. lines: path of keys and indices → line number, counted from 1."""
 
     path: Path
     data: Any
@@ -122,7 +122,7 @@ def read(path: Path) -> Document:
 
 
 def _composed(path: Path, text: str) -> yaml.Node | None:
-    """Build the tree of a text whose events are all allowed.
+    """Parse YAML into a node tree, refusing events that are not allowed.
 
     libyaml parses ten times as fast. Text that it rejects is parsed again by PyYAML, which has
     better error messages, and whose answer counts.

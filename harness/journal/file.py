@@ -90,7 +90,8 @@ def _first_of(error: Exception) -> str:
 
 
 def _lines(path: Path) -> Iterator[bytes]:
-    """Yield each line with its newline; a line longer than any genuine one is cut off there."""
+    """Yield each line with its newline; a line longer than any genuine one is cut off at that
+    length."""
     try:
         with run_files.opened(path.parent, path.name) as stored:
             is_packed = path.suffix == ".gz"

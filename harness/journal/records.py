@@ -33,7 +33,7 @@ after timing."""
 
 
 def group_name(problem: str, dtype: str, sizes: Mapping[str, int]) -> str:
-    """The name of the cases that are measured together, as in `Case.group`."""
+    """The name shared by all cases that are measured together, as in `Case.group`."""
     return "/".join([problem, dtype, *(f"{k}={v}" for k, v in sizes.items())])
 
 
@@ -63,7 +63,7 @@ class Planned:
     """The variant's idea, one of `IDEAS` in harness/cases.py; for a trap, what it makes worse."""
     is_trap: bool = False
     written_bytes: Whole | None = None
-    """The part of `bytes` that is written; None in older runs, which recorded only the sum."""
+    """How many of `bytes` are written; None in older runs, which recorded only the sum."""
     reread_bytes: Whole = 0
     exponentials: Whole = 0
     launched: str = ""
@@ -100,10 +100,11 @@ class Compiled:
     sass_sha256: str = ""
     """The hash of the kernel's machine code."""
     waves: Real | None = None
-    """The grid's blocks over those that all multiprocessors hold at once, in the same way as ncu
-    counts waves."""
+    """The grid's blocks divided by the number that all multiprocessors hold at once, which is how
+    ncu counts waves."""
     local_at: str = ""
-    """The `file:line` that spills most or has most on the stack; empty if nothing does."""
+    """The `file:line` with the most spilled bytes or bytes on the stack; empty if there are
+    none."""
     loaded_sha256: str = ""
     """The hash of everything that is loaded to run the kernel: machine code, constants and
     variables."""
@@ -155,7 +156,8 @@ class Round:
 
 @dataclass(frozen=True)
 class EventCost:
-    """Launches of a kernel that times itself: the interval of their events minus its own time.
+    """Launches of a kernel that times itself: the time between their events minus the kernel's own
+    time.
 
     group: the cases that were timed in the same process. The cost of two events is this minus the
     time that a kernel takes to begin and to end (harness/statistics/event_cost.py).
@@ -172,7 +174,7 @@ class EventCost:
 class Conditions:
     """The state of the GPU after a round; None if the driver reports nothing.
 
-    others: the number of processes besides the run's own that compute on the GPU.
+    others: the number of processes that compute on the GPU besides the run's own.
     """
 
     group: str
@@ -255,9 +257,10 @@ class Outcome:
     again: bool = False
     """True if the failure was not the case's fault, so that a resumed run tries it again."""
     limits: dict[str, float] = field(default_factory=dict)
-    """The limits of bench.yaml that ended it; with a higher limit it is run again."""
+    """The limits of bench.yaml that ended it; if one is raised, the case is run again."""
     stage: Literal["", "plan", "compile"] = ""
-    """The stage at which it ended before any launch; empty if there was one, and in older runs."""
+    """The stage at which it ended before any launch; empty if something was launched, and in older
+    runs."""
     kind: Literal["outcome"] = "outcome"
 
 

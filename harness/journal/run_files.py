@@ -140,8 +140,8 @@ def remove(folder: Path, name: str) -> None:
 
 
 def keep_only(folder: Path, name: str, ending: str, wanted: Collection[str]) -> None:
-    """From a folder inside the run's folder, remove all files with that ending except these. Raises
-    OSError."""
+    """Remove all files with that suffix, except these, from a folder inside the run's folder.
+    Raises OSError."""
     with (
         suppress(FileNotFoundError),
         _above(folder, f"{name}/-") as (inside, _),

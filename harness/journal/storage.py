@@ -19,7 +19,7 @@ from harness.errors import JournalError
 from harness.journal import run_files
 
 _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EINVAL, errno.ENOSYS)
-"""Errors of file systems without locks. There, two runs that write to the same folder go
+"""The errors of file systems that have no locks, on which two runs that write to one folder go
 unnoticed."""
 
 IsWhole = Callable[[bytes], bool]
@@ -31,8 +31,8 @@ class Appended:
     is_whole: a function that tells whether a last line without its newline is complete; an
     incomplete one is cut off. Raises JournalError if another process is writing, and for any disk
     error. After that it accepts no more lines, so a torn one never ends up in the middle. If
-    another process writes anyway, as measured code could, that is noticed at the next line or at
-    the end.
+    another process writes anyway, as a measured kernel's code could, that is noticed at the next
+    line or at the end.
     """
 
     def __init__(self, path: Path, is_whole: IsWhole) -> None:

@@ -27,8 +27,8 @@ AT_TEST_SIZES = ("test", "scrutiny")
 def current(records: Iterable[Record]) -> list[Record]:
     """Return the records that count, in order.
 
-    If any is superseded, the marks for that come first and then the plan, to which others refer; so
-    a second call on the result changes nothing.
+    If any is superseded, the marks that say so come first, then the plan, to which the other
+    records refer; so a second call on the result changes nothing.
     """
     every = list(records)
     if not any(isinstance(record, Renewed) for record in every):

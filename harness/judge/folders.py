@@ -31,7 +31,8 @@ from harness.silicon.features import specific_in
 _HEADERS = ("", ".cu", *lent.HEADERS)
 """The suffixes of the header files that a kernel may bring."""
 _LOOKS = (4, 8, 16, 24)
-"""The placements after which a run may stop, if a submission names its interval."""
+"""The numbers of placements after which a run may stop, if a submission states the interval it
+wants."""
 _SHAPED = ("Array", "ShapedProblem", "ceil_div", "function_in", "next_power_of_2")
 
 
@@ -190,7 +191,7 @@ def _plain(value: Any) -> Any:
 # a Python function's file
 
 _WRITTEN = "on_buffers"
-"""The name of the function in the file of a Python function."""
+"""The name that a Python function has in the file written for it."""
 
 
 def _python_text(kernel: PythonFunction, problem: Problem) -> str:
@@ -220,7 +221,8 @@ def _python_text(kernel: PythonFunction, problem: Problem) -> str:
 
 
 def _taken(kernel: PythonFunction, problem: Problem, keys: Sequence[str]) -> tuple[str, ...]:
-    """The function's arguments, by parameter name; or the inputs, in their order."""
+    """The function's arguments: its parameters or, if their names are unknown, the inputs in their
+    order."""
     known = [*problem.arrays, *problem.sizes, *problem.scalars, *keys, "tensors", "stream"]
     named = kernel.function.parameters
     if named and set(named) <= set(known):
@@ -307,7 +309,7 @@ def _function(texts: tuple[str, ...], as_tuple: bool = False) -> str:
 
 
 def _sizes_in(text: str) -> Iterator[str]:
-    """The names in an expression other than functions; a fraction has none."""
+    """The names in an expression, except those of functions; a number such as 0.5 has none."""
     if not re.fullmatch(r"-?[\d.]+(e-?\d+)?", text):
         yield from sorted(Expression(text).names - set(FUNCTIONS))
 

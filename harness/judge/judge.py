@@ -48,7 +48,7 @@ class Judge:
     thread.
 
     jobs: submissions judged at a time; by default one per core.
-    sandbox: with bubblewrap around each slot: no network, and only its own folder writable.
+    sandbox: put bubblewrap around each slot: no network, and only its own folder writable.
     memory: bytes that a process may allocate; by default a share of the machine's.
     home: the folder for compiled files; in a sandbox it is a scratch folder.
     secret: whether each submission has unpredictable inputs of its own, instead
@@ -87,7 +87,7 @@ class Judge:
 
     @property
     def pids(self) -> list[int]:
-        """The slots' processes; everything judged runs below them."""
+        """The slots' processes; everything judged runs in their descendants."""
         return self._slots.pids
 
     def submit(self, submission: Submission, keep_run: bool = False) -> Future[Judged]:
@@ -188,7 +188,8 @@ def _parts(folder: Path) -> Iterator[bytes]:
 
 
 def _so_far(cause: str, why: str, submission: Submission, folder: Path, out: Path) -> list[Verdict]:
-    """The run's records of each kernel, as far as they arrived before its process ended."""
+    """Verdicts from the records that arrived before the process ended; cannot-tell for the other
+    kernels."""
     kernels = tuple(folders.names(submission))
     nothing = process.cannot_tell(kernels, cause, why)
     try:

@@ -118,8 +118,8 @@ class _Judged:
         return self._placed(verdict, found)
 
     def _reason(self, text: str) -> Reason:
-        """The reason, and whose fault it is. An emulated kernel is data and cannot end a process;
-        only the reference or the harness itself can."""
+        """Explain why a kernel was refused, and whose fault that is. An emulated kernel is data and
+        cannot end a process; only the reference or the harness itself can."""
         found = reasons.of_launch(text)
         if not self._run.is_timed and found.cause in reasons.ENDS:
             return replace(found, refusal="cannot-tell")
@@ -132,7 +132,8 @@ class _Judged:
     # Times
 
     def _timed(self, right: Verdict, cases: Sequence[Planned], first: str) -> Verdict:
-        """Add its time at its best launch shape and largest size, beside the first kernel's."""
+        """Add the kernel's time at its best launch shape and largest size, and its speed-up over
+        the first kernel."""
         shown = [p for p in self._shown if p in cases]
         if not shown:
             return right

@@ -1,4 +1,4 @@
-"""The pytest fixture `cuda_kernel`: tests that a kernel is correct, and what it costs.
+"""The pytest fixture `cuda_kernel`, which tests whether a kernel is correct and what it costs.
 
     def test_transpose(cuda_kernel):
         report = cuda_kernel("transpose.cu", problem, entry="transpose", grid=…, block=…, args=[…])

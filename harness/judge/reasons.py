@@ -60,7 +60,7 @@ _ENDS = (
     ("its worker wrote no record", "forged its own records"),
 )
 ENDS = ("hang", "crash")
-"""Causes that ended a process, in which other code than the kernel also runs."""
+"""Causes that ended a process, which also runs code other than the kernel."""
 _LAUNCHES = (
     "but args: lists", "cannot be passed", "is a buffer, but the kernel takes",
     "is no integer, and the kernel takes one", "does not fit a",
@@ -69,7 +69,7 @@ _LAUNCHES = (
 
 @dataclass(frozen=True)
 class Reason:
-    """One reason, taken apart."""
+    """A reason, split into its parts."""
 
     refusal: Refusal
     cause: str

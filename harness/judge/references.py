@@ -110,7 +110,7 @@ def _of_callable(value: Callable[..., Any]) -> Reference:
 
 
 def _found_again(value: FunctionType, name: str) -> Imported | None:
-    """The import path of exactly this function, or nothing."""
+    """The import path of exactly this function; None if there is none."""
     module = sys.modules.get(value.__module__)
     if module is None or _attribute(module, name) is not value:
         return None
@@ -256,7 +256,8 @@ def _compiled(text: str) -> CodeType:
 
 
 def _used(code: CodeType) -> tuple[Any, ...]:
-    """The names and constants in code. Its instructions also depend on the surrounding code."""
+    """The names and constants in code. Instructions are left out, because they also depend on the
+    surrounding code."""
     constants = [_used(c) if isinstance(c, CodeType) else (type(c), c) for c in code.co_consts]
     return constants, code.co_names, code.co_varnames
 

@@ -35,7 +35,7 @@ _MOST_SCRATCH = 2
 
 
 def is_one(kernel: object) -> bool:
-    """Return whether it is a function of Triton, or one of Triton's wrappers around it."""
+    """Return whether the object is a Triton function, or one of Triton's wrappers around one."""
     return type(kernel).__module__.partition(".")[0] == "triton"
 
 
@@ -44,13 +44,13 @@ def kernel(
     constants: Mapping[str, Any] = {}, num_warps: int = 4, num_stages: int = 3,
     config: int | None = None, **launch: Any,
 ) -> Kernel:  # fmt: skip
-    """Compile a function of `triton.jit` for a problem, and say how it is launched.
+    """Compile a `triton.jit` function for a problem, and say how it is launched.
 
     args: the arguments for its parameters that are not constants, in order. constants: its
     `tl.constexpr` parameters by name; the grid may name those that are numbers. launch: grid, and
-    whatever else a Kernel takes. config: which of the configurations of `triton.autotune`, counted
-    from 0. Raises NotInstalled without Triton, UsageError for a kernel that cannot be judged,
-    CompileError if Triton rejects the function.
+    whatever else a Kernel takes. config: the index of one of the function's `triton.autotune`
+    configurations. Raises NotInstalled without Triton, UsageError for a kernel that cannot be
+    judged, CompileError if Triton rejects the function.
     """
     if not isinstance(problem, Problem):
         raise UsageError("a kernel in Triton is judged for a Problem, and not for a folder's")
@@ -92,7 +92,7 @@ def kernel(
 
 
 def kernels(function: Any, problem: object, **launch: Any) -> list[Kernel]:
-    """Compile every configuration of a function of `triton.autotune`, each a kernel with a name.
+    """Compile every configuration of a `triton.autotune` function, each to a kernel with a name.
 
     launch: as for `kernel`. For `compare`: [baseline, *kernels(row_sum, problem, …)].
     """
@@ -107,7 +107,7 @@ def kernels(function: Any, problem: object, **launch: Any) -> list[Kernel]:
 
 
 def is_autotuned(function: object) -> bool:
-    """Return whether it is a function of triton.jit under `triton.autotune`."""
+    """Return whether a function is decorated with `triton.autotune` on top of `triton.jit`."""
     return hasattr(function, "configs") and hasattr(function, "fn")
 
 

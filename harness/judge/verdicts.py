@@ -95,7 +95,8 @@ class Verdict:
     verdict: Kind
     text: str
     cause: str = ""
-    """In a few words: `out of bounds`, `race`, `endless`, `never written`, `reads only a part`."""
+    """The cause in a few words: `out of bounds`, `race`, `endless`, `never written`, `reads only a
+    part`."""
     file: str = ""
     line: int | None = None
     message: str = ""
@@ -106,7 +107,8 @@ class Verdict:
     verified_at: tuple[dict[str, int], ...] = ()
     """The test sizes at which they were right; `when` of a kernel may exclude some."""
     counters: dict[str, Counter] = Field(default_factory=dict)
-    """At `counted_at`: quantities by the names that `expect` has, and counters by ncu's."""
+    """Figures at `counted_at`: quantities under their names in `expect`, and counters under
+    ncu's."""
     counted_at: dict[str, int] = Field(default_factory=dict)
     bank_conflicts: float | None = None
     """Wavefronts of shared memory beyond the ideal; None if they were not counted exactly."""

@@ -47,7 +47,7 @@ class Card:
     """Uncorrected ECC errors since the driver was loaded."""
     others: tuple[str, ...] = ()
     has_display: bool | None = None
-    """True if it drives a display now."""
+    """True if it is driving a display."""
     has_ecc: bool | None = None
     is_in_wsl: bool = False
 

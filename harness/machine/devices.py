@@ -64,8 +64,8 @@ def choose(backend: str, arch: str | None) -> tuple[str, Device, str]:
 
 
 def _beyond(device: Device) -> str:
-    """Say how code for this newer card is generated, if the user should know; otherwise return
-    nothing."""
+    """Say how code for this newer card is generated, if the user should know; otherwise an empty
+    string."""
     major, minor = device.compute_capability
     if device.runs_machine_code:
         return ""

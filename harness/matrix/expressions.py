@@ -158,7 +158,7 @@ class Expression(_Parsed):
 
 
 class Number(_Parsed):
-    """An expression that may have a fraction: `0.5`, `1.0 / n`. Without `/` it is exact."""
+    """An expression whose value may be fractional: `0.5`, `1.0 / n`. Without `/` it is exact."""
 
     def evaluate(self, values: Mapping[str, Value]) -> Value:
         """The value, an int if no fraction was involved. Raises ExpressionError."""

@@ -1,7 +1,7 @@
 """`--size`, `--dtype`, `--launch` and `--quick`: reduce the matrix to the chosen cases.
 
-A filter turns the whole matrix into a smaller one. So all later code, even in a resumed run, sees
-just a matrix and no filters.
+A filter turns the whole matrix into a smaller one, so all later code, even in a resumed run, sees
+only a matrix and no filters.
 """
 
 from __future__ import annotations

@@ -53,7 +53,8 @@ def some_of(names: Iterable[str]) -> WithJsonSchema:
 def argument(
     name: str, lists: Mapping[str, int], wanted: Iterable[str], choices: Mapping[str, Iterable[str]]
 ) -> WithJsonSchema:
-    """A number or a name, or a mapping: lists of expressions with a maximum length, and choices."""
+    """A number, a name, or a mapping. lists: key → the most expressions in its list. choices: key →
+    the words that it may have."""
     keys: Form = {name: {"type": "string"}}
     keys |= {key: _or_several(_WHOLE, maxItems=most) for key, most in lists.items()}
     keys |= {key: {"type": "string", "enum": list(known)} for key, known in choices.items()}

@@ -21,7 +21,7 @@ from harness.silicon.features import FEATURES, Feature
 
 _ONLY_COMPILED = ("defines", "flags", "include", "sources")
 _ONLY_KERNELS = ("steps", "launch", "when")
-"""Defaults that a Python or host function does not take: it has no launch shape."""
+"""Defaults that a Python or host function does not take, because it has no launch shape."""
 _STEP = tuple(written.WrittenStep.model_fields)
 
 
@@ -281,7 +281,7 @@ class _Merger:
                 )
 
     def _leaves(self) -> Sequence[tuple[Key, ...]]:
-        """The paths of all defaults: a step before its keys."""
+        """The paths of all defaults, each step before its keys."""
         found: list[tuple[Key, ...]] = []
         for key in type(self.defaults).model_fields:
             if not self.defaults.says(key):

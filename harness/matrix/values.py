@@ -25,7 +25,7 @@ from harness.matrix.expressions import FUNCTIONS, QUOTE_IT, Expression, Number, 
 from harness.silicon.features import FEATURES
 
 MOST_SHAPES = 4096
-"""More launch shapes or sizes than this in one problem is taken for a mistake."""
+"""More launch shapes or sizes than this in one problem are taken for a mistake."""
 
 LONGEST_NAME = 100
 """The longest name. Files and folders are named after several of them; most systems allow 255

@@ -105,13 +105,14 @@ class Common(Strict):
     """Launch shapes and sizes for which the variant exists; others are skipped."""
     dtypes: Dtypes = []
     defines: Macros = {}
-    """Macros for the compiler: numbers, over the launch keys, `let` and device facts."""
+    """Macros for the compiler: numbers, or expressions over the launch keys, `let` and device
+    facts."""
     flags: list[Flag] = []
     """Further options of nvcc."""
     include: list[RelativePath] = []
     """Folders that `#include` searches, besides the problem's and that of all problems."""
     sources: list[CudaSource] = []
-    """Further files, compiled into one unit with the source, before it."""
+    """Further files, which precede the source in one compilation unit."""
     overwrites: list[str] = []
     """Inputs that the kernels write to; restored, untimed, before every launch."""
 
@@ -235,7 +236,7 @@ class Timing(Strict):
     rounds_per_placement: Annotated[int, Field(ge=1, le=100)] = 3
     placements: Looks = (8, 16, 24)
     """The numbers of processes after which a run checks which cases are settled; the last is the
-    most."""
+    maximum."""
     choosing: Annotated[int, Field(ge=0, le=20)] = 2
     """Earlier placements, which only choose each variant's launch shape."""
     shared_processes: bool = False

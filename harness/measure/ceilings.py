@@ -1,6 +1,6 @@
 """The machine's best rates, measured in the same run by small kernels of the harness.
 
-They are ordinary cases over their own buffers, so they go through the same rounds as the kernels
+They are ordinary cases with buffers of their own, so they go through the same rounds as the kernels
 they are compared with. A ceiling is the best of several launch shapes. Kernels that write are first
 verified on a few numbers.
 """
@@ -54,10 +54,10 @@ WGMMA_ITERATIONS, WGMMA_CHAIN, WGMMA_FLOPS = 512, 8, 2 * 64 * 128 * 16
 """wgmma_rate does iterations × chain matrix multiply-adds of 64 × 128 × 16 per warpgroup."""
 
 TF32_SHARE = 2
-"""A multiply-add of TF32 has half the depth of one of FP16, and half its flops."""
+"""A TF32 matrix multiply-add has half the depth of an FP16 one, and so half its flops."""
 
 ONES = 0x3C003C00
-"""Two halves of value 1 as operands: zero bits would draw less power than real data."""
+"""Two half-precision ones as operands: zero bits would draw less power than real data."""
 
 PROBLEM = "ceilings"
 
@@ -138,8 +138,8 @@ def cases(device: Device) -> list[tuple[Case, float]]:
 
 
 def _mixed_cases(vectors: int) -> Iterator[tuple[Case, float]]:
-    """Other proportions of reading to writing, over the largest part of the buffers that divides
-    evenly."""
+    """Other proportions of reading to writing, each over the largest part of the buffers that
+    divides evenly."""
     for kernel in ("mix_4_1", "mix_2_1", "mix_1_4", "write_once"):
         reads, writes = STREAMS[kernel]
         count = vectors // max(reads, writes)
@@ -232,7 +232,7 @@ def _case(
 
 
 def measure_ceilings(backend: TimingBackend, rng: np.random.Generator) -> Iterator[Ceiling]:
-    """Every ceiling, from fresh launches on this device."""
+    """Measure every ceiling by launches on this device."""
     work = {case.id: (case, amount) for case, amount in cases(backend.device)}
     built = _built(backend.device, [case for case, _ in work.values()])
     _check(backend, built)
@@ -287,8 +287,8 @@ def _built(device: Device, wanted: Sequence[Case]) -> dict[str, Built]:
 
 
 CHECKED = 1000
-"""The float4 per stream in a check: a multiple neither of a block nor of the loads that a thread
-has in flight."""
+"""The number of float4 per stream in a check: a multiple neither of the block size nor of the
+number of loads that a thread has in flight."""
 
 
 def written(kernel: str, count: int, values: Array) -> Array:

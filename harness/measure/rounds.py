@@ -42,7 +42,7 @@ FEWEST = 3
 
 ROUNDS_NS = 1e9
 """A case takes part in as many rounds of a placement as fit into this time, but in at least one.
-Such slow kernels vary little, and the others would have to wait for them."""
+Slow kernels vary little, and the other cases would have to wait for them."""
 
 TRIES = 20
 """How many batches a case gets to show that its results vary within their bounds, once one result
@@ -78,7 +78,7 @@ class Hooks:
     clock: Callable[[], Clock] = Clock
     conditions: Callable[[int], Conditions | None] = lambda number: None
     bounds: Callable[[], None] | None = None
-    """Gives the workspace its bounds. It already has them if a case was known to vary."""
+    """Called to give the workspace its bounds, which it already has if a case was known to vary."""
     launched: Callable[[Case, Sequence[Seen]], None] = lambda case, seen: None
     """Called after each batch whose results were recorded, with what was seen of its launches."""
     tampered: Callable[[], str] = lambda: ""
@@ -168,7 +168,7 @@ class _Placement:
         return rounds_before < self._rounds[entry.case.id]
 
     def batch(self, entry: Entry, cache: Cache, number: int, apart: bool) -> list[Record]:
-        """Time one batch; nothing for a case that has failed."""
+        """Time one batch and return its records; none for a case that has failed."""
         case, launches = entry.case, self._launches[entry.case.id]
         if case.id in self.failed:
             return []
@@ -229,7 +229,8 @@ class _Placement:
         return False
 
     def _judged(self, entry: Entry, cache: Cache, batch: Batch) -> list[Record]:
-        """Return the Outcome of a case with a fault in this batch; nothing if all was right."""
+        """Return the Outcome of a case with a fault in this batch; an empty list if every launch
+        was right."""
         case = entry.case
         self._made[case.id] += len(batch.times_ns)
         if batch.seen:

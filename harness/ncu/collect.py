@@ -163,7 +163,7 @@ class Collector:
         return True
 
     def _read(self, report: Path, ending: Ending) -> tuple[Failure | None, Report | None]:
-        """The report's contents, and what went wrong; after a crash there may be both."""
+        """Read the report's contents, and what went wrong; after a crash there may be both."""
         failure = explain(ending)
         if not report.exists():
             return failure or no_report(ending), None
@@ -196,7 +196,8 @@ class Collector:
     def _give_up(
         self, cases: Iterable[Case], failure: Failure, found: Report | None = None
     ) -> None:
-        """A reason for every missing figure of every step in the report."""
+        """Pass on what the report has about these cases, and a reason for every figure that it
+        lacks."""
         metrics = self.selection.catalogue.metrics
         absent = {metrics[key].name: reason for key, reason in self.selection.absent.items()}
         for case in cases:
@@ -208,7 +209,7 @@ class Collector:
                     self.keep(Uncounted(*step, name, absent.get(name, failure.reason)))
 
     def _run(self, job: Job) -> tuple[Path, Ending]:
-        """One process of ncu, to its end or its deadline."""
+        """Run one ncu process to its end or its deadline."""
         assert not isinstance(self.ncu, Failure)
         run_files.make_folder(self.folder.parent, self.folder.name)
         part = 1

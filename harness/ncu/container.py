@@ -81,7 +81,7 @@ def _walk(content: bytes) -> Container:
 
 
 def _version(session: bytes) -> str:
-    """ "2025.3.1.0" from the session's list of providers and versions, or nothing."""
+    """ "2025.3.1.0" from the session's list of providers and versions, or an empty string."""
     for number, value in _fields(session):
         if number == _VERSIONS and isinstance(value, bytes):
             pair = dict(_fields(value))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 
 Values = Mapping[str, float]
 Formula = Callable[[Values], float | None]
-"""None if there is nothing to divide by: the figure does not apply to this launch."""
+"""The result is None if the divisor is zero: the figure then does not apply to the launch."""
 
 _WAVEFRONTS, _IDEAL = "memory_l1_wavefronts_shared", "memory_l1_wavefronts_shared_ideal"
 _GLOBAL = "l1tex__t_{}_pipe_lsu_mem_global_op_{}"

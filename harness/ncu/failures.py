@@ -55,7 +55,7 @@ NO_KERNEL = Failure(
     "no kernel",
     "the function launched no kernel; the driver's own copies and fills have no counters",
 )
-"""The reason for a step with nothing to count, which is no failure of the run."""
+"""The reason for a step with nothing to count, which is not a failure of the run."""
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ from harness.ncu.metrics import Catalogue, Metric, catalogue
 from harness.processes import children
 
 _READING_S = 300.0
-"""Deadline in seconds for a report; one of two hundred launches takes some ten seconds."""
+"""Deadline in seconds for a report; a report on two hundred launches takes about ten seconds."""
 
 Step = tuple[str, int]
 """A case's id and the index of one of its steps."""

@@ -44,7 +44,7 @@ def profile(
     seen: Iterable[Record],
     keep: Callable[[Record], None],
 ) -> list[Failure]:
-    """Collect what `seen` (the journal so far) lacks. Empty if nothing is left out.
+    """Collect what `seen` (the journal so far) lacks; return the failures that left something out.
 
     job: makes the worker's job for cases of one problem. Raises UsageError for a set that does not
     exist, before anything runs.

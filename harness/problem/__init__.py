@@ -110,7 +110,7 @@ class Problem(ABC):
     """
 
     title: str = ""
-    """One line for the report: what is computed."""
+    """One line for the report that says what is computed."""
 
     arithmetic: str = ""
     """The arithmetic of its flops, if the type does not imply it: "tf32" for tensor cores."""
@@ -147,10 +147,9 @@ class Problem(ABC):
     possible."""
 
     changed_together: Mapping[str, int] = {}
-    """Inputs whose numbers belong together, and how many in a row do, such as the 4 of a box; 0 for
-    one that must stay as it was drawn. In all other inputs any number may take the place of any
-    other, which is how the inputs of timed launches are made to differ
-    (harness/worker/states.py)."""
+    """Input → how many consecutive numbers belong together, such as the 4 of a box; 0 if the input
+    must stay as it was drawn. In all other inputs any number may take the place of any other, which
+    is how the inputs of timed launches are made to differ (harness/worker/states.py)."""
 
     @abstractmethod
     def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:

@@ -1,7 +1,7 @@
 """Find and end the processes that a process has started, even if they have detached themselves.
 
 A process that leaves its session, or whose parent ends, is still a descendant of the process that
-`adopt` was called in: the kernel makes it the parent of what its descendants leave behind.
+`adopt` was called in: Linux makes that process the parent of whatever its descendants leave behind.
 """
 
 from __future__ import annotations

@@ -126,8 +126,8 @@ def serve(number: int) -> list[str] | None:
     """Fork on request. Each forked process returns with its arguments; at the end, the server
     returns None.
 
-    number: of the socket. Before the call, nothing may be started that does not survive a fork,
-    such as a thread that holds a lock, or a context on a GPU.
+    number: the socket's descriptor. Before the call, nothing may be started that does not survive a
+    fork, such as a thread that holds a lock, or a context on a GPU.
     """
     # Threads started by imports, such as a BLAS's, handle forks themselves.
     warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
@@ -182,13 +182,13 @@ def _begin(request: Mapping[str, Any], files: Sequence[int], telling: int) -> li
 
 
 def die_with_the_parent() -> None:
-    """Ask the kernel to kill this process if its parent dies, even if it hangs."""
+    """Ask Linux to kill this process if its parent dies, even if this process hangs."""
     with suppress(OSError, AttributeError):  # not available on this system
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _carry(mark: str) -> None:
-    """Show this mark in /proc, in place of the server's, to whoever looks for processes to end.
+    """Put this mark in place of the server's in /proc, where processes to end are looked for.
 
     /proc shows the memory in which the original, unforked process received its environment.
     """

@@ -1,7 +1,7 @@
 """The machine's own memory: how much processes may still take, and how to limit one to that.
 
-A process that takes more than is available is killed by the kernel, without an explanation. A
-limited process instead gets an error at the allocation that does not fit, and can report which.
+A process that takes more than is available is killed by Linux, without an explanation. A limited
+process instead gets an error at the allocation that does not fit, and can report which.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from pathlib import Path
 _PROC = Path("/proc")
 _CGROUPS = Path("/sys/fs/cgroup")
 _LEAST = 256 << 20
-"""A process gets at least this much more; with less, it could not even report what is wrong."""
+"""A process may always allocate this much more; with less, it could not even report what is
+wrong."""
 
 
 def available(proc: Path = _PROC, cgroups: Path = _CGROUPS) -> int | None:

@@ -15,7 +15,7 @@ from harness.job import Job
 from harness.journal.records import Cache, Record, Round
 
 ONE_STATE = 64
-"""With this many launches, the probability that all of them are in one state is 2^-63."""
+"""With this many launches, the probability that all of them get the same state is 2^-63."""
 
 _FORGED = "its worker sent {}: something other than the harness wrote them"
 
@@ -51,7 +51,7 @@ class Judge:
             self._fail(case, f"wrong in {len(wrong)} of {len(seen)} timed launches")
 
     def varies(self, case: str) -> None:
-        """Record that its results were only now found to vary, as the run reports."""
+        """Record that a case's results were only now found to vary, as the run reports."""
         self._varying.add(case)
 
     def takes(self, record: Record) -> bool:

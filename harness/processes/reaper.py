@@ -18,8 +18,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 VARIABLE = "KERNEL_HARNESS_CHILD"
-"""The environment variable by which everything that the harness starts says which harness started
-it, and as what."""
+"""The environment variable that marks every process of a harness: which harness started it, and as
+what."""
 
 _PASSES = 100
 """The number of passes: a process that is forked during one is found in the next."""

@@ -19,7 +19,7 @@ def slug(text: str) -> str:
 
 
 def distinct_slugs(names: Iterable[str]) -> dict[str, str]:
-    """A file name for each; with a number if nothing is left of a name, or two would be equal."""
+    """A file name for each; with a number if a name would be empty or equal to another."""
     found: dict[str, str] = {}
     for name in dict.fromkeys(names):
         stem = slug(name) or "problem"

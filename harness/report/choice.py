@@ -9,7 +9,7 @@ from harness.analysis.ladder import Ladder, Rung
 from harness.report import format as fmt
 
 MANY_KEYS = 3
-"""Sizes that differ in more keys than this are distinguished by one of them."""
+"""Sizes that differ in more keys than this are told apart by only one of the keys."""
 
 
 @dataclass(frozen=True)
@@ -79,8 +79,8 @@ def which_of_each_type(ranked: Sequence[Sequence[Ladder]]) -> list[str]:
 
 
 def _listed(found: Sequence[Choice], keys: Sequence[str]) -> str:
-    """Sizes that no single key orders, each with its variant; the most frequent variant comes
-    last."""
+    """Describe the choice where no single size parameter orders it: each size with its variant,
+    then "otherwise" and the most frequent one."""
     at: dict[str, list[str]] = {}
     for each in found:
         at.setdefault(each.rung.short, []).extend(_at(x, keys) for x in each.ladders)

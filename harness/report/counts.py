@@ -57,8 +57,8 @@ def nothing(found: Counts) -> str:
 
 
 def in_brief(found: Counts) -> str:
-    """Name the greatest losses; without any, the largest change; without that, say that the
-    variants are equal."""
+    """Name the greatest losses or, if there are none, the largest change; failing that, say that
+    the variants are equal."""
     if losing := found.losing:
         return "; ".join(f"{rung.short}: {rung.losses[0]}" for rung in losing[:MOST])
     step = largest_change(found)

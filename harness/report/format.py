@@ -44,7 +44,7 @@ def power_of_two(value: int) -> str | None:
 
 
 def count(value: float) -> str:
-    """A whole number: as a power of two, with separators or, from ten million on, with three
+    """A whole number: as a power of two, with separators or, from ten million upwards, with three
     significant digits."""
     if value == int(value):
         return power_of_two(int(value)) or (f"{value:,.0f}" if abs(value) < 1e7 else three(value))

@@ -1,6 +1,6 @@
 """Show a run in a notebook besides its tables: its ladder, its rooflines, its annotated sources.
 
-A notebook has none of the page's style, so figures are pictures, and tables bring their own.
+A notebook has none of the page's style, so figures are pictures, and tables bring their own style.
 """
 
 from __future__ import annotations

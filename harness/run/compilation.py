@@ -113,7 +113,8 @@ def built_again(cases: Iterable[Case], kernels: Path, arch: str) -> dict[str, Bu
 
 
 def described(case: Case, built: Built, device: Device) -> tuple[list[Compiled], str]:
-    """The compiler's results for each step; and if one fits on no multiprocessor, the reason."""
+    """The compiler's results for each step and, if a step does not fit on a multiprocessor, the
+    reason."""
     found, refusal = [], ""
     for index, step in enumerate(case.steps):
         made = built.kernels[compiler.kernel_name(step.kernel, built, case.source)]

@@ -1,4 +1,5 @@
-"""The executor of a run's work items on this machine; harness/cluster has one for several."""
+"""The executor of a run's work items on this machine; harness/cluster has one for several
+machines."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ class Executor(Protocol):
     ) -> dict[str, str]:
         """Run all items of a stage, which are of one kind; return the result of each, by name.
 
-        The site stores their records. Raises DeviceLost.
+        `runner` stores their records. Raises DeviceLost.
         """
         ...
 

@@ -194,8 +194,8 @@ def another(path: Path, differences: list[str]) -> UsageError:
 
 
 def _commit(beside: Mapping[str, Any] | None) -> tuple[Any, ...]:
-    """What identifies a two-sided run's comparison, ignoring the files omitted from today's
-    side."""
+    """The entries that identify what a two-sided run compares; the files omitted from today's side
+    do not count."""
     return tuple((beside or {}).get(key) for key in ("base", "commit", "suffix"))
 
 

@@ -242,11 +242,12 @@ def steps(
     elements: Callable[[Case], int] = lambda case: 0,
     measure_s: float = math.inf,
 ) -> Iterator[ForecastStep]:
-    """The steps of a run of these cases. units: to be compiled. timing: None if nothing is timed.
+    """The steps of a run of these cases. units: how many are compiled. timing: None if nothing is
+    timed.
 
-    counted: cases that are profiled. ahead: groups that are prepared before any is measured.
-    pace: of this machine, for a run without a GPU. elements: in a case's inputs and outputs.
-    measure_s: the seconds after which a group gets no placements beyond its first look.
+    counted: how many cases are profiled. ahead: groups that are prepared before any is measured.
+    pace: this machine's, for a run without a GPU. elements: counts those of a case's inputs and
+    outputs. measure_s: the seconds after which a group gets no placements beyond its first look.
     """
     compile_s, verify_s, report_s = (
         (COMPILE_S, VERIFY_S, REPORT_S)

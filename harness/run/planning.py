@@ -51,7 +51,7 @@ def planned(
 
 
 def over_budget(case: Case, bench: model.Bench, plan: Plan) -> str:
-    """Return the reason why the emulator does not count the case, or nothing."""
+    """Return the reason why the emulator does not count the case; empty if it does."""
     if case.sizes in bench.problems[case.problem].sizes.emulate:
         return ""
     limits, work = bench.limits, plan.works[case.group]
@@ -69,7 +69,7 @@ def over_budget(case: Case, bench: model.Bench, plan: Plan) -> str:
 
 
 def too_large(case: Case, problem: Problem, device: Device) -> str:
-    """Return the reason why the device cannot hold the case's buffers, or nothing."""
+    """Return the reason why the device cannot hold the case's buffers; empty if it can."""
     needed, free = _device_bytes(case, problem, device), device.free_bytes
     if needed <= free:
         return ""

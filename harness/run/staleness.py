@@ -72,7 +72,7 @@ def harness_hash(is_timed: bool) -> str:
 
 
 def statements_hash(file: Path) -> str:
-    """Hash a file's behaviour: ignoring its name, comments and docstrings, which affect no
+    """Hash a file's statements, ignoring its name, comments and docstrings, which affect no
     result."""
     text = statements_of.statements(file.read_text(), file.suffix)
     return hashlib.sha256(text.encode()).hexdigest()[:_SHORT]

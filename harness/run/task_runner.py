@@ -211,7 +211,8 @@ class TaskRunner:
         self, case: Case, status: str, reason: str = "", again: bool = False,
         limits: Sequence[str] = (), stage: str = "",
     ) -> None:  # fmt: skip
-        """again, limits: when a resumed run repeats it. stage: where it ended. See Outcome."""
+        """Give the case its outcome. again, limits: when a resumed run repeats it. stage: where it
+        ended. See Outcome."""
         values = {name: float(getattr(self.setting.limits, name)) for name in limits}
         self.keep(Outcome(case.id, status, reason, again, values, stage))  # type: ignore[arg-type]
 

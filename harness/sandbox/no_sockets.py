@@ -2,8 +2,8 @@
 
 A read-only file system does not keep a program from connecting to a Unix socket in it, and a
 service behind such a socket would act outside. So no Unix socket can be created. Connected pairs
-can, except datagram pairs, which may send to any address. IP leads nowhere, since there is no
-network. io_uring could bypass all this, so it is refused too.
+can be created, except datagram pairs, which may send to any address. IP leads nowhere, since there
+is no network. io_uring could bypass all this, so it is refused too.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """bubblewrap's options for processes that handle untrusted input, and additional limits.
 
-Inside, there is no network, no other process and no access to other users' sockets. The file system
-is read-only except what the caller binds, and an empty /tmp. Memory and processes are limited.
+Inside them there is no network, no other process and no access to other users' sockets. The file
+system is read-only except what the caller binds, and an empty /tmp. Memory and processes are
+limited.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ HOME = "/tmp/harness-home"
 MEMORY_SHARE = 0.75
 """The share of this machine's memory that one process may use for its data."""
 _MORE_THREADS = 4096
-"""The processes allowed beyond those that the user already has; the kernel counts threads as
+"""The processes allowed beyond those that the user already has; Linux counts threads as
 processes."""
 
 
@@ -29,7 +30,8 @@ def program() -> str | None:
 
 
 def prepare() -> None:
-    """Build what every sandbox shares: inside, compiling the emulator's library takes minutes."""
+    """Build what every sandbox shares, because compiling the emulator's library inside would take
+    minutes."""
     from harness.emulator import LaunchError
     from harness.emulator.engine import library
     from harness.emulator.sass import library as machine_code

@@ -4,7 +4,7 @@ A launch is timed by two CUDA events around it. Besides the kernel, their interv
 from
 the first event to the kernel and from the kernel to the second: 2.3 µs on one host, 4 on another.
 So in every placement, the harness times, between two events, one kernel that records when its first
-block began and its last one ended. The excess in the events' interval is their cost, plus the time
+block began and its last one ended. The rest of the events' interval is their cost, plus the time
 before the kernel's first instruction and after its last. That time belongs to the card, not to the
 host: it is a constant here (`IN_AND_OUT_NS`), read with CUPTI, whose durations include it.
 """

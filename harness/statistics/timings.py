@@ -42,15 +42,17 @@ class Timings(NetTimes):
     """The net times of a run, ready to be compared."""
 
     def shape(self, group: Group, variant: str, cache: str = "cold") -> Planned | None:
-        """The sound case at which a variant is shown: its fastest launch shape, chosen separately.
+        """The sound case at which a variant is shown: its fastest launch shape in the choosing
+        placements.
 
-        Without times, or if none is sound, the first sound one or None.
+        Without times, the first sound case; None if no case is sound.
         """
         own = [p for p in self.groups[group] if p.variant == variant]
         return next(iter(self.fastest(own, cache)), None)
 
     def fastest(self, cases: Iterable[Planned], cache: str = "cold") -> list[Planned]:
-        """Each variant's fastest sound case among those given, by the choosing placements."""
+        """Each variant's fastest sound case among those given, as timed in the choosing
+        placements."""
         best: dict[str, tuple[float, Planned]] = {}
         for p in cases:
             if self._outcomes[p.case].status == "ok":
@@ -126,7 +128,7 @@ class Timings(NetTimes):
 
     @once
     def log_speedup(self, case: str, against: str, cache: str = "cold") -> Estimate | None:
-        """The logarithm of the speed-up of `case`, round by round; None with too few."""
+        """The logarithm of the speed-up of `case`, round by round; None with too few rounds."""
         hidden = math.hypot(self._hidden(case, cache), self._hidden(against, cache))
         return speedup(*self.paired(against, case, cache), hidden, self._in_doubt(cache))
 
@@ -134,8 +136,9 @@ class Timings(NetTimes):
         """Both cases' times, with each batch of one paired with each batch of the other in the same
         round.
 
-        A baseline has two batches per round, so a round has two ratios to it. A median over all of
-        them tolerates more disturbed batches than one over ratios to the two batches' mean.
+        A baseline has two batches per round, so a round has two ratios to it. The median of both
+        ratios of all rounds tolerates more disturbed batches than the median of the ratios to the
+        mean of the two batches.
         """
         base, own = dict[Key, float](), dict[Key, float]()
         for which in product((False, True), repeat=2):
@@ -209,14 +212,15 @@ class Timings(NetTimes):
     def noise(self, group: Group, cache: str) -> float:
         """The possible difference between two runs of the same kernel; 0.003 is 0.3 %.
 
-        It is the largest difference that the A/A intervals do not exclude; infinite if there are
-        none.
+        It is the largest difference that the A/A intervals do not exclude; infinite without such
+        intervals.
         """
         intervals = [each.interval(self.confidence) for each in self.repeats(group, cache)]
         return max((max(i.high, 1 / i.low) - 1 for i in intervals), default=math.inf)
 
     def floor(self, group: Group, cache: str) -> float:
-        """The smallest difference that counts: 0, unless A/A shows equal kernels to differ."""
+        """The smallest difference that counts: 0, unless A/A intervals show that equal kernels
+        differ."""
         found = self.repeats(group, cache)
         real = certain({i: e.p_value() for i, e in enumerate(found)}, self.error / self.looks)
         intervals = [found[i].interval(self.confidence) for i in range(len(found)) if i in real]

@@ -78,8 +78,8 @@ def unpack(folder: Path) -> None:
 
 
 def _unpacked(content: bytes, folder: Path) -> bytes:
-    """Unpack a gzip file. Raises OSError if it is incomplete, or unpacks to more than any
-    journal."""
+    """Unpack a gzip file. Raises OSError if it is incomplete, or larger unpacked than any journal
+    would be."""
     path, most = str(folder / (JOURNAL + ENDING)), DENSEST * len(content)
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:

@@ -142,7 +142,7 @@ class _Findings:
         self.remarks[topic] = text, provenance
 
     def give_up(self, why: str, telling: bool = True) -> None:
-        """Check no further case; `telling` if that is worth a remark."""
+        """Check no further case. telling: whether that is worth a remark."""
         self.unseen = why
         if telling:
             self.remark("unseen", f"the emulator looked no further: {why}", "emulator-model")
@@ -186,7 +186,7 @@ class _Looking:
         self.draws = [_Draw(problem, case, self.buffers, seed, draw) for draw in (0, 1)]
 
     def reason(self) -> str:
-        """The reason for refusing the case, or nothing."""
+        """The reason for refusing the case; empty if there is none."""
         variables = emulator.variables(self.module)
         loaded = _copies(variables)
         try:
@@ -243,8 +243,8 @@ class _Looking:
     # --- what a run says ------------------------------------------------------------------
 
     def _verdict(self, run: Run, draw: _Draw, carried: _Carried, when: str) -> str:
-        """The reason for refusing the case because of the run's behaviour, or nothing. Adds
-        remarks."""
+        """The reason for refusing the case because of the run's behaviour; empty if there is none.
+        Adds remarks."""
         if run.fault is not None:
             return self._of_fault(run.fault)
         lapses = self._lapses(run, draw)

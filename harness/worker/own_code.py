@@ -1,9 +1,10 @@
 """Detect replaced code: the timing and checking code as it was before a case's code ran.
 
-A Python function runs in the process that times it. There it could replace an event's `time_since`,
-or the `noted` of the code that hashes results. After each batch of such a function, replaced
-functions are detected, reported by name and restored, so that the other cases are timed as before.
-Code that also replaces this module goes undetected; SECURITY.md describes what remains possible.
+A Python function runs in the process that times it. There it could replace the `time_since` of
+events, or the function that reads the hashes of results. After each batch of such a function,
+replaced functions are detected, reported by name and restored, so that the other cases are timed as
+before. Code that also replaces this module goes undetected; SECURITY.md describes what remains
+possible.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ class OwnCode:
         }
 
     def tampered(self) -> str:
-        """Restore and return anything replaced since the last call; or nothing."""
+        """Restore whatever was replaced since the last call, and say what it was; empty if nothing
+        was."""
         found = [name for name, own in self._modules.items() if sys.modules.get(name) is not own]
         sys.modules.update(self._modules)
         for place, (owner, attribute, value, code) in self._pieces.items():

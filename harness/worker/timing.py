@@ -284,7 +284,8 @@ def time_placement(job: Job, backend: TimingBackend, tell: Telling) -> None:
 
 
 def _event_costs(job: Job, backend: TimingBackend) -> Iterator[EventCost]:
-    """Measure the cost of two events around a launch; nothing if there is too little memory."""
+    """Measure the cost of two events around a launch; yield nothing if there is too little
+    memory."""
     for cache in CACHES:
         try:
             samples = backend.event_costs(cache, event_cost.LAUNCHES)

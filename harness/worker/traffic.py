@@ -47,7 +47,7 @@ class Traffic:
         return ""
 
     def add(self, report: emulator.LaunchReport, seen: emulator.Observed) -> None:
-        """The run's next launch."""
+        """Add what the run's next launch accessed."""
         self._found.append((report, np.where(self.written, 0, seen.read_before_write)))
         self.read |= seen.read > 0
         self.written |= seen.written > 0

@@ -33,7 +33,8 @@ WORTH = 0.1
 """The share of the time saved that the amount saved must take at the machine's peak."""
 
 WAITED = 0.2
-"""The share of the time saved that must be waits which the quantity's change could have removed."""
+"""The share of the time saved that must come from waits which the quantity's change could
+remove."""
 
 
 @dataclass(frozen=True)
@@ -272,7 +273,7 @@ def causes(pairs: Mapping[str, Pair], saving: Saving, among: Sequence[Rule] = RU
 
 
 def _consequences_last(held: Sequence[Rule], pairs: Mapping[str, Pair]) -> list[Rule]:
-    """The rules in this order, except that traffic comes after the accesses that cause it."""
+    """The rules in the given order, except that traffic comes after the accesses that cause it."""
     accesses = [rule for rule in held if rule.amount == "sectors"]
     later = [rule for rule in held if accesses and _follows(rule, pairs)]
     found = [rule for rule in held if rule not in later]

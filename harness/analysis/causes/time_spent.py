@@ -163,6 +163,6 @@ def _shares(readings: Readings, p: Planned) -> Mapping[str, float]:
 
 
 def _waiting(readings: Readings, case: str, step: int, reasons: tuple[str, ...]) -> float:
-    """Warps stalled for these reasons per instruction issued; nothing if they were not sampled."""
+    """Warps stalled for these reasons per instruction issued; 0 if they were not sampled."""
     read = [readings.at(case, step, STALL.format(reason)) for reason in reasons]
     return sum(each.value for each in read if isinstance(each, Reading) and each.judges)

@@ -297,7 +297,8 @@ def _named(held: Sequence[rules.Rule]) -> list[Cause]:
 
 
 def most_moved(changes: Sequence[Change], causes: Sequence[str], most: int = 3) -> list[Change]:
-    """The largest changes: causes first, then reliable ones; one per family.
+    """The largest changes, at most one per family: causes first, then values reliable enough to
+    decide a verdict, then the rest.
 
     Changes that merely follow from the time are left out, and so are negligible ones.
     """

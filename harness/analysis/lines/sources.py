@@ -66,7 +66,7 @@ def difference(run: Run, before: Planned, after: Planned, folder: Path | None = 
 
 
 def _path(run: Run, p: Planned) -> str | None:
-    """Find the source in the run that the case was compiled from, by its hash."""
+    """Find the name of the source that the case was compiled from, by its hash."""
     made = run.compiled.get(p.case)
     sources = run.info.get("sources") or {}
     if not made:

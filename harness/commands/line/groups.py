@@ -1,4 +1,4 @@
-"""Option groups: declared once, as fields of a class, and shared by several commands."""
+"""Groups of options, each declared once as the fields of a class and shared by several commands."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class SpeedUp(Figure):
 
 
 class Timed(TypedDict):
-    """rate: in the ladder's unit."""
+    """rate: in the unit of its Ladder."""
 
     variant: str
     case: str

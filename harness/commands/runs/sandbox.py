@@ -1,10 +1,10 @@
 """`--sandbox`: run the same command inside bubblewrap, for kernels from strangers.
 
-Inside, there is no network, no other process and no access to other users' sockets. The file system
-is read-only except the run's folder, this run's own caches and an empty /tmp. Memory and processes
-are limited. The caches outside are not touched: code compiled inside could be malicious, so it is
-loaded neither outside nor by another sandboxed run. The output of the inner command is plain text;
-terminal control sequences in it have no effect.
+Inside it there is no network, no other process and no access to other users' sockets. The file
+system is read-only except the run's folder, this run's own caches and an empty /tmp. Memory and
+processes are limited. The caches outside are not touched: code compiled inside could be malicious,
+so it is loaded neither outside nor by another sandboxed run. The output of the inner command is
+plain text; terminal control sequences in it have no effect.
 """
 
 from __future__ import annotations

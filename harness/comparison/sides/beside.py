@@ -40,8 +40,8 @@ class Base:
 
 @dataclass(frozen=True)
 class Sides:
-    """The run to make. bench: both sides. only: the matching --only. notes: remarks on what the two
-    sides do not share."""
+    """The run to make. bench: the matrix with both sides. only: patterns for --only that match both
+    sides. notes: remarks on what the two sides do not share."""
 
     bench: Bench
     only: tuple[str, ...]

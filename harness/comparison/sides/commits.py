@@ -126,7 +126,7 @@ def _inside(below: str) -> str:
 
 
 def _spec(path: str) -> str:
-    """Write a path so that git takes it literally, relative to the root."""
+    """Write a path so that git takes it literally and relative to the root."""
     return f":(top,literal){_inside(path)}"
 
 

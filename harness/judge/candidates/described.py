@@ -56,7 +56,7 @@ class _Told:
     scratch: dict[str, tuple[int, str]] = Field(default_factory=dict)
     flags: list[str] = Field(default_factory=list)
     overwrites: list[str] = Field(default_factory=list)
-    """Inputs that it returns, changed in place."""
+    """Inputs that it changes in place and returns."""
 
 
 _TOLD: TypeAdapter[_Told] = TypeAdapter(_Told)

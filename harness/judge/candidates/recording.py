@@ -47,7 +47,7 @@ class Place:
 
     array: str
     offset: int = 0
-    """The offset, in elements of the array."""
+    """The offset, in elements."""
     type: str = ""
 
 
@@ -61,10 +61,10 @@ class Recording:
     refusal: str = ""
     """The first refusal; a candidate that catches it gains nothing."""
     overwritten: list[str] = field(default_factory=list)
-    """Inputs that are returned, and so may be changed."""
+    """Inputs that the candidate returns and so may change."""
     whose: dict[int, str] = field(default_factory=dict)
     strangers: dict[int, str] = field(default_factory=dict)
-    """Storages that are not inputs of the problem → their names."""
+    """Storage that is not an input of the problem → its name."""
     _kept: list[Any] = field(default_factory=list)
     _item: dict[str, int] = field(default_factory=dict)
 
@@ -239,7 +239,7 @@ def type_name(tensor: Any) -> str | None:
 
 
 def exact(value: Any) -> Any:
-    """A plain number, as in JSON."""
+    """The value as one of Python's own numbers, which JSON can hold."""
     if isinstance(value, np.floating):
         return float(value)
     return int(value) if isinstance(value, bool | np.integer) else value

@@ -47,8 +47,8 @@ class Slot:
 
     home: its working folder, for compiled files. matrices: the folder of its submissions, which it
     only reads. memory: bytes that each of its processes may allocate; 0 for no bound. walls: the
-    sandbox around it, if any; `home` then belongs to it alone, and nobody outside writes or removes
-    anything there meanwhile, because a link may lead anywhere.
+    sandbox around it, if any; then nothing outside it writes or removes files in `home`, where a
+    link could lead anywhere.
     """
 
     def __init__(self, home: Path, matrices: Path, memory: int, walls: Walls | None) -> None:

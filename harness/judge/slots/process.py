@@ -41,7 +41,7 @@ from harness.run import staleness
 from harness.tables import Run
 
 _RUNS = 4
-"""The number of runs of crashed processes that are kept: the newest is still read."""
+"""The number of crashed processes' runs that are kept, because the newest is still read."""
 
 _TORCH = re.compile(rb"\b(torch|model_file|wants_tensors)\b")
 """Matches the text of a problem.py that needs torch."""
@@ -110,7 +110,7 @@ def without_folder(text: str, folder: Path) -> str:
 
 
 def cannot_tell(kernels: tuple[str, ...], cause: str, message: str) -> list[Verdict]:
-    """Verdicts on kernels without any results."""
+    """A verdict of cannot-tell for each of the kernels."""
     return [
         wording.worded(Verdict(kernel, "cannot-tell", "", cause=cause, message=message))
         for kernel in kernels

@@ -41,7 +41,7 @@ def _kernel_data(value: Any) -> Any:
 
 
 def _kernel_tag(value: Any) -> str:
-    """A text has no launch, which distinguishes it from a whole kernel."""
+    """Tell a text from a whole kernel: a text has no launch."""
     if isinstance(value, PythonFunction | HostFunction):
         return "python" if isinstance(value, PythonFunction) else "host"
     if isinstance(value, Mapping):

@@ -65,7 +65,7 @@ def _text(value: Any) -> Any:
 
 
 def title(told: str) -> str:
-    """A valid name, also of a file, from a file's or a function's."""
+    """Turn a file's or a function's name into one that is valid, also as a file name."""
     letters = "".join(c if c.isascii() and c.isalnum() else "_" for c in told).strip("_")
     return letters if letters[:1].isalpha() else f"kernel_{letters}".rstrip("_")
 

@@ -43,7 +43,7 @@ class PythonFunction:
     """
 
     function: Annotated[Reference, BeforeValidator(_function)]
-    """The function; or `module:name` or `file.py:name`."""
+    """The function, or its name as `module:name` or `file.py:name`."""
     name: str = ""
     """The name in the verdict; by default the function's own."""
     launch: Sizes = Field(default_factory=dict)
@@ -55,7 +55,7 @@ class PythonFunction:
 
     @property
     def title(self) -> str:
-        """A valid name, also of a file."""
+        """A name that is valid, also as a file name."""
         return title(self.name or self.function.name)
 
     @property
@@ -100,7 +100,7 @@ class HostFunction:
 
     @property
     def title(self) -> str:
-        """A valid name, also of a file."""
+        """A name that is valid, also as a file name."""
         return title(self.name or self.host)
 
     @property

@@ -50,7 +50,7 @@ class Launch:
 class Kernel:
     """CUDA C++ to be judged, and its launch.
 
-    Either one launch, by entry, grid, block and args, or several in `launches`.
+    Give either one launch, by entry, grid, block and args, or several in `launches`.
     """
 
     source: Source
@@ -102,7 +102,7 @@ class Kernel:
 
     @property
     def title(self) -> str:
-        """A valid name, also of a file."""
+        """A name that is valid, also as a file name."""
         if self.name:
             return self.name
         return title(Path(self.source).stem if self.is_file else self.all_launches[0].entry)

@@ -32,14 +32,14 @@ class Problem:
 
     reference: AReference
     """A function that takes inputs, sizes and scalars by name, or the inputs in their order: its
-    text, or `module:name` or `file.py:name`; from Python, itself."""
+    text, or its name as `module:name` or `file.py:name`; from Python, the function itself."""
     inputs: dict[str, Shape]
     """Name → shape: `"rows, cols"`, numbers and expressions over the sizes."""
     outputs: dict[str, Shape]
     test: Sizes
     """Sizes at which every kernel is verified: small, and awkward."""
     timed: Sizes = Field(default_factory=dict)
-    """Sizes that a GPU times; by default the largest of `test`."""
+    """Sizes that are timed on a GPU; by default the largest of `test`."""
     counted: Sizes = Field(default_factory=dict)
     """Sizes that the emulator counts in place of `timed`."""
     name: Name = "problem"
@@ -53,20 +53,20 @@ class Problem:
     second."""
     scratch: dict[str, Shape] = Field(default_factory=dict)
     zeroed: dict[str, Shape] = Field(default_factory=dict)
-    """Arrays that are zero before the first launch, and left zero by each."""
+    """Arrays that are zero before the first launch, and that every launch leaves zero."""
     scalars: dict[str, int | float] = Field(default_factory=dict)
     """Numbers that kernels and the reference take by name."""
     tolerance: float | tuple[float, float] | None = None
     """The tolerance of floats: relative, or relative and absolute; by default as in
     torch.testing.assert_close."""
     flops: Extent = 0
-    """The arithmetic of the definition, an expression over the sizes."""
+    """The flops that the definition needs, as an expression over the sizes."""
     partly_read: Names = ()
     """Inputs of which a correct kernel need not read every byte."""
     draw: AReference | None = None
     """In place of random numbers: a function draw(sizes, dtype, rng, draw) → input → values."""
     tensors: bool | None = None
-    """True if the reference takes torch tensors; by default, if it is a function of torch."""
+    """True if the reference takes torch tensors; by default, True for a function of torch's own."""
 
     def __post_init__(self) -> None:
         if not self.inputs or not self.outputs:

@@ -96,7 +96,7 @@ def _are(count: int, kind: str) -> str:
 
 
 def percent_change(ratio: Interval) -> str:
-    """`+2.1 % ± 0.3 %`; from 1.5 times on, `1.80× ± 0.3 %`."""
+    """`+2.1 % ± 0.3 %` or, from a factor of 1.5 upwards, `1.80× ± 0.3 %`."""
     if ratio.value >= 1.5 or ratio.value <= 1 / 1.5:
         return fmt.ratio(ratio)
     part = 100 * (ratio.value - 1)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Box:
-    """A rectangle, in points, y upwards."""
+    """A rectangle in typographic points; y grows upwards."""
 
     left: float
     bottom: float
@@ -69,9 +69,9 @@ def place(
 ) -> list[Placed | None]:
     """Find a place for each label: right of its point if possible, else the nearest free one.
 
-    points and sizes in points (1/72 inch). Labels are taken from the top down, each at the first
-    free candidate by distance; its leader may not cross a label either. A label with no free place
-    gets None, because two labels on top of each other would hide both.
+    Positions and sizes are in typographic points (1/72 inch). Labels are taken from the top down,
+    each at the first free candidate by distance; its leader may not cross a label either. A label
+    with no free place gets None, because two labels on top of each other would hide both.
     """
     taken = list(obstacles)
     leaders: list[tuple[tuple[float, float], tuple[float, float]]] = []

@@ -130,7 +130,7 @@ def _size(axes: Axes) -> tuple[float, float]:
 
 
 def _at(figure: Canvas, axes: Axes, x: float, y: float) -> tuple[float, float]:
-    """Data coordinates in points within the axes."""
+    """Convert data coordinates to typographic points within the axes."""
     left, bottom = axes.transAxes.transform((0, 0))
     px, py = axes.transData.transform((x, y))
     scale = 72 / figure.dpi
@@ -280,7 +280,7 @@ def _roofs_between(
 def gaps(
     barred: Iterable[tuple[float, float]], bottom: float, top: float
 ) -> list[tuple[float, float]]:
-    """The gaps between bottom and top, from below, in which at least one line fits."""
+    """The gaps between bottom and top in which at least one line fits, the lowest first."""
     found, at = [], bottom
     for low, high in [*sorted(barred), (top, top)]:
         if min(low, top) - at >= LINE:
@@ -300,10 +300,10 @@ def column(
     free: Sequence[tuple[float, float]],
     best: int,
 ) -> list[Placed | None]:
-    """Write labels in a column right of the points, in order, as near to the points' heights as
+    """Write labels in a column to the right of the points, in order, as near to their heights as
     possible.
 
-    If there are more labels than fit, the best kernel is labelled, and others at even steps.
+    If there are more labels than fit, the best kernel is labelled, and others at regular intervals.
     """
     rooms = [lines_in(each) for each in free]
     order = sorted(range(len(anchors)), key=lambda i: anchors[i][1])

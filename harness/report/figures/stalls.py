@@ -18,8 +18,8 @@ from harness.report.words import meaning
 
 C = LIGHT
 ROLES = ("accent", "s2", "s1", "s3", "library")
-"""The colours of the reasons, the largest over all variants first; the others together are
-faint."""
+"""The colours of the reasons, in order of their total over all variants; the last ones share a
+faint colour."""
 
 
 @dataclass(frozen=True)

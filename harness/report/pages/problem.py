@@ -229,7 +229,8 @@ class Maker:
         )
 
     def _roofline(self, ladder: Ladder, wanted: bool) -> Roofed | None:
-        """The roofline: at every size with counted bytes; without any, only at the largest size."""
+        """The ladder's roofline. wanted: true at every size with counted bytes or, if there is
+        none, only at the largest size."""
         if not wanted:
             return None
         shorts = {r.planned.case: r.short for r in ladder.everyone}

@@ -49,7 +49,7 @@ class Block:
     anchor: str
     before: str
     after: str
-    """Short names."""
+    """The short names of the two variants."""
     links: tuple[str, str]
     speed: str
     verdict: str

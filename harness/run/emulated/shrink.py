@@ -1,10 +1,9 @@
-"""Find a fault of a case, at its test sizes too, and the smallest case that has it.
+"""Find a case's fault, at its test sizes first, and the smallest case that has the same fault.
 
 First its sizes shrink, then its launch shape.
 
-Two faults are the same if they have the same line and kind. With numbers for which the case cannot
-be planned, compiled or launched, the fault does not show; so a block stays a multiple of what its
-kernel requires.
+Two faults are the same if they have the same line and kind. A case that cannot be planned, compiled
+or launched does not show the fault, so a block stays a multiple of what its kernel requires.
 """
 
 from __future__ import annotations

@@ -21,12 +21,12 @@ SECONDS = 60.0
 slowest launch shape together."""
 
 RATE = 150e6
-"""Thread instructions of machine code that a core executes per second, including the run of their
+"""How many thread instructions of machine code a core emulates per second if it also executes the
 PTX: the rate of the slowest of the large launches in docs/speed.md."""
 
 BEYOND = 16
-"""If a matrix has no size within the limits, its smallest is counted if it is within this many
-times the limits."""
+"""If a matrix has no size within the limits, its smallest size is counted unless it exceeds this
+many times the limits."""
 
 FOOTPRINT = 8
 """Bytes of host memory that a worker takes per byte of the case's buffers, for inputs and

@@ -242,8 +242,8 @@ class Stage:
         held.close(*open_)
 
     def _near_or_not(self, cases: Sequence[Case]) -> _Near:
-        """Return the result of `_near`, or nothing if the problem refuses a size that is not in the
-        matrix."""
+        """Return the result of `_near`; an empty one if the problem refuses a size that is not in
+        the matrix."""
         try:
             return self._near(cases)
         except HarnessError as error:

@@ -1,1 +1,1 @@
-"""A reader and an interpreter for the part of C++ in which extensions launch their kernels."""
+"""A parser and an interpreter for the part of C++ in which extensions launch their kernels."""

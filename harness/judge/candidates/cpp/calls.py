@@ -46,13 +46,13 @@ class Methods:
         raise Refused("an index in host code into what is no list")
 
     def behind(self, value: Any) -> Any:
-        """`*value`."""
+        """Evaluate `*value`."""
         if isinstance(value, torch.Tensor):  # of an optional
             return value
         raise Refused("its host code reads what a pointer points to, which has no value here")
 
     def call(self, of: Any, name: str, template: Sequence[str], given: list[Any]) -> Any:
-        """of.name<template>(given)."""
+        """Evaluate the method call `of.name<template>(given)`."""
         if isinstance(of, torch.Tensor):
             return self._of_tensor(of, name, template, given)
         if isinstance(of, Options):

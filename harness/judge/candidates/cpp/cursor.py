@@ -1,4 +1,4 @@
-"""A position in a sequence of tokens; it gives the next token, and a refusal that quotes it."""
+"""A position in a sequence of tokens, which gives the next token and refusals that quote it."""
 
 from __future__ import annotations
 

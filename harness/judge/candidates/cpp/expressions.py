@@ -277,7 +277,7 @@ class Expressions:
         raise Refused(f"`{path}` in its host code is not known")
 
     def _memset(self, given: list[Any]) -> int:
-        """cudaMemset of a whole array, or of its beginning."""
+        """Record a cudaMemset of a whole array or of its beginning."""
         at, value, count = given[:3]
         if not isinstance(at, Place) or value != 0 or not isinstance(count, int):
             raise Refused("a cudaMemset of anything but a tensor's memory to 0 is not read")
@@ -297,7 +297,8 @@ class Expressions:
             raise Refused(f"its own check fails: {' '.join(told) or name}")
 
     def _dispatched(self, what: tree.Call, scopes: Scopes) -> Any:
-        """AT_DISPATCH_…(type, name, lambda): the lambda with scalar_t as the type in C++."""
+        """Evaluate AT_DISPATCH_…(type, name, lambda): run the lambda with scalar_t defined as that
+        type."""
         *rest, body = what.arguments
         if not isinstance(body, tree.Lambda) or len(rest) < 2:
             raise Refused("an AT_DISPATCH of its host code is not read")
@@ -337,7 +338,7 @@ class Expressions:
         )  # fmt: skip
 
     def _template(self, text: str, scopes: Scopes) -> str:
-        """A template argument, as written outside the function."""
+        """A template argument, with the function's own names replaced by their values."""
         kind = self._of_type(text)
         if kind.replace(" *", "").split()[0] in cpp.PLAIN_TYPES or kind in C_TYPES.values():
             return kind

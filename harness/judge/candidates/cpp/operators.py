@@ -50,7 +50,7 @@ def _checked(value: Any) -> Any:
 
 
 def like(before: Any, value: Any, name: str) -> Any:
-    """Assign a new value to a variable, whose type does not change."""
+    """Convert a value to the type of the variable that it is assigned to."""
     if isinstance(before, np.float32) and isinstance(value, int | np.floating):
         return np.float32(value)
     if isinstance(before, np.float64) and isinstance(value, int | np.floating):
