@@ -54,7 +54,9 @@ def of_functions() -> Iterator[str]:
 def _emulated(ending: Ending) -> str:
     if ending.refused:
         return f"refuses it: “{ending.refused}”"
-    return "tells: " + "; ".join(f"“{w}”" for w in ending.told) if ending.told else "sees nothing"
+    return (
+        "remarks: " + "; ".join(f"“{w}”" for w in ending.told) if ending.told else "finds nothing"
+    )
 
 
 def _on_gpu(ending: Ending) -> str:

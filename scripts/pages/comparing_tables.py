@@ -87,9 +87,9 @@ def timed() -> Iterator[str]:
     """One row for equal and one for slower kernels: exit codes, and the observed change."""
     rows = _rows(TIMED)
     yield ("| kernel of the working tree | comparisons | exit 0 | exit 1 | change, median (range) "
-           "| intervals that hold 0 |")  # fmt: skip
+           "| intervals that contain 0 |")  # fmt: skip
     yield "|---|--:|--:|--:|--:|--:|"
-    said = {"equal": "the commit's own", "slower": "with a few instructions more"}
+    said = {"equal": "the commit's own", "slower": "with a few more instructions"}
     for kernels, words in said.items():
         found = [row for row in rows if row["kernels"] == kernels]
         codes = [row["code"] for row in found]

@@ -23,7 +23,7 @@ FIGURES = ROOT / "reports" / "h200" / "timing"
 Rows = Iterator[Sequence[str]]
 MODELS = {
     "white": "0.3 % per batch, independent",
-    "steps": "the same, and everything 3 % slower or faster from some batch on",
+    "steps": "the same, and everything 3 % slower or faster after some batch",
     "outliers": "the same, and one batch in twenty longer by 10 % on average",
     "student t2": "0.3 % times Student's t with two degrees of freedom",
     "autocorrelated": "1 %, with a memory of 50 batches",
@@ -189,7 +189,7 @@ TABLES: dict[str, tuple[Sequence[str], Sequence[str], Callable[[pd.DataFrame], I
     ),
     "power": (
         ["noise", "runs", "any false verdict in a ladder", "1 % found", "0.5 % found",
-         "intervals that hold the truth", "the fastest's", "placements"],
+         "intervals that contain the truth", "the fastest's", "placements"],
         [LEFT] + [RIGHT] * 7, power,
     ),
 }  # fmt: skip

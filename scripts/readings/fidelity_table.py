@@ -95,20 +95,22 @@ class Section:
         largest = max(ours for ours, *_ in pairs)
         return (
             (
-                f"`dram__bytes_read.sum` is {over[0]:,.0f} to {over[-1]:,.0f} bytes more than 32 × "
-                f"`distinct_sectors_read` and the kernel's code in {len(over):,} of {len(pairs):,} "
-                f"launches, which read up to {largest:,.0f} bytes: parameters and constants."
+                f"In {len(over):,} of {len(pairs):,} launches, `dram__bytes_read.sum` exceeds 32 × "
+                f"`distinct_sectors_read` plus the size of the kernel's code by {over[0]:,.0f} to "
+                f"{over[-1]:,.0f} bytes, which are parameters and constants. The largest launch "
+                f"reads {largest:,.0f} bytes."
             )
             + (
-                f" In {len(beyond)} launches it is {_percent(min(beyond))} to "
-                f"{_percent(max(beyond))} more: memory delivers two sectors when a single one is "
+                f" In {len(beyond)} launches the difference is {_percent(min(beyond))} to "
+                f"{_percent(max(beyond))}: memory delivers two sectors when a single one is "
                 "requested, and delivers sectors again that later writes have evicted from the L2 "
                 "cache; and spilled registers are read back."
                 if beyond
                 else ""
             )
             + (
-                f" In {less} launches it is less: a launch finds its own writes in the L2 cache."
+                f" In {less} launches it is negative: a launch finds its own writes in the L2 "
+                "cache."
                 if less
                 else ""
             )
@@ -147,8 +149,8 @@ class Section:
 
     def by_launch(self) -> str:
         lines = [
-            "Where the two differ, our value / ncu's. The last three columns are `ptx-level`: the "
-            "difference of our value from ncu's.",
+            "Where the two differ, a cell has our value / ncu's. The last three columns are "
+            "`ptx-level`: the difference of our value from ncu's.",
             "",
             "| kernel | launch | machine code | PTX, exact | PTX, model | registers, occupancy | "
             + " | ".join(_label(metric) for metric in IN_COLUMNS)
