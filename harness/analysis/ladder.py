@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.journal.records import Planned
+from harness.statistics import builds_on
 from harness.statistics.intervals import Interval, Verdict
 from harness.statistics.net_times import Group, Spread
 from harness.statistics.timings import Comparison
@@ -286,7 +287,7 @@ def _rung(
     ]  # fmt: skip
     total = float(np.sum(steps))
     shares = [Share(name, ns, ns / total) for name, ns in zip(names, steps, strict=False)]
-    parent = run.timings.builds_on(p)
+    parent = builds_on.parent(p, run.timings.shape)
 
     def versus(other: Planned | None) -> Comparison | None:
         return run.compare(p.case, other.case) if other and other.case != p.case else None

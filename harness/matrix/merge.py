@@ -14,7 +14,7 @@ from harness.budgets import Budget
 from harness.cases import COMPILED, LIBRARY, Kind
 from harness.console.suggestions import did_you_mean
 from harness.files.strict_yaml import Key, YamlLocation
-from harness.matrix import builds_on, written
+from harness.matrix import lineage, written
 from harness.matrix.values import PTX, KernelName
 from harness.matrix.variants import MergedStep, Needs, Problem, Sizes, Variant
 from harness.silicon.features import FEATURES, Feature
@@ -52,7 +52,7 @@ class _Merger:
             for each, it in body.libraries.items()
         }
         self._check_names(variants, libraries)
-        builds_on.check(variants, self.top)
+        lineage.check(variants, self.top)
         self._check_let([*variants.values(), *libraries.values()])
         self._check_taken()
         return Problem(

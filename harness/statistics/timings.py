@@ -15,6 +15,7 @@ from itertools import product
 from statistics import median
 
 from harness.journal.records import Planned
+from harness.statistics import builds_on
 from harness.statistics.intervals import (
     Estimate,
     Interval,
@@ -101,11 +102,6 @@ class Timings(NetTimes):
         baseline = next((p.variant for p in self.groups[group] if p.is_baseline), None)
         return found if found != baseline else None
 
-    def builds_on(self, p: Planned) -> Planned | None:
-        """The case that this one improves on: the variant it builds on, at its shown launch
-        shape."""
-        return self.shape(group_of(p), p.builds_on) if p.builds_on else None
-
     # What is compared
 
     def compare(self, case: str, against: str, cache: str = "cold") -> Comparison:
@@ -162,7 +158,7 @@ class Timings(NetTimes):
         shown = self.shown(group, cache)
         leader = self.leader(group, cache)
         for p in shown:
-            before = self.builds_on(p)
+            before = builds_on.parent(p, self.shape)
             for other in (before, leader, self.slowest(group, p.variant, cache)):
                 if other and other.case != p.case:
                     pairs[p.case, other.case] = None

@@ -9,6 +9,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import UsageError
+from harness.statistics import builds_on
 from harness.statistics.net_times import Group
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def ladder(
     cases = {p.case: p for p in run.timings.shown(group)}
     own = run.results[run.results.case.isin(cases) & run.results.cache.isin({cache, ""})]
     if run.tells_what_builds_on_what and run.is_timed:
-        parents = {case: run.timings.builds_on(p) for case, p in cases.items()}
+        parents = {case: builds_on.parent(p, run.timings.shape) for case, p in cases.items()}
         found = [
             run.compare(case, parent.case, cache) if (parent := parents[case]) else None
             for case in own.case

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from harness.journal.records import Outcome, Planned, Round
+from harness.statistics.builds_on import parent
 from harness.statistics.timings import Timings
 
 GROUP = ("sum", "float32", "n=1024")
@@ -125,8 +126,9 @@ def test_what_a_variant_builds_on_is_taken_at_the_shape_it_is_shown_at() -> None
         {"v0/64": 800.0, "v0/128": 400.0, "v1/64": 200.0, "v1/128": 300.0},
         builds_on={"v1": "v0"},
     )
-    [_, later] = found.shown(GROUP)
-    before = found.builds_on(later)
+    [first, later] = found.shown(GROUP)
+    before = parent(later, found.shape)
+    assert parent(first, found.shape) is None
     assert later.case == "sum/v1/64"
     assert before is not None
     assert before.case == "sum/v0/128"

@@ -17,6 +17,7 @@ from harness.analysis.peaks import peaks_of
 from harness.analysis.readings import Answer, Missing, Reading, Readings
 from harness.journal.records import Planned
 from harness.quantities import QUANTITIES, Quantity
+from harness.statistics import builds_on
 from harness.statistics.net_times import Group
 from harness.statistics.timings import Comparison
 from harness.tables import Run
@@ -184,7 +185,8 @@ class Explainer:
     def steps(self, group: Group) -> list[LadderStep]:
         """Each variant of a group paired with the one that it builds on, in the matrix's order."""
         timings = self.run.timings
-        pairs = [(timings.builds_on(p), p) for p in timings.shown(group) if not p.is_library]
+        own = [p for p in timings.shown(group) if not p.is_library]
+        pairs = [(builds_on.parent(p, timings.shape), p) for p in own]
         return [
             self.compare(before, after)
             for before, after in pairs

@@ -21,7 +21,7 @@ import numpy as np
 
 from harness.emulator.engine import layout
 from harness.emulator.engine.configuration import LaunchConfiguration
-from harness.emulator.engine.fault_messages.messages import told
+from harness.emulator.engine.fault_messages.by_verdict import told
 from harness.emulator.engine.fault_messages.places import Place, fault_at, index_of
 from harness.emulator.engine.fault_messages.races import remarks_on
 from harness.emulator.engine.lowering.register_rows import lane_bytes

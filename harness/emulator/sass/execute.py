@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from harness.emulator.engine import layout as engine_layout
 from harness.emulator.engine import native
-from harness.emulator.engine.fault_messages.messages import told
+from harness.emulator.engine.fault_messages.by_verdict import told
 from harness.emulator.engine.fault_messages.places import fault_at, index_of, over_budget
 from harness.emulator.engine.shape import Dim3, Shape
 from harness.emulator.errors import LaunchError

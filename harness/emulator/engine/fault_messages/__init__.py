@@ -1,1 +1,1 @@
-"""The messages of all faults: a verdict's numbers become a kind and a message."""
+"""The messages of all faults: a verdict's numbers become a kind and a message (by_verdict.py)."""

@@ -1,7 +1,7 @@
 """Check `builds_on`: the variant of the same problem that each variant improves on.
 
-The references form a tree. `Timings.builds_on` in harness/statistics/timings.py gives a case's
-parent, which has the same size and type.
+The references form a tree. A case's own parent, of the same size and type, is found in
+harness/statistics/builds_on.py.
 """
 
 from __future__ import annotations

@@ -1,0 +1,17 @@
+"""Resolve `builds_on` for a case: which case of that variant it is compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from harness.journal.records import Planned
+from harness.statistics.net_times import Group, group_of
+
+
+def parent(p: Planned, shape: Callable[[Group, str], Planned | None]) -> Planned | None:
+    """The case that this one improves on: the same sizes and type of the variant it builds on.
+
+    shape: gives the case at whose launch shape a variant of a group is shown (`Timings.shape`).
+    None if the variant builds on none, or the other one has no sound case.
+    """
+    return shape(group_of(p), p.builds_on) if p.builds_on else None
