@@ -141,7 +141,7 @@ def compared(work: Path, debian: str, given: argparse.Namespace) -> int:
 
 
 def unpacked(base: Path, debian: str) -> None:
-    """Debian's arm64 packages, unpacked but not configured, which would take long under QEMU."""
+    """Unpack Debian's arm64 packages without configuring them, which would take long under QEMU."""
     part = base.with_suffix(".part")
     shutil.rmtree(part, ignore_errors=True)
     run("debootstrap", "--foreign", "--arch=arm64", "--variant=minbase",
@@ -154,7 +154,8 @@ def unpacked(base: Path, debian: str) -> None:
 
 
 def wheels(into: Path) -> None:
-    """Every dependency, and NVIDIA's compiler and disassembler, from PyPI's aarch64 wheels."""
+    """Install every dependency, and NVIDIA's compiler and disassembler, from PyPI's aarch64
+    wheels."""
     import tomllib  # Python 3.11 and newer
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -172,7 +173,8 @@ def wheels(into: Path) -> None:
 
 
 def laid_out(base: Path, work: Path) -> Path:
-    """The root, with this repository, the wheels and the cross compiler mounted if present."""
+    """Prepare the root; mount this repository, the wheels and, if present, the cross compiler in
+    it."""
     root = machines.overlaid(base, work / "arm")
     (work / "arm-engines").mkdir(exist_ok=True)
     bound = {folder: Path(folder).resolve() for folder in (*CROSS, str(work))}
@@ -188,7 +190,7 @@ def laid_out(base: Path, work: Path) -> Path:
 
 
 def inside(root: Path, work: Path, command: str, given: argparse.Namespace) -> str:
-    """The output of a command on the Arm machine; exits if the command fails."""
+    """Run a command on the Arm machine and return its output; exit if the command fails."""
     site = work / "arm-wheels"
     there = {
         "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME": "/root", "LANG": "C.UTF-8",
@@ -223,7 +225,7 @@ Rows = dict[tuple[str, str, int], dict[str, str]]
 
 
 def read(path: Path) -> Rows:
-    """The rows by their subject and a running number."""
+    """Read a file's rows, keyed by subject, front end and a running number."""
     found: Rows = {}
     seen: Counter[tuple[str, str]] = Counter()
     with path.open(newline="") as file:
@@ -258,7 +260,7 @@ def table(rows: Sequence[dict[str, object]]) -> str:
 
 
 def write(path: Path, rows: Sequence[dict[str, object]]) -> None:
-    """The table; rows that were not compared this time are kept."""
+    """Write the table; rows that were not compared this time are kept."""
     known: dict[object, dict[str, object]] = {row["what"]: row for row in machines.rows_of(path)}
     rows = list((known | {row["what"]: row for row in rows}).values())
     with path.open("w", newline="") as file:

@@ -100,7 +100,7 @@ def _write(out: Path, rows: Sequence[Row]) -> None:
 
 
 def whole(arch: str) -> dict[str, Any]:
-    """The result of a run of the matrix with --quick."""
+    """Run the matrix with --quick, and return the row of its results."""
     with tempfile.TemporaryDirectory() as folder:
         matrix = yaml.safe_load((ROOT / "bench.yaml").read_text())
         matrix["limits"]["qualify_s"] = DEADLINE_S
@@ -132,7 +132,8 @@ def _row(
 
 
 def small(arch: str, every: int) -> dict[str, Any]:
-    """The result of one small launch of each variant and type, from PTX and machine code."""
+    """Launch each variant and type once at a small size, from PTX and machine code; return the
+    row."""
     bench = model.load(ROOT / "bench.yaml")
     kinds: dict[tuple[str, str, str], list[Case]] = {}
     for test in plan.resolve(bench, emulated_device(arch), "emulator").tests:
@@ -181,7 +182,8 @@ def _built(
 def _launched(
     bench: model.Bench, case: Case, built: Built | str, arch: str
 ) -> tuple[set[str], str]:
-    """A case's status (ok, counted, equal), and the reason if any of them is missing."""
+    """Launch a case; return which of "ok", "counted" and "equal" hold, and why any of them does
+    not."""
     if isinstance(built, str):
         return set(), built
     problem = loading.load(bench.kernels / case.problem)

@@ -115,7 +115,7 @@ def processor_seconds(pid: int) -> float:
 
 
 def measured(judge: Judge, one: Measured) -> list[object]:
-    """One row of the table. The judge and its processes are used for this row only."""
+    """Measure one row of the table, with a judge whose processes serve no other row."""
     submission, names = one.submission, [one.problem, one.kernel]
     try:
         began = time.monotonic()

@@ -77,7 +77,8 @@ def _number(file: Path) -> tuple[str, str, int, str]:
 
 
 def judged(judge: Judge, path: Path) -> dict[str, str]:
-    """The row of one problem, at the first sizes at which it can be read and judged in time."""
+    """Judge one problem at the first sizes at which it can be read and judged in time; return its
+    row."""
     suite = "KernelBench" if path.suffix == ".py" else "definition"
     name = f"{path.parent.name}/{path.stem}" if suite == "KernelBench" else path.stem
     row = dict.fromkeys(COLUMNS, "") | {"problem": name, "suite": suite, "read": "no"}
@@ -99,7 +100,8 @@ def judged(judge: Judge, path: Path) -> dict[str, str]:
 
 
 def verdicts(judge: Judge, problem: Problem, operation: str) -> dict[str, str]:
-    """The cells of each kernel for a problem, and why a verdict is not the expected one."""
+    """Judge each kernel for a problem; return its cells, and why a verdict is not the expected
+    one."""
     row = {"why not": ""}
     for column, kernel in kernels(problem, operation):
         try:
@@ -117,7 +119,7 @@ def verdicts(judge: Judge, problem: Problem, operation: str) -> dict[str, str]:
 
 
 def sizes_to_try(path: Path) -> Iterator[dict[str, int]]:
-    """Sizes that replace the problem's own: at first none, then smaller ones, cap by cap."""
+    """Yield sizes that replace the problem's own: first none, then smaller and smaller ones."""
     yield {}
     if path.suffix == ".py":
         yield from (found for cap in CAPS if (found := smaller(path, cap)))

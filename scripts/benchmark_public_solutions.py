@@ -53,7 +53,7 @@ def main() -> int:
 
 
 def judged(judge: Judge, problem: Path, solution: Path, is_cheat: bool) -> dict[str, str]:
-    """The row of one solution."""
+    """Judge one solution and return its row."""
     row = dict.fromkeys(COLUMNS, "") | {
         "problem": problem.stem, "solution": solution.stem[:8], "cheat": "cheat" * is_cheat,
     }  # fmt: skip

@@ -117,7 +117,7 @@ def row(
     is_small = executed <= SMALL
 
     def measured(root: Path, engine: str) -> float:
-        """Microseconds per small launch, or million thread instructions per second."""
+        """Measure microseconds per small launch, or million thread instructions per second."""
         with tempfile.NamedTemporaryFile() as file:
             file.write(pickle.dumps((program, *launch, engine, SMALL_LAUNCHES if is_small else 5)))
             file.flush()

@@ -197,7 +197,7 @@ def tried(
 
 
 def mirror() -> str:
-    """The mirror of Debian that apt uses on this machine. Raises CannotTry."""
+    """Return the Debian mirror that apt uses on this machine. Raises CannotTry."""
     sites = run("apt-get", "indextargets", "--format", "$(SITE) $(ORIGIN) $(CODENAME)")
     found = re.search(r"^(\S+) Debian bookworm$", sites, re.MULTILINE)
     if not found:
@@ -224,7 +224,7 @@ def laid_out(world: World, work: Path) -> Path:
 
 
 def overlaid(base: Path, own: Path) -> Path:
-    """A root folder over an unchanged base, with /proc and /dev."""
+    """Mount a root folder over an unchanged base, with /proc and /dev."""
     root = own / "root"
     for folder in (root, own / "upper", own / "work"):
         folder.mkdir(parents=True, exist_ok=True)
@@ -269,7 +269,7 @@ def set_up(
 
 
 def inside(root: Path, command: str, stands_in: bool) -> tuple[int, str]:
-    """The exit code of a command in the repository there, and its output."""
+    """Run a command in that machine's copy of the repository; return its exit code and output."""
     pip = {k: v for k, v in os.environ.items() if k in ("PIP_DEFAULT_TIMEOUT", "PIP_INDEX_URL")}
     there = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME": "/root", **pip,
              "PIP_CERT": str(CERTIFICATES), "LANG": "C.UTF-8"}  # fmt: skip

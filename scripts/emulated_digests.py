@@ -88,7 +88,8 @@ def of_cases(only: list[str], bench_sizes: bool, most: int = 0) -> Iterator[Row]
 
 
 def few(cases: Sequence[Case], most: int, kernels: Path) -> list[Case]:
-    """A small case of this many variants of each problem, taking turns between problems."""
+    """Choose a small case for each of `most` variants of each problem, in turn: all problems' first
+    cases come before any second one."""
     by_problem: dict[str, dict[str, list[Case]]] = {}
     for case in cases:
         by_problem.setdefault(case.problem, {}).setdefault(case.variant, []).append(case)
@@ -100,7 +101,7 @@ def few(cases: Sequence[Case], most: int, kernels: Path) -> list[Case]:
 
 
 def spread(among: Sequence[list[Case]], most: int) -> list[list[Case]]:
-    """The first, the last, and others between them at equal distances."""
+    """Choose the first, the last, and evenly spaced ones between them."""
     last = len(among) - 1
     if most > last:
         return [*among]
@@ -108,7 +109,8 @@ def spread(among: Sequence[list[Case]], most: int) -> list[list[Case]]:
 
 
 def small(cases: Sequence[Case], kernels: Path) -> Case:
-    """The case with more work than a third of the others; the smallest would be a single thread."""
+    """Choose the case that has more work than a third of the others; the smallest would be a single
+    thread."""
 
     def work(case: Case) -> tuple[float, float]:
         found = loading.load(kernels / case.problem).work(case.sizes, case.dtype)

@@ -131,7 +131,7 @@ def _run_json(content: bytes, folder: Path) -> None:
 
 
 def _compared(run: tables.Run) -> None:
-    """The output of a comparison in which the run is either side."""
+    """Compare the run as either side, and render the result."""
     plain = tables.Run(run.folder, json.loads(_RUN_JSON), run.records)
     for sides in ((plain, run), (run, plain)):
         judgement = judge(*sides)
@@ -249,7 +249,7 @@ def _reports() -> list[bytes]:
 
 
 def _in_a_record(random: random.Random, seeds: list[bytes]) -> bytes:
-    """A journal with some changed records, mostly with valid checksums."""
+    """Change some records of a journal, mostly keeping their checksums valid."""
     lines = random.choice(seeds).splitlines()
     lines = random.sample(lines, random.randint(1, min(len(lines), 25)))
     for _ in range(random.randint(1, 3)):
@@ -344,11 +344,9 @@ _seeds: dict[str, list[bytes]] = {}
 def run(
     name: str, inputs: int, seed: int = 1, jobs: int = 1, deadline_s: float = DEADLINE_S
 ) -> Iterator[tuple[str, bytes]]:
-    """The failures of one target, as they occur. jobs: the number of processes that share the
-    inputs.
-
-    If a process ends early, its batch has failed; the seed draws the same inputs again.
-    """
+    """Yield the failures of one target as they occur. jobs: the number of processes that share the
+    inputs. If a process ends early, its whole batch counts as a failure; the seed draws the same
+    inputs again."""
     batches = [(name, seed * 1_000_003 + i, min(BATCH, inputs - i * BATCH), deadline_s)
                for i in range(-(-inputs // BATCH))]  # fmt: skip
     if jobs == 1:

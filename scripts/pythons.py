@@ -69,8 +69,8 @@ STEPS: Mapping[str, str] = {
 """Column → the command that is typed for it; a failed step is the last."""
 
 COLUMNS = ("python", "from", *STEPS, "install_s", "seconds", "commit")
-"""The columns of the table. commit: of the checkout, with a + if it had changes. seconds: for all
-steps."""
+"""The columns of the table. commit: the checkout's, with a + if it had changes. seconds: the time
+of all steps."""
 
 PAGE = ROOT / "docs" / "commands.md"
 
@@ -89,12 +89,13 @@ class Place:
 
     @property
     def told(self) -> str:
-        """The Python's origin, and the environment variables that a user there also has to set."""
+        """Name the Python's origin, and the environment variables that a user there also has to
+        set."""
         flags = " ".join(f"{name}={value}" for name, value in NEW_HEADERS.items())
         return f"{self.origin}, {flags}" if self.root else self.origin
 
     def typed(self, folder: Path, line: str) -> tuple[int, str]:
-        """The exit code of a command line in a folder there, and its output."""
+        """Run a command line in a folder where the Python runs; return its exit code and output."""
         here = f"/{folder.relative_to(self.root or '/')}"
         into = ["chroot", self.root] if self.root else []
         ended = subprocess.run(
@@ -205,7 +206,7 @@ def in_debian(version: str, work: Path) -> Place:
 
 
 def built(work: Path) -> Path:
-    """The wheel of this checkout, made from the files that git tracks."""
+    """Build the wheel of this checkout from the files that git tracks."""
     source = work / "source"
     shutil.rmtree(source, ignore_errors=True)
     listed = run("git", "-C", ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard",
@@ -220,7 +221,7 @@ def built(work: Path) -> Path:
 
 
 def tried(place: Place, work: Path, wheel: Path) -> tuple[dict[str, str], str]:
-    """The row of a Python, and the complete output."""
+    """Try one Python; return its row and the complete output."""
     folder = Path(place.root or "/") / str(work).lstrip("/") / f"python-{place.version}"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -279,7 +280,7 @@ def write(out: Path, row: dict[str, str], log: str) -> None:
 
 
 def parted(log: str) -> Iterator[str]:
-    """The parts of a log, one for each Python."""
+    """Split a log into its parts, one for each Python."""
     yield from filter(None, re.split(r"^(?=# Python )", log, flags=re.MULTILINE))
 
 

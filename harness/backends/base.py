@@ -206,7 +206,7 @@ class TimedWorkspace(Workspace, Protocol):
     ) -> None:
         """Set the float64 reference and bound with which each output is compared on the device.
 
-        is_other: for the other state of the inputs.
+        is_other: they belong to the other state of the inputs.
         """
 
     def alternate(self, changes: Mapping[str, Change]) -> None:
@@ -355,7 +355,7 @@ def scalar_or_buffer(
 
 
 def poisoned(buffer: Buffer) -> Array:
-    """A host array for the buffer, poisoned, or zero if the buffer must start as zero."""
+    """Make a host array for the buffer, poisoned, or zero if the buffer must start as zero."""
     fill = 0 if buffer.role == "zeroed" else POISON
     return np.full(buffer.nbytes, fill, np.uint8).view(numpy_dtype(buffer.dtype))
 

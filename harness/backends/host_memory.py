@@ -147,7 +147,8 @@ def _argument(bound: Any, arrays: Mapping[str, Array]) -> Any:
 
 
 def bound_launches(module: emulator.Module, case: Case, built: Built) -> list[Launch]:
-    """A case's steps. Raises LaunchError for arguments that do not match its kernel."""
+    """Bind each of a case's steps to its kernel. Raises LaunchError for arguments that do not
+    match."""
     found = []
     for step in case.steps:
         symbol = kernel_name(step.kernel, built, case.source)
@@ -163,7 +164,8 @@ def bound_launches(module: emulator.Module, case: Case, built: Built) -> list[La
 
 @lru_cache(maxsize=16)
 def module_of(ptx: Path, digest: str) -> emulator.Module:
-    """The parsed file, cached; a rebuilt file has another `digest` and is parsed again."""
+    """Parse a file; the result is cached. A rebuilt file has another `digest` and is parsed
+    again."""
     return emulator.parse(ptx.read_text())
 
 
@@ -183,7 +185,7 @@ _GLOBAL = dict.fromkeys(("st", "STG", "ST"), "store_") | dict.fromkeys(
 def line_counts(
     case: str, step: int, instructions: Sequence[emulator.Executed], provenance: Provenance
 ) -> Iterator[SourceLine]:
-    """The counts of instructions, summed over each line of source.
+    """Sum the counts of instructions over each line of source.
 
     A line is left out if the lanes of a request access several state spaces, because its counts are
     then unknown.

@@ -35,7 +35,7 @@ class Launched:
     late: set[int] = field(default_factory=set)
 
     def judged(self, right: Right | None, changed: str) -> Batch:
-        """changed: what a check of inputs and memory found afterwards."""
+        """Judge the launches. changed: what a check of inputs and memory found afterwards."""
         times = tuple(map(tuple, self.times))
         if right is None:
             return Batch(times)

@@ -86,7 +86,7 @@ def list_together(built: Iterable[Built]) -> None:
 
 @lru_cache(maxsize=16)
 def code_of(cubin: Path, digest: str) -> sass.MachineCode:
-    """The cubin's contents, cached; a rebuilt file has another `digest` and is read again."""
+    """Read a cubin; the result is cached. A rebuilt file has another `digest` and is read again."""
     return sass.read(cubin, cubin.with_name(LISTING))
 
 
@@ -130,7 +130,7 @@ def in_ptx_alone(ptx: Execution) -> Execution:
 
 
 def listed(case: str, step: int, instructions: Sequence[sass.MachineCount]) -> MachineCode:
-    """Every executed instruction with its cost."""
+    """List every executed instruction with its cost."""
     executed = [each for each in instructions if each.warps]
     place = {file: n for n, file in enumerate(dict.fromkeys(each.file for each in executed))}
     rows = tuple(

@@ -59,8 +59,8 @@ class Resources:
 class Built:
     """A compiled unit: its files, and each kernel's resources.
 
-    kernels: by symbol. names: the symbols of kernels for which the matrix gives C++ names.
-    variables: the symbols of `__device__` variables, which outlive a launch.
+    kernels: the resources by symbol. names: the symbols of kernels for which the matrix gives C++
+    names. variables: the symbols of `__device__` variables, which outlive a launch.
     """
 
     ptx: Path
@@ -109,7 +109,7 @@ def in_parallel(
 
 
 def _at_a_time() -> int:
-    """The number of compilers to run at once: one per core, as far as memory allows."""
+    """Return how many compilers to run at once: one per core, as far as memory allows."""
     cores, available = os.cpu_count() or 1, host_memory.available()
     return cores if available is None else max(1, min(cores, available // COMPILING))
 
@@ -213,7 +213,7 @@ def resources(said: str) -> dict[str, Resources]:
 
 
 def occupancy(found: Resources, step: Step, limits: Limits) -> Occupancy:
-    """The number of a launch's blocks that fit on a multiprocessor, dynamic shared memory
+    """Compute how many of a launch's blocks fit on a multiprocessor, dynamic shared memory
     included."""
     shared = found.shared_bytes + step.shared_bytes
     return theoretical_occupancy(limits, step.threads_per_block, found.registers, shared)

@@ -156,7 +156,7 @@ def _memory(
     module: Module, kernel: Kernel, program: Program, args: Sequence[Any],
     names: Sequence[str] | None,
 ) -> tuple[AddressSpace, bytes]:  # fmt: skip
-    """The address space of a launch, and its packed parameters."""
+    """Build the address space of a launch, and pack its parameters."""
     memory = AddressSpace()
     module_variables.place(memory, module, _device(module).variables)
     params = arguments.pack(kernel, args, names, memory)

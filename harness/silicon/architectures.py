@@ -258,7 +258,7 @@ def _plain(name: str) -> str:
 
 
 def architecture(name: str) -> Architecture:
-    """The facts of `sm_90`, `sm_100` and so on.
+    """Look up the facts of `sm_90`, `sm_100` and so on.
 
     nvcc's architecture- and family-specific targets (`sm_90a`, `sm_100f`) change which instructions
     may be used and no limit, so they have the facts of the plain one. Raises
@@ -285,7 +285,8 @@ def compute_capability(name: str) -> tuple[int, int]:
 
 
 def nearest(capability: tuple[int, int]) -> Architecture:
-    """The facts to use for a compute capability: its own, or those of the newest before it.
+    """Return the facts to use for a compute capability: its own, or those of the newest one before
+    it.
 
     This is for cards newer than this table. Whatever the driver reports about the card takes
     precedence. Only what no driver reports, such as the granularity of register allocation, is

@@ -53,7 +53,7 @@ def theoretical_occupancy(
     registers_per_thread: int,
     shared_bytes_per_block: int,
 ) -> Occupancy:
-    """Theoretical occupancy of a launch.
+    """Compute the theoretical occupancy of a launch.
 
     `shared_bytes_per_block` is static plus dynamic shared memory, without what the system reserves.
     More than the default 48 KiB is taken to be opted into.
@@ -82,7 +82,7 @@ def theoretical_occupancy(
 
 
 def waves(grid_blocks: int, blocks_per_sm: int, sm_count: int) -> Waves:
-    """The rounds in which a machine of `sm_count` multiprocessors executes a grid."""
+    """Compute the rounds in which a machine of `sm_count` multiprocessors executes a grid."""
     if grid_blocks < 1 or blocks_per_sm < 1 or sm_count < 1:
         raise ValueError("a grid, and the room for it, is at least one block on one multiprocessor")
     per_wave = blocks_per_sm * sm_count

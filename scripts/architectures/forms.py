@@ -139,7 +139,7 @@ def refusals(function: Function) -> Mapping[str, str]:
 
 
 def of_architecture(arch: str, checkouts: Path, own: bool) -> dict[str, Any]:
-    """The number of instructions; each form with an example; and each refused form with the
+    """Collect the number of instructions, each form with an example, and each refused form with the
     reason."""
     count, examples, refused = 0, dict[str, str](), dict[str, str]()
     for code in codes(arch, checkouts, own):

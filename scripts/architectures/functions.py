@@ -73,7 +73,7 @@ class Compiled:
 
 
 def compiled(listed: Sequence[Declared], arch: str, folder: Path) -> Compiled:
-    """The compiled functions. Those that nvcc rejects are left out, because the architecture or C++
+    """Compile the functions. Those that nvcc rejects are left out, because the architecture or C++
     does not have them."""
     left, nvcc = list(listed), toolchain.find().nvcc
     path, ptx = folder / "k.cu", folder / "k.ptx"
@@ -113,7 +113,7 @@ def instruction_bytes(type_: str) -> int:
 
 
 def _reals(bits: Array, type_: str) -> NDArray[np.float64] | None:
-    """Results as floats, with all NaNs made equal; None for integers."""
+    """Convert results to floats, with all NaNs made equal; None for integers."""
     if type_.endswith("x2"):
         halves = bits.view(np.uint16)
         return _reals(halves, type_[:-2])
@@ -203,7 +203,7 @@ def earlier(table: Path, arch: str) -> Mapping[str, str] | None:
 def again(
     arch: str, listed: Sequence[Declared], read: Mapping[str, Array | str], old: Mapping[str, str]
 ) -> dict[str, str]:
-    """The updated row, after another try of the functions that were refused or differed."""
+    """Try again the functions that were refused or differed, and return the updated row."""
     left = f"{old['differ']} {old['refusals']}"
     apart = [each for each in listed if re.search(rf"(?<!\w){re.escape(each.text)}", left)]
     found = row(arch, apart, read)

@@ -83,7 +83,7 @@ def _difference(ours: Results, theirs: Results) -> float:
 
 
 def launched(launcher: Launcher) -> Row:
-    """One launch from both front ends. Its digest is empty where machine code was not executed."""
+    """Run one launch from both front ends. The digest is empty if machine code was not executed."""
     row = dict.fromkeys(LAUNCHES, "") | {"arch": launcher.arch, "launch": launcher.launch.name}
     try:
         machine = launcher.from_machine_code()
@@ -109,7 +109,7 @@ def launched(launcher: Launcher) -> Row:
 
 
 def of_ptx_of(read: Launcher, arch: str) -> str:
-    """The digest of a launch whose PTX is assembled for another architecture."""
+    """Return the digest of a launch's results after assembling its PTX for another architecture."""
     text = read.ptx.read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder:
         ptx, cubin = Path(folder, "k.ptx"), Path(folder, "k.cubin")
@@ -138,7 +138,7 @@ def compare(new: Sequence[Row], known: Sequence[Mapping[str, str]], checkouts: P
 
 
 def unfused(launcher: Launcher, cubin: Path) -> Path:
-    """Assemble a launch's PTX with products and sums rounded one after the other."""
+    """Assemble a launch's PTX without fusing products with sums."""
     nvcc = toolchain.find().nvcc
     arch, ptx = f"-arch={launcher.arch}", str(launcher.ptx)
     command = [nvcc, arch, "-lineinfo", "-Xptxas", "--fmad=false", "-cubin", "-o", str(cubin), ptx]
@@ -147,7 +147,8 @@ def unfused(launcher: Launcher, cubin: Path) -> Path:
 
 
 def kernels(cubin: Path) -> Row:
-    """How many of a file's kernels can be executed, and the instructions that the others need."""
+    """Count a file's kernels that can be executed, and list the instructions that the others
+    need."""
     try:
         code = sources.read_listed(cubin)
     except EmulatorError as error:

@@ -42,7 +42,7 @@ class Case:
 
     @property
     def modifiers(self) -> tuple[str, ...]:
-        """The opcode without its types."""
+        """The parts of the opcode that are not types."""
         opcode = self.name.split(".")[1:]
         return tuple(opcode[: len(opcode) - (2 if self.name.startswith("cvt") else 1)])
 
@@ -109,7 +109,7 @@ def _arithmetic() -> Iterator[Case]:
 
 
 def _narrowings() -> Iterator[Case]:
-    """Conversions with `.relu`, of pairs, and to tf32."""
+    """Conversions with `.relu`, conversions of pairs, and conversions to tf32."""
     for to, rounding, relu in product(_HALVES, ("rn", "rz"), ("", ".relu")):
         if relu:
             yield Case(f"cvt.{rounding}.relu.{to}.f32 $0, $1", to, ("f32",))
@@ -157,7 +157,7 @@ def bits(type_: str) -> int:
 
 
 def groups(listed: Sequence[Case]) -> dict[tuple[str, ...], list[Case]]:
-    """Instructions with the same types and front ends, which share a kernel."""
+    """Group instructions with the same types and front ends, which share a kernel."""
     found: dict[tuple[str, ...], list[Case]] = {}
     for case in listed:
         found.setdefault((case.result, *case.sources, *(["PTX"] * case.refused)), []).append(case)
@@ -284,8 +284,8 @@ def _whole(type_: str, random: np.ndarray) -> np.ndarray:
 
 
 def _ending_in_ties(random: np.ndarray, how: np.ndarray, digits: int) -> np.ndarray:
-    """A number of `size` bits. Below one bit position, the rest is 0, 1, just below half, half,
-    just above half, or all ones."""
+    """Draw numbers of `size` bits. Below some bit position, the rest is 0, 1, just below half,
+    half, just above half, all ones, or random."""
     ones = (1 << digits) - 1
     cut = (how % (digits + 1)).astype(np.uint64)
     one = np.uint64(1)

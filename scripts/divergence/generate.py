@@ -75,8 +75,8 @@ class Writer:
         yield _line(depth, "}")
 
     def _loop(self, depth: int, leave: str) -> Iterator[str]:
-        """A loop in which lanes of one mask run one iteration less; some may leave in the middle of
-        one."""
+        """Write a loop in which the lanes of one mask run one iteration fewer; some may leave
+        mid-iteration."""
         self._loops += 1
         trip = f"r{self._loops}"
         yield _line(depth, "#pragma unroll 1")
@@ -95,7 +95,7 @@ class Writer:
         yield _line(depth, f"if ({self._condition()}) {{ END return; }}")
 
     def _switch(self, depth: int, leave: str) -> Iterator[str]:
-        """A switch of eight cases, some of which fall through."""
+        """Write a switch with eight cases, some of which fall through."""
         yield _line(depth, "switch (number) {")
         for case in range(8):
             yield _line(depth + 1, f"case {case}: k = repeat(k, trips, {self._odd()}, {case});")

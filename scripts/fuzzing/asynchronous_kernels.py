@@ -88,7 +88,7 @@ _SUMS = ", ".join(f"%f{n}" for n in range(8))
 
 
 def _product_step(step: int) -> str:
-    """A warpgroup's product of one slot of the ring, 64 values deep."""
+    """A warpgroup's product of one slot of the ring, 64 elements deep."""
     place, parity = step % 2, step // 2
     products = "".join(f"""
 \tadd.s64 %l10, %l8, {(4096 * 2 * place + 32 * k) >> 4};
@@ -205,7 +205,7 @@ def _of_product() -> list[Any]:
 
 
 def _lined(text: str) -> str:
-    """The text with one instruction per line, as the compiler writes it."""
+    """Put each instruction on a line of its own, as the compiler does."""
     head, brace, body = text.partition("{\n")
     lines = (line.strip() for line in re.sub(r"(;|(?<!:):(?!:))", r"\1\n", body).splitlines())
     return head + brace + "\n".join(f"\t{line}" for line in lines if line)

@@ -158,7 +158,7 @@ def _opcode(draw: random.Random, line: bytes, other: bytes) -> bytes:
 
 
 def _type(draw: random.Random, line: bytes, _: bytes) -> bytes:
-    """Replace a part of the opcode."""
+    """Replace one part of the opcode."""
     found = list(re.finditer(rb"(?<=\.)[a-z]\w*", line))
     if not found:
         return line

@@ -17,7 +17,7 @@ NASTY = [
 
 
 def mutated(random: random.Random, seeds: list[bytes]) -> bytes:
-    """One good input with one to six changes."""
+    """Make one to six changes to one of the good inputs."""
     content = random.choice(seeds)
     for _ in range(random.choice((1, 1, 1, 2, 3, 6))):
         content = random.choice(_CHANGES)(random, content, seeds)

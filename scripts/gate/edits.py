@@ -157,8 +157,8 @@ def _at_small_sizes(text: str, small: Mapping[str, Any]) -> str:
 
 
 def _reason(ended: Result, told: Path) -> str:
-    """The reason why the gate closes for the first case, or a note that it found nothing worse, or
-    the last line of output."""
+    """Say why the gate closes for the first case or that it found nothing worse; without a
+    comparison, return the last line of output."""
     if not told.is_file():
         printed = str(ended.exception or ended.output).strip().splitlines()
         return printed[-1] if printed else ""
@@ -172,7 +172,7 @@ def _reason(ended: Result, told: Path) -> str:
 
 
 def _causes(case: Mapping[str, Any]) -> Iterator[str]:
-    """The findings against a case, with their figures and line."""
+    """Yield the findings against a case, with their figures and line."""
     if fault := case["fault"]["new"]:
         yield f"{case['verdict']}: {fault.splitlines()[0]}"
     for each in [*case["compiled"], *case["counters"]]:
@@ -211,7 +211,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _write(path: Path, order: Sequence[str], rows: Sequence[Mapping[str, object]]) -> None:
-    """The table, in the edits' order; rows of edits that were not tried this time are kept."""
+    """Write the table, in the edits' order; rows of edits that were not tried this time are
+    kept."""
     known: dict[object, Mapping[str, object]] = {}
     if path.is_file():
         with path.open(newline="") as file:

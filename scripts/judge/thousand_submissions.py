@@ -106,7 +106,7 @@ WAYS = {
 
 
 def ways(count: int, chance: random.Random) -> list[str]:
-    """The ways of all submissions: half are correct, the others are broken in each way equally
+    """Choose each submission's way: half are correct, the others are broken in each way equally
     often, in random order."""
     broken = [name for name in WAYS if name != "right"]
     found = ["right"] * (count - count // 2)
@@ -141,7 +141,7 @@ def kind(answer: dict[str, Any]) -> str:
 
 
 def marked(mark: str) -> Iterator[Path]:
-    """The processes with this mark in their environment, by their folders in /proc."""
+    """Find the processes with this mark in their environment; yield their folders in /proc."""
     for process in Path("/proc").glob("[0-9]*"):
         try:
             if f"{MARK}={mark}".encode() in (process / "environ").read_bytes().split(b"\0"):
@@ -186,7 +186,8 @@ def counted(answered: int, judge: Serve, mark: str) -> Count:
 def judged(
     judge: Serve, requests: Sequence[dict[str, Any]], count: Callable[[int], Count]
 ) -> tuple[dict[int, str], list[Count]]:
-    """Each submission's verdict, and the judge's state at the rests in between."""
+    """Send all requests; return each submission's verdict, and the judge's memory and processes
+    whenever it was left to rest."""
     found: dict[int, str] = {}
     counts, before = [count(0)], 0
     for part in COUNTED_AFTER:

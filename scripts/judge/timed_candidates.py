@@ -61,7 +61,8 @@ __global__ void doubled(const float* input, float* output, float* spare, int n) 
 
 @dataclass(frozen=True)
 class Judged:
-    """One verdict on a candidate. half_width: of the speed-up's interval, relative to it."""
+    """One verdict on a candidate. half_width: half the width of the speed-up's interval, relative
+    to the speed-up."""
 
     way: str
     number: int
@@ -112,7 +113,7 @@ def kernel(called: str, extra: int) -> dict[str, Any]:
 
 
 def request(extras: Sequence[int], n: int, interval: float, seconds: float) -> dict[str, Any]:
-    """The incumbent first, then a candidate for each of `extras`."""
+    """Build a request: the incumbent first, then a candidate for each of `extras`."""
     kernels = [kernel("incumbent", INCUMBENT), *(kernel(name(extra), extra) for extra in extras)]
     return {
         "id": " ".join(map(name, extras)), "kind": "time", "kernels": kernels,

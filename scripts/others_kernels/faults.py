@@ -59,7 +59,7 @@ SUITES = (
 
 
 def compiled(kernel: Kernel, folder: Path) -> Path:
-    """A kernel's PTX, compiled unless the folder already has it for the same source."""
+    """Return a kernel's PTX, compiled unless the folder already has it for the same source."""
     source, ptx = folder / f"{kernel.name}.cu", folder / f"{kernel.name}.ptx"
     if kernel.is_ptx:
         if not ptx.exists() or ptx.read_text() != kernel.source:
@@ -73,7 +73,7 @@ def compiled(kernel: Kernel, folder: Path) -> Path:
 
 
 def cubins(files: list[Path]) -> None:
-    """The machine code beside each PTX, compiled and listed if missing or outdated."""
+    """Assemble and list the machine code beside each PTX if it is missing or outdated."""
     old = [each for each in files if not _is_new(each.with_suffix(".cubin"), each)]
     nvcc = str(toolchain.find().nvcc)
     with ThreadPoolExecutor() as pool:
@@ -91,7 +91,7 @@ def _is_new(made: Path, source: Path) -> bool:
 
 
 def in_ptx(kernel: Kernel, ptx: Path) -> set[str]:
-    """The kinds of faults found from PTX."""
+    """Run the kernel from PTX; return the kinds of faults found."""
     module = emulator.parse(ptx.read_text())
     (name,) = (each for each in module.kernels if kernel.entry in each)
     arguments, written = kernel.arguments(), None
@@ -105,7 +105,8 @@ def in_ptx(kernel: Kernel, ptx: Path) -> set[str]:
 
 
 def in_machine_code(kernel: Kernel, ptx: Path) -> set[str] | None:
-    """The kinds of faults found from machine code; None if its instructions are not supported."""
+    """Run the kernel from machine code; return the kinds of faults found, or None if an instruction
+    is not supported."""
     module = emulator.parse(ptx.read_text())
     (name,) = (each for each in module.kernels if kernel.entry in each)
     code = sass.read(ptx.with_suffix(".cubin"), ptx.with_suffix(".listing"))

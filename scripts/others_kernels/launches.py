@@ -43,7 +43,7 @@ class Buffer:
     args: tuple[float, ...] = ()
 
     def contents(self, launch: str) -> Array:
-        """Its contents before the launch of this name."""
+        """Make its contents before the launch of this name."""
         draws = np.random.PCG64(zlib.crc32(f"{launch} {self.name}".encode()))
         raw = np.asarray(draws.random_raw(self.length), np.uint64)
         return np.ascontiguousarray(FILLS[self.fill](raw, np.dtype(self.dtype), *self.args))
@@ -104,7 +104,7 @@ class Launch:
         return tuple(arg for arg in self.args if isinstance(arg, Buffer))
 
     def in_order(self, name: str, contents: Array) -> Array:
-        """A result in comparable form: sorted if its order is not guaranteed."""
+        """Bring a result into comparable form: sort it if its order is not guaranteed."""
         return np.sort(contents) if name in self.unordered else contents
 
 
@@ -146,7 +146,7 @@ def _extents(given: int | list[int]) -> tuple[int, int, int]:
 
 
 def _argument(name: str, text: str) -> Buffer | Scalar:
-    """`float32[64] uniform(-1, 1)`, `int32 64` or `float64 (0.5, 4)`."""
+    """Parse an argument: `float32[64] uniform(-1, 1)`, `int32 64` or `float64 (0.5, 4)`."""
     if "[" in text:
         return _buffer(name, text)
     match = _VALUE.fullmatch(text)
@@ -226,5 +226,5 @@ FILLS: Mapping[str, Callable[..., Array]] = {
 
 
 def sources(launches: list[Launch]) -> Iterator[Source]:
-    """Each file once, in the order of the list."""
+    """Yield each source file once, in the order of the list."""
     yield from dict.fromkeys(launch.source for launch in launches)

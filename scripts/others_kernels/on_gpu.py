@@ -3,14 +3,14 @@
     python on_gpu.py COMPILED OUT
 
 COMPILED is the output of sources.py. OUT gets `readings.tar.xz`, from which readings.py makes the
-committed readings. It contains reports of ncu, `part-*.ncu-rep`, with the launches in the order of
-`results.json`, and that file: for each launch the hash of every buffer before and after, and a few
-values of the buffers that changed.
+committed readings. It contains ncu's reports, `part-*.ncu-rep`, with the launches in the order of
+`results.json`, and `results.json` itself, which has for each launch the hash of every buffer before
+and after, and a few values of the buffers that changed.
 
-Needs PyCUDA, NumPy, PyYAML and `ncu` (NCU names another one); of this repository it needs only
-launches.py and kernels.yaml beside it. The launches run in order, in portions, each in a process
-under ncu. A launch that fails or crashes is reported with its reason, and those after it are run
-again.
+Needs PyCUDA, NumPy, PyYAML and `ncu` (the environment variable NCU names another one); of this
+repository it needs only launches.py and kernels.yaml beside it. The launches run in order, in
+portions, each in a process under ncu. A launch that fails or crashes is reported with its reason,
+and those after it are run again.
 """
 
 from __future__ import annotations
@@ -203,7 +203,8 @@ def profile(compiled: Path, out: Path) -> int:
 def _under_ncu(
     compiled: Path, report: Path, names: Sequence[str], metrics: Sequence[str]
 ) -> tuple[list[dict[str, Any]], str, int | None]:
-    """The worker's output, ncu's output, and the exit code: None after a timeout."""
+    """Run a portion under ncu; return the worker's output, ncu's output, and the exit code (None
+    after a timeout)."""
     lines, log = report.with_suffix(".lines"), report.with_suffix(".said")
     command = [
         os.environ.get("NCU", "ncu"), "--clock-control", "none", "--cache-control", "all",

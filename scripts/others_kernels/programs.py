@@ -140,8 +140,7 @@ class _Device:
         return [f"{Path(each.file).name}:{each.line}: {each.kind}: {each.message}" for each in said]
 
     def _argument(self, raw: bytes) -> Any:
-        """The bytes of a parameter, with pointers and tensor maps translated to what they refer
-        to."""
+        """Translate a parameter's bytes: pointers and tensor maps become what they refer to."""
         parts: list[Any] = []
         plain, at = bytearray(), 0
         while at < len(raw):

@@ -41,7 +41,8 @@ def actions(report: Path) -> list[Any]:
 
 
 def parts(folder: Path) -> Iterator[tuple[Mapping[str, Any], Any]]:
-    """on_gpu.py's record of each launch, and its action. Raises ValueError if they differ."""
+    """Pair on_gpu.py's record of each launch with its entry in ncu's report. Raises ValueError if
+    they do not match."""
     for part in json.loads((folder / "results.json").read_text(encoding="utf-8"))["parts"]:
         report = folder / f"part-{part['part']}.ncu-rep"
         if not part["report"] or not report.exists():
@@ -76,7 +77,8 @@ def by_opcode(action: Any) -> dict[str, float]:
 
 
 def by_address(action: Any, metric_name: str) -> dict[int, float]:
-    """A count of each machine instruction, by its offset from the kernel's first."""
+    """Return a counter's value for each machine instruction, by its offset from the kernel's
+    first."""
     metric = action.metric_by_name(metric_name)
     if metric is None or not metric.has_correlation_ids():
         return {}
@@ -107,7 +109,8 @@ def write(path: Path, head: Sequence[str], lines: Sequence[Sequence[Any]]) -> No
 
 
 def unpacked(given: Path, scratch: Path) -> Path:
-    """The folder of readings: the given one, or the one unpacked from it."""
+    """Return the folder of readings: the given one, or the one into which the given archive is
+    unpacked."""
     if given.is_dir():
         return given
     with tarfile.open(given) as packed:

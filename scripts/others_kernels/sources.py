@@ -40,7 +40,7 @@ _OF_CUB = re.compile(r"\d+(CUB_\d+_SM_)900")
 
 
 def fetched(source: listed.Source, checkouts: Path) -> Path:
-    """The repository's folder, cloned at its commit if it is missing."""
+    """Return the repository's folder; clone it at its commit if it is missing."""
     folder = checkouts / source.folder
     if not folder.exists():
         folder.mkdir(parents=True)
@@ -54,7 +54,7 @@ def fetched(source: listed.Source, checkouts: Path) -> Path:
 def unit(
     source: listed.Source, of: Sequence[listed.Launch], folder: Path, arch: str = listed.ARCH
 ) -> compiler.Unit:
-    """How a file is compiled. Raises HarnessError if it is not the listed file."""
+    """Describe how a file is compiled. Raises HarnessError if it is not the listed file."""
     path = folder / source.path
     if not path.exists():
         raise HarnessError(f"{path} is missing: check out {source.repository} at {source.commit}")
@@ -76,8 +76,8 @@ def _named_for(arch: str, flag: str) -> str:
 def compile_all(
     launches: Sequence[listed.Launch], checkouts: Path, folder: Path, arch: str = listed.ARCH
 ) -> tuple[dict[str, Any], list[str]]:
-    """The manifest, and the files that could not be compiled; a failed file does not affect the
-    others."""
+    """Compile every file; return the manifest, and the files that could not be compiled. A failed
+    file does not affect the others."""
     folder.mkdir(parents=True, exist_ok=True)
     files = dict.fromkeys(launch.source for launch in launches)
 
@@ -118,7 +118,7 @@ def _built(
 
 
 def read_listed(cubin: Path) -> MachineCode:
-    """A cubin of the folder, with its listing beside it."""
+    """Read a cubin of the folder; its listing is stored beside it."""
     return read_cubin(cubin, cubin.with_suffix(LISTING))
 
 

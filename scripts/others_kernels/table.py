@@ -128,7 +128,7 @@ def _compare(held: Held, each: Compared) -> None:
 
 
 def _compare_opcodes(held: Held, machine: Results, there: Mapping[str, float]) -> None:
-    """Warp instructions by opcode, without modifiers, as in ncu."""
+    """Compare the warp instructions of each opcode, without modifiers, as ncu counts them."""
     own: dict[str, int] = defaultdict(int)
     for opcode, count in machine.report.instruction_mix.items():
         own[opcode.partition(".")[0]] += count
@@ -187,7 +187,7 @@ def _compare_with_ptx(held: Held, launcher: Launcher, machine: Results) -> None:
 
 
 def table(all_held: Sequence[Held]) -> str:
-    """The Markdown of the section."""
+    """Write the section in Markdown."""
     return "\n\n".join([_summary(all_held), _by_repository(all_held), _differences(all_held),
                          _front_ends(all_held)])  # fmt: skip
 

@@ -107,7 +107,7 @@ def translated(path: Path, root: Path, nvcc: str) -> File:
 
 
 def of_ptx(ptx: Path, names: Iterable[str]) -> dict[str, str]:
-    """The reason why each kernel is refused from its PTX; empty if it is not."""
+    """Map each kernel to the reason why its PTX is refused; empty if it is not."""
     try:
         module = parse(ptx.read_text(errors="replace"))
     except EmulatorError as error:
@@ -120,7 +120,7 @@ def of_ptx(ptx: Path, names: Iterable[str]) -> dict[str, str]:
 
 
 def of_code(ptx: Path, names: Iterable[str], nvcc: str) -> dict[str, str]:
-    """The reason why each kernel is refused from its machine code; empty if it is not."""
+    """Map each kernel to the reason why its machine code is refused; empty if it is not."""
     cubin = ptx.with_suffix(".cubin")
     command = [nvcc, "-cubin", "-w", "-lineinfo", f"-arch={ARCH}", str(ptx), "-o", str(cubin)]
     if subprocess.run(command, capture_output=True).returncode:
@@ -176,7 +176,7 @@ def section(found: Sequence[Repository]) -> Iterator[str]:
 
 
 def kind(reason: str) -> str:
-    """A reason without its location, and with an instruction's operands removed."""
+    """Strip a reason of its location and of an instruction's operands."""
     found = reason.partition(": the emulator ")[2] or reason
     found = re.sub(r"(machine instruction `)(@!?U?P\d )?([\w.]+)[^`]*`", r"\1\3`", found)
     found = re.sub(r"^kernel `[^`]*`", "is given a kernel that", found)

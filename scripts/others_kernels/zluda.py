@@ -81,7 +81,7 @@ def tests(text: str) -> Iterator[Test]:
 
 
 def values(text: str) -> Array:
-    """An array as Rust writes it; its type is that of any number with a suffix."""
+    """Parse an array as Rust writes it; a number with a suffix gives the type of all."""
     kinds: list[str] = []
 
     def number(found: re.Match[str]) -> str:
@@ -126,7 +126,8 @@ def _extreme(found: re.Match[str]) -> str:
 
 
 def from_ptx(test: Test, path: Path) -> str:
-    """How the result differs from what the test expects; empty if it does not."""
+    """Run a test from PTX; say how the result differs from the expected one; empty if it does
+    not."""
     module = emulator.parse(path.read_text())
     if test.wanted is None:
         (name,) = module.kernels
@@ -148,7 +149,7 @@ def _translated(module: emulator.Module, name: str) -> str:
 
 
 def assembled(paths: list[Path], folder: Path) -> None:
-    """The machine code of each test and its listing, made if they are missing."""
+    """Assemble each test's machine code and list it, if that is missing."""
     folder.mkdir(parents=True, exist_ok=True)
     nvcc = str(toolchain.find().nvcc)
     for path in paths:
@@ -161,8 +162,7 @@ def assembled(paths: list[Path], folder: Path) -> None:
 
 
 def from_machine_code(test: Test, path: Path) -> str:
-    """How the result of ptxas's machine code differs from what the test expects; empty if it does
-    not."""
+    """Run a test from ptxas's machine code; say how the result differs from the expected one."""
     if not path.exists():
         return PTXAS_REFUSES
     code = sass.read(path, path.with_suffix(".listing"))

@@ -61,7 +61,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def with_ideas(run: Run, problems: Mapping[str, Problem]) -> Run:
-    """The run, with its cases' ideas taken from today's variants."""
+    """Return the run with its cases' ideas taken from today's variants."""
     records = []
     for record in run.records:
         if isinstance(record, Planned) and record.problem in problems:
@@ -73,7 +73,7 @@ def with_ideas(run: Run, problems: Mapping[str, Problem]) -> Run:
 
 
 def steps_of(run: Run) -> list[LadderStep]:
-    """The steps whose two sides differ with certainty."""
+    """Return the steps whose two sides certainly differ in time."""
     explainer = Explainer(Readings(run))
     found = [step for group in run.groups() for step in explainer.steps(group)]
     return [s for s in found if s.speed and s.speed.verdict in ("faster", "slower")]

@@ -98,7 +98,8 @@ def _here(figure: Figure) -> str:
 
 
 def waiting(found: Sequence[Claim], untested: Sequence[Checked]) -> Iterator[str]:
-    """Claims that nothing here decides yet, and what is missing: a kernel, or a run of one."""
+    """List the claims that nothing here decides yet, and what is missing: a kernel, or a run of
+    one."""
     if untested:
         yield "These wait for a run, of kernels that stand here:"
         yield ""

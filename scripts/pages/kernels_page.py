@@ -116,7 +116,7 @@ def _advice(own: Sequence[Ladder], dtypes: Sequence[str]) -> str:
 
 
 def table(problem: Problem, found: Sequence[Ladder]) -> Iterator[str]:
-    """One row per variant, each after its parent; the figures of each type's ladder."""
+    """Yield one row per variant, after its parent, with the figures of each type's ladder."""
     heads = ["variant", "builds on", "idea"]
     for ladder in found:
         of = f"{ladder.dtype}, " if len(found) > 1 else ""
@@ -158,7 +158,7 @@ def against(ladder: Ladder, typed: bool) -> str:
 
 
 def tree(problem: Problem, name: str = "", depth: int = 0) -> Iterator[tuple[int, Variant]]:
-    """Each variant after its parent, with the number of forks before it."""
+    """Yield each variant after its parent, with the number of forks before it."""
     children = [v for v in problem.variants.values() if v.builds_on == name]
     inner = depth + (len(children) > 1 and name != "")
     for variant in children:
@@ -220,7 +220,7 @@ def idea(problem: Problem, variant: Variant) -> str:
 
 
 def of_head(path: Path) -> str:
-    """The paragraph of a file's head with its idea; "A trap: …" marks a trap."""
+    """Return the paragraph with the idea from a file's head comment; "A trap: …" marks a trap."""
     text = re.sub(r"^// ?", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
     for paragraph in text.split("\n\n"):
         if told := re.match(r"(?:Idea:|(?=A trap:))\s*(.*)", " ".join(paragraph.split())):
@@ -229,7 +229,8 @@ def of_head(path: Path) -> str:
 
 
 def shortened(text: str) -> str:
-    """The sentences that fit into two lines, or clauses if the sentences are too short or too long.
+    """Keep the sentences that fit into two lines, or clauses if the sentences are too short or too
+    long.
 
     The result is capitalised, unless it begins with a name such as v1 or __expf().
     """
@@ -252,7 +253,7 @@ def _prose(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """Escape our own prose: only characters that Markdown would interpret."""
+    """Escape the characters in our own prose that Markdown would interpret."""
     return text.replace("\\", "\\\\").replace("|", "\\|").replace("_", "\\_")
 
 

@@ -50,7 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def printed(folder: Path) -> str:
-    """The output of `report` for a run, on a terminal with this many columns."""
+    """Return the output of `report` for a run, on a terminal with COLUMNS columns."""
     told = subprocess.run(
         [sys.executable, "-m", "harness", "report", folder.name], cwd=folder.parent, check=True,
         capture_output=True, text=True,
@@ -61,7 +61,7 @@ def printed(folder: Path) -> str:
 
 
 def terminal(said: str, folder: str) -> tuple[str, tuple[int, int]]:
-    """The text as a picture of a terminal, and its size."""
+    """Draw the text as a picture of a terminal; return it with its size."""
     console = Console(record=True, width=COLUMNS, file=io.StringIO(), highlight=False)
     console.print(Text.from_ansi(said.rstrip()), soft_wrap=False)
     svg = _FONT_FROM_ELSEWHERE.sub("", console.export_svg(title=f"kernel-harness report {folder}"))

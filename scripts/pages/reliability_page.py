@@ -98,7 +98,7 @@ class _Collected:
 
 
 def collected(folder: Path = ROOT / "tests") -> tuple[list[Fault], list[str]]:
-    """Every fault of the tests in a folder, in order, and the collection errors."""
+    """Collect every fault of the tests in a folder, in order, and the collection errors."""
     plugin = _Collected()
     with redirect_stdout(StringIO()):
         pytest.main(

@@ -75,10 +75,8 @@ def _fail(message: str) -> int:
 
 
 def section(runs: Sequence[Run], relative_to: Path, is_explained: bool = True) -> Iterator[str]:
-    """The table, and below it which rows were measured where, when and at what commit.
-
-    is_explained: add an explanation of the columns.
-    """
+    """Yield the table, and below it which rows were measured where, when and at what commit.
+    is_explained: add an explanation of the columns."""
     yield _row(HEAD)
     yield "|---|---|---|---|---:|---|---:|---:|---|"
     measured: dict[str, list[str]] = defaultdict(list)

@@ -11,7 +11,7 @@ from pathlib import Path
 def origin(table: Path, root: Path, commits: str = "") -> str:
     """The line below a table: its file, and the commit and machine that made it.
 
-    commits: the commit text to print instead, if several commits produced the rows.
+    commits: what to print in place of the commit, if several commits produced the rows.
     """
     made = json.loads(table.with_name("made.json").read_text())[table.name]
     commit = commits or made["commit"]["id"]

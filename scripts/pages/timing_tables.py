@@ -59,7 +59,7 @@ def percent(share: float, digits: int = 1) -> str:
 
 
 def more(ratio: float) -> str:
-    """A ratio as a difference, which is easier to read than a row of nines."""
+    """Print a ratio as a difference from 1, which is easier to read than a row of nines."""
     return f"{100 * (ratio - 1):+.2f} %".replace("-", "−")
 
 

@@ -122,8 +122,8 @@ class Launch:
     """The reason why the emulator could not run it; nothing is compared then."""
     same: bool = True
     read: tuple[float, float, float] | None = None
-    """Bytes of the distinct sectors that were read, of the kernel's code, and what the device's
-    memory delivered."""
+    """Three numbers of bytes: of the distinct sectors that were read, of the kernel's code, and of
+    what the device's memory delivered."""
 
     @property
     def kernel(self) -> str:
@@ -230,7 +230,8 @@ class Matrix:
         ]
 
     def compiled(self, cases: Sequence[Case]) -> dict[str, compiler.Built]:
-        """Case → its compiled and disassembled code, for all at once. Raises the first refusal."""
+        """Compile and disassemble all cases at once; map each to its code. Raises the first
+        refusal."""
         units = {case.id: compiler.unit(case, self.bench.kernels, ARCH) for case in cases}
         found: dict[str, compiler.Built] = {}
         built = compiler.build_all(list(units.values()))
@@ -287,7 +288,7 @@ def _code_bytes(case: Case, number: int, built: compiler.Built) -> int:
 
 
 def _threads(case: Case, read: Readings) -> float:
-    """Thread instructions of all of its steps; unknown counts as few."""
+    """Add up the thread instructions of a case's steps; a missing count is taken as small."""
     steps = (read.get((case.id, step), {}) for step in range(len(case.steps)))
     return sum(found.get(THREADS, 0.0) for found in steps)
 
@@ -295,12 +296,10 @@ def _threads(case: Case, read: Readings) -> float:
 def _of_compilation(
     case: Case, number: int, built: compiler.Built, theirs: Mapping[str, float]
 ) -> Iterator[Compared]:
-    """Registers, occupancy and derived values.
-
-    Only the smallest of ncu's limits is compared. The shared-memory limit by itself depends on how
-    much of the L1 cache the driver reserves for shared memory at the launch, which is never so
-    little that it becomes the smallest limit.
-    """
+    """Compare registers, occupancy and derived values. Of ncu's limits, only the smallest is
+    compared. The shared-memory limit by itself depends on how much of the L1 cache the driver
+    reserves for shared memory at the launch, which is never so little that it becomes the smallest
+    limit."""
     step, facts = case.steps[number], architecture(ARCH)
     used = built.kernels[compiler.kernel_name(step.kernel, built, case.source)]
     shared = used.shared_bytes + step.shared_bytes
@@ -329,7 +328,8 @@ def _of_compilation(
 
 
 def compare(files: Sequence[Path], least: float = -1, most: float = IN_TESTS) -> list[Launch]:
-    """Every launch of both matrices with readings in one of the files and within the size limit."""
+    """Emulate and compare every launch of both matrices that has readings in the files and is
+    within the size limits."""
     read = readings(files)
     return [launch for path in MATRICES for launch in Matrix(path).compare(read, least, most)]
 

@@ -66,7 +66,7 @@ def _first(rank: int) -> TensorLayout:
 
 
 def _choices(first: TensorLayout) -> Iterator[Asked]:
-    """The map, and those that differ from it in one choice."""
+    """Yield the map, and those that differ from it in one choice."""
     yield Asked(first)
     choices = {"element": ELEMENTS, "swizzle": SWIZZLES, "l2": L2_PROMOTIONS}
     for key, known in choices.items():

@@ -66,7 +66,7 @@ class Case(Image):
         }[self.kind]  # fmt: skip
 
     def texels(self) -> Array:
-        """Shaped (depth, height, width, channels)."""
+        """Make the texels, shaped (depth, height, width, channels)."""
         rng = np.random.default_rng(self.number)
         shape = (*reversed(self.extent), self.channels)
         if self.dtype.startswith("float"):
@@ -75,8 +75,8 @@ class Case(Image):
         return rng.integers(limits.min, limits.max, shape, self.dtype, endpoint=True)
 
     def coordinates(self) -> Array:
-        """Shaped (3, FETCHES), float32: inside and outside the image, on texel borders and at texel
-        centres."""
+        """Draw coordinates, shaped (3, FETCHES), float32: inside and outside the image, on texel
+        borders and at texel centres."""
         rng = np.random.default_rng(1000 + self.number)
         found = np.empty((3, FETCHES), np.float32)
         if self.kind == "cube":

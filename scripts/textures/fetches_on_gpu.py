@@ -44,7 +44,7 @@ class Asked(ctypes.Structure):
 
 
 def fetched(library: ctypes.CDLL, case: listed.Case) -> np.ndarray:
-    """Bits, shaped (FETCHES, 4)."""
+    """Fetch on the GPU; return the results' bits, shaped (FETCHES, 4)."""
     asked = Asked(
         list(listed.NAMES).index(case.kind), *case.extent, case.channels,
         FORMATS.index(case.dtype), tuple(map(MODES.index, case.address)), case.linear,
@@ -62,7 +62,7 @@ def fetched(library: ctypes.CDLL, case: listed.Case) -> np.ndarray:
 
 
 def accessed(library: ctypes.CDLL, case: surface_cases.Case) -> tuple[bytes, bytes]:
-    """The loaded values, and the texels after the stores."""
+    """Access a surface on the GPU; return the loaded values, and the texels after the stores."""
     asked = Asked(
         list(listed.NAMES).index(case.kind), *case.extent, case.channels, FORMATS.index(case.dtype)
     )

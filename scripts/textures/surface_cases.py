@@ -42,18 +42,19 @@ class Case(Image):
         }[self.kind]  # fmt: skip
 
     def texels(self) -> Array:
-        """Shaped (depth, height, width, channels): any bits."""
+        """Make the texels, shaped (depth, height, width, channels), of random bits."""
         shape = (*reversed(self.extent), texel_bytes(self.dtype, self.channels))
         drawn = np.random.default_rng(self.number).integers(0, 256, shape, np.uint8)
         return drawn.view(self.dtype)
 
     def values(self) -> Array:
-        """The bytes to store, shaped (ACCESSES, bytes)."""
+        """Draw the bytes to store, shaped (ACCESSES, bytes)."""
         rng = np.random.default_rng(1000 + self.number)
         return rng.integers(0, 256, (ACCESSES, self.bytes), np.uint8)
 
     def places(self) -> Array:
-        """Shaped (3, ACCESSES), int32: bytes from the left, rows, and slices or layers."""
+        """Draw the places, shaped (3, ACCESSES), int32: bytes from the left, rows, and slices or
+        layers."""
         rng = np.random.default_rng(2000 + self.number)
         width, height, depth = self.extent
         row = width * texel_bytes(self.dtype, self.channels) // self.bytes

@@ -150,8 +150,8 @@ class Trace:
         self._seen.extend((each.start, each.end, each.name) for each in activities)
 
     def durations(self, case: Case, cache: Cache, launches: int) -> list[float]:
-        """The duration of each of the last launches, ns, from the first begin to the last end; then
-        clear the records.
+        """Return the duration of each of the last launches in ns, from the first begin to the last
+        end, and clear the records.
 
         A launch's kernels are found by their names. A warm launch follows one of the same kernels,
         so every second one is timed.

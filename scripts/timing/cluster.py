@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(folder: Path, workers: int, chosen: Sequence[str], jobs: int) -> None:
-    """A separate run, with everything compiled beforehand."""
+    """Start a separate run, with everything compiled beforehand."""
     command = [sys.executable, "-m", "harness", "run", *chosen, "--quiet"]
     shutil.rmtree(folder, ignore_errors=True)
     warm = folder.with_name("warm-up")

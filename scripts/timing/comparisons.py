@@ -51,7 +51,8 @@ class Noise(NamedTuple):
 
 
 def run_of(noise: Noise, slowdown: float, seed: int, *sides: str) -> Run:
-    """One simulated run. sides: "base", "new" or both, whose variants then end in __base."""
+    """Simulate one run. sides: "base", "new", or both; in a run of both, the base's variants end in
+    __base."""
     rng = np.random.default_rng([seed, len("".join(sides))])
     names, effects = [], {}
     for side in sides:

@@ -132,7 +132,7 @@ def write(out: Path, new: Sequence[dict[str, str]]) -> None:
 
 
 def emulated(read: Run, jobs: int, own_size: bool = False) -> Run:
-    """The run with the emulator's counts in place of ncu's readings."""
+    """Return the run with the emulator's counts in place of ncu's readings."""
     bench = model.load(ROOT / "bench.yaml")
     info = read.info
     timing = bench.timing.model_copy(update={"choosing": info["timing"]["choosing"]})
@@ -258,7 +258,8 @@ def compared(
 
 
 def alone(read: Run, counted: Run) -> Run:
-    """The run with only those ncu readings on which causes may also rely in the other run."""
+    """Return the run with only those ncu readings whose counters causes may also use in the
+    emulated run."""
     ours = {r.metric for r in counted.of(Counted) if r.provenance in JUDGES}
     records: list[Record] = [
         r for r in read.records if not isinstance(r, Counted) or r.metric in ours

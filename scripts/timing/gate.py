@@ -91,7 +91,7 @@ def _write_kernel(repository: Path, is_slower: bool) -> None:
 
 
 def _compared(repository: Path, backend: str) -> Mapping[str, str]:
-    """One comparison: its exit code, and the change of the kernel's cold time."""
+    """Make one comparison; return its exit code, and the change of the kernel's cold time."""
     about = repository / "comparison.json"
     about.unlink(missing_ok=True)
     run = repository / "run"

@@ -102,7 +102,8 @@ def _card(run: Run) -> str:
 
 
 def _of_size(run: Run, n: int) -> Run:
-    """The run's cases of one size, without any indication that two have the same machine code."""
+    """Keep the run's cases of one size, and remove every sign that two have the same machine
+    code."""
     cases = {case for case, planned in run.planned.items() if planned.sizes["n"] == n}
     records: list[Record] = []
     for record in run.records:
@@ -114,7 +115,7 @@ def _of_size(run: Run, n: int) -> Run:
 
 
 def _slowed(run: Run) -> Run:
-    """The run as if the variant's launches took 2 % longer."""
+    """Change the run as if the variant's launches took 2 % longer."""
     [case] = [case for case, planned in run.planned.items() if planned.variant == SLOWED]
     more = {cache: SLOWDOWN * time.value for cache in ("cold", "warm")
             if (time := run.time(case, cache))}  # fmt: skip
@@ -127,7 +128,7 @@ def _slowed(run: Run) -> Run:
 
 
 def _beside(folder: Path, ladder: Sequence[str]) -> Run:
-    """One run with every variant twice. ladder: its pattern for `--only`."""
+    """Run every variant twice in one run. ladder: the pattern for `--only`."""
     folder.mkdir(parents=True)
     gate.commit(folder, PROBLEM)
     only = [word for pattern in ladder for word in ("--only", pattern)]

@@ -68,7 +68,7 @@ def nvbench(folder: Path) -> dict[tuple[str, int], float]:
 
 
 def benchmark(results: Path) -> None:
-    """NVBench at its defaults, in the primary context, in which the modules are loaded."""
+    """Run NVBench with its defaults in the primary context, in which the modules are loaded."""
     import cuda.bench
     import pycuda.driver
     from cuda.bindings import driver

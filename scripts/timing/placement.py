@@ -73,7 +73,7 @@ def main() -> None:
 
 
 def bare(process: int, found: Batches, turns: Turns) -> None:
-    """The batches of one fresh process."""
+    """Run bare launches in a fresh process, and add its batches to `found` and `turns`."""
     script = Path(__file__).parent / "costs" / "bare.py"
     said = subprocess.run(
         [sys.executable, str(script), str(PLACEMENTS)],

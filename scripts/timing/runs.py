@@ -41,7 +41,7 @@ ALL = [*ONLY, *(case(kernel) for kernel in ONE_KERNEL)]
 
 
 def fresh(folder: Path, only: Sequence[str], timing: Mapping[str, Any] | None = None) -> tables.Run:
-    """One run in its own processes, with bench.yaml's timing except for the given settings."""
+    """Make one run in its own processes, with bench.yaml's timing except for the given settings."""
     bench = yaml.safe_load((ROOT / "bench.yaml").read_text())
     bench["timing"] |= timing or {}
     folder.mkdir(parents=True, exist_ok=True)

@@ -65,7 +65,7 @@ def compare(rows: Sequence[dict[str, str | int]]) -> None:
 
 
 def quick(backend: str, only: Sequence[str], folder: Path) -> tuple[int, Counter[str], float]:
-    """The exit code of one run, its cases by outcome, and its seconds."""
+    """Make one quick run; return its exit code, its cases by outcome, and its seconds."""
     command = [sys.executable, "-m", "harness", "run", "--quick", "--backend", backend,
                "--out", str(folder)]  # fmt: skip
     command += [word for pattern in only for word in ("--only", pattern)]

@@ -116,7 +116,7 @@ class Recorded:
     """Cases × rounds each: logarithms of times, around the case's mean over all runs."""
 
     def drawn(self, rng: np.random.Generator, rounds: int, slots: int) -> Noise:
-        """A random placement, and for each slot the rounds of one of its cases."""
+        """Draw a random placement, and for each slot the rounds of one of its cases."""
         found = self.placements[rng.integers(len(self.placements))]
         rows = found[rng.integers(len(found), size=slots)]
         columns = rng.integers(rows.shape[1], size=rounds)
@@ -124,7 +124,7 @@ class Recorded:
 
 
 def recorded(folders: Sequence[Path], cache: str) -> dict[str, Recorded]:
-    """The committed runs' noise by size."""
+    """Read the committed runs' noise at each size."""
     logs: dict[str, dict[str, dict[tuple[int, int], list[float]]]] = {}
     for number, folder in enumerate(folders):
         run = tables.load(folder)
@@ -268,7 +268,7 @@ def noise_of(model: str) -> Any:
 
 
 def means(pool: Executor, simulated: Simulated, model: str, effect: float, number: int) -> Row:
-    """The averages over this many simulations, with seeds 0, 1, …, distributed over the pool."""
+    """Average over this many simulations, with seeds 0, 1, …, distributed over the pool."""
     size = max(1, number // (4 * (os.cpu_count() or 1)))
     parts = [range(i, min(i + size, number)) for i in range(0, number, size)]
     done = [pool.submit(_part, simulated, model, effect, part) for part in parts]
@@ -294,7 +294,7 @@ def tabulate(
     effect: str,
     number: str,
 ) -> int:
-    """One row per noise model and effect, printed and written after each model.
+    """Make one row per noise model and effect; print and write them after each model.
 
     effect, number: the columns' names for the effect and for the number of simulations.
     """

@@ -77,7 +77,7 @@ class Module:
         return kernel_name(name, self._built, source)
 
     def function(self, symbol: str) -> tuple[Any, Sequence[Parameter]]:
-        """A kernel, and its parameters as its PTX declares them."""
+        """Return a kernel, and its parameters as its PTX declares them."""
         return self._module.get_function(symbol), self._parameters[symbol]
 
     def offsets(self, symbol: str) -> list[int]:
@@ -126,10 +126,10 @@ def kernel_call(
 
 
 def format_of(bound: Sequence[str | np.generic | TensorMap], offsets: Sequence[int] | None) -> str:
-    """The format with which PyCUDA packs the arguments, in the notation of Python's `struct`.
+    """Write the format with which PyCUDA packs the arguments, in the notation of Python's `struct`.
 
-    offsets: of the parameters, in bytes; None puts each on a multiple of its size, the default rule
-    of C.
+    offsets: the parameters', in bytes; None puts each on a multiple of its size, as C does by
+    default.
     """
     found = ""
     for n, each in enumerate(bound):

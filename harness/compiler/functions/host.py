@@ -39,7 +39,7 @@ class HostLibrary:
 
 
 def unit(case: Case, kernels: Path, arch: str) -> Unit:
-    """The unit to compile for a host case. Its only name is that of the function."""
+    """Return the unit to compile for a host case. Its only name is that of the function."""
     function = case.function.partition(":")[2]
     return replace(unit_of_kernels(case, kernels, arch), names=(function,))
 

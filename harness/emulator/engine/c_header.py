@@ -55,7 +55,7 @@ class CHeader:
         return tuple(name for name, _ in self.ffi.typeof(struct_).fields)
 
     def dtype(self, struct_: str) -> np.dtype[Any]:
-        """The dtype for arrays of a struct, in which pointers are numbers."""
+        """Return the dtype for arrays of a struct, in which pointers are numbers."""
         return self._dtype(self.ffi.typeof(struct_))
 
     def _dtype(self, of: Any) -> np.dtype[Any]:

@@ -16,7 +16,7 @@ _FIRST_ARCHITECTURE = 90
 
 
 def extents(kernel: Kernel, asked: int | Sequence[int] | None, limits: Architecture) -> Dim3:
-    """The extents of a cluster in blocks; (1, 1, 1) for a launch without clusters. Raises
+    """Return a cluster's extents in blocks; (1, 1, 1) for a launch without clusters. Raises
     LaunchError."""
     compiled = kernel.directives.get("reqnctapercluster")
     own = _three(compiled) if compiled else None
@@ -29,11 +29,8 @@ def chosen(
     kernel: str, own: Dim3 | None, asks: bool, asked: int | Sequence[int] | None,
     limits: Architecture, most: int = MOST_BLOCKS,
 ) -> Dim3:  # fmt: skip
-    """The cluster that a kernel is compiled for.
-
-    own: its extents. asks: whether the launch has to specify them. most: the most blocks in a
-    cluster. Raises LaunchError.
-    """
+    """Choose a launch's cluster. own: the extents that the kernel is compiled for. asks: whether
+    the launch has to specify them. most: the most blocks in a cluster. Raises LaunchError."""
     given = None
     if asked is not None:
         given = arguments.dim3("cluster", asked, (MOST_BLOCKS,) * 3)

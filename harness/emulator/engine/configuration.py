@@ -148,7 +148,7 @@ def _limits(arch: str) -> Architecture:
 
 
 def _fitting(program: Program, threads: int, shared_bytes: int, checks: bool) -> int:
-    """The number of blocks that may execute together, given their memory use."""
+    """Return how many blocks may execute together, given their memory use."""
     local = threads * program.local_bytes
     if checks:
         local += local * _ORIGIN_BYTES // grain(program, "local")

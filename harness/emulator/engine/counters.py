@@ -120,7 +120,7 @@ def _of_branches(
 
 
 def _jumps(program: Program) -> list[int]:
-    """Basic blocks whose last instruction always continues at the same place.
+    """Find the basic blocks that end with an unconditional jump.
 
     nvcc writes `@%p bra A; bra.uni B;`, which is one branch in machine code: a jump that a branch
     leads to directly, with nothing in between, is left out.
@@ -169,7 +169,7 @@ def _of_atomics(instructions: tuple[InstructionCount, ...]) -> Iterator[Counter]
 
 
 def _of_sectors(buffers: Iterable[Allocation]) -> Iterator[Counter]:
-    """Sectors of global memory accessed by the launch, each counted once."""
+    """Count the sectors of global memory that the launch accesses, each once."""
     touched = [each.touched() for each in buffers]
     yield Counter("distinct_sectors_read", sum(read for read, _ in touched), "sector", MODEL)
     yield Counter("distinct_sectors_written", sum(out for _, out in touched), "sector", MODEL)
@@ -220,7 +220,7 @@ def _is_of_single_halves(opcode: str) -> bool:
 
 
 def _kind(op: Op, program: Program) -> str:
-    """ld, st, atom or red; an atomic whose result is never read is a reduction, as in SASS.
+    """Return ld, st, atom or red; an atomic whose result is never read is a reduction, as in SASS.
 
     Compare-and-swap, exchange, additions of halves and acquiring atomics have no reduction form.
     """
@@ -236,7 +236,7 @@ def _kind(op: Op, program: Program) -> str:
 def _unevenly_repeated(
     program: Program, instructions: tuple[InstructionCount, ...]
 ) -> frozenset[int]:
-    """The sites in loops that lanes of a warp left after different numbers of trips."""
+    """Find the sites in loops that lanes of a warp left after different numbers of iterations."""
     loops = program.once(ways_out)
     return frozenset().union(
         *(inside for site, inside in loops if instructions[site].diverged_warps)

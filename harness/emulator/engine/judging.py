@@ -58,7 +58,8 @@ _LONGER = 4  # how many times the usual order's instructions another may take, w
 def run_in_orders(
     program: Program, configuration: LaunchConfiguration, memory: AddressSpace, params: bytes
 ) -> Outcome:
-    """The outcome in the usual order, with the fault of another order if the usual one has none."""
+    """Run in the usual order of warps; if that finds no fault, try other orders and report their
+    fault."""
     size = sum(each.size for each in memory.allocations)
     if not (configuration.checks and program.once(_has_orders) and size <= _MOST_BYTES):
         return run(program, configuration, memory, params)

@@ -91,7 +91,7 @@ class Laid:
 
 
 def loaded() -> Machine:
-    """The machine. Raises LaunchError if it cannot be built."""
+    """Return the machine. Raises LaunchError if it cannot be built."""
     machine = load()
     if isinstance(machine, str):
         raise LaunchError(
@@ -191,7 +191,7 @@ def _buffers(program: Program, memory: AddressSpace, params: bytes) -> Any:
 
 
 def textures(memory: AddressSpace) -> Any:
-    """The objects behind the handles among the arguments, in the machine's form."""
+    """Describe the textures and surfaces among the arguments, in the machine's form."""
     return layout.ffi.new("Texture[]", [_texture(each) for _, each in memory.textures])
 
 

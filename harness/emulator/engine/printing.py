@@ -128,5 +128,5 @@ def _integer(form: str, kind: str, length: str, value: int) -> str:
 
 
 def string(peek: Peek, lane: int, address: int) -> str:
-    """A string that ends in a zero byte."""
+    """Read a string that ends in a zero byte."""
     return peek(lane, address, _LONGEST_STRING).split(b"\0")[0].decode("utf-8", "replace")

@@ -49,14 +49,14 @@ class Shape:
 
     @property
     def threads(self) -> int:
-        """Threads of a block."""
+        """The number of threads of a block."""
         return math.prod(self.block)
 
 
 def checked(
     code: CompiledFor, limits: Architecture, grid: Any, block: Any, dynamic: Any, budget: Any
 ) -> Shape:
-    """The shape that a caller requests; dynamic: bytes of dynamic shared memory. Raises
+    """Check the shape that a caller requests; dynamic: bytes of dynamic shared memory. Raises
     LaunchError."""
     grid = arguments.dim3("grid", grid, limits.max_grid)
     block = arguments.dim3("block", block, limits.max_block)

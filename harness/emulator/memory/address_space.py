@@ -69,7 +69,8 @@ class Allocation:
 
 
 def _members(of: np.dtype[Any], at: int) -> Iterator[str]:
-    """The members at an offset of a structure, from the outermost one in; none for padding."""
+    """Yield the members at an offset of a structure, from the outermost inwards; none for
+    padding."""
     if of.subdtype is not None:
         element, extents = of.subdtype
         index, at = divmod(at, element.itemsize)
@@ -112,7 +113,7 @@ class AddressSpace:
         return allocation
 
     def copied(self) -> AddressSpace:
-        """The same buffers at the same addresses, with separate contents."""
+        """Return the same buffers at the same addresses, with separate contents."""
         copy = AddressSpace()
         for each in self.allocations:
             placed = copy.add(each.name, each.data.copy(), each.writable, element=each.element)
@@ -121,7 +122,7 @@ class AddressSpace:
         return copy
 
     def restore(self, before: AddressSpace) -> None:
-        """Restore the contents from the time when `before` was copied."""
+        """Restore the contents that were copied into `before`."""
         for each, was in zip(self.allocations, before.allocations, strict=True):
             if each.writable:
                 each.data[:] = was.data

@@ -44,7 +44,7 @@ def check_module(module: Any, kernel: Any) -> None:
 
 
 def dim3(what: str, value: Any, limits: Dim3) -> Dim3:
-    """A grid or block as three extents."""
+    """Convert a grid or block to three extents."""
     parts = [value] if type(value) is int or isinstance(value, numbers.Integral) else value
     if not _is_list(parts) or not 1 <= len(parts) <= 3:
         raise LaunchError(f"{what} {shown(value)}: give an integer, or one to three of them")
@@ -56,7 +56,7 @@ def dim3(what: str, value: Any, limits: Dim3) -> Dim3:
 
 
 def whole(what: str, value: Any, least: int, most: int | None = None) -> int:
-    """An integer within bounds."""
+    """Check that a value is an integer within bounds, and return it."""
     if type(value) is int and least <= value and (most is None or value <= most):
         return value
     is_integer = type(value) is int or (
@@ -90,11 +90,8 @@ def _is_list(value: Any) -> bool:
 def pack(
     kernel: Kernel, args: Any, names: Sequence[str] | None, memory: AddressSpace, first: int = 0
 ) -> bytes:
-    """The parameters' bytes; arrays among them are placed in memory.
-
-    first: the parameters' offset in their bank, whose start they are aligned to. The bytes before
-    them are zeros.
-    """
+    """Pack the parameters; place arrays among them in memory. first: the parameters' offset in
+    their bank, to whose start their alignment refers. The bytes before them are zeros."""
     if not _is_list(args):
         raise LaunchError(f"args is {shown(args)}: give a list, with one entry a parameter")
     if len(args) != len(kernel.params):
@@ -165,7 +162,7 @@ def _pack(
 def _place(
     label: str, where: str, array: Array, memory: AddressSpace, placed: dict[tuple[int, int], int]
 ) -> int:
-    """The address of an array; an array that is passed twice is one buffer."""
+    """Place an array and return its address; an array that is passed twice is one buffer."""
     if array.dtype.hasobject:
         raise LaunchError(f"{where} holds Python objects; pass an array of numbers")
     if not array.flags.c_contiguous:

@@ -87,7 +87,7 @@ def _variables(module: Module) -> list[Variable]:
 
 
 def _initial(module: Module, variables: list[Variable], variable: Variable) -> Array:
-    """The first contents of a variable."""
+    """Return a variable's initial contents."""
     data = zeros(variable.name, variable.size)
     size = TYPE_SIZES[variable.type]
     for i, item in enumerate(variable.initial):

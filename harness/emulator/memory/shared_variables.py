@@ -56,7 +56,7 @@ class SharedVariables:
 
 
 def in_code(program: Program, static_bytes: int) -> SharedVariables:
-    """The variables that machine code with this many static bytes must have."""
+    """Return the variables that a kernel's machine code must have, given its static bytes."""
     starts = program.shared
     if static_bytes == program.shared_static and len(starts) == len(set(starts.values())):
         static = sum(start < static_bytes for start in starts.values())

@@ -17,7 +17,7 @@ Place = Callable[[str, NDArray[Any]], int]
 
 
 def pack_struct(label: str, members: Any, place: Place, nested: int = 0) -> tuple[bytes, int]:
-    """The bytes of a struct, and its alignment.
+    """Pack a struct; return its bytes and its alignment.
 
     A member is an array (for a pointer: `place` gives its address), None for a null pointer, a
     NumPy scalar of the member's own type, or, for a nested struct or array, a tuple; a mapping

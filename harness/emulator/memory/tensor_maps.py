@@ -37,13 +37,12 @@ class TensorMap:
     Dimensions are listed innermost first, as in the driver's API.
 
     array: where the tensor begins. box: the elements of a box in each dimension; for im2col, the
-    channels of a pixel and the pixels of a column. shape: of the tensor; by default the array's
-    own, reversed. strides: bytes, of all dimensions but the innermost; by default without gaps.
-    element: by default the array's type; "bf16" for bits in 16-bit integers. steps: the distance
-    from one loaded element to the next. swizzle: "none", "32B", "64B" or "128B". fill: "zero" or
-    "nan", for whatever is outside the tensor. lower, upper: the corners of im2col's pixels, for
-    each dimension but channels and images. offset: where in the array the tensor begins, in
-    elements.
+    channels of a pixel and the pixels of a column. shape: the tensor's; by default the array's own,
+    reversed. strides: bytes, of all dimensions but the innermost; by default without gaps. element:
+    by default the array's type; "bf16" for bits in 16-bit integers. steps: the distance from one
+    loaded element to the next. swizzle: "none", "32B", "64B" or "128B". fill: "zero" or "nan", for
+    whatever is outside the tensor. lower, upper: the corners of im2col's pixels, for each dimension
+    but channels and images. offset: where in the array the tensor begins, in elements.
     """
 
     array: Array
@@ -84,7 +83,7 @@ class TensorMap:
         return found
 
     def encoded(self, label: str, address: int) -> bytes:
-        """The bytes for a kernel, with the tensor at an address. Raises LaunchError."""
+        """Encode the map for a kernel, with the tensor at an address. Raises LaunchError."""
         layout = self.layout(label)
         first = address + self.offset * self.array.itemsize
         unit = 32 if layout.interleave == "32B" else 16
@@ -111,7 +110,7 @@ def not_executed(layout: TensorLayout) -> str:
 
 
 def encoded(layout: TensorLayout, address: int) -> bytes:
-    """The emulator's own 128 bytes of a map."""
+    """Encode a map in the emulator's own 128 bytes."""
     elements = list(ELEMENTS)
 
     def padded(numbers: Sequence[int], count: int, fill: int = 0) -> list[int]:

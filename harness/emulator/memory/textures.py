@@ -107,7 +107,7 @@ class Described:
     fractions: bool = False
 
     def copied(self) -> Described:
-        """A copy with its own texels, if a kernel may store to them."""
+        """Return a copy, with its own texels if a kernel may store to them."""
         if isinstance(self.what, Texture):
             return self
         return replace(self, what=replace(self.what, texels=self.what.texels.copy()))

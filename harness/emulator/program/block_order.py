@@ -48,7 +48,7 @@ def _order(nodes: list[int], successors: Sequence[Sequence[int]]) -> list[int]:
 
 
 def _loop(component: list[int], nodes: list[int], edges: dict[int, list[int]]) -> list[int]:
-    """A component's order: its entry first, then the rest without the edges back to the entry."""
+    """Order a component: its entry first, then the rest without the edges back to the entry."""
     if len(component) == 1:
         return component
     members = set(component)

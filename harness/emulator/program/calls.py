@@ -165,7 +165,7 @@ class CallTranslator(AllocationTranslator):
         self, instruction: Instruction, target: str, actuals: list[str], site: int,
         guarded: int | None,
     ) -> None:  # fmt: skip
-        """A switch over the functions whose address is taken and whose parameters fit."""
+        """Emit a switch over the functions whose address is taken and whose parameters fit."""
         decoder, after, wrong = self.decoder, self.new_label(), self.new_label()
         offset = decoder.declare("!function offset", "u64")
         index = decoder.declare("!function index", "u32")
@@ -254,7 +254,8 @@ class CallTranslator(AllocationTranslator):
         return frame
 
     def _live_across(self, function: Function, prefix: str) -> dict[int, list[Register]]:
-        """Registers to keep at each call: those named before and after it; all, given a loop."""
+        """Map each call to the registers to keep: those named before and after it, or all if there
+        is a loop."""
         seen: dict[str, list[int]] = {}
         calls: list[tuple[int, Instruction]] = []
         places: dict[str, int] = {}
@@ -395,5 +396,5 @@ def _in_memory(variable: Param | Variable) -> bool:
 
 
 def as_memory(variable: Variable) -> Variable:
-    """A struct that is passed to or from a function lives in local memory."""
+    """Move a struct that is passed to or from a function to local memory."""
     return dataclasses.replace(variable, space="local") if _in_memory(variable) else variable

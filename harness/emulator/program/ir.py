@@ -215,7 +215,7 @@ class Program:
         return offsets
 
     def once(self, work: Callable[[Program], Found]) -> Found:
-        """The result of `work` on this program, computed only the first time."""
+        """Apply `work` to this program the first time only; return its result."""
         if work not in self.remembered:
             self.remembered[work] = work(self)
         found: Found = self.remembered[work]

@@ -85,7 +85,8 @@ class _Translator(CallTranslator):
         )
 
     def _shared_layout(self) -> tuple[dict[str, int], int]:
-        """Static variables first, then dynamic shared memory, where every extern array starts."""
+        """Lay out static variables first, then dynamic shared memory, where every extern array
+        starts."""
         used = [v for v in self.decoder.symbols.values() if v.space == "shared"]
         used += [v for v in self.variables.values() if v.space == "shared"]
         layout, static = _layout([v for v in used if not v.extern and v.size])
@@ -303,7 +304,7 @@ def _is_barrier(instruction: Instruction) -> bool:
 
 
 def _set_sites(block: Block) -> None:
-    """The instructions that each execution of the block counts in full."""
+    """Record the instructions that each execution of the block counts in full."""
     sites = dict.fromkeys(op.site for op in block.ops)
     terminator = block.terminator
     if not isinstance(terminator, Branch) and terminator.site is not None:
@@ -314,7 +315,8 @@ def _set_sites(block: Block) -> None:
 
 
 def _layout(variables: list[Variable]) -> tuple[dict[str, int], int]:
-    """Offsets of variables laid out one after another, each aligned, and their total size."""
+    """Lay out variables one after another, each aligned; return their offsets and their total
+    size."""
     offsets, total = {}, 0
     for variable in variables:
         total = -(-total // variable.align) * variable.align

@@ -39,7 +39,7 @@ class CallGraph:
         return one in self._reachable(other) and other in self._reachable(one)
 
     def called_from(self, function: Function) -> set[str]:
-        """The functions that may be called while this one, or a kernel, runs."""
+        """Return the functions that may be called while this function or kernel runs."""
         direct = set(self._callees(function))
         return direct.union(*map(self._reachable, direct))
 

@@ -100,7 +100,7 @@ class Tokens:
         return token
 
     def unexpected(self, wanted: str, found: str) -> PtxSyntaxError:
-        """The error about the last token taken."""
+        """Make the error about the last token taken."""
         return PtxSyntaxError(self.lines[self.at - 1], f"expected {wanted}, found {shown(found)}")
 
     def rest_of_line(self) -> list[str]:

@@ -57,7 +57,7 @@ class StatementReader(Tokens):
     # --- names ----------------------------------------------------------------------------
 
     def declare(self, name: str, *, among_all: bool = False) -> str:
-        """A name in an inner scope may shadow an outer one: make it unique."""
+        """Make a declared name unique, because a name in an inner scope may shadow an outer one."""
         if name in self.scopes[-1].names:
             raise self.twice(name)
         unique = self.scopes[-1].names[name] = self.unique_name(name, among_all)

@@ -35,10 +35,8 @@ class Counter:
 
 
 def of_mixed(executed: Sequence[Executed], kinds: Callable[[int], Iterable[str]]) -> Uncounted:
-    """The counters that leave out requests whose lanes access several state spaces, and the reason.
-
-    kinds: per instruction number, the operations that its requests belong to.
-    """
+    """Return the counters that leave out requests whose lanes access several state spaces, and the
+    reason. kinds: the operations to which each instruction's requests belong."""
     found: Uncounted = {}
     for number, each in enumerate(executed):
         if not each.mixed_requests:
@@ -100,7 +98,7 @@ def of_instructions(
     warps_again: int = 0,
     threads_again: int = 0,
 ) -> Iterator[Counter]:
-    """Instructions executed by warps and by threads, and threads per warp instruction.
+    """Count the instructions executed by warps and by threads, and threads per warp instruction.
 
     warps_again and threads_again: repeated issues, which are counted here but not at an
     instruction.

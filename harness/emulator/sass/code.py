@@ -26,12 +26,10 @@ ZERO = 255
 class Operand:
     """One operand as written.
 
-    number: of the register or predicate; for a constant, its bank; for an immediate written as an
-    integer, its value.
-    bits: an immediate's 32 bits as encoded in the instruction.
-    base, uniform, offset: the address of a constant or memory operand; `uniform` is the number of
-    an added uniform register, or the first of a matrix descriptor.
-    suffixes: the dotted parts after the name.
+    number: the register's or predicate's; for a constant, its bank; for an immediate written as an
+    integer, its value. bits: an immediate's 32 bits as encoded in the instruction. base, uniform,
+    offset: the address of a constant or memory operand; `uniform` is the number of an added uniform
+    register, or the first of a matrix descriptor. suffixes: the dotted parts after the name.
     """
 
     kind: Kind

@@ -86,7 +86,7 @@ def _goes_elsewhere(each: MachineCount) -> bool:
 
 
 def _unread(counter: Counter, issued_again: bool) -> Counter:
-    """The counter with its label for an architecture without hardware readings."""
+    """Label a counter of an architecture without hardware readings."""
     if counter.provenance != MACHINE:
         return counter
     name = counter.name

@@ -258,8 +258,8 @@ class _Encoder:
         slots.source_predicates += 1
 
     def _uniforms_in_a_row(self, kind: str, operand: Operand, out: Any, slots: _Slots) -> None:
-        """The first of several uniform registers: of four that hold two operands' descriptors, or
-        of those that a copy takes."""
+        """Encode the first of several uniform registers: of four that hold two operands'
+        descriptors, or of those that a copy takes."""
         first, known = operand.uniform, table.OF_FACTORS if kind == "g" else ()
         if set(operand.suffixes) - set(known) or first is None or first.number == ZERO:
             raise Unencodable(f"operand {operand.text}")
@@ -371,8 +371,8 @@ class _Encoder:
 
 
 def _of_copies(handler: str, instruction: Instruction) -> str:
-    """The definition; NOTHING for a wait that is not for copies, as all other results are available
-    at once."""
+    """Return the definition's name; NOTHING for a wait that is not for copies, because all other
+    results are available at once."""
     if handler == "DEPBAR.LE":
         return handler if instruction.operands[0].text == table.OF_COPIES else "NOTHING"
     if handler != "LDGDEPBAR":

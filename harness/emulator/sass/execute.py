@@ -207,13 +207,13 @@ def execute(
 
 
 def _padded(data: Array) -> Array:
-    """The bytes themselves, or a copy padded to full words."""
+    """Return the bytes themselves, or a copy padded to full words."""
     missing = -data.size % _WORD_BYTES
     return np.concatenate([data, np.zeros(missing, np.uint8)]) if missing else data
 
 
 def _constants(encoded: Encoded, banks: Mapping[int, Array]) -> Array:
-    """A row of lanes for each constant and immediate; the first is zero."""
+    """Make a row of lanes for each constant and immediate; the first is zero."""
     values = np.zeros(len(encoded.constants) + 1, np.uint32)
     for key, row in encoded.constants.items():
         if isinstance(key, int):
@@ -297,7 +297,7 @@ def _fault(
 
 
 def _where(address: int, memory: AddressSpace) -> str:
-    """An address as an offset from the nearest buffer."""
+    """Describe an address by its offset from the nearest buffer."""
     near = min(memory.allocations, key=lambda a: abs(address - a.base), default=None)
     if near is None or abs(address - near.base) > 1 << 36:
         return f"address {address:#x}, where there is no buffer"

@@ -52,7 +52,7 @@ class Judged:
 
 
 def judged(function: Function, lines: OfLines) -> Judged:
-    """lines: facts from the same kernel's PTX."""
+    """Collect the data for a function. lines: facts from the same kernel's PTX."""
     retried = {_line(i.location) for i in function.instructions if "CAST" in i.modifiers} - {None}
     kinds = [_kind(each, lines, retried) for each in function.instructions]
     for number in _waits_for_reading(function):
@@ -84,8 +84,8 @@ def _kind(each: Instruction, lines: OfLines, retried: set[Any]) -> int:
 
 
 def _waits_for_reading(function: Function) -> Iterator[int]:
-    """Waits until the sources of bulk copies have been read; after a wait for their writes, the
-    code also invalidates caches."""
+    """Find the waits that end when the sources of bulk copies have been read; after a wait for
+    their writes, the code also invalidates caches."""
     every = function.instructions
     for number, each in enumerate(every):
         behind = every[number + 1 : number + 1 + _NEXT]

@@ -129,7 +129,8 @@ def variable(code: MachineCode, name: str, dtype: Any = np.uint8) -> Array:
 
 
 def prepare(code: MachineCode, kernel: str) -> tuple[Function, Encoded]:
-    """The kernel, encoded. Raises UnknownMachineInstruction, or LaunchError if there is none."""
+    """Find a kernel and encode it. Raises UnknownMachineInstruction, or LaunchError if there is no
+    such kernel."""
     _checked(code)
     if not isinstance(kernel, str) or kernel not in code.functions:
         there = ", ".join(sorted(code.functions)) or "none"

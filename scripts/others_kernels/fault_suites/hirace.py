@@ -44,8 +44,8 @@ def by_blocks(clone: Path) -> Iterator[Kernel]:
 
 
 def all_of_them(clone: Path, bounds: bool) -> Iterator[Kernel]:
-    """All kernels, each with 200 blocks of 256 threads on a graph of the suite, with arrays of that
-    graph's size.
+    """All kernels, each launched with 200 blocks of 256 threads on a graph of the suite, with
+    arrays of that graph's size.
 
     bounds: select kernels that access memory out of bounds, instead of the others.
     """
@@ -105,7 +105,8 @@ def _small_graph() -> Graph:
 
 
 def _read_graph(path: Path) -> Graph:
-    """A graph file in ECL's format: the numbers of vertices and edges, the starts, the ends."""
+    """Read a graph file in ECL's format: the numbers of vertices and edges, the starts, the
+    ends."""
     numbers = np.fromfile(path, np.int32)
     vertices = int(numbers[0])
     return Graph(numbers[2 : 3 + vertices], numbers[3 + vertices :])

@@ -37,8 +37,8 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Suite:
-    """A suite, which is one row of the table. title: as shown there. commit: of the clone that
-    `kernels` reads."""
+    """A suite, which is one row of the table. title: as shown there. commit: that of the clone from
+    which `kernels` reads."""
 
     title: str
     repository: str

@@ -144,8 +144,8 @@ def _kernel(test: Test, races: bool) -> Kernel:
 
 
 def _ptx(test: Test) -> str:
-    """The test as PTX. At its end, a thread stores its registers, so that the values it has read
-    are used."""
+    """Write the test as PTX. At its end, each thread stores its registers, so that the values it
+    has read are used."""
     places = {location: 4 * n for n, location in enumerate(test.initial)}
     lines = [
         ".version 8.0", ".target sm_90", ".address_size 64",

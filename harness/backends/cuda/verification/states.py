@@ -136,7 +136,8 @@ class Samples:
             )
 
     def compare(self, launch: int) -> None:
-        """Enqueue a comparison with the launch's sample, once the device is idle."""
+        """Enqueue a comparison of the results with the launch's sample; call it when the device is
+        idle."""
         if self._memory:
             places, kept, changed = self._memory
             self._kernels.compare.prepared_async_call(

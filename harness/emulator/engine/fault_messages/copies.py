@@ -125,7 +125,7 @@ def phase_stuck(
     p: Launched, own: int, at: int, pending: int, arrivals: int, expected: int, came: int,
     expecting: int, coming: int, ended: int,
 ) -> str:  # fmt: skip
-    """The current phase of an mbarrier, and its missing arrivals and bytes."""
+    """Describe the current phase of an mbarrier, and its missing arrivals and bytes."""
     lacks = []
     if pending:
         lacks.append(f"{arrivals - pending} of {arrivals} threads have arrived")

@@ -80,7 +80,7 @@ _UNORDERED = {
 
 
 def remarks_on(let_pass: Sequence[int], place: Place) -> list[Remark]:
-    """Permitted accesses that nothing orders, each with the line of the other access.
+    """List permitted accesses that nothing orders, each with the line of the other access.
 
     Several instructions on one line, as in an unrolled loop, count as one access. So do two lines
     that access the same flag, in either order.

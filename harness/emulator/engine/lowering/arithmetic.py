@@ -127,12 +127,13 @@ class ComputingEncoder(Emitter):
         self.emit(f"selp/{lane_bytes(op.type)}", [self.widened(op)], [a, b, chosen])
 
     def _join(self, op: Op) -> tuple[str, int] | None:
-        """How to combine a comparison's result with another operand, and that operand."""
+        """Return how to combine a comparison's result with another operand, and that operand."""
         joins = [v for v in op.variant[1:] if v in _JOINS]
         return (joins[0], self.read(op.sources[2], "pred")) if len(op.sources) > 2 else None
 
     def _compared(self, op: Op, straight_to: int | None = None) -> list[int]:
-        """Rows that say where a comparison holds: one, or two for a pair of halves."""
+        """Emit a comparison; return the rows that say where it holds: one, or two for a pair of
+        halves."""
         type_ = op.source_types[0]
         if type_[0] == "b" and type_ not in HALVES:
             type_ = unsigned(type_)

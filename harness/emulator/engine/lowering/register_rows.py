@@ -88,7 +88,7 @@ class Emitter:
         self.taken = dict.fromkeys(self.temporaries, 0)
 
     def temporary(self, size: int) -> int:
-        """A row with lanes of this many bytes, until the next operation of the program."""
+        """Reserve a row with lanes of this many bytes, until the next operation of the program."""
         rows, taken = self.temporaries[size], self.taken[size]
         if taken == len(rows):
             rows.append(self.rows.new(size))
@@ -96,7 +96,7 @@ class Emitter:
         return rows[taken]
 
     def constant(self, value: int, size: int) -> int:
-        """A row that holds a value in every lane."""
+        """Return a row that holds a value in every lane."""
         return self._launch_constant(("value", value, size), value, size)
 
     def _launch_constant(self, key: Any, value: int, size: int) -> int:
@@ -139,7 +139,7 @@ class Emitter:
         return self._symbol_shifted(grid_workspace.WORKSPACE, 0, grid_workspace.REGISTERS[name], 4)
 
     def _clock(self, name: str) -> tuple[int, int]:
-        """A row with the time, and the size of its lanes in bytes."""
+        """Emit a read of the clock; return its row, and the size of its lanes in bytes."""
         self.only_judged("a clock")
         if name.endswith("_hi"):
             return self.made("clock.hi/4", 4), 4
@@ -151,7 +151,7 @@ class Emitter:
         self.why_only_judged = self.why_only_judged or reason
 
     def read(self, source: Source, type_: str) -> int:
-        """The row of an operand, in lanes of the type's width."""
+        """Return an operand's row, in lanes of the type's width."""
         want = lane_bytes(type_)
         if isinstance(source, Constant):
             if type_ == "pred":
@@ -243,7 +243,7 @@ class Emitter:
         return [self.read(s, t) for s, t in zip(op.sources, op.source_types, strict=True)]
 
     def made(self, name: str, size: int, *sources: int, immediate: int = 0) -> int:
-        """A temporary row, filled by an operation on other rows."""
+        """Emit an operation into a temporary row, and return that row."""
         row = self.temporary(size)
         self.emit(name, [row], sources, immediate=immediate)
         return row

@@ -55,7 +55,7 @@ def of_mbarriers(opcode: str) -> bool:
 
 
 def fences(program: Program) -> list[bool]:
-    """For each atomic site, whether it is also a fence."""
+    """Return for each site whether its atomic is also a fence."""
     return [_orders(site.opcode) for site in program.sites]
 
 
@@ -70,13 +70,13 @@ def _orders(opcode: str) -> bool:
 
 
 def grain(program: Program, space: str) -> int:
-    """The width of the narrowest access to a state space, which is the unit that the judge
-    checks."""
+    """Return the width of the narrowest access to a state space, which is the judge's unit."""
     return program.once(_grains)[space]
 
 
 def granule(program: Program, space: str) -> int:
-    """The widest unit of a state space, in bytes, that no access splits; the fast run uses it.
+    """Return the widest unit of a state space, in bytes, that no access splits; the fast run uses
+    it.
 
     A vector is one access, aligned to its full width.
     """

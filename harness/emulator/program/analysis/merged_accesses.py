@@ -27,7 +27,8 @@ def merged_accesses(program: Program) -> frozenset[int]:
 
 
 def _of_block(block: Block, alignment: _Alignment) -> Iterator[int]:
-    """A register written again counts as another base; accesses in between prevent a merge."""
+    """Find them in one block. A register written again counts as another base; accesses in between
+    prevent a merge."""
     versions: dict[int, int] = defaultdict(int)
     known: dict[Place, dict[int, int]] = defaultdict(dict)
     meetings = 0

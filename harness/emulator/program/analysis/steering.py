@@ -20,7 +20,7 @@ _COMPARES = ("set", "testp", "slct", "vset", "vote", "match", "redux")
 
 
 def steering_sites(program: Program) -> frozenset[int]:
-    """The sites of volatile and atomic accesses whose result steers."""
+    """Find the volatile and atomic accesses whose result steers a thread."""
     back: dict[int, set[int]] = defaultdict(set)
     for register, made in flows(program.blocks).items():
         for each in made:

@@ -1,6 +1,6 @@
-"""Loops that lanes of a warp leave after different numbers of trips.
+"""Loops that lanes of a warp leave after different numbers of iterations.
 
-ptxas unrolls loops. Lanes that leave an unrolled loop early run its last trips apart from the
+ptxas unrolls loops. Lanes that leave an unrolled loop early run its last iterations apart from the
 others, so their accesses are separate requests, which PTX does not show: in `sgemv/v0_k_of_32`, 32
 lanes reading 1,021 columns make 140 requests in machine code and 128 in PTX.
 """

@@ -48,7 +48,7 @@ class WaitingLoops:
 
 
 def waiting_loops(program: Program) -> WaitingLoops:
-    """The properties of a program that the scheduler needs."""
+    """Find the properties of a program's waiting loops that the scheduler needs."""
     blocks = program.blocks
     heads = {}
     for head, loop in loops_by_head(blocks, program.sites).items():

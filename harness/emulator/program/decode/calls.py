@@ -64,7 +64,8 @@ class CallDecoder(OperandReader):
         return None
 
     def _bytes_of_param(self, result: Register, of: Register, at: int, kind: str) -> list[Op]:
-        """Bytes of a register, as a number of their type: a `bool` is passed as a word."""
+        """Extract some bytes of a register as a number of the given type: a `bool` is passed as a
+        word."""
         sign, size = "s" if kind[0] == "s" else "u", TYPE_SIZES[kind]
         ops, bits = [], 64 if TYPE_SIZES[of.type] == 8 else 32
         if TYPE_SIZES[of.type] == 2:

@@ -28,7 +28,7 @@ class ClusterDecoder(MbarrierDecoder):
     def _op_mapa(
         self, instruction: Instruction, modifiers: list[str], types: list[str]
     ) -> list[Op]:
-        """The corresponding address in the shared memory of the block with a given rank."""
+        """`mapa`: the corresponding address in the shared memory of the block with a given rank."""
         if modifiers not in ([], [_CLUSTER]) or types not in (["u32"], ["u64"]):
             raise self.unknown()
         target, address, rank = self.given(instruction, 3)
@@ -84,7 +84,7 @@ class ClusterDecoder(MbarrierDecoder):
     def _by_windows(
         self, read: Read, instruction: Instruction, modifiers: list[str], types: list[str]
     ) -> list[Op]:
-        """The operations of an instruction, after those that make addresses in the cluster's shared
+        """Decode an instruction, after operations that make its addresses in the cluster's shared
         memory generic."""
         if _CLUSTER not in modifiers:
             return read(instruction, modifiers, types)

@@ -166,13 +166,13 @@ class MbarrierDecoder(MemoryDecoder):
         ]
 
     def _wide(self, name: str, source: Source, ops: list[Op]) -> Register:
-        """A 32-bit operand in a 64-bit register."""
+        """Widen a 32-bit operand to a 64-bit register."""
         register = self.declare(name, "u64")
         ops.append(Op("cvt", (), (register,), ("u64",), (source,), ("u32",), self.site))
         return register
 
     def _less(self, source: Source, ops: list[Op]) -> Register:
-        """A 32-bit operand, negated, in a 64-bit register."""
+        """Negate a 32-bit operand, in a 64-bit register."""
         register = self._wide("!mbarrier bytes", source, ops)
         ops.append(Op("neg", (), (register,), ("u64",), (register,), ("u64",), self.site))
         return register
@@ -198,8 +198,8 @@ class MbarrierDecoder(MemoryDecoder):
         self, instruction: Instruction, modifiers: list[str], reader: Callable[..., list[Op]],
         types: list[str],
     ) -> list[Op]:  # fmt: skip
-        """The immediate effect of an instruction, and its report to an mbarrier of how many bytes
-        it moved."""
+        """Decode an instruction: its effect, which is immediate, and its report to an mbarrier of
+        how many bytes it moved."""
         rest = [m for m in modifiers if m not in ("async", TELLS)]
         where, value, barrier = self.given(instruction, 3)
         if len(modifiers) - len(rest) != 2 or self._space(rest)[0] not in ("", "shared"):
@@ -306,7 +306,7 @@ class MbarrierDecoder(MemoryDecoder):
         return operand.value
 
     def _end(self, space: str, operand: Operand, name: str, ops: list[Op]) -> Source:
-        """An address as one 64-bit register."""
+        """Put an address into one 64-bit register."""
         return self._whole(*self._place(space, operand), name, ops)
 
     def _whole(self, base: Source, offset: Constant, kind: str, name: str, ops: list[Op]) -> Source:

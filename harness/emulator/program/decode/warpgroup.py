@@ -127,7 +127,8 @@ class WarpgroupDecoder(MatrixDecoder):
         return ops
 
     def _held(self, shape: int, operands: Sequence[Operand]) -> Op:
-        """The registers that a product uses: sums, with their shape, or an operand (shape 0)."""
+        """Mark the registers that a product uses: sums, with their shape, or an operand (shape
+        0)."""
         taken = [
             self.source(each, "b32")
             for each in operands
@@ -183,7 +184,7 @@ class WarpgroupDecoder(MatrixDecoder):
         self, product: _Product, sums: Sequence[Operand], factors: tuple[Source, ...],
         wanted: Source,
     ) -> list[Op]:  # fmt: skip
-        """Eight columns: the existing sums, if they are wanted, plus a product."""
+        """Compute eight columns: the existing sums, if they are wanted, plus a product."""
         kind = "u32" if product.sum == "f16" else product.sum
         ops: list[Op] = []
         before = [self._sum_before(each, kind, i, wanted, ops) for i, each in enumerate(sums)]
@@ -197,7 +198,8 @@ class WarpgroupDecoder(MatrixDecoder):
     def _sum_before(
         self, given: Operand, kind: str, number: int, wanted: Source, ops: list[Op]
     ) -> Source:
-        """The sums to add to. If there are certainly none, the register may still be unwritten."""
+        """Return the sum to which a product is added. If there is certainly none, the register may
+        still be unwritten."""
         if isinstance(wanted, Constant):
             return self.source(given, kind) if wanted.bits else Constant(0)
         register = self.declare(f"!wgmma sum {kind} {number}", kind)
@@ -226,7 +228,7 @@ class WarpgroupDecoder(MatrixDecoder):
     def _words_of_factor(
         self, factor: _Factor, row: int, name: str, count: int, ops: list[Op]
     ) -> list[Source]:
-        """The words that each lane holds of eight rows, or four of sixteen.
+        """Load the words that each lane holds of eight rows; four words for sixteen rows.
 
         row: the first of them, relative to the operand's first; for `b`, a column.
         """

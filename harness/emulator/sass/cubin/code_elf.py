@@ -53,7 +53,7 @@ class _Strings:
 
 
 def kind_of(content: bytes) -> bytes:
-    """The properties that cubins must share to be merged: ABI and architecture."""
+    """Return what cubins must share to be merged: ABI and architecture."""
     return content[_IDENTITY] + content[_FLAGS]
 
 
@@ -125,7 +125,7 @@ def _functions(content: bytes) -> Iterator[tuple[str, bytes, list[tuple[str, int
 
 
 def _written(header: bytes, sections: Sequence[_Section], names: _Section) -> bytes:
-    """Write a file: header, the sections' data, and their headers."""
+    """Write an ELF file: its header, the sections' data, and their headers."""
     words = _Strings()
     places = [words.place(section.name) for section in sections]
     names.data = bytes(words.data)

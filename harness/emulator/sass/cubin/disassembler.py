@@ -74,7 +74,7 @@ def candidates() -> list[tuple[str, str]]:
 
 
 def find() -> Disassembler:
-    """The nvdisasm to use. Raises DisassemblerError when there is none, or it is too old."""
+    """Find the nvdisasm to use. Raises DisassemblerError if there is none, or it is too old."""
     return _answering(tuple(candidates()))
 
 
@@ -109,7 +109,7 @@ def _answering(named: tuple[tuple[str, str], ...]) -> Disassembler:
 
 
 def printed(tool: Disassembler, content: bytes, name: str) -> str:
-    """nvdisasm's output for an ELF, as JSON. Raises CubinError if it refuses the file."""
+    """Run nvdisasm on an ELF and return its JSON. Raises CubinError if it refuses the file."""
     with scratch.folder() as folder:
         path = folder / "kernel.cubin"
         path.write_bytes(content)

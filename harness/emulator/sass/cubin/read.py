@@ -30,7 +30,7 @@ def read_bytes(content: bytes, name: str = "the cubin", listing: Path | None = N
 
 
 def joined(found: elf.Contents, listing: Listing, name: str) -> MachineCode:
-    """The ELF's contents with the disassembler's instructions."""
+    """Join the ELF's contents with the disassembler's instructions."""
     functions = {
         symbol: _function(symbol, kernel, listing, name) for symbol, kernel in found.kernels.items()
     }

@@ -124,7 +124,7 @@ SPECIALS = {
 
 
 def _atomics(opcode: str, shape: str, **more: Any) -> Iterator[Row]:
-    """For integers, and for sums of floats, the only float operation."""
+    """Yield the rows of an atomic: all operations on integers; of floats, only sums."""
     yield _row(opcode, shape, "ATOMIC", _ATOMIC, harmless=CACHES | FORMS, **more)
     always = more.pop("always", 0)
     for name, flag in _SUMS_OF_ATOMICS.items():

@@ -33,7 +33,7 @@ _SIZES = {"U8": 0, "U16": 0, "64": 0, "128": 0}
 
 @dataclass(frozen=True)
 class Read:
-    """kind: of the fetched texture. handle: None if it is among other values. channels: one bit
+    """kind: the fetched texture's. handle: None if it is among other values. channels: one bit
     each."""
 
     kind: int
@@ -42,7 +42,7 @@ class Read:
 
 
 def read(instruction: Instruction, among_others: bool) -> Read:
-    """The operands that identify the texture. Raises Unencodable."""
+    """Read the operands that identify the texture. Raises Unencodable."""
     operands = instruction.operands
     at = next((n for n, each in enumerate(operands) if each.kind == "name"), len(operands))
     kind = KINDS.get(operands[at].text, -1) if at < len(operands) else -1

@@ -17,7 +17,8 @@ _NEGATIVE_ZERO = "-RZ.H0_H0"
 
 
 def as_later(instruction: Instruction) -> Instruction:
-    """The packing in place of a float's sum with -0; any other instruction unchanged."""
+    """Replace a float's sum with -0 by the packing that later code uses; return any other
+    instruction unchanged."""
     if instruction.opcode != "HADD2" or instruction.modifiers or len(instruction.operands) != 3:
         return instruction
     result, *both = instruction.operands

@@ -31,7 +31,8 @@ class ConversionDecoder(OperandReader):
         ]  # fmt: skip
 
     def _to_half(self, instruction: Instruction, modifiers: list[str], to: str) -> list[Op]:
-        """From float to a half, a pair of them (two operands, the upper first) or tf32."""
+        """Convert a float to a half or to tf32, or two floats (the upper first) to a pair of
+        halves."""
         target, sources = self.result_and_sources(instruction)
         known = signatures.converts(modifiers, to, "f32")
         if not known or len(sources) != (2 if to.endswith("x2") else 1):
@@ -42,7 +43,8 @@ class ConversionDecoder(OperandReader):
         ]  # fmt: skip
 
     def _of_fp8(self, instruction: Instruction, modifiers: list[str], types: list[str]) -> list[Op]:
-        """Pairs of 8-bit floats: from two floats (the upper first) or a pair of f16, and back."""
+        """Convert two floats (the upper first) or a pair of f16 to a pair of 8-bit floats, or
+        back."""
         target, sources = self.result_and_sources(instruction)
         narrows = types[0] in FP8_PAIRS and types[1:] in (["f32"], ["f16x2"])
         widens = types[0] == "f16x2" and types[1:] in ([f] for f in FP8_PAIRS)

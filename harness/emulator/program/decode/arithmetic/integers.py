@@ -43,7 +43,7 @@ class IntegerDecoder(OperandReader):
     def _op_prmt(
         self, instruction: Instruction, modifiers: list[str], types: list[str]
     ) -> list[Op]:
-        """The modes of `prmt` other than the default, which selects each byte."""
+        """Decode the modes of `prmt` other than the default, which selects each byte."""
         mode = modifiers[1:] if modifiers[:1] == ["b32"] else []
         if types == ["b32"] and not modifiers:
             mode = []
