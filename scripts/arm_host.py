@@ -93,7 +93,7 @@ def check(place: Path) -> None:
 
 
 def register() -> bool:
-    """Make the kernel run arm64 programs through QEMU; return False if it already did."""
+    """Make Linux run arm64 programs through QEMU; return False if it already did."""
     if (FORMATS / "qemu-aarch64").exists():
         return False
     (FORMATS / "register").write_text(FORMAT.read_text().strip())

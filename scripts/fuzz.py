@@ -239,7 +239,7 @@ def _records() -> list[bytes]:
 
 
 def _reports() -> list[bytes]:
-    """The framing of reports, the only part that is read here; payloads are shortened."""
+    """Shorten the payloads of reports, of which only the framing is read here."""
     found = _files("tests/data/**/*.ncu-rep")
     small = b"NVR\0" + (2).to_bytes(4, "little") + b"\x08\x01"
     for payload in (0, 3, 40):

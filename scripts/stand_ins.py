@@ -34,7 +34,7 @@ class World:
 
 
 def stub_driver(world: World, root: Path, wheels: Path) -> None:
-    """Install libcuda.so.1 and nvidia-smi of the world's driver, as on a machine without a GPU."""
+    """Install libcuda.so.1 and nvidia-smi of the given driver, as on a machine without a GPU."""
     names: set[str] = set()
     for wheel in [*wheels.glob("nvidia_cuda_runtime-13*"), *wheels.glob("*profiler_api-13*")]:
         with zipfile.ZipFile(wheel) as packed:
@@ -58,7 +58,7 @@ def stub_driver(world: World, root: Path, wheels: Path) -> None:
 
 
 def lay_toolkit(world: World, root: Path, wheels: Path) -> None:
-    """Put the world's toolkit in /usr/local/cuda and, if it is wrapped, a wrapper of nvcc on
+    """Put the machine's toolkit in /usr/local/cuda and, if it is wrapped, a wrapper of nvcc on
     PATH."""
     folder = root / drivers.USUAL_ROOT.lstrip("/")
     is_13 = world.toolkit.startswith("13")

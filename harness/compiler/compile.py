@@ -40,7 +40,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Resources:
-    """The resources that ptxas allocates to a kernel; only the static part of shared memory."""
+    """The resources that ptxas allocates to a kernel; of shared memory, only the static part."""
 
     registers: int
     shared_bytes: int

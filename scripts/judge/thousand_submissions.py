@@ -6,8 +6,8 @@ costs the judge.
 Half are correct. Of the others, some have kernels that do not compile, are wrong, write out of
 bounds, never end, trap or cheat; some have references that hang, crash, leave processes behind or
 take all memory. The submission that follows must not be affected. After 100, 500 and 1,000 answers
-the judge is left to rest, and its memory and its processes are counted; after its end, whatever is
-left of them.
+the judge is left to rest, and its memory is measured and its processes are counted; after its end,
+the processes that are left.
 
 Texts repeat, so that the script measures the judge and not nvcc. The exit code is 1 if a submission
 has no answer or another verdict than expected, if the judge's memory has grown by more than a tenth
@@ -158,7 +158,7 @@ def command(process: Path) -> str:
 
 
 def mebibytes(process: Path) -> float:
-    """The memory that only this process uses, plus its share of what it shares with others."""
+    """Return the memory that only this process uses, plus its share of shared memory (PSS)."""
     try:
         lines = (process / "smaps_rollup").read_text().splitlines()
     except OSError:

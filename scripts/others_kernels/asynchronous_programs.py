@@ -44,9 +44,9 @@ _INCLUDE: Final = {
 
 @dataclass(frozen=True)
 class Program:
-    """path: its file's, in its repository. arguments: its command line's. until: where the file's
-    own host code begins, which is replaced with host code written here. check: checks the arrays,
-    for a program without a check of its own."""
+    """path: where its file is in its repository. arguments: those on its command line. until: where
+    the file's own host code begins, which is replaced with host code written here. check: checks
+    the arrays, for a program without a check of its own."""
 
     name: str
     path: str

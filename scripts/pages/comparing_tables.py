@@ -1,4 +1,5 @@
-"""Write the tables of docs/comparing.md and docs/ci.md: gauges, and how often the gate is right.
+"""Write the tables of docs/comparing.md and docs/ci.md: the gate's counters, and how often it is
+right.
 
     python scripts/pages/comparing_tables.py            rewrite the text between the markers
     python scripts/pages/comparing_tables.py --check    exit 1 if it is out of date
@@ -55,7 +56,7 @@ def gauges() -> Iterator[str]:
 
 
 def edits() -> Iterator[str]:
-    """One row per kind and family of edit: how many, and the gate's results."""
+    """One row per kind and family of edit: the number of edits, and the gate's results."""
     rows = _rows(EDITED)
     found: dict[tuple[str, str], list[str]] = {}
     for row in rows:

@@ -1,4 +1,4 @@
-"""Simulate how often a gate blames equal kernels, and how often it lets a slowdown of 2 % pass.
+"""Simulate how often a gate blames equal kernels, and how often it lets a 2 % slowdown pass.
 
     python scripts/timing/comparisons.py --pairs 60 --out reports/simulated/gate.csv
 

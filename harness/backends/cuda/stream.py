@@ -48,7 +48,8 @@ class StreamControl:
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Start the work enqueued inside only once all of it is enqueued; then wait for its end.
+        """Hold the stream until all work of the `with` block is enqueued; then wait for that work
+        to end.
 
         Enqueue one timed launch at a time. With a dozen others queued behind it, a launch takes up
         to a microsecond longer than the last ones in the queue, whatever it computes.

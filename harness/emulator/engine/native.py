@@ -57,9 +57,9 @@ class GivenUp(Exception):
 class Outcome:
     """The result of a run.
 
-    printed: by block number, in the order of the run. observed: only if requested. ticks: thread
-    instructions that the judge has executed; a partly active warp counts as a whole one. waits: the
-    fault is that threads wait in a loop for something that no thread does.
+    printed: by block number, in the order of the run. observed: present only if requested. ticks:
+    thread instructions that the judge has executed; a partly active warp counts as a whole one.
+    waits: the fault is that threads wait in a loop for something that no thread does.
     """
 
     fault: Fault | None

@@ -54,7 +54,8 @@ class StateKernels:
 
 
 class States:
-    """The other state of a workspace's inputs; does nothing if there are no changes."""
+    """Puts a workspace's inputs into the other state, and back; does nothing if there are no
+    changes."""
 
     def __init__(
         self, kernels: StateKernels, memory: Mapping[str, Allocation],

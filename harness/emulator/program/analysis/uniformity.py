@@ -75,7 +75,7 @@ def _between(blocks: Sequence[Block], number: int, end: int) -> set[int]:
 
 
 def _post_dominators(blocks: Sequence[Block]) -> list[int]:
-    """For each block, the nearest block that every path out of it goes through."""
+    """Find, for each block, the nearest block that every path from it goes through."""
     order = _from_the_exit(blocks)
     place = {number: i for i, number in enumerate(order)}
     nearest = {_EXIT: _EXIT}

@@ -60,7 +60,7 @@ class TextureDecoder(OperandReader):
     def _surface_access(
         self, instruction: Instruction, place: Operand, values: Operand
     ) -> tuple[tuple[str, ...], str, tuple[Operand, ...], tuple[Source, ...], tuple[str, ...]]:
-        """For a surface access: the variant, the values' type and operands, the coordinates and
+        """Decode a surface access: its variant, the values' type and operands, the coordinates and
         their types."""
         shape, count, type_, beyond = self._of_surface(instruction)
         items = _items(values)

@@ -28,7 +28,7 @@ _EVERY_WORD = 255
 
 
 def words_of(instruction: Instruction) -> int:
-    """The words that a load of 256 bits returns, one bit each. Raises Unencodable."""
+    """Return which words a 256-bit load returns, one bit each. Raises Unencodable."""
     *_, last = instruction.operands
     if last.kind == "memory" or instruction.opcode == "STG":
         return _EVERY_WORD
