@@ -219,7 +219,8 @@ class Peak:
 
 @dataclass(frozen=True)
 class Measured:
-    """A workload's thread instructions per launch, seconds of each run, and bytes."""
+    """A workload's thread instructions per launch, the seconds of each run, and its peak memory in
+    bytes."""
 
     title: str
     executed: int

@@ -28,7 +28,7 @@ class Labels:
 
 @dataclass(frozen=True)
 class Roof:
-    """The bound on the rate of an amount of work."""
+    """The limit on how fast a kind of work can be done."""
 
     of: str = ""
     per_cycle: float = 0.0

@@ -27,8 +27,8 @@ MOST_RANK, MOST_BOX, MOST_PIXELS, MOST_STEP, UNIT = 5, 256, 1024, 8, 16
 _MOST_SIZE, _MOST_STRIDE = 1 << 32, 1 << 40
 _MOST_BYTES = 232_448
 """The most bytes of a box, with each size divided by its step and rounded down. The driver (580, on
-an H100) takes 196,608 and refuses 262,144; between them this is the most shared memory that a block
-has."""
+an H100) accepts 196,608 and refuses 262,144; the limit taken here lies between them, and is the
+most shared memory that a block can have."""
 _CORNERS = {3: 15, 4: 7, 5: 4}  # the bits of a corner's number, without its sign, by rank
 
 

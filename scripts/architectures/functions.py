@@ -126,8 +126,8 @@ def _reals(bits: Array, type_: str) -> NDArray[np.float64] | None:
 
 
 def _difference(one: Array, other: Array, type_: str) -> float:
-    """The largest difference relative to the value; 0 if there is none, infinite between
-    integers."""
+    """The largest difference relative to the value; 0 if there is none, infinite if integers
+    differ."""
     a, b = _reals(one, type_), _reals(other, type_)
     if a is None or b is None:
         return 0.0 if np.array_equal(one, other) else float("inf")

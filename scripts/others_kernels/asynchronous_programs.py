@@ -59,7 +59,8 @@ class Program:
 
 
 def _is_product(run: Run) -> bool:
-    """The tutorials' check: C = A B^T, all three in column-major order, in integers."""
+    """Check the tutorials' result: C = A B^T, with integers in all three matrices, which are
+    column-major."""
     m, n, k = _SIZES
     a, b, c = (each.view(np.float16).astype(np.float64) for each in list(run.memory.values())[:3])
     return np.array_equal(c.reshape(n, m), b.reshape(k, n).T @ a.reshape(k, m))

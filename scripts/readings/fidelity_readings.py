@@ -185,7 +185,7 @@ def readings(files: Iterable[Path]) -> Readings:
 
 
 _REWRITTEN = ("attention/v0_three_kernels/",)
-"""Cases whose kernels execute other instructions than when they were read."""
+"""Cases whose kernels no longer execute the instructions for which the counters were read."""
 
 
 def _of_today(case: str) -> str:

@@ -12,9 +12,9 @@ placement together. If `inside` lies in this range too, nothing distinguishes a 
 placements that it happened to get. variance: a speed-up's variance between runs over the variance
 that its intervals imply, averaged over the speed-ups. 1 means that the intervals are exact; below 1
 they are wider than necessary. overlap: the share of pairs of intervals from two runs that overlap.
-Differences are those of one speed-up between two runs. positions.csv: how long the launches at each
-position of a batch took, over the mean of their batches, averaged over all batches of a size and
-cache; trend: the slope of that ratio from the first position to the last.
+The differences are those between a speed-up's values in two runs. positions.csv: how long the
+launches at each position of a batch took, over the mean of their batches, averaged over all batches
+of a size and cache; trend: the slope of that ratio from the first position to the last.
 """
 
 from __future__ import annotations

@@ -180,7 +180,7 @@ class CudaWorkspace(DeviceBuffers):
 
         A first launch that does not count is added, unless it takes long. Right after other code
         and a pause, it takes a microsecond longer than those that follow, up to 10 % on an H200.
-        The others go through all phases of the queue evenly, whatever their number of kernels
+        The others meet all launch phases equally often, however many kernels they have
         (`launch_phase.py`).
         """
         steps, module = self._calls(case, built), self._module(built)

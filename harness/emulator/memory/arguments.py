@@ -91,7 +91,8 @@ def pack(
     kernel: Kernel, args: Any, names: Sequence[str] | None, memory: AddressSpace, first: int = 0
 ) -> bytes:
     """Pack the parameters; place arrays among them in memory. first: the parameters' offset in
-    their bank, to whose start their alignment refers. The bytes before them are zeros."""
+    their bank; they are aligned relative to the bank's start, and the bytes before them are
+    zeros."""
     if not _is_list(args):
         raise LaunchError(f"args is {shown(args)}: give a list, with one entry a parameter")
     if len(args) != len(kernel.params):

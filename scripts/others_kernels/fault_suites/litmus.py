@@ -1,8 +1,8 @@
 """Litmus tests of PTX's memory model, in Dat3M's format: a column for each thread.
 
-A test states what a model allows, not whether it races. That is determined here
-(`litmus_races.py`). A test becomes a kernel in which a thread is the first lane of a warp of its
-own, and a `cta` is a block.
+A test states what a model allows, not whether it races. Whether it does is determined in
+`litmus_races.py`. A test becomes a kernel in which a thread is the first lane of a warp of its own,
+and a `cta` is a block.
 """
 
 from __future__ import annotations
