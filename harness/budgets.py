@@ -70,8 +70,8 @@ class Budget:
     may_be_unchecked: bool = False
 
     def holds(self, value: float) -> bool:
-        """Return whether the figure meets the requirement; NaN never does. A ratio may be off in
-        its last digits."""
+        """Return whether the figure meets the requirement; NaN never does. Errors in a ratio's last
+        digits are tolerated."""
         near = math.isclose(value, self.limit, rel_tol=1e-9)
         below, above = value < self.limit and not near, value > self.limit and not near
         return {"==": near, "<=": near or below, "<": below, ">=": near or above, ">": above}[

@@ -182,7 +182,7 @@ class Case:
     as_library: bool = False
     """True for a library, which is shown beside the variants for comparison."""
     compiled: bool = False
-    """True if torch.compile makes kernels of its function, which is for libraries only."""
+    """True if torch.compile compiles its function; for libraries only."""
 
     target: str = field(default="", repr=False)
     """The suffix of the architecture that its kernels are compiled for: `a` if they use features

@@ -91,7 +91,7 @@ def tensor_map_element(name: str) -> str:
 
 
 def torch_name(name: str) -> str:
-    """The attribute of torch that is the dtype of this name."""
+    """The name, in torch, of the dtype of this name."""
     return BY_NAME[name].torch if name in BY_NAME else name
 
 

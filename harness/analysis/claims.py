@@ -131,7 +131,7 @@ class Figure:
     holds: bool | None
     """True if the test holds, False if it fails, None if it cannot be decided."""
     sizes: Mapping[str, int] = field(default_factory=dict)
-    """The sizes at which it was measured."""
+    """The sizes at which the figure was measured."""
     launches: Sequence[Mapping[str, int]] = ()
     """Its distinct launch shapes."""
     reason: str = ""

@@ -40,7 +40,7 @@ class Rung:
     losses: Sequence[Loss]
     """The losses, the greatest first."""
     step: LadderStep | None
-    """The step from the variant that it builds on, if that variant was also counted."""
+    """The step from the variant that this one builds on, if that was also counted."""
 
     @property
     def changes(self) -> list[Change]:
@@ -149,7 +149,7 @@ def _fill(readings: Readings, p: Planned) -> float:
 
 
 def _tells(name: str, rungs: Sequence[Rung], answers: dict[tuple[str, str], Answer]) -> bool:
-    """Return whether variants differ in the quantity, or one has a loss because of it."""
+    """Return whether variants differ in the quantity, or whether one has a loss of that kind."""
     if any(loss.quantity == name for rung in rungs for loss in rung.losses):
         return True
     found = [answers[name, rung.planned.case] for rung in rungs]

@@ -62,7 +62,8 @@ def total(*metrics: str, scale: float = 1) -> Find:
 
 
 def matrix_products(readings: Readings, p: Planned) -> Answer:
-    """Warp instructions of the tensor pipe, excluding those that add and multiply pairs of halves.
+    """Warp instructions of the tensor pipe, excluding those that add and multiply pairs of
+    half-precision numbers.
 
     On compute capability 9.0 those use the tensor pipe too. They are counted directly or derived
     from their thread counts.
@@ -226,7 +227,7 @@ def wait_cycles_per(metric: str, *reasons: str, scale: float = 1) -> Find:
 
 
 def _waited(readings: Readings, case: str, step: int, reasons: Sequence[str]) -> Answer:
-    """The average number of warps that wait for this reason per instruction issued."""
+    """The average number of warps that are stalled for this reason per instruction issued."""
     issued = readings.at(case, step, "smsp__inst_issued")
     waiting = [readings.at(case, step, STALL.format(reason)) for reason in reasons]
     read = [each for each in (issued, *waiting) if isinstance(each, Reading)]
@@ -245,7 +246,8 @@ def over(above: Find, below: Find) -> Find:
 
 
 def either(*finds: Find) -> Find:
-    """The first known value: ncu and the emulator name some counters differently."""
+    """The first of several finders' values that is known, because ncu and the emulator name some
+    counters differently."""
 
     def find(readings: Readings, p: Planned) -> Answer:
         answers = [each(readings, p) for each in finds]

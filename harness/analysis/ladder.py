@@ -63,7 +63,7 @@ class Rung:
     planned: Planned
     short: str
     time: Interval
-    """Cold, ns."""
+    """The time with a cold cache, in ns."""
     rate: Interval
     roof: Roof | None
     """The roof that applies: the ladder's, or the variant's own if its arithmetic differs."""
@@ -119,7 +119,7 @@ class Ladder(OneGroup):
     rungs: list[Rung]
     """Our own variants, in the matrix's order."""
     libraries: list[Rung]
-    """The fastest first."""
+    """The libraries, the fastest first."""
     unranked: list[Unranked]
     order: list[str]
     """Every variant, as the matrix lists them."""

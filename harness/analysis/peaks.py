@@ -42,7 +42,7 @@ def peaks_of(run: Run) -> Mapping[str, float]:
 
 
 def _clock(run: Run) -> float | None:
-    """The multiprocessors' clock during the rounds, Hz."""
+    """The multiprocessors' clock during the rounds, in Hz."""
     clocks = [c.sm_clock_hz for c in run.of(Conditions) if c.sm_clock_hz]
     clocks = clocks or [r.sm_clock_hz for r in run.of(Round) if r.sm_clock_hz]
     return float(np.median(clocks)) if clocks else None

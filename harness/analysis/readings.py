@@ -189,7 +189,7 @@ def weakest(readings: Sequence[Reading]) -> Provenance:
 
 
 def ratio(over: Answer, under: Answer) -> Answer:
-    """One sum over another; not applicable if the divisor is zero."""
+    """One sum divided by another; not applicable if the divisor is zero."""
     for answer in (over, under):
         if isinstance(answer, Missing):
             return answer

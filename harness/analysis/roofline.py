@@ -143,8 +143,8 @@ def roofline(
 
 
 def counted_flops(readings: Readings, p: Planned) -> Answer:
-    """Flops of all types by the counters; None if tensor cores were used, which ncu does not
-    count."""
+    """Flops of all types according to the counters; None if tensor cores were used, which ncu does
+    not count."""
     tensor = matrix_products(readings, p)
     if isinstance(tensor, Reading) and tensor.value:
         return Missing("not applicable: tensor cores worked, whose flops are not counted")

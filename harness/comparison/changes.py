@@ -218,9 +218,10 @@ def _new_remarks(base: Side, new: Side) -> list[str]:
 
 
 def _facts(base: Side, new: Side, *, decide: bool) -> list[Fact]:
-    """Compare the compiler's results, launch by launch if both sides have as many launches.
+    """Compare the compiler's results, launch by launch if both sides have the same number of
+    launches.
 
-    Otherwise compare the largest spills and stack use, and the lowest occupancy, of either side.
+    Otherwise compare each side's largest spills and stack use, and its lowest occupancy.
     """
     was, now = (side.run.compiled.get(side.case, []) for side in (base, new))
     if not was or not now:

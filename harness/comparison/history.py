@@ -31,12 +31,14 @@ PENALTY = 10.8
 logarithm of their number."""
 
 NORMAL = 1.4826
-"""The standard deviation of normal numbers over the median of their absolute values."""
+"""For a normal distribution, the standard deviation divided by the median of the absolute
+values."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """run: its index in time order. low, high: its interval; for a counter, the value itself."""
+    """run: the run's index in time order. low, high: the value's interval; for a counter, the value
+    itself."""
 
     run: int
     value: float
@@ -72,7 +74,7 @@ class Series:
 
 @dataclass(frozen=True)
 class History:
-    """runs: in order of date. apart: the runs left out because they used another device, with that
+    """runs: in order of date. apart: each run left out because it used another device, with that
     device."""
 
     runs: Sequence[Run]

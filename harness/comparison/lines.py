@@ -69,7 +69,7 @@ def _of(side: Side) -> list[SourceLine]:
 
 
 def _unmatched(before: list[SourceLine], after: list[SourceLine]) -> list[SourceLine]:
-    """The lines of the second file that match no line of the first by cost."""
+    """The lines of the second file whose cost matches no line of the first."""
     one, other = ([_cost(x) for x in lines] for lines in (before, after))
     blocks = SequenceMatcher(None, one, other, autojunk=False).get_matching_blocks()
     same = {i for block in blocks for i in range(block.b, block.b + block.size)}

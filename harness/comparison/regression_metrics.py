@@ -106,7 +106,7 @@ class Moved:
     is_worse: bool
     decides: bool
     place: LineOfCode | None
-    """The source line that it comes from, if lines were counted."""
+    """The source line that the change comes from, if lines were counted."""
 
     @property
     def size(self) -> float:

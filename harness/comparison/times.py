@@ -2,8 +2,9 @@
 
 In one run that has both sides, times are compared within rounds, like everything else. Two runs
 share no rounds, so their times are compared by Welch's t on the means over placements, each a
-process of its own. The effect of the run itself, on all cases and on each, is subtracted and
-allowed for (`run_level`), unless there are too few variants to estimate it.
+process of its own. The effect of the run itself on all cases together is subtracted, and the
+intervals allow for its effect on each case (`run_level`), unless there are too few variants to
+estimate them.
 
 All comparisons except those of identical machine code are one family (Holm), whatever their
 problem, size, launch shape and cache state. So at a confidence of 95 %, at most one in twenty
@@ -55,7 +56,7 @@ class TimeChange:
 
     cache: str
     base: Interval
-    """ns, with the interval that its own run gives it."""
+    """The time in ns, with the interval from its own run."""
     new: Interval
     ratio: Interval | None
     """The new time over the base's: 1.02 means 2 % longer. Across machines, both times are relative

@@ -35,7 +35,8 @@ _MENTION = re.compile(r"(?<=[@#])(?=\w)")
 
 
 def text(said: str) -> str:
-    """Escape text of several lines, in place: `\\x1b[2J` for what would clear a screen."""
+    """Escape text of several lines, keeping its line breaks: `\\x1b[2J` for what would clear a
+    screen."""
     return _IN_TEXT.sub(_escape, said.replace("\r\n", "\n"))
 
 

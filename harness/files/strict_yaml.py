@@ -125,7 +125,7 @@ def _composed(path: Path, text: str) -> yaml.Node | None:
     """Parse YAML into a node tree, refusing events that are not allowed.
 
     libyaml parses ten times as fast. Text that it rejects is parsed again by PyYAML, which has
-    better error messages, and whose answer counts.
+    better error messages and decides.
     """
     if yaml.__with_libyaml__:
         try:

@@ -135,7 +135,7 @@ class Profiled:
     cache_control: str
     clock_control: str
     chip: str
-    """Empty if the GPU's counters could not be listed beforehand."""
+    """ncu's name for the GPU; empty if its counters could not be listed beforehand."""
     asked: dict[str, str]
     reports: tuple[str, ...]
     """The files in the run's folder `profile`."""

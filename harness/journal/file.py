@@ -110,7 +110,7 @@ def _lines(path: Path) -> Iterator[bytes]:
 
 
 def as_line(record: Record) -> str:
-    """Return the line of a record, without its newline."""
+    """Return a record as a line, without a newline."""
     return _line(to_json(record))
 
 

@@ -70,7 +70,7 @@ class Planned:
     """Hash of what is launched and on what: grids, blocks, clusters, shared memory, arguments,
     sizes, type and the seed of the inputs, but neither names nor files."""
     arithmetic: str = ""
-    """The arithmetic of its products, if it differs from that of the problem's other variants; see
+    """The arithmetic of the variant's products, if the problem's other variants use another; see
     harness/matrix."""
     kind: Literal["planned"] = "planned"
 

@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 REPORTS = Path("reports")
-"""The folder for runs without a named folder, below the current one."""
+"""The folder, below the current one, for runs that are not given a folder."""
 LATEST = REPORTS / "latest"
 BASELINES = REPORTS / "baselines"
 

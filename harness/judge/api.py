@@ -52,8 +52,9 @@ def check(
     kernel: a Kernel, or its source or path with entry, grid, block and args beside it; or a
     triton.jit function, with grid, args, constants and num_warps. Any other function needs a GPU,
     and the verdict says so: give it to `time` or `compare`.
-    problem: a Problem, or the folder of one. arch: to compile for and to emulate, such as sm_80.
-    Raises HarnessError if nothing can be judged, for example if the reference cannot run.
+    problem: a Problem, or the folder of one. arch: the architecture to compile for and to emulate,
+    such as sm_80. Raises HarnessError if nothing can be judged, for example if the reference cannot
+    run.
     """
     submission = _submission(
         [_kernel(kernel, launch, problem, arch)], problem, "check", arch, seconds
@@ -68,8 +69,8 @@ def candidate(
     """Judge the kernels that a torch module launches, without a GPU, as `check` judges one.
 
     solution: a Python file with ModelNew, or its text, as KernelBench has them; its kernels are
-    those of `load_inline`. problem: the file with Model, get_inputs and get_init_inputs. sizes: in
-    place of that file's. more: fields of a Problem, such as `tolerance` and `partly_read`.
+    those of `load_inline`. problem: the file with Model, get_inputs and get_init_inputs. sizes:
+    replace that file's. more: fields of a Problem, such as `tolerance` and `partly_read`.
     Raises UsageError, with the reason, if its launches cannot be determined from its host code.
     """
     return _report(candidates.submission(solution, problem, sizes, arch, seconds, **more))

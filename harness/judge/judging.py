@@ -181,7 +181,7 @@ class _Judged:
         )  # fmt: skip
 
     def _counters(self, p: Planned) -> Iterator[tuple[str, Counter]]:
-        """Every quantity with a value, by the names of `expect`; then ncu's counters."""
+        """Every quantity with a value, under its name in `expect`; then ncu's counters."""
         for name in budgets.QUANTITIES:
             key = name.replace("_", "-")
             answer = evaluate(key, self._readings, p)

@@ -40,7 +40,7 @@ def reference(*arrays):
 
 
 def is_one(value: Any) -> bool:
-    """Return whether it is a torch module, without importing torch."""
+    """Return whether a value is a torch module, without importing torch."""
     kind = getattr(getattr(sys.modules.get("torch"), "nn", None), "Module", None)
     return isinstance(kind, type) and isinstance(value, kind)
 

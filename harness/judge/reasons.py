@@ -60,7 +60,7 @@ _ENDS = (
     ("its worker wrote no record", "forged its own records"),
 )
 ENDS = ("hang", "crash")
-"""Causes that ended a process, which also runs code other than the kernel."""
+"""Causes that end a process; code other than the kernel runs in that process too."""
 _LAUNCHES = (
     "but args: lists", "cannot be passed", "is a buffer, but the kernel takes",
     "is no integer, and the kernel takes one", "does not fit a",

@@ -97,7 +97,7 @@ class Report:
 
     @property
     def excerpt(self) -> str:
-        """The lines of the kernel around the fault; empty if it has no line."""
+        """The lines of the kernel around the fault; empty if the fault has no line."""
         return excerpt(self.submission, self.told)
 
     @property

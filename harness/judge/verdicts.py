@@ -58,7 +58,8 @@ class Counterexample(Element):
 class Counter:
     """A figure and its provenance; machine-exact and emulator-exact match ncu's readings.
 
-    code-exact and hopper-rules are the same for an architecture without hardware readings."""
+    code-exact and hopper-rules: counted in machine code for an architecture without hardware
+    readings."""
 
     value: float
     unit: str
@@ -103,9 +104,9 @@ class Verdict:
     """The reason in the words of the compiler, the emulator or the check."""
     counterexample: Counterexample | None = None
     verified: int = 0
-    """Launches whose results were right."""
+    """The number of launches whose results were right."""
     verified_at: tuple[dict[str, int], ...] = ()
-    """The test sizes at which they were right; `when` of a kernel may exclude some."""
+    """The test sizes at which they were right; a kernel's `when` may exclude some."""
     counters: dict[str, Counter] = Field(default_factory=dict)
     """Figures at `counted_at`: quantities under their names in `expect`, and counters under
     ncu's."""
@@ -123,7 +124,7 @@ class Verdict:
     seed: int | None = None
     """The seed of the inputs: `timing: {seed: …}` of bench.yaml."""
     seconds: float = 0.0
-    """Seconds that the submission took, including compilation."""
+    """The seconds that the submission took, including compilation."""
     version: Annotated[int, Field(ge=1)] = VERSION
 
     @property

@@ -39,7 +39,7 @@ class Card:
     uuid: str = ""
     is_persistent: bool | None = None
     is_sliced: bool | None = None
-    """True if it is in MIG mode."""
+    """True if the card is in MIG mode."""
     power_limit_w: float | None = None
     default_power_limit_w: float | None = None
     max_sm_clock_hz: int | None = None
@@ -47,7 +47,7 @@ class Card:
     """Uncorrected ECC errors since the driver was loaded."""
     others: tuple[str, ...] = ()
     has_display: bool | None = None
-    """True if it is driving a display."""
+    """True if the card is driving a display."""
     has_ecc: bool | None = None
     is_in_wsl: bool = False
 
@@ -55,7 +55,7 @@ class Card:
 def opened(bus: str) -> tuple[Any, Any]:
     """Open NVML and the card at a PCI address, or the first; (None, None) without NVML.
 
-    NVML numbers the cards in another order than CUDA, which may also see only some of them.
+    NVML and CUDA number the cards in different orders, and CUDA may see only some of them.
     """
     try:
         import pynvml

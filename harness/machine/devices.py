@@ -25,7 +25,8 @@ def has_driver() -> bool:
 
 
 def cuda_device(arch: str | None) -> Device:
-    """Return the GPU's facts. Raises BackendUnavailable with the reason if there are none."""
+    """Return the GPU's facts. Raises BackendUnavailable with the reason if the GPU cannot be
+    used."""
     import_ahead("cuda")
     ended = Workers().do(Job("describe", "cuda", arch, Path(), 0), DESCRIBE_S)
     if ended.device is None:

@@ -356,7 +356,7 @@ class _Resolver:
 
 
 def _lacking(case: Case, device: Device) -> Iterator[str]:
-    """The requirements of its launches that the device lacks."""
+    """The requirements of the case's launches that the device lacks."""
     no_clusters = variants.lacks(FEATURES["clusters"], device)
     no_maps = variants.lacks(FEATURES["tma"], device)
     for step in case.steps:

@@ -51,7 +51,7 @@ class WrittenTensorMap:
         return frozenset().union(*(each.names for key in _LISTS for each in getattr(self, key)))
 
     def written(self) -> dict[str, Any]:
-        """Return it in the form used in a matrix."""
+        """Return the map in the form used in a matrix."""
         lists = {key: [str(each) for each in getattr(self, key)] for key in _LISTS}
         found = {"tensor_map": self.buffer, **lists}
         found |= {key: getattr(self, key) for key in _CHOICES}

@@ -306,7 +306,7 @@ class KernelName:
 
     @cached_property
     def _parts(self) -> list[str]:
-        """Text and expressions in braces, alternately."""
+        """The parts of a name: text and expressions in braces, alternately."""
         return re.split(r"[{}]", self.text)
 
     @property

@@ -32,7 +32,7 @@ class MergedStep:
     args: tuple[str | int | float | WrittenTensorMap, ...]
     """Buffers of the problem by name, expressions, or tensor maps."""
     shared: Expression = NOTHING
-    """Dynamic shared memory, bytes."""
+    """Dynamic shared memory in bytes."""
     cluster: tuple[Expression, ...] = ()
 
 
@@ -117,8 +117,8 @@ class Variant:
     needs: Needs = Needs()
     builds_on: str = ""
     idea: str = ""
-    """The quantity that it improves over the variant it builds on; for a trap, the one it makes
-    worse."""
+    """The quantity that the variant improves over the one it builds on; for a trap, the one it
+    makes worse."""
     is_trap: bool = False
     arithmetic: str = ""
     as_library: bool = False
@@ -135,7 +135,7 @@ class Variant:
         raise KeyError(at)
 
     def used_names(self) -> set[str]:
-        """The names that its expressions use, directly or through `let`."""
+        """The names that the variant's expressions use, directly or through `let`."""
         expressions: list[Expression | Number] = [*self.defines.values()]
         expressions += [self.when] if self.when else []
         arguments: list[str | int | float | WrittenTensorMap] = [*self.args]
@@ -214,6 +214,6 @@ class Problem:
                           places={(): self.place.at("library")})  # fmt: skip
 
     def count(self) -> int:
-        """The number of its cases, at all sizes."""
+        """The number of the problem's cases, at all sizes."""
         sizes = len(self.sizes.test) + max(len(self.sizes.bench), len(self.sizes.emulate))
         return sum(len(v.dtypes) * sizes * len(v.launch) for v in self.everything())

@@ -73,7 +73,7 @@ class WrittenStep(Strict):
     grid: Extents = ()
     block: Extents = ()
     shared: AnExpression = Expression("0")
-    """Dynamic shared memory, bytes."""
+    """Dynamic shared memory in bytes."""
     cluster: Extents = ()
     """Blocks of a thread block cluster."""
     args: Annotated[list[StepArgument], Field(max_length=100)] = []
@@ -167,12 +167,14 @@ class Variant(Function):
     builds_on: str = ""
     """The variant that this one improves on by a step."""
     idea: AnIdea = ""
-    """The quantity that it improves over that variant: one of the ideas in harness/cases.py."""
+    """The quantity that this variant improves over the one it builds on: one of the ideas in
+    harness/cases.py."""
     trap: AnIdea = ""
-    """Instead of an idea: the quantity that it is meant to make worse."""
+    """Instead of an idea: the quantity that the variant is meant to make worse."""
     arithmetic: Literal["", "3 tf32"] = ""
-    """The arithmetic of its products, if not that of the problem's other variants; it then has a
-    roof of its own. "3 tf32": each product of floats as three of TF32, by tensor cores."""
+    """The arithmetic of the variant's products, if the problem's other variants use another; the
+    variant then has a roof of its own. "3 tf32": each product of floats is computed as three TF32
+    products on tensor cores."""
 
     @model_validator(mode="after")
     def _one_purpose(self) -> Variant:
@@ -187,7 +189,7 @@ class Sizes(Strict):
     bench: Axes
     """Sizes that are timed."""
     emulate: Axes = ()
-    """Sizes that the emulator counts instead of those of bench, whatever its budget."""
+    """Sizes that the emulator counts instead of those of bench, even if they exceed `limits`."""
 
     @model_validator(mode="after")
     def _same_names(self) -> Sizes:
@@ -238,7 +240,7 @@ class Timing(Strict):
     """The numbers of processes after which a run checks which cases are settled; the last is the
     maximum."""
     choosing: Annotated[int, Field(ge=0, le=20)] = 2
-    """Earlier placements, which only choose each variant's launch shape."""
+    """The number of placements before those, which only choose each variant's launch shape."""
     shared_processes: bool = False
     """True if a process makes one placement of every group of kernels, instead of only one
     group."""

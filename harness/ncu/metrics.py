@@ -48,12 +48,13 @@ class Metric(_Strict):
 
     @property
     def name(self) -> str:
-        """The name under which its values are recorded, regardless of the GPU's name for it."""
+        """The name under which the metric's values are recorded, whatever the GPU's name for it
+        is."""
         return self.ncu
 
     @property
     def names(self) -> tuple[str, ...]:
-        """ncu's possible names for it, in order of preference."""
+        """ncu's possible names for the metric, in order of preference."""
         return self.ncu, *(alternative.ncu for alternative in self.alternatives)
 
 
@@ -74,7 +75,7 @@ class MetricSet(_Strict):
 
 
 class Catalogue(_Strict):
-    """The whole file."""
+    """The content of metrics.yaml."""
 
     sets: dict[str, MetricSet]
     metrics: dict[str, Metric]
@@ -116,7 +117,7 @@ def base(name: str) -> str:
 
 @cache
 def catalogue(path: Path = PATH) -> Catalogue:
-    """metrics.yaml. Raises ConfigError with the file, the line and the key."""
+    """Read metrics.yaml. Raises ConfigError with the file, the line and the key."""
     document = strict_yaml.read(path)
     try:
         found = Catalogue.model_validate(document.data)

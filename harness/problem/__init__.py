@@ -113,7 +113,8 @@ class Problem(ABC):
     """One line for the report that says what is computed."""
 
     arithmetic: str = ""
-    """The arithmetic of its flops, if the type does not imply it: "tf32" for tensor cores."""
+    """The arithmetic of the problem's flops, if the type does not imply it: "tf32" for tensor
+    cores."""
 
     library_arithmetic: Mapping[str, str] = {}
     """Type → the arithmetic that libraries use for it, if it differs from that of the kernels: "3

@@ -19,7 +19,7 @@ from harness.problem import ARITHMETIC, MOST_WORK, Array, Buffer, Problem, Role,
 from harness.processes import deadline
 
 PLANNING_S = 60.0
-"""Deadline in seconds for importing a problem.py, and for each call of its buffers() and work()."""
+"""Deadline in seconds for importing a problem.py, and for each call to its buffers() and work()."""
 
 _PLANNED = ("buffers", "work")
 """The methods that are called to plan a run; the others are called in workers, which have

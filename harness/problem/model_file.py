@@ -96,7 +96,7 @@ class ModelFile:
 
     @cached_property
     def tensors(self) -> Sequence[str]:
-        """The names of the tensors in `forward`."""
+        """The names of the tensors among the arguments of `forward`."""
         found = self.on_meta()
         for name, value in found.items():
             if not isinstance(value, self._torch.Tensor | int | float):
@@ -125,7 +125,8 @@ class ModelFile:
         return {name: _array(value) for name, value in found.items()}
 
     def compute(self, *arrays: Array) -> tuple[Array, ...]:
-        """The module's outputs for inputs, then parameters, in the order of `names`."""
+        """The module's outputs for the given inputs and parameters, which are in the order of
+        `names`."""
         given = dict(zip(self.names, map(self._torch.from_numpy, arrays), strict=True))
         values = self.given(0) if len(self.tensors) < len(self.on_meta()) else {}
         arguments = [

@@ -47,7 +47,7 @@ TOLERANCES: Mapping[str, tuple[float, float]] = {
 that it does not cover, one unit in the last place."""
 
 WHOLE = 4
-"""The second draw of a float without limits consists of integers between minus this and this: their
+"""The second draw of a float array without limits consists of integers up to this magnitude: their
 sums are exact, so one lost element shows."""
 
 _LOW, _HIGH = -100, 100
@@ -90,7 +90,8 @@ class ShapedProblem(Problem):
 
     arrays: Mapping[str, Array] = {}
     compute: Callable[..., Any]
-    """The reference: takes `takes`, and returns the only output, a tuple of all, or a dict."""
+    """The reference: a function of `takes` that returns the only output, a tuple of all outputs, or
+    a dict."""
     takes: Sequence[str] = ()
     """Inputs, sizes and scalars, in the order of the parameters of `compute`."""
     scalars: Mapping[str, float] = {}

@@ -30,7 +30,7 @@ class ShapedCall:
     def __call__(
         self, tensors: Mapping[str, Any], stream: int, names: Mapping[str, int | float]
     ) -> None:
-        """tensors: one-dimensional, by buffer. names: sizes and launch keys.
+        """Call the function. tensors: one-dimensional, by buffer. names: sizes and launch keys.
 
         Raises LaunchError if a result is missing, or does not fit its buffer.
         """

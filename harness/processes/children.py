@@ -93,7 +93,7 @@ class Group(ABC):
     _code: int | None = None
 
     def _begin(self) -> str:
-        """Return the mark for its environment."""
+        """Return the mark for the process's environment."""
         with _family.lock:
             _family.watch()
             self._mark = f"{_family.mark}.{next(_family.numbers)}."
@@ -110,7 +110,7 @@ class Group(ABC):
 
     @abstractmethod
     def _collect(self) -> int:
-        """Wait for its end and return its exit code."""
+        """Wait until the process has ended, and return its exit code."""
 
     def ends_within(self, seconds: float | None) -> bool:
         """Return whether the process ends in time. Its exit is not collected, so its process id
@@ -126,7 +126,8 @@ class Group(ABC):
             os.close(handle)
 
     def kill(self, thoroughly: bool = False) -> None:
-        """Kill it and its group, from any thread; the thread that waits for it sees its exit.
+        """Kill the process and its group, from any thread; the thread that waits for it sees its
+        exit.
 
         thoroughly: also kill processes that have left the group, which may hold one of our pipes
         open.
@@ -138,7 +139,7 @@ class Group(ABC):
             reaper.end(self._mark)
 
     def end(self, thoroughly: bool = True) -> int:
-        """Make sure that no process of it is still running, and return its exit code.
+        """Make sure that no process of the group is still running, and return the exit code.
 
         thoroughly: also look for processes that have left its group. That inspects every process of
         the machine, which is not worth it after a normal exit in time.

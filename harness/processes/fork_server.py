@@ -188,7 +188,7 @@ def die_with_the_parent() -> None:
 
 
 def _carry(mark: str) -> None:
-    """Put this mark in place of the server's in /proc, where processes to end are looked for.
+    """Put this mark in place of the server's in /proc, which is searched for processes to end.
 
     /proc shows the memory in which the original, unforked process received its environment.
     """

@@ -27,9 +27,9 @@ EMULATING = 512 << 20
 
 @dataclass
 class Slot:
-    """One worker's slot. number: the lowest that no other held one has.
+    """One worker's slot. number: the lowest that no other held slot has.
 
-    had_company: whether another worker held one at any time while this one did. part: the bytes of
+    had_company: whether another slot was held at any time while this one was. part: the bytes of
     host memory it may take; None for no limit.
     """
 

@@ -55,9 +55,10 @@ ERRORS = ("error", "memory", "machine", "outside", "lost")
 class Ended:
     """The end of a worker. reason is empty if it did its whole job; `at` is its last step.
 
-    late: at a deadline. killed: from outside, as far as can be determined, or for lack of something
-    that no case is to blame for, such as disk space. no_memory: the device or the machine had too
-    little memory for what all cases of the job share. lost: no process can use the device any more.
+    late: it ended at a deadline. killed: it was killed from outside, as far as can be determined,
+    or lacked something that no case is to blame for, such as disk space. no_memory: the device or
+    the machine had too little memory for what all cases of the job share. lost: no process can use
+    the device any more.
     """
 
     reason: str = ""
@@ -67,10 +68,10 @@ class Ended:
     killed: bool = False
     no_memory: bool = False
     part_too_small: bool = False
-    """True if it needed more of the machine's memory than it was given."""
+    """True if the worker needed more of the machine's memory than it was given."""
     lost: bool = False
     crowded: bool = False
-    """True if it was killed or ran out of memory while other workers ran; from now on there are
+    """True if the worker was killed or ran out of memory while others ran; from now on there are
     fewer."""
     right: dict[str, Right] = field(default_factory=dict)
     """Case id → the hashes of its verified results, as reported by a preparing worker."""

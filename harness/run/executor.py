@@ -28,8 +28,8 @@ class Executor(Protocol):
 
 @dataclass(frozen=True)
 class RunContext:
-    """Where a run takes place. card: the timing GPU's. driver: that of the timing GPU, if it is
-    remote.
+    """Where a run takes place. card: the state of the timing GPU's card. driver: the version of its
+    driver, if the GPU is remote.
 
     cluster: the run.json entry about the workers, if any.
     """

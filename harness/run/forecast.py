@@ -61,7 +61,7 @@ class ForecastStep:
 
 @dataclass
 class Durations:
-    """Stage → step → its duration on this machine, and the estimate from the rates, seconds."""
+    """Stage → step → its duration on this machine and the estimate from the rates, in seconds."""
 
     known: dict[str, dict[str, tuple[float, float]]] = field(
         default_factory=lambda: defaultdict(dict)
@@ -90,7 +90,7 @@ def file() -> Path:
 
 
 def load(machine: str) -> Durations:
-    """Load what is remembered about a machine; nothing if the file does not exist or has another
+    """Load what is remembered about a machine; empty if the file does not exist or has another
     format."""
     found = Durations()
     with suppress(OSError, ValueError, TypeError, LookupError, AttributeError):

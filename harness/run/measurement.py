@@ -88,7 +88,7 @@ class Measurement:
         return bool(self._throttled) and self._sound < self.effort.looks[0] + self.effort.choosing
 
     def carry_out(self) -> None:
-        """Every case has an outcome afterwards, unless the run was stopped."""
+        """Measure the group. Every case has an outcome afterwards, unless the run was stopped."""
         with self.prepared():
             self.measure()
 
@@ -197,7 +197,8 @@ class Measurement:
         return ended
 
     def _seat(self, name: str) -> str:
-        """The seat of a process that measures all groups; empty if each group has its own process.
+        """The seat (see Job) of a process that measures all groups; empty if each group has its own
+        process.
 
         Side effects of a variant's own code in a process must not affect another group. Kernels run
         on the device, and a library belongs to the problem. A group with other functions gets its

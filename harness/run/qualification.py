@@ -58,8 +58,8 @@ class Qualification:
         return next((f"FAILED: {why.splitlines()[0]}" for why in self._failed.values()), "ok")
 
     def _verify(self) -> bool:
-        """Verify the shapes in one worker. Return whether that finished; False if the run was
-        stopped."""
+        """Verify all shapes, in a new worker whenever one ends early. Return whether that finished;
+        False if the run was stopped."""
         rest, attempts = list(self.cases), 0
         while rest:
             shapes = {case.shape for case in rest}

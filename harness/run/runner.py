@@ -111,7 +111,8 @@ class Runner:
         return wrong or bool(self.unprofiled) or bool(self.without_ceilings)
 
     def run(self) -> None:
-        """The whole run. On Ctrl-C every worker is stopped, and the journal keeps its records."""
+        """Do the whole run. On Ctrl-C every worker is stopped, and the journal keeps its
+        records."""
         path = self.folder / "journal.jsonl"
         known = current(read_journal(path)) if path.exists() else []
         planned = self._as_planned()
@@ -155,7 +156,7 @@ class Runner:
                 self._task_runner.let_go()
 
     def _foreseen(self) -> forecast.Forecast:
-        """Forecast the remaining work; nothing if other machines do it."""
+        """Forecast the remaining work; an empty forecast if other machines do it."""
         if not isinstance(self._executor, LocalExecutor):
             return forecast.nothing()
         to_do = self._open(self.cases)
@@ -193,7 +194,7 @@ class Runner:
         self._known.note(record)
 
     def _open(self, cases: Iterable[Case]) -> list[Case]:
-        """The chosen cases that have not ended."""
+        """The chosen cases that have no outcome yet."""
         return [c for c in cases if c.id in self._chosen and c.id not in self._known.outcomes]
 
     def _as_planned(self) -> list[Planned]:
@@ -294,7 +295,7 @@ class Runner:
         ])  # fmt: skip
 
     def _is_qualified(self, case: Case) -> bool:
-        """Return whether the journal says that all of its tests were right.
+        """Return whether the journal says that all tests of the case were right.
 
         On the emulator such a case has its outcome, unless the journal lost it.
         """

@@ -221,7 +221,7 @@ def changes(
     timed: Collection[str],
     limits: Mapping[str, float],
 ) -> list[Renewed]:
-    """Determine what has to be repeated; nothing if the folder is empty.
+    """Determine what has to be repeated; empty if the folder is empty.
 
     plan: every case of the run, as it is now. known: the records that count so far. chosen: the
     cases that are worked on. timed: those of them that are timed. limits: those of bench.yaml, as

@@ -111,7 +111,7 @@ class TaskRunner:
         """Group → its measurement, which waits for its turn, and the resources that it holds until
         then."""
         self._probed: set[str] = set()
-        """Seats whose processes have measured the ceilings."""
+        """Seats (see Job) whose processes have measured the ceilings."""
         self.runs_several = False
         """True if work items are done concurrently, as when nothing is timed."""
         self.keeps_processes = False

@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 
 HOME = "/tmp/harness-home"
-"""The folder inside, for the caches of libraries."""
+"""The folder inside the sandbox for libraries' caches."""
 MEMORY_SHARE = 0.75
 """The share of this machine's memory that one process may use for its data."""
 _MORE_THREADS = 4096

@@ -12,6 +12,6 @@ def parent(p: Planned, shape: Callable[[Group, str], Planned | None]) -> Planned
     """The case that this one improves on: the same sizes and type of the variant it builds on.
 
     shape: gives the case at whose launch shape a variant of a group is shown (`Timings.shape`).
-    None if the variant builds on none, or the other one has no sound case.
+    None if the variant builds on no other, or if that one has no sound case.
     """
     return shape(group_of(p), p.builds_on) if p.builds_on else None

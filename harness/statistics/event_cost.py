@@ -39,7 +39,7 @@ EMPTY_IN_DOUBT_NS = 250.0
 
 @dataclass(frozen=True)
 class Cost:
-    """The cost of two events, and its possible error, ns."""
+    """The cost of two events and its possible error, in ns."""
 
     ns: float
     in_doubt_ns: float
@@ -66,7 +66,7 @@ class EventCosts:
         return bool(self._measured)
 
     def at(self, group: str, placement: int, cache: str) -> float:
-        """The cost to subtract from an interval of a placement, ns."""
+        """The cost, in ns, to subtract from the intervals of a placement."""
         found = self._measured.get((group, placement, cache))
         return self.usual(cache).ns if found is None else found
 
@@ -77,5 +77,5 @@ class EventCosts:
 
 
 def cost(samples: Sequence[float]) -> float:
-    """Compute the cost of two events from launches of the self-timed kernel, ns."""
+    """Compute the cost of two events, in ns, from launches of the self-timed kernel."""
     return max(batch_time(samples) - IN_AND_OUT_NS, 0.0)

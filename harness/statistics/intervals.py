@@ -31,13 +31,13 @@ Key = tuple[int, ...]
 """Placement and round, and the number of the batch if a round has several."""
 
 Times = Mapping[Key, float]
-"""A batch's time, ns, for each placement and round."""
+"""A batch's time, in ns, for each placement and round."""
 
 FEWEST = 3
 """An interval needs at least this many placements, or rounds if there is only one placement."""
 
 FEWEST_TICKS = 8
-"""The number of different samples from which the clock's step can be read."""
+"""The number of different samples that are needed to determine the clock's step."""
 
 _TRIMMED = 0.1
 """The share of a batch's launches that is left out at either end."""
@@ -113,7 +113,7 @@ def _students(confidence: float, freedom: float) -> float:
 
 
 def batch_time(samples: Sequence[float]) -> float:
-    """Summarise a batch of launches, ns: their mean without the tenth at either end.
+    """Summarise a batch of launch times, in ns: their mean without the tenth at either end.
 
     With three launches or more, at least one is left out at either end.
     """
@@ -185,7 +185,7 @@ def difference(one: Estimate, other: Estimate) -> Estimate:
 
 
 def tick_of(samples: Sequence[float]) -> float:
-    """The step of the clock, ns: the largest number of which every sample is a multiple.
+    """The clock's step, in ns: the largest number of which every sample is a multiple.
 
     0 if there are too few different samples to tell.
     """

@@ -134,12 +134,12 @@ class NetTimes:
 
     @cached_property
     def tick(self) -> float:
-        """The step of the event clock, ns."""
+        """The step of the event clock, in ns."""
         return tick_of([ns for rounds in self._rounds.values() for r in rounds[:3]
                         for ns in r.samples_ns])  # fmt: skip
 
     def times(self, case: str, cache: str, repeat: bool = False) -> Times:
-        """(placement, round) → that batch's time, ns, for the rounds used in figures.
+        """(placement, round) → that batch's time in ns, for the rounds used in figures.
 
         The events' own cost is subtracted from the interval between them.
         """
@@ -170,7 +170,7 @@ class NetTimes:
         return self.event_costs.at(self._planned[case].group, placement, cache)
 
     def interval_between_events(self, case: str, cache: str) -> Interval | None:
-        """The same as `time`, ns, before the events' cost is subtracted."""
+        """The same as `time`, in ns, but before the events' cost is subtracted."""
         times = self._intervals(case, cache, False, for_choice=False)
         found = time_of(times, self._hidden(case, cache))
         return found.interval(self.confidence) if found else None
@@ -180,21 +180,21 @@ class NetTimes:
         return hidden_by(self.tick, [ns for r in self.rounds(case, cache) for ns in r.samples_ns])
 
     def _in_doubt(self, cache: str) -> float:
-        """The possible error of the subtracted cost, the same in every time, ns."""
+        """The possible error of the subtracted cost, in ns; it is the same in every time."""
         return self.event_costs.usual(cache).in_doubt_ns
 
     def time(self, case: str, cache: str) -> Interval | None:
-        """The case's time, ns; None if there is too little data for an interval."""
+        """The case's time in ns; None if there is too little data for an interval."""
         found = self.log_time(case, cache)
         return found.interval(self.confidence) if found else None
 
     def log_time(self, case: str, cache: str) -> Estimate | None:
-        """The logarithm of the case's time, ns, for comparison with another run."""
+        """The logarithm of the case's time in ns, for comparison with another run."""
         return time_of(self.times(case, cache), self._hidden(case, cache), self._in_doubt(cache))
 
     @once
     def step_times(self, case: str, cache: str) -> list[float]:
-        """Each step's time, ns; empty if steps were not timed separately."""
+        """Each step's time in ns; empty if steps were not timed separately."""
         rounds = [r for r in self.rounds(case, cache) if r.steps_ns and all(r.steps_ns)]
         if not rounds:
             return []

@@ -63,15 +63,15 @@ class Timings(NetTimes):
         return [p for _, p in best.values()]
 
     def slowest(self, group: Group, variant: str, cache: str = "cold") -> Planned | None:
-        """The sound case at which a variant is slowest, by the same placements."""
+        """The sound case at which a variant is slowest, in the same placements."""
         sound = (p for p in self.groups[group] if self._outcomes[p.case].status == "ok")
         own = [p for p in sound if p.variant == variant]
         return max(own, key=lambda p: self._cost(p.case, cache), default=None)
 
     @once
     def _cost(self, case: str, cache: str) -> float:
-        """The time by which a launch shape is chosen, ns: from the choosing placements, or from all
-        if there are none."""
+        """The time, in ns, by which a launch shape is chosen: from the choosing placements, or from
+        all if there are none."""
         both = (self._times(case, cache, False, for_choice) for for_choice in (True, False))
         times = next((each for each in both if each), None)
         return median(over_placements(times)) if times else math.inf
@@ -193,7 +193,8 @@ class Timings(NetTimes):
 
     @once
     def repeats(self, group: Group, cache: str) -> list[Estimate]:
-        """The baseline's second batches over its first, at each launch shape: truly equal to 1."""
+        """The baseline's second batches over its first, at each launch shape; the true ratio is
+        1."""
         found = (
             speedup(
                 self.times(p.case, cache),

@@ -42,12 +42,12 @@ _RATES: Mapping[str, tuple[tuple[str, str], ...]] = {
 
 @dataclass(frozen=True)
 class Roof:
-    """One limit, as the minimum time it allows a case."""
+    """One limit, stated as the minimum time that a case needs because of it."""
 
     name: str
     """`copying`, `FP32`: the name of the roof."""
     least: Interval
-    """ns."""
+    """In ns."""
     is_traffic: bool
     note: str = ""
     """A clause that says what the figure leaves out."""

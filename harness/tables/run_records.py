@@ -133,7 +133,8 @@ class RunRecords:
         return Timings(self.records, self.planned, self.outcomes, self.info["timing"])
 
     def time(self, case: str, cache: str = "cold") -> Interval | None:
-        """The case's time with its interval, ns; None if it was not timed, or not often enough."""
+        """The case's time in ns, with its interval; None if it was not timed, or not often
+        enough."""
         return self.timings.time(case, cache)
 
     def arithmetic(self, p: Planned) -> str:

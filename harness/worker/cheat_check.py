@@ -113,7 +113,7 @@ def scrutinise(
 
 
 def _in_order(problem: Problem, cases: Sequence[Case]) -> Iterator[Case]:
-    """Every size once, small ones first, each at another launch shape; then the next shapes."""
+    """Every size once, small ones first, each at a different launch shape; then the next shapes."""
     by_size: dict[str, list[Case]] = {}
     for case in cases:
         by_size.setdefault(case.group, []).append(case)
@@ -226,7 +226,7 @@ class _Looking:
         return ""
 
     def _run(self, draw: _Draw, left: Mapping[str, Array]) -> Run:
-        """One run. left: the initial contents of outputs and scratch; 0xFF by default."""
+        """Do one run. left: the initial contents of outputs and scratch; 0xFF by default."""
         arrays = {}
         for b in self.buffers:
             if b.role == "input":

@@ -30,7 +30,7 @@ SHARE = 0.5
 """The fraction of the time's change that a quantity's own change must reach, both as logarithms."""
 
 WORTH = 0.1
-"""The share of the time saved that the amount saved must take at the machine's peak."""
+"""The share of the time saved that the work saved must take at the machine's peak rate."""
 
 WAITED = 0.2
 """The share of the time saved that must come from waits which the quantity's change could
@@ -148,8 +148,7 @@ class Rule:
         )
 
     def worth(self, pairs: Mapping[str, Pair], saving: Saving) -> float | None:
-        """The share of the time saved that the reduced amount of work takes at the machine's
-        peak."""
+        """The share of the time saved that the work saved takes at the machine's peak rate."""
         if self.amount not in pairs or self.amount not in saving.peaks:
             return None
         saved = pairs[self.amount].slow - pairs[self.amount].fast
@@ -254,7 +253,8 @@ that are no longer touched. A sector that the L2 cache fetches from memory passe
 out."""
 
 LAUNCH_SHARE = (0.5, 2.0)
-"""A saved launch explains the time saved if that is within these factors of the launch's cost."""
+"""A saved launch explains the time saved if that time is within these factors of a launch's
+cost."""
 
 
 def causes(pairs: Mapping[str, Pair], saving: Saving, among: Sequence[Rule] = RULES) -> list[Rule]:

@@ -57,8 +57,8 @@ UNITS: Mapping[str, str] = {
 """Quantity of work → the unit that does it. Arithmetic counts the flops of all types together."""
 TO_MEMORY = ("dram-bytes", "l2-bytes", "sectors", "requests")
 NEAR = 0.8
-"""The share of a unit's peak above which the unit may be the limit, so that more work in flight
-does not help."""
+"""The share of a unit's peak above which the unit may be the limit, in which case more work in
+flight does not help."""
 BUSIER = 1.05
 """The factor by which a unit must be busier in the other case to rule it out as the limit here."""
 
@@ -113,7 +113,7 @@ class Spent:
 
 
 def spent(readings: Readings, p: Planned, peaks: Mapping[str, float]) -> Spent | None:
-    """Return None for a case without a time."""
+    """Break down a case's time; None for a case without a time."""
     time = readings.run.time(p.case)
     if time is None:
         return None

@@ -105,7 +105,7 @@ def compare(
     """Show what became slower, worse or faulty from one run to another, and what else changed.
 
     Exit code 0; with --gate, 0 if nothing is slower, worse or newly faulty, 1 if something is, 2 if
-    the command is wrong, and 3 if it cannot be told.
+    the command is wrong, and 3 if the comparison is inconclusive.
     """
     from harness.commands import compare as made
     from harness.comparison.judgement import MIN_EFFECT

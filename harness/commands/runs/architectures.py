@@ -29,7 +29,7 @@ def run(request: RunRequest, carry_out: CarryOut, given: Mapping[str, bool]) -> 
     """Run each architecture, and print and draw the results side by side; return the first exit
     code that is not 0.
 
-    given: options that only a run of one architecture takes, and whether they were.
+    given: each option that only a run of one architecture takes → whether it was given.
     """
     arches = list(dict.fromkeys((request.arch or "").split(SEPARATOR)))
     for arch in arches:

@@ -1,8 +1,8 @@
 """`run --cluster`: one run on each kind of card among the cluster's workers.
 
-Different cards are never mixed: each kind has a whole run of its own in the run's folder,
-concurrently with the others. A combined table, and a page that says which variant wins on which
-card, are added.
+Different cards are never mixed: each kind has a whole run of its own in the run's folder, and these
+runs are concurrent. A combined table, and a page that says which variant wins on which card, are
+added.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ def _said(pool: WorkerPool, kind: Device) -> list[dict[str, Any]]:
 
 
 def _forget(pool: WorkerPool) -> None:
-    """Let the workers delete their kept files, all of which have arrived."""
+    """Have the workers delete the files that they kept, all of which have arrived."""
     try:
         pool.ask(remote.forget, pool.attempt, of=pool.everybody())
     except ClusterLost:

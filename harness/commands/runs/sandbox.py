@@ -96,7 +96,7 @@ def _real(path: Path) -> Path:
     """Return the path to make writable inside the sandbox. No part of it may be a symbolic link.
 
     An earlier sandboxed run may have left a link wherever it could write. Links made by root belong
-    to the machine, and reports/latest to the harness. Raises UsageError for any other.
+    to the machine, and reports/latest belongs to the harness. Raises UsageError for any other link.
     """
     here = Path("/")
     for part in Path(os.path.abspath(path)).parts[1:]:

@@ -18,7 +18,7 @@ _SETTLED_S = 0.2
 """A file that was saved this long ago is considered complete."""
 
 Seen = Mapping[Path, int]
-"""File → the time of its last change, ns."""
+"""File → the time of its last change, in ns."""
 
 
 def go_on(

@@ -118,7 +118,8 @@ class WholeRun:
 
     @property
     def _may_be_profiled(self) -> bool:
-        """Return whether `profile` could continue this run: no second side, and no cluster."""
+        """Return whether `profile` could continue this run, which must have neither a second side
+        nor a cluster."""
         request = self._request
         is_alone = request.beside is None and request.cluster is None
         return is_alone and request.wanted is None and self._told is None and not self._lost

@@ -8,8 +8,7 @@ recording                          launches and arrays; torch's own operations a
 trace                              the process in which all of that happens
 
 Nothing of its host code is compiled or executed as such, and its Python runs in a process of its
-own, from which launches come back as data: so the candidate decides what is launched, which it may,
-and nothing else.
+own, from which launches come back as data: so the candidate decides only what is launched.
 """
 
 from harness.judge.candidates.described import submission

@@ -56,7 +56,7 @@ class _Told:
     scratch: dict[str, tuple[int, str]] = Field(default_factory=dict)
     flags: list[str] = Field(default_factory=list)
     overwrites: list[str] = Field(default_factory=list)
-    """Inputs that it changes in place and returns."""
+    """Inputs that the candidate changes in place and returns."""
 
 
 _TOLD: TypeAdapter[_Told] = TypeAdapter(_Told)
@@ -126,7 +126,7 @@ def _why_none() -> str:
 
 
 def _kernel(told: _Told, stated: Problem, name: str) -> Kernel:
-    """Raises UsageError for an invalid trace."""
+    """Make a kernel of what was traced. Raises UsageError for an invalid trace."""
     arrays = {*stated.inputs, *stated.outputs, *told.scratch}
     launches = []
     for step in told.steps:

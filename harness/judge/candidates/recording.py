@@ -219,7 +219,7 @@ def key(tensor: Any) -> int:
 
 
 def is_dense(tensor: Any) -> bool:
-    """Return whether its elements are contiguous in memory, in any order."""
+    """Return whether a tensor's elements are contiguous in memory, in any order."""
     pairs = sorted((s, n) for s, n in zip(tensor.stride(), tensor.shape, strict=True) if n != 1)
     expected = 1
     for stride, extent in pairs:

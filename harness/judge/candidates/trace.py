@@ -1,4 +1,4 @@
-"""A process that runs a candidate's Python, with tensors without values, and prints its launches.
+"""A process that runs a candidate's Python on tensors without values, and prints its launches.
 
     python -m harness.judge.candidates.trace REQUEST.json
 

@@ -92,7 +92,7 @@ class Slot:
         return answer
 
     def wait(self) -> None:
-        """Wait until it has started. Raises SlotLost."""
+        """Wait until the process has started. Raises SlotLost."""
         if not self._is_ready:
             self._line(STARTING_S)
             self._is_ready = True
@@ -121,7 +121,7 @@ class Slot:
         return self._output.read().decode(errors="replace").strip()
 
     def end(self, thoroughly: bool = True) -> None:
-        """End it, with all its descendants."""
+        """End the process and all its descendants."""
         if self.is_ended:
             return
         self.is_ended = True
@@ -204,12 +204,12 @@ class Slots:
             return [slot.pid for slot in self._all]
 
     def wait(self) -> None:
-        """Wait until all have started."""
+        """Wait until all slots have started."""
         for slot in list(self._all):
             slot.wait()
 
     def stop(self) -> None:
-        """End all of them, with all their descendants."""
+        """End the processes of all slots, and their descendants."""
         with self._lock:
             self._stopped = True
             slots, self._all = list(self._all), set()

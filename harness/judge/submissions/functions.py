@@ -47,11 +47,11 @@ class PythonFunction:
     name: str = ""
     """The name in the verdict; by default the function's own."""
     launch: Sizes = Field(default_factory=dict)
-    """Keys that it takes by name, with the values to try."""
+    """Keys that the function takes by name, with the values to try."""
     overwrites: Names = ()
-    """Inputs that it may change."""
+    """Inputs that the function may change."""
     when: str = ""
-    """The sizes and launch keys that it is made for, as a condition."""
+    """The sizes and launch keys that the function is made for, as a condition."""
 
     @property
     def title(self) -> str:
@@ -60,7 +60,7 @@ class PythonFunction:
 
     @property
     def file_name(self) -> str:
-        """The name of its file in a matrix."""
+        """The name of the function's file in a matrix."""
         return f"{self.title}.py"
 
 
@@ -79,15 +79,15 @@ class HostFunction:
     defines: dict[str, Extent] = Field(default_factory=dict)
     let: dict[str, int | float | str] = Field(default_factory=dict)
     launch: Sizes = Field(default_factory=dict)
-    """Keys that its arguments use, with the values to try."""
+    """Keys that `args` use, with the values to try."""
     flags: tuple[str, ...] = ()
     """Further options of nvcc."""
     headers: dict[str, str] = Field(default_factory=dict)
     """Name → text of files that the source includes."""
     overwrites: Names = ()
-    """Inputs that it may change."""
+    """Inputs that the function may change."""
     when: str = ""
-    """The sizes and launch keys that it is made for, as a condition."""
+    """The sizes and launch keys that the function is made for, as a condition."""
 
     def __post_init__(self) -> None:
         if self.is_file and Path(self.source).suffix == ".ptx":
@@ -105,5 +105,5 @@ class HostFunction:
 
     @property
     def file_name(self) -> str:
-        """The name of its file in a matrix."""
+        """The name of the function's file in a matrix."""
         return f"{self.title}.cu"

@@ -42,7 +42,7 @@ class Launch:
     args: tuple[str | int | float, ...]
     """Arrays of the problem by name, or numbers and expressions."""
     shared: Extent = 0
-    """Dynamic shared memory, bytes."""
+    """Dynamic shared memory in bytes."""
     cluster: MaybeExtents = ()
 
 
@@ -77,7 +77,7 @@ class Kernel:
     overwrites: Names = ()
     """Inputs that the kernel may change."""
     expect: dict[str, int | float | str] = Field(default_factory=dict)
-    """Budgets, as `expect:` of bench.yaml has them: `{"bank_conflicts": "none"}`."""
+    """Budgets, in the form of `expect:` in bench.yaml: `{"bank_conflicts": "none"}`."""
     when: str = ""
     """The sizes and launch keys for which the kernel is made, as a condition; it is not run at
     others."""
@@ -96,7 +96,7 @@ class Kernel:
 
     @property
     def file_name(self) -> str:
-        """The name of its file in a matrix."""
+        """The name of the kernel's file in a matrix."""
         is_ptx = self.source.endswith(".ptx") if self.is_file else _PTX.match(self.source)
         return f"{self.title}.ptx" if is_ptx else f"{self.title}.cu"
 

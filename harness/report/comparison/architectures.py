@@ -36,7 +36,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Problem:
-    """The figures of a problem's variants, of one type of element."""
+    """The figures of a problem's variants, for one element type."""
 
     title: str
     lines: list[Line] = field(default_factory=list)

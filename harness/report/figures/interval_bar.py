@@ -1,4 +1,4 @@
-"""A change with its interval, as a bar in a table row, relative to no change."""
+"""A change and its interval, drawn as a bar in a table row, on a scale centred on no change."""
 
 from __future__ import annotations
 

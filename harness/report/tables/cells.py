@@ -90,8 +90,8 @@ def compared(comparison: Comparison | None, missing: str = "–", title: str = "
 
 
 def of_ceiling(rung: Rung, no_roof: str, name: bool = False) -> Cell:
-    """The fraction of its roof, with the roof's name if requested; or the reason why there is
-    none."""
+    """The fraction of its roof that a case reaches, with the roof's name if requested; or the
+    reason why there is none."""
     percent, roof = rung.percent, rung.roof
     if percent is None or roof is None:
         return none("no roof", no_roof) if no_roof else none("no ceiling")

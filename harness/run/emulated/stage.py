@@ -43,8 +43,8 @@ NO_SIZE = (
 
 @dataclass(frozen=True)
 class TimedRun:
-    """The parts of the run that the stage needs. matrix: with all sizes, not only the chosen
-    ones."""
+    """The parts of the run that the stage needs. matrix: the matrix with all sizes, not only the
+    chosen ones."""
 
     setting: RunSettings
     matrix: model.Bench

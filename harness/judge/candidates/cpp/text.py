@@ -89,7 +89,7 @@ def parted(text: str, host_text: str = "") -> Parted:
 
 
 def tokens(text: str) -> list[Token]:
-    """Raises Refused for an invalid C++ token."""
+    """Split a text into tokens. Raises Refused for an invalid C++ token."""
     found, at = list[Token](), 0
     while at < len(text):
         match = _TOKEN.match(text, at)
