@@ -84,7 +84,8 @@ class Device:
     """The PCI address, by which NVML finds the card. It does not distinguish devices: equal cards
     are interchangeable."""
     capability: tuple[int, int] = (0, 0)
-    """The card's own compute capability; 0, 0 without a card, which means that of `arch`."""
+    """The card's own compute capability; (0, 0) without a card, in which case that of `arch`
+    applies."""
     own_limits: Limits | None = None
     """The limits that the driver reports; None if the facts of `arch` are used instead."""
     room: Room | None = None

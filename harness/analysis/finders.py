@@ -46,7 +46,8 @@ STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active"
 
 
 def element_bytes(dtype: str) -> int | None:
-    """The size of one element, by the bits in its type's name; None if it has none."""
+    """The size of one element in bytes, from the number of bits in its type's name; None if it has
+    none."""
     bits = re.search(r"\d+", dtype)
     return int(bits[0]) // 8 if bits else 1 if dtype == "bool" else None
 
@@ -215,7 +216,7 @@ def wait_cycles(*reasons: str) -> Find:
 def wait_cycles_per(metric: str, *reasons: str, scale: float = 1) -> Find:
     """Stall cycles per event that was waited for, in the main launch.
 
-    A launch with few warps, however long, would be lost in a sum with one that has many.
+    In a sum over all launches, one with few warps would count for little, however long it took.
     """
 
     def find(readings: Readings, p: Planned) -> Answer:

@@ -190,7 +190,8 @@ class Conditions:
 
 
 IN_PTX_ALONE = "is counted in PTX alone"
-"""The start of a Remark that counters come from PTX alone; the reason follows a colon."""
+"""The beginning of a Remark which says that counters come from PTX alone; the reason follows a
+colon."""
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,8 @@ from harness.tables import Run
 _WORST: Sequence[Kind] = (
     "compile-error", "fault", "wrong", "cheat", "cannot-tell", "slower", "same", "faster", "right"
 )  # fmt: skip
-"""The order in which one case represents all of a kernel's launch shapes and types, so that it
-passes only if all do."""
+"""The worst outcome first: one case represents all of a kernel's launch shapes and types, so a
+kernel passes only if all of them do."""
 
 _OF_COMPARISONS: Mapping[str, Kind] = {"faster": "faster", "slower": "slower", "same": "same"}
 

@@ -144,7 +144,7 @@ def command(
 
     Both controls are given even if they are ncu's default, so that the command alone, which
     the report keeps, says how it was measured. Kernel replay repeats each launch for as many passes
-    as the metrics need, with memory put back in between.
+    as the metrics need, with memory restored in between.
     """
     return [
         ncu.path,

@@ -117,8 +117,8 @@ class Problem(ABC):
     cores."""
 
     library_arithmetic: Mapping[str, str] = {}
-    """Type → the arithmetic that libraries use for it, if it differs from that of the kernels: "3
-    tf32"."""
+    """Type → the arithmetic that libraries use for it, if it differs from that of the kernels, such
+    as "3 tf32"."""
 
     no_roof: str = ""
     """The reason why no limit of the machine applies to its kernels, in a clause; otherwise

@@ -33,7 +33,8 @@ class Judge:
         self.failed: dict[str, str] = {}
 
     def launched(self, case: str, seen: Sequence[Seen]) -> None:
-        """Check a batch. If results vary, only the worker has the bounds that they must meet."""
+        """Check a batch, unless its results vary: only the worker has the bounds that such results
+        must meet."""
         right = self._job.right.get(case)
         if right is None:
             raise ValueError(f"launches of {case}, which it was not given")

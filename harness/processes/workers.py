@@ -342,8 +342,8 @@ def start_server() -> None:
 
 
 def _without_a_gpu() -> str:
-    """The kind for workers without a GPU: if this process needed torch for a reference, so will
-    they, and importing it takes seconds."""
+    """The kind of server for workers without a GPU. If this process needed torch for a reference,
+    so will they, and importing it takes seconds."""
     return "torch" if "torch" in sys.modules else "cpu"
 
 
@@ -358,7 +358,7 @@ def _forked(kind: str, arguments: Sequence[str], output: int, pipe: int) -> Fork
 def _server(kind: str) -> ForkServer:
     """Return the server of this kind and import path.
 
-    It serves all runs of this process; the most recently used ones are kept.
+    A server serves all runs of this process; only the most recently used servers are kept.
     """
     key = kind, os.environ.get("PYTHONPATH", "")
     with _servers_lock:

@@ -103,7 +103,7 @@ class Folder:
     def close(
         self, exit_code: int, measured: tables.Run, card: Card | None = None, taken_over: int = 0
     ) -> None:
-        """Write how the run ended; with a card, also its state during the rounds.
+        """Write how the run ended; for a run on a GPU, also the card's state during the rounds.
 
         taken_over: how many cases reused results of earlier runs.
         """

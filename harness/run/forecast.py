@@ -1,9 +1,9 @@
 """Forecast a run's duration by stage: printed first, kept up to date, and compared at the end.
 
 A run consists of steps: units to compile, variants to verify, groups to measure. The duration of
-each on this machine is remembered and used as its forecast. A new step is estimated from its size,
-using rates measured on one machine, scaled by how this stage's remembered steps compared with
-theirs. A first run has only the rates, and says that its forecast is rough.
+each on this machine is remembered and used as its forecast. A new step is estimated from its size
+at rates measured on one machine, scaled by how much longer or shorter this stage's remembered steps
+took than at those rates. A first run has only the rates, and says that its forecast is rough.
 """
 
 from __future__ import annotations

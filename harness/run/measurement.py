@@ -200,9 +200,9 @@ class Measurement:
         """The seat (see Job) of a process that measures all groups; empty if each group has its own
         process.
 
-        Side effects of a variant's own code in a process must not affect another group. Kernels run
-        on the device, and a library belongs to the problem. A group with other functions gets its
-        own process.
+        Side effects of a variant's own code in a process must not affect another group. Kernels
+        have none, because they run on the device, and a library belongs to the problem itself. So
+        only a group with other functions gets its own process.
         """
         is_harmless = all(case.kind == "kernel" or case.is_library for case in self.cases)
         return name if self.effort.shared and is_harmless else ""

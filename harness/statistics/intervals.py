@@ -90,7 +90,7 @@ class Estimate:
         return Interval(*(math.exp(self.mean + side * half) for side in (0, -1, 1)))
 
     def p_value(self) -> float:
-        """The two-sided probability of a mean this large if the truth is 0.
+        """The two-sided probability of a mean this large if the true mean is 0.
 
         The part that the clock's resolution and the events' cost could explain is subtracted first.
         """

@@ -73,8 +73,8 @@ def _gzip(content: bytes, name: str) -> bytes:
 
 
 def csv(table: pd.DataFrame) -> str:
-    """Write a table as CSV, without text that a spreadsheet would execute, and numbers to 10
-    digits."""
+    """Write a table as CSV, with numbers to 10 digits and without text that a spreadsheet would
+    execute."""
     return str(inert_table(table).to_csv(index=False, float_format=number))
 
 

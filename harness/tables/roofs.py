@@ -2,8 +2,8 @@
 
 A kernel has to move the problem's bytes, do its arithmetic and compute its exponentials. Each of
 these has a rate that the harness's own small kernels reached in the same run. The one that takes
-longest at its rate is the roof, and "of ceiling" is that time over the kernel's. No value is
-invented for a rate that was not measured: the roof then says what it leaves out.
+longest at its rate is the roof, and "of ceiling" is that time over the kernel's own time. No value
+is invented for a rate that was not measured: the roof then says what it leaves out.
 """
 
 from __future__ import annotations

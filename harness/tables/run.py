@@ -19,7 +19,7 @@ class Run(RunTables):
     ) -> pd.DataFrame:
         """One row per variant at the launch shape at which it is shown, the fastest first.
 
-        At the largest size unless `sizes` names another; of the first type unless `dtype` does.
+        It is for the largest size and the first type, unless `sizes` or `dtype` names another.
         The columns are those of `results`, plus the speed-up over what each variant builds on.
         """
         return notebook.ladder(self, problem, dtype, cache, sizes)

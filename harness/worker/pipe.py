@@ -20,8 +20,8 @@ class Pipe:
 
     error, memory, outside and lost say why the worker cannot continue: its current step is at
     fault; there is too little memory for what its cases share; something in its environment is
-    wrong, such as a full disk; the device is gone. stays says that all is done and another job is
-    awaited, whose file name is the reply.
+    wrong, such as a full disk; the device is gone. stays says that all is done and that another job
+    is awaited; the reply is its file name.
 
     The lines go to a descriptor, or to a file if an intermediate program may not pass descriptors
     on.

@@ -1,8 +1,8 @@
 """The two states of timed launches' inputs, chosen at random: no stored answer is right for both.
 
 In one state the inputs are as drawn. In the other, a few elements at unpredictable positions hold
-the values of other elements of the same array, which are valid wherever the array's own are. A
-random bit that the kernel cannot know decides which of the two a launch finds
+the values of other elements of the same array. Such values are valid wherever the original ones
+are. A random bit that the kernel cannot know decides which of the two a launch finds
 (backends/cuda/verification/states.py), and the launch is compared with the verified results for
 that state. Positions and bits come from the operating system's random numbers, not from the run's
 seed, from which anybody could derive them.
@@ -10,7 +10,7 @@ seed, from which anybody could derive them.
 The change must show in the results: somewhere the two references differ by far more than the
 tolerance. Floats are changed; integers, which may be indices, only if changed floats have no
 visible effect. If changing a few elements has no visible effect, as in a long sum, more are
-changed, then a few to larger values, then many.
+changed; then a few get larger values, then many do.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class _Level(NamedTuple):
 
     @property
     def gain(self) -> float:
-        """Roughly how much larger the effect is than for a few numbers."""
+        """Estimate how much larger the effect is than that of changing a few numbers."""
         return self.numbers / FEW * max(self.larger, 1.0)
 
 

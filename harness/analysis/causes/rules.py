@@ -155,7 +155,7 @@ class Rule:
         return saved / saving.peaks[self.amount] / saving.ns
 
     def waited(self, pairs: Mapping[str, Pair], saving: Saving) -> float | None:
-        """The share of the time saved that is due to waits which relieving the cause can have
+        """The share of the time saved that is due to waits which relieving the cause may have
         removed."""
         known = [saving.waits[name] for name in self.waits if name in saving.waits]
         if not known:

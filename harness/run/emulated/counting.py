@@ -93,7 +93,8 @@ class _Told:
             self._open[1].append(record)
 
     def finish(self, unless: str = "") -> None:
-        """Mark the case being reported as complete: another begins, or the worker has ended.
+        """Complete the case whose reports were arriving, because another begins or the worker has
+        ended.
 
         unless: the case during which the worker ended too early.
         """
