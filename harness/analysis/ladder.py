@@ -33,7 +33,7 @@ class Measure:
     unit: str
     roof: Roof | None
     limit: Interval | None
-    """The highest rate that the roof allows, in the unit; None without a roof."""
+    """The highest rate that the roof allows, in that unit; None without a roof."""
     no_roof: str = ""
     """The reason why there is no roof, if the problem gives one."""
 

@@ -31,8 +31,9 @@ class Difference:
 class Setting:
     """The environment of the two runs.
 
-    machine: differences that make the machines different. method: differences that change the
-    meaning of times. context: other differences, which may be the subject of the comparison.
+    machine: differences because of which the machines count as different. method: differences that
+    change the meaning of times. context: other differences, which may be the subject of the
+    comparison.
     """
 
     machine: tuple[Difference, ...] = ()

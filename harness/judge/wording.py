@@ -18,7 +18,7 @@ _TITLES = {
 
 
 def worded(verdict: Verdict) -> Verdict:
-    """The verdict with its text."""
+    """The verdict, with its text filled in."""
     return replace(verdict, text="\n  ".join(_lines(verdict)))
 
 

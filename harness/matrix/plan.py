@@ -168,7 +168,8 @@ class _Site:
         return replace(case, skip=ON_A_GPU.format(what)) if what else case
 
     def _refused(self, case: Case) -> Case:
-        """The case, with the first limit of the device that one of its launches exceeds."""
+        """The case; skipped if the device lacks what it requires, refused if a launch exceeds a
+        limit."""
         if case.skip:
             return case
         if lacking := next(_lacking(case, self.device), ""):

@@ -174,7 +174,7 @@ class Collector:
         return failure, found
 
     def _keep(self, case: Case, found: Report | None) -> bool:
-        """Pass on the case's figures, if the report has all of its steps."""
+        """Pass on the case's figures if the report has all of its steps; return whether it does."""
         wanted = steps(case)
         if found is None or any(step not in found.steps for step, _ in wanted):
             return False

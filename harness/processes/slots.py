@@ -3,7 +3,7 @@
 The first worker's memory use sets the number. If that proves too high, because others use the same
 card or machine, a worker that runs out of memory reduces the number and waits its turn. Each worker
 is limited to an equal share of host memory, so together they never exceed it and Linux kills none.
-A worker whose share is too small later runs alone, with all of it.
+A worker whose share is too small later runs alone, with all of the memory.
 """
 
 from __future__ import annotations

@@ -187,7 +187,8 @@ class TaskRunner:
         )  # fmt: skip
 
     def _has_room(self, placements: int) -> bool:
-        """Return whether all processes that make one group's placements may wait at once."""
+        """Return whether all processes that make one group's placements may wait at the same
+        time."""
         most = self.slots.fitting
         return self.keeps_processes and (most is None or most > placements + 1)
 
@@ -272,8 +273,8 @@ class TaskRunner:
                 return replace(ended, crowded=True)
 
     def _seat_of(self, job: Job, slot: Slot) -> str:
-        """The seat of a process that waits for the next variant, with its context; empty for a new
-        one.
+        """The seat (see Job) of a process that waits for the next variant with its context; empty
+        for a new process.
 
         Making a context takes a second or two when all cores make one. Side effects of a variant's
         own functions in a process must not affect another variant.

@@ -106,5 +106,5 @@ def _brief(run: RunTables) -> Iterator[tuple[str, pd.DataFrame]]:
 
 
 def _four(value: Any) -> str:
-    """Format with four digits, or as an empty text."""
+    """Format a number with four digits, and a missing one as an empty text."""
     return "" if math.isnan(value) else f"{float(value):,.4g}"

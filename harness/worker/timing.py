@@ -175,7 +175,7 @@ def _is_right(
     found: dict[str, list[Right]],
     tell: Telling,
 ) -> bool:
-    """Check whether a case is right on these inputs; add its results' hashes to `found`."""
+    """Return whether a case is right on these inputs, and add its results' hashes to `found`."""
     tell.now(case.id, COMPILE_S if case.compiled else None)
     try:
         verified = inputs.verify_on_device(workspace, case, job.built.get(case.id), "before")

@@ -65,7 +65,7 @@ class Change:
 
     @property
     def moved(self) -> float:
-        """The absolute logarithm of the ratio between the two values; 0 if unknown."""
+        """The absolute value of the logarithm of the two values' ratio; 0 if unknown."""
         if self.pair is None or self.pair[0] == self.pair[1]:
             return 0.0
         before, after = self.pair

@@ -2,7 +2,7 @@
 
 Each problem has today's variants and, with a suffix, those of the commit, compiled from the
 commit's own sources and headers. problem.py, sizes, timing and limits are today's. The two sides
-share the rounds of one run, so neither drift nor placement can distinguish them.
+share the rounds of one run, so neither drift nor placement can make them differ.
 """
 
 from __future__ import annotations

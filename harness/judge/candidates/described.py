@@ -66,7 +66,7 @@ def submission(
     solution: str | Path, problem: str | Path, sizes: Mapping[str, int] | None = None,
     arch: str | None = None, seconds: float = 60.0, name: str = "candidate", **more: Any,
 ) -> Submission:  # fmt: skip
-    """A candidate's kernels, with its launches at these sizes.
+    """A candidate's kernels, with the launches that it makes at these sizes.
 
     solution: a Python file with ModelNew, or its text. problem: the file with Model, get_inputs and
     get_init_inputs. more: fields of the Problem, such as `partly_read`.

@@ -163,7 +163,7 @@ def _diffs(judgement: Judgement) -> Iterator[tuple[str, Difference]]:
 
 
 def _counters(judgement: Judgement) -> Table:
-    """Every counter that moved, of every case."""
+    """Every counter that moved, for every case."""
     columns = [
         Column("case", numeric=False),
         Column("counter", numeric=False),

@@ -35,8 +35,8 @@ class Frame:
 
 
 def frame_of(chart: Roofline) -> Frame:
-    """Choose a range that contains every point and the corner where the roofs meet or, without a
-    peak, the roof above."""
+    """Choose a range that contains every point and the corner where the roofs meet or, if no peak
+    rate is known, the memory roof above the points."""
     spots = [s.intensity for k in chart.kernels for s in k.spots]
     rates = [k.rate.value for k in chart.kernels]
     peak, memory = _peak(chart.roofs), _memory(chart.roofs)

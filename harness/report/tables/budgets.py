@@ -19,7 +19,8 @@ FILE = "budgets.csv"
 
 
 def write(run: Run) -> None:
-    """One row per case and budget beside the run's other tables; no file if there is none."""
+    """Write one row per case and budget to a file beside the run's other tables; no file without
+    budgets."""
     found = checks(run)
     if not found:
         run_files.remove(run.folder, FILE)

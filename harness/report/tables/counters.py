@@ -26,7 +26,7 @@ def raw_tables(
 ) -> list[Table]:
     """Every counter of each variant as it is shown: one row per counter and launch.
 
-    A counter without any value is listed too. With many variants, several tables.
+    A counter without any value is listed too. Many variants are spread over several tables.
     """
     counted = [p for p in shown if p.case in readings.counted]
     shorts = short_names([p.variant for p in counted])

@@ -95,8 +95,7 @@ def _ceiling(measure: Measure) -> tuple[str, str]:
 
 
 def remarks_on(run: Run, rung: Rung) -> list[str]:
-    """What to note about a variant that does not make it wrong: placement, ceiling, the judge's
-    remarks."""
+    """Notes about a variant that do not make it wrong: placement, ceiling, the judge's remarks."""
     p, found = rung.planned, []
     if rung.spread and rung.spread.depends_on_placement:
         between = fmt.percent(100 * rung.spread.between)

@@ -1,7 +1,7 @@
 """The stage of a run that counts its timed cases in the emulator, in two waves.
 
 The first wave counts what a run without a GPU would, and the stand-ins of larger sizes. Their work
-predicts how close to the larger sizes the second wave can come.
+predicts how close the second wave can come to the larger sizes.
 """
 
 from __future__ import annotations
