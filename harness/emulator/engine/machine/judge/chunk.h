@@ -19,19 +19,38 @@ struct Party {  // lanes of one warp of the chunk
 using Selection = std::vector<Party>;
 using Mask = std::vector<u32>;  // lanes, by warp of the chunk
 
+// A number by which others are divided all the time. Multiplying by its reciprocal, rounded up, is exact for
+// numbers of less than 27 bits, as those of lanes and warps in a chunk are, and divisors up to 2^10.
+class Divisor {
+   public:
+    Divisor() = default;
+    explicit Divisor(int divisor)
+        : reciprocal_(((u64(1) << SHIFT) + static_cast<u64>(divisor) - 1) / static_cast<u64>(divisor)) {}
+
+    int quotient(int number) const { return static_cast<int>(static_cast<u64>(number) * reciprocal_ >> SHIFT); }
+
+   private:
+    static constexpr int SHIFT = 37;
+    u64 reciprocal_ = 0;
+};
+
 struct Geometry {
-    int blocks, threads, warps;  // warps and threads of a block
-    int cluster = 1;             // blocks of a cluster
+    int blocks = 1, threads = 1, warps = 1;  // warps and threads of a block
+    int cluster = 1;                         // blocks of a cluster
     const Launch* launch = nullptr;
+    Divisor by_threads{threads}, by_warps{warps}, by_cluster{cluster};
 
     int all_warps() const { return blocks * warps; }
     int all_lanes() const { return blocks * threads; }
-    int lane(int warp, int i) const { return warp / warps * threads + warp % warps * LANES + i; }
+    int lane(int warp, int i) const {
+        const int block = by_warps.quotient(warp);
+        return block * threads + (warp - block * warps) * LANES + i;
+    }
     int first_of(const Selection& lanes) const {
         return lane(lanes[0].warp, __builtin_ctz(lanes[0].lanes));
     }
-    int block_of(int lane) const { return lane / threads; }
-    int cluster_of(int block) const { return block / cluster; }
+    int block_of(int lane) const { return by_threads.quotient(lane); }
+    int cluster_of(int block) const { return by_cluster.quotient(block); }
     // The block whose shared memory a thread of another one, or of itself, finds in a window of the
     // cluster's (`cluster.cpp`); -1 where no block has that rank.
     int in_window(int block, i64 window) const {
@@ -42,11 +61,12 @@ struct Geometry {
     i64 in_grid(u64 number) const {
         return cluster == 1 ? static_cast<i64>(number) : BlockPlace(*launch, number).in_grid(*launch);
     }
-    int thread_of(int lane) const { return lane % threads; }
+    int thread_of(int lane) const { return lane - block_of(lane) * threads; }
     int warp_of(int lane) const {
-        return lane / threads * warps + lane % threads / LANES;
+        const int block = block_of(lane);
+        return block * warps + static_cast<int>(static_cast<u32>(lane - block * threads) / LANES);
     }
-    int place_of(int lane) const { return lane % threads % LANES; }
+    int place_of(int lane) const { return thread_of(lane) % LANES; }
     u32 lanes_of(int warp) const {
         const int left = threads - warp % warps * LANES;
         return left >= LANES ? EVERYBODY : (u32(1) << left) - 1;

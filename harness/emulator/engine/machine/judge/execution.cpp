@@ -43,7 +43,7 @@ void Execution::compute(i32 first, i32 end, const Selection& lanes) {
     const Known* const all = known().data();
     for (const Party& party : lanes) {
         blocks_.enter(party.warp, party.lanes);
-        const bool concerned = uninitialised_.concerns(party.warp);  // computing cannot change it
+        const bool concerned = uninitialised_.holds(party.warp);  // computing brings in none
         for (i32 n = first; n < end; n++) {
             const Op& op = ops[n];
             const Known& about = all[op.handler];
@@ -135,7 +135,7 @@ bool Execution::in_memory_of_thread(const Op& op, const Party& party) const {
 void Execution::compute_one(const Op& op, const Known& about, const Selection& lanes) {
     for (const Party& party : lanes) {
         blocks_.enter(party.warp, party.lanes);
-        if (uninitialised_.concerns(party.warp) && about.role != MEETS)
+        if (uninitialised_.holds(party.warp) && about.role != MEETS)
             uninitialised_.flow(blocks_.c, party.warp, op, Way{});
         handle(about, op, party);
     }

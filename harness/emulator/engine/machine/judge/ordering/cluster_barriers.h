@@ -102,9 +102,9 @@ class ClusterBarriers {
 
     // Whether what one lane did at a time is ordered before what another one of its cluster does now.
     bool ordered(int earlier, i64 when, int later) const {
-        if (!used_ || cluster_of(earlier) != cluster_of(later)) return false;
+        if (!used_) return false;
         const u32 phase = std::max(waited_[later], knows_[later]);
-        return phase && when < times_[earlier][phase % PHASES];
+        return phase && when < times_[earlier][phase % PHASES] && cluster_of(earlier) == cluster_of(later);
     }
 
    private:

@@ -30,16 +30,20 @@ class Proxies {
     void look(const Request& request, const Stamps& stamps, const std::vector<i64>& cells, const Log& log,
               const Geometry& geometry, Ordered ordered) const {
         const int words = std::max(1, request.width() / stamps.grain);
-        std::map<std::pair<int, i64>, bool> fenced;  // what one instruction wrote is asked for once
+        std::vector<i64> fenced;  // what one instruction wrote is asked for once by a lane
+        int by = -1;
         for (size_t n = 0; n < cells.size(); n++)
             for (i64 cell = cells[n]; cell < cells[n] + words; cell++) {
                 const u64 written = stamps.written[cell];
                 if (!written || stamps.being_written[cell]) continue;
                 const Touch& touch = request.touches[n];
                 const i64 when = event_of(written);
-                const auto [known, is_new] = fenced.try_emplace({touch.lane, when});
-                if (is_new) known->second = is_fenced(when, touch.lane, geometry, ordered);
-                if (known->second) continue;
+                if (touch.lane != by) fenced.clear(), by = touch.lane;
+                if (std::find(fenced.rbegin(), fenced.rend(), when) != fenced.rend()) continue;
+                if (is_fenced(when, touch.lane, geometry, ordered)) {
+                    fenced.push_back(when);
+                    continue;
+                }
                 const i64 address = touch.address + (cell - cells[n]) * stamps.grain;
                 throw Accusation{NO_PROXY_FENCE, request.site, touch.lane,
                                  {stamps.grain, address, request.memory, geometry.thread_of(lane_of(written)),
@@ -52,12 +56,14 @@ class Proxies {
     // Whether some fence of the block lies between what was done at a time and a lane's next access.
     template <class Ordered>
     bool is_fenced(i64 when, int by, const Geometry& geometry, Ordered ordered) const {
-        return std::any_of(fences_.begin(), fences_.end(), [&](const auto& each) {
-            const auto& [lane, fences] = each;
-            const auto fence = std::lower_bound(fences.begin(), fences.end(), when);
-            return fence != fences.end() && (lane == by || ordered(lane, *fence, by)) &&
+        const auto fences = [&](const auto& each) {
+            const auto& [lane, own] = each;
+            const auto fence = std::lower_bound(own.begin(), own.end(), when);
+            return fence != own.end() && (lane == by || ordered(lane, *fence, by)) &&
                    geometry.block_of(lane) == geometry.block_of(by);
-        });
+        };
+        const auto itself = fences_.find(by);  // as most do
+        return (itself != fences_.end() && fences(*itself)) || std::any_of(fences_.begin(), fences_.end(), fences);
     }
 
     std::map<int, std::vector<i64>> fences_;  // by lane: behind which accesses

@@ -33,6 +33,7 @@ class Races : public Handovers {
 
     void start(u64 first_block) {
         Handovers::start(first_block);
+        known_.assign(geometry_.all_lanes(), {});
         proxies.start();
         swizzles.start();
     }
@@ -111,6 +112,13 @@ class Races : public Handovers {
     }
 
    private:
+    static constexpr int KNOWN = 4, DISTANCES = 8;
+    static constexpr size_t MOST_EXTENT = 64;  // words for each touch
+
+    struct Distance {
+        u64 before, mine;
+        int distance;
+    };
     struct Ends {  // the first and the last touch of those at a word
         size_t first, last;
     };
@@ -135,7 +143,6 @@ class Races : public Handovers {
         const i64 event = log.add(request_->site);
         head_ = static_cast<u64>(event) << EVENT_SHIFT | static_cast<u64>(kind) << MARK_KIND_SHIFT;
         made_.resize(request_->touches.size());
-        handed_ = 0, handed_to_ = -1;
         if (kind == PLAIN) return;
         meet(*request_, event);
         if (judged_.traits[request_->site] & STEERS) steer();
@@ -151,9 +158,14 @@ class Races : public Handovers {
     }
 
     // How far apart two accesses are: by one thread, in a warp, in a block, in different blocks.
-    // What the block has ordered since is as good as none.
-    int distance(u64 before, u64 mine) const {
+    // What the block has ordered since is as good as none. An access asks for the same two again and again.
+    int distance(u64 before, u64 mine) {
         if (!before) return 0;
+        Distance& last = distances_[event_of(before) % DISTANCES];
+        if (last.before != before || last.mine != mine) last = {before, mine, measured(before, mine)};
+        return last.distance;
+    }
+    int measured(u64 before, u64 mine) const {
         if (!of_this_chunk(before)) return 3;
         const int old_lane = lane_of(before), new_lane = lane_of(mine);
         if (old_lane == new_lane) return 0;
@@ -195,13 +207,19 @@ class Races : public Handovers {
     // Accuse a lane that another thread's access is not ordered before, unless something excuses it.
     void check(Hazard hazard, size_t n, int word, u64 before, bool unchanged) {
         const Touch& touch = request_->touches[n];
+        const int later = touch.lane;
         if (!before) return;
-        const int earlier = lane_of(before), later = touch.lane;
+        u64& known = known_[later][event_of(before) % KNOWN];
+        if (known == before) return;
+        const int earlier = lane_of(before);
         const i64 when = event_of(before);
         const bool near = of_this_chunk(before);
         if (near && earlier == later) return;
         const bool inside = near && geometry_.block_of(earlier) == geometry_.block_of(later);
-        if (near && near_by(earlier, later) && ordering.ordered(earlier, when, later)) return;
+        if (near && near_by(earlier, later) && ordering.ordered(earlier, when, later)) {
+            known = before;
+            return;
+        }
         const bool same_warp = inside && geometry_.warp_of(earlier) == geometry_.warp_of(later);
         const bool both_write = request_->verb != READ && hazard != WRITE_AFTER_READ;
         const Meets meets = may_meet(kind_of(before), request_->kind, same_warp,
@@ -216,9 +234,8 @@ class Races : public Handovers {
         }
         const int thread = geometry_.thread_of(earlier);
         i32 bare = -1;
-        if (before == handed_ && later == handed_to_) return;
         if (handed_over(inside, earlier, block(before), when, later, &bare)) {
-            handed_ = before, handed_to_ = later;
+            known = before;
             return;
         }
         const bool is_read = hazard == READ_AFTER_WRITE || hazard == WRITE_AFTER_READ;
@@ -253,12 +270,23 @@ class Races : public Handovers {
         const size_t touches = cells.size();
         bool ascending = true;  // as most are: no two at one word
         for (size_t n = 1; n < touches; n++) ascending &= cells[n - 1] < cells[n];
-        if (ascending) return;
+        if (ascending || all_differ(cells)) return;
         if (kind == VOLATILE)  // within a warp they are a race, whatever the word is
             compare(cells, values, [&](size_t n) {
                 return cells[n] * geometry_.all_warps() + request_->touches[n].warp;
             });
         compare(cells, values, [&](size_t n) { return cells[n]; });
+    }
+
+    // Whether no two are the same; of few that lie far apart that is not looked for.
+    bool all_differ(const std::vector<i64>& cells) {
+        const auto [least, most] = std::minmax_element(cells.begin(), cells.end());
+        const size_t extent = static_cast<size_t>(*most - *least) + 1;
+        if (extent > MOST_EXTENT * cells.size()) return false;
+        seen_.assign(extent, 0);
+        for (const i64 cell : cells)
+            if (seen_[cell - *least]++) return false;
+        return true;
     }
 
     // Touches of the same `place`.
@@ -303,11 +331,13 @@ class Races : public Handovers {
     const Request* request_ = nullptr;
     Stamps* stamps_ = nullptr;
     u64 head_ = 0;
-    // The last stamp of this access of which a flag has told a lane: that of the words beside it, as a rule.
-    u64 handed_ = 0;
-    int handed_to_ = -1;
+    // By lane: the last stamps that it was found to know of. The words beside it have the same, as a rule, and
+    // what a lane knows of once it always does.
+    std::vector<std::array<u64, KNOWN>> known_;
+    std::array<Distance, DISTANCES> distances_{};
     std::vector<u64> made_;
     std::unordered_map<i64, Ends> ends_;
+    std::vector<u8> seen_;
 };
 
 }  // namespace machine

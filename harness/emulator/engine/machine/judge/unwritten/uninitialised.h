@@ -49,13 +49,14 @@ class Uninitialised {
 
     Uninitialised(const Launch& launch, const Judged& judged, const Geometry& geometry)
         : launch_(launch), judged_(judged), geometry_(geometry),
-          rows_(launch.register_bytes / ROW_BYTES + 1) {}
+          rows_(static_cast<size_t>(launch.register_bytes) / ROW_BYTES + 1) {}
 
     // New blocks.
     void start() {
         reads_.clear(), lanes_.clear(), stored_.clear(), found_.reset();
-        registers_.clear();
+        stores_unwritten_ = false;
         registers_.resize(geometry_.all_warps());
+        for (Registers& own : registers_) own.forget_all();
         for (int n = 0; n < judged_.unset_count; n++) {
             const UnsetRegister& each = judged_.unset[n];
             const u32 read = begin(UNSET, NO_SITE, {each.slot});
@@ -66,17 +67,18 @@ class Uninitialised {
         }
     }
 
-    bool concerns(int warp) const { return registers_[warp] != nullptr; }
-    Origin of(int warp, i32 row, int i) const {
-        return row >= 0 && registers_[warp] ? registers_[warp][at(row) + i] : Origin{};
-    }
+    // Whether some register of the warp has held such a value, and whether one does now.
+    bool concerns(int warp) const { return registers_[warp].ever; }
+    bool holds(int warp) const { return registers_[warp].held > 0; }
+    Origin of(int warp, i32 row, int i) const { return row < 0 ? Origin{} : registers_[warp].of(row, i); }
     void put(int warp, i32 row, int i, Origin origin) {
-        if (row < 0 || (!origin && !registers_[warp])) return;
-        if (!registers_[warp]) registers_[warp] = zeros<Origin>(static_cast<size_t>(rows_) * LANES);
-        registers_[warp][at(row) + i] = origin;
+        if (row < 0 || (!origin && !holds(warp))) return;
+        Registers& own = registers_[warp];
+        if (!own.origins) own.make(rows_);
+        own.put(row, i, origin);
     }
     void forget(int warp, i32 row, u32 lanes) {
-        each_lane(lanes, [&](int i) { put(warp, row, i, {}); });
+        if (row >= 0) registers_[warp].forget(row, lanes);
     }
 
     // --- reads of what nothing has written ------------------------------------------------------
@@ -114,17 +116,18 @@ class Uninitialised {
     void use_row(const Selection& lanes, i32 row, i32 user, bool parts_too = true) {
         if (found_) return;
         for (const Party& party : lanes)
-            if (concerns(party.warp))
-                each_lane(party.lanes, [&](int i) {
-                    const Origin origin = of(party.warp, row, i);
-                    if (parts_too || origin.whole())
-                        use(origin.id, geometry_.lane(party.warp, i), user);
-                });
+            each_lane(party.lanes & registers_[party.warp].lanes_of(row), [&](int i) {
+                const Origin origin = of(party.warp, row, i);
+                if (parts_too || origin.whole()) use(origin.id, geometry_.lane(party.warp, i), user);
+            });
     }
     // A lane has stored it as it was read, or what is written, to global memory. Of bytes side by side, where
     // some are written, the others may be a struct's padding, or fields that nobody needs; but a vector
     // whose first word nobody has set is a fault.
-    void store(const Stored& stored) { stored_.push_back(stored); }
+    void store(const Stored& stored) {
+        stored_.push_back(stored);
+        stores_unwritten_ |= stored.id != 0;
+    }
 
     void settle() {
         if (!stored_.empty()) look_at_stored();
@@ -138,24 +141,28 @@ class Uninitialised {
 
     // Before a computing operation is executed.
     void flow(const Context& c, int warp, const Op& op, const Way& way) {
-        Origin* const origins = registers_[warp].get();
         if (way.flow == GATHERED) {  // operands of the operation that follows
             gathered_.push_back(&op);
             return;
         }
-        each_lane(c.active, [&](int i) {
+        Registers& own = registers_[warp];
+        u32 from = own.lanes_of(op.source);
+        for (const Op* more : gathered_) from |= own.lanes_of(more->source);
+        each_lane(from & c.active, [&](int i) {
             Origin made;
             if (way.flow == SELECTED) {
-                made = computed(own(origins, op.source[2], i));
-                if (!made) made = own(origins, op.source[c.row<i32>(op.source[2])[i] ? 0 : 1], i);
+                made = computed(own.of(op.source[2], i));
+                if (!made) made = own.of(op.source[c.row<i32>(op.source[2])[i] ? 0 : 1], i);
             } else if (way.flow == PACKED || !gathered_.empty()) {
-                made = packed(origins, op, i);
+                made = packed(own, op, i);
             } else {
-                made = by_bits(c, origins, op, i, way);
+                made = by_bits(c, own, op, i, way);
             }
             for (const i32 row : op.result)
-                if (row >= 0) origins[at(row) + i] = made;
+                if (row >= 0) own.put(row, i, made);
         });
+        for (const i32 row : op.result)
+            if (row >= 0) own.forget(row, c.active & ~from);
         gathered_.clear();
     }
 
@@ -163,7 +170,53 @@ class Uninitialised {
     static constexpr int ROW_BYTES = LANES * 4, WHOLE_WORD = 4;
     static constexpr i32 NO_SITE = -1;
 
+    // Origins of a warp's registers: of each row, of each lane.
+    struct Registers {
+        Held<Origin> origins;     // of those lanes alone that have one
+        std::vector<u32> lanes;   // by row: which do
+        int held = 0;             // rows where some do
+        bool ever = false;
+
+        void make(size_t rows) {
+            origins = unset<Origin>(rows * LANES);
+            lanes.assign(rows, 0);
+        }
+        void forget_all() {
+            if (held) std::fill(lanes.begin(), lanes.end(), 0);
+            held = 0, ever = false;
+        }
+        u32 lanes_of(i32 row) const { return row < 0 || !held ? 0 : lanes[row / ROW_BYTES]; }
+        template <size_t COUNT>
+        u32 lanes_of(const i32 (&rows)[COUNT]) const {
+            u32 all = 0;
+            for (const i32 row : rows) all |= lanes_of(row);
+            return all;
+        }
+        Origin of(i32 row, int i) const {
+            return lanes_of(row) >> i & 1 ? origins[static_cast<size_t>(row) / ROW_BYTES * LANES + i] : Origin{};
+        }
+        void put(i32 row, int i, Origin origin) {
+            if (!origin) return forget(row, u32(1) << i);
+            u32& there = lanes[row / ROW_BYTES];
+            held += !there;
+            there |= u32(1) << i;
+            ever = true;
+            origins[static_cast<size_t>(row) / ROW_BYTES * LANES + i] = origin;
+        }
+        void forget(i32 row, u32 which) {
+            if (!held) return;
+            u32& there = lanes[row / ROW_BYTES];
+            held -= there && !(there & ~which);
+            there &= ~which;
+        }
+    };
+
     void look_at_stored() {
+        if (!stores_unwritten_) {
+            stored_.clear();
+            return;
+        }
+        stores_unwritten_ = false;
         std::stable_sort(stored_.begin(), stored_.end(), [](const Stored& a, const Stored& b) {
             return std::tie(a.lane, a.memory, a.at) < std::tie(b.lane, b.memory, b.at);
         });
@@ -196,34 +249,30 @@ class Uninitialised {
         i64 where;
     };
 
-    static size_t at(i32 row) { return static_cast<size_t>(row) / ROW_BYTES * LANES; }
     static Origin computed(Origin origin) { return {origin.id & ~FLAGS, origin.unset}; }
-    static Origin own(const Origin* origins, i32 row, int i) {
-        return row < 0 ? Origin{} : origins[at(row) + i];
-    }
     // The first operand that is unwritten as a whole, else the first that is so in part.
-    static void mix(Origin& mixed, const Origin* origins, const Op& op, int i) {
+    static void mix(Origin& mixed, const Registers& own, const Op& op, int i) {
         for (const i32 row : op.source) {
-            const Origin each = own(origins, row, i);
+            const Origin each = own.of(row, i);
             if (each && (!mixed || (each.whole() && !mixed.whole()))) mixed = each;
         }
     }
 
     // What is computed from a value that is unwritten as a whole is so too; of others it is not followed.
-    Origin packed(const Origin* origins, const Op& op, int i) const {
+    Origin packed(const Registers& own, const Op& op, int i) const {
         Origin mixed;
-        for (const Op* more : gathered_) mix(mixed, origins, *more, i);
-        mix(mixed, origins, op, i);
+        for (const Op* more : gathered_) mix(mixed, own, *more, i);
+        mix(mixed, own, op, i);
         return mixed.whole() ? Origin{mixed.id & ~FLAGS, {ALL_BITS, true}} : Origin{};
     }
 
-    static Origin by_bits(const Context& c, const Origin* origins, const Op& op, int i, const Way& way) {
+    static Origin by_bits(const Context& c, const Registers& own, const Op& op, int i, const Way& way) {
         Origin mixed;
-        mix(mixed, origins, op, i);
+        mix(mixed, own, op, i);
         if (!mixed) return {};
         Operand operands[PartlyWritten::MOST_OPERANDS];
         for (int n = 0; n < PartlyWritten::MOST_OPERANDS; n++)
-            operands[n] = {own(origins, op.source[n], i).unset, value(c, op.source[n], i, width(way, n))};
+            operands[n] = {own.of(op.source[n], i).unset, value(c, op.source[n], i, width(way, n))};
         const Unset left = PartlyWritten::result(way, operands);
         if (!left.bits) return {};
         if (way.flow == COMPUTED || way.flow == COMPARED) return {mixed.id & ~FLAGS, left};
@@ -244,12 +293,13 @@ class Uninitialised {
     const Launch& launch_;
     const Judged& judged_;
     const Geometry& geometry_;
-    int rows_;
+    size_t rows_;
     std::vector<Read> reads_;
     std::vector<Entry> lanes_;
-    std::vector<Held<Origin>> registers_;  // by warp: of each row, of each lane
+    std::vector<Registers> registers_;  // by warp
     std::vector<const Op*> gathered_;
     std::vector<Stored> stored_;  // since it was settled
+    bool stores_unwritten_ = false;  // whether any of them is
     std::optional<Accusation> found_;
 };
 

@@ -138,7 +138,7 @@ void Unwritten::note(const Op& op, const Request& request, const Origins& origin
                 uninitialised_.use(origins[n].id, touch.lane, op.site);
             continue;
         }
-        if (origins.empty() && !uninitialised_.concerns(touch.warp)) continue;
+        if (origins.empty() && !uninitialised_.holds(touch.warp)) continue;
         for (int word = 0; word < request.count; word++)
             uninitialised_.put(touch.warp, op.result[word], i,
                                origins.empty() ? Origin{} : origins[n * request.count + word]);
