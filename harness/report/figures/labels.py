@@ -75,36 +75,40 @@ def place(
     """
     taken = list(obstacles)
     leaders: list[tuple[tuple[float, float], tuple[float, float]]] = []
-    result: dict[int, Placed | None] = {}
+    result: dict[int, Placed] = {}
     for i in sorted(range(len(points)), key=lambda i: (-points[i][1], points[i][0])):
         (x, y), (width, height) = points[i], sizes[i]
-        best: tuple[float, Box, tuple[float, float]] | None = None
+        least, best = WORST, None
         for dx, dy in _offsets(width, height):
-            box = Box(x + dx, y + dy - height / 2, x + dx + width, y + dy + height / 2)
-            anchor = (box.left if dx > 0 else box.right, y + dy)
             cost = math.hypot(max(dx, -dx - width), dy) * (1 if dx > 0 else 1.6)
-            cost += 1000 * sum(box.overlaps(other) for other in taken)
-            cost += 0 if box.inside(frame) else 5000
-            if math.hypot(anchor[0] - x, dy) > leaders_from:
-                cost += 600 * sum(
+            box = Box(x + dx, y + dy - height / 2, x + dx + width, y + dy + height / 2)
+            # The cheap questions come first: most candidates fail one of them.
+            if cost >= least or not box.inside(frame) or any(map(box.overlaps, taken)):
+                continue
+            anchor = (box.left if dx > 0 else box.right, y + dy)
+            far = math.hypot(anchor[0] - x, dy) > leaders_from
+            if far:
+                cost += CROSSING * sum(
                     other.crossed_by((x, y), anchor)
                     for other in taken
                     if not (other.left <= x <= other.right and other.bottom <= y <= other.top)
                 )
-            cost += 600 * sum(box.crossed_by(*line) for line in leaders)
-            if best is None or cost < best[0]:
-                best = cost, box, anchor
-        assert best is not None
-        cost, box, anchor = best
-        if cost >= 1000:
-            result[i] = None
+            cost += CROSSING * sum(box.crossed_by(*line) for line in leaders)
+            if cost < least:
+                least, best = cost, (Placed(box.left, box.bottom, far), box, anchor)
+        if best is None:
             continue
-        far = math.hypot(anchor[0] - x, anchor[1] - y) > leaders_from
+        result[i], box, anchor = best
         taken.append(box)
-        if far:
+        if result[i].leader:
             leaders.append(((x, y), anchor))
-        result[i] = Placed(box.left, box.bottom, far)
-    return [result[i] for i in range(len(points))]
+    return [result.get(i) for i in range(len(points))]
+
+
+CROSSING = 600
+"""What a label or leader costs that a leader crosses, in points of distance."""
+WORST = 1000
+"""A place that costs as much is none: its leader is crossed twice, or is too long to follow."""
 
 
 def _offsets(width: float, height: float) -> list[tuple[float, float]]:
