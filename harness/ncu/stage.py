@@ -28,7 +28,10 @@ FOLDER = "profile"
 
 @dataclass(frozen=True)
 class ProfileOptions:
-    """The command line's profiling options. sets: none means all. ncu: a path; None to search."""
+    """The command line's profiling options.
+
+    sets: empty means all. ncu: a path, or None to search for it.
+    """
 
     sets: tuple[str, ...] = ()
     ncu: str | None = None

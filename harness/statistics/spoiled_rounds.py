@@ -25,7 +25,7 @@ def spoiled(rounds: Iterable[Round]) -> dict[At, str]:
     """A group's rounds that are left out entirely, and why.
 
     If most rounds are at unusual clocks, that is simply how the card runs, and none is left out for
-    it.
+    that reason.
     """
     found: dict[At, str] = {}
     clocks: dict[At, list[int]] = defaultdict(list)

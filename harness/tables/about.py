@@ -16,7 +16,7 @@ _LARGEST_FILE = 1 << 24
 
 
 class _Part(BaseModel):
-    """A part of run.json that allows other keys beside those named here."""
+    """A part of run.json that allows keys that are not named here."""
 
     model_config = ConfigDict(extra="allow", strict=True)
 

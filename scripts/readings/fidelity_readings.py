@@ -189,7 +189,7 @@ _REWRITTEN = ("attention/v0_three_kernels/",)
 
 
 def _of_today(case: str) -> str:
-    """Return a case's id today: attention had no mask when its counters were read."""
+    """Return the case's present id: attention's `mask` was added after its counters were read."""
     lacks_mask = case.startswith("attention/") and "/mask=" not in case
     return f"{case}/mask=1" if lacks_mask else case
 

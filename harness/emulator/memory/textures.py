@@ -57,7 +57,7 @@ class Texture:
     fractions: bool = False
 
     def described(self, label: str) -> Described:
-        """Describe a texture. Raises LaunchError if it cannot be one."""
+        """Describe a texture. Raises LaunchError if the settings are not valid."""
         given = self.address
         modes = [given] * _FILTERED.get(self.kind, 3) if isinstance(given, str) else [*given]
         modes += ["clamp"] * (3 - len(modes))
@@ -88,7 +88,7 @@ class Surface:
     channels: int = 1
 
     def described(self, label: str) -> Described:
-        """Describe a surface. Raises LaunchError if it cannot be one."""
+        """Describe a surface. Raises LaunchError if the settings are not valid."""
         if self.kind == "cube" or not (isinstance(self.texels, np.ndarray)
                                        and self.texels.flags.writeable):  # fmt: skip
             raise LaunchError(f"{label}: a surface is an array that may be written, and no cube")

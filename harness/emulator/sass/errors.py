@@ -5,7 +5,7 @@
     ├── DisassemblerError           nvdisasm is missing, too old, or prints something else
     └── UnknownMachineInstruction   an instruction outside the table; names the CUDA source line
 
-A failure while a kernel runs is a `Fault` in the report, as it is from PTX.
+A failure while a kernel runs is a `Fault` in the report, just as when PTX is executed.
 """
 
 from __future__ import annotations

@@ -198,7 +198,7 @@ class WarpgroupDecoder(MatrixDecoder):
     def _sum_before(
         self, given: Operand, kind: str, number: int, wanted: Source, ops: list[Op]
     ) -> Source:
-        """Return the sum to which a product is added. If there is certainly none, the register may
+        """Return the accumulator of a product. If there is certainly none, the register may
         still be unwritten."""
         if isinstance(wanted, Constant):
             return self.source(given, kind) if wanted.bits else Constant(0)
