@@ -105,9 +105,9 @@ def place(
     return [result.get(i) for i in range(len(points))]
 
 
-CROSSING = 600
+CROSSING = 600.0
 """What a label or leader costs that a leader crosses, in points of distance."""
-WORST = 1000
+WORST = 1000.0
 """A place that costs as much is none: its leader is crossed twice, or is too long to follow."""
 
 
