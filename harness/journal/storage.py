@@ -39,6 +39,7 @@ class Appended:
         self._path = path
         self._lock = threading.Lock()
         self._broken = ""
+        self._in_flight = 0  # bytes of a line whose writing an interrupt may have cut short
         try:
             self._file = run_files.append_to(path)
         except OSError as error:
@@ -59,16 +60,24 @@ class Appended:
             if self._broken:
                 raise JournalError(self._broken)
             self._check_length()
+            content = f"{line}\n".encode()
+            self._in_flight = len(content)
             try:
-                self._write(f"{line}\n".encode())
+                self._write(content)
             except OSError as error:
                 with suppress(OSError):  # a reader forgives a torn last line, too
                     os.ftruncate(self._file, self._length)
                 raise self._refused("cannot be written", error) from None
-            self._length = os.fstat(self._file).st_size
+            self._length += len(content)
+            self._in_flight = 0
 
     def _check_length(self) -> None:
-        if os.fstat(self._file).st_size != self._length:
+        """Compare the file with what was written; Ctrl-C may come before or after a write."""
+        length = os.fstat(self._file).st_size
+        if length in (self._length, self._length + self._in_flight):
+            self._length = length
+            self._in_flight = 0
+        else:
             self._broken = (
                 f"{self._path} was changed by something other than this run, so it is not used\n"
                 "  find out what wrote into it, and run again with another --out"

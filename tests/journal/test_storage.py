@@ -93,6 +93,28 @@ def test_a_torn_line_that_cannot_even_be_taken_back_is_forgiven(
     assert list(read_journal(path)) == [*RECORDS[:2], RECORDS[3]]
 
 
+@pytest.mark.parametrize("is_written", [False, True], ids=["before its write", "after its write"])
+@pytest.mark.parametrize("ends", [False, True], ids=["another line follows", "the run ends"])
+def test_an_interrupt_around_a_line_is_not_taken_for_another_writer(
+    path: Path, monkeypatch: pytest.MonkeyPatch, is_written: bool, ends: bool
+) -> None:
+    def interrupt(file: int, content: bytes) -> int:
+        if is_written:
+            _WRITE(file, content)
+        raise KeyboardInterrupt
+
+    expected = RECORDS[: 3 if is_written else 2]
+    with Journal(path) as journal:
+        with monkeypatch.context() as patched:
+            patched.setattr(storage.os, "write", interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                journal.append(RECORDS[2])
+        if not ends:
+            journal.append(RECORDS[3])
+            expected = [*expected, RECORDS[3]]
+    assert list(read_journal(path)) == expected
+
+
 @pytest.mark.fault(
     "a function that is measured writes a line into the run's journal",
     outcome="The run ends with one sentence: what stands there counts for nothing.",
