@@ -38,7 +38,9 @@ def environment(kind: str) -> dict[str, str]:
     ]  # fmt: skip
     return {
         **os.environ, "LD_PRELOAD": ":".join(said), "CXXFLAGS": FLAGS[kind],
-        "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1:handle_segv=1",
+        # The stacks of detect_stack_use_after_return are aligned for AVX2 only (GCC bug 110027).
+        "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1:handle_segv=1"
+                        ":detect_stack_use_after_return=0",
         "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
         "TSAN_OPTIONS": "halt_on_error=1:report_signal_unsafe=0",
     }  # fmt: skip

@@ -54,19 +54,22 @@ def install(folder: str, kept: str = "") -> None:
 
     from harness.compiler import toolchain
     from harness.emulator.sass.cubin import disassembler
+    from harness.emulator.sass.errors import DisassemblerError
 
     programs = os.path.join(folder, "toolkit", "bin")
     os.makedirs(programs, exist_ok=True)
     user = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     kept = kept or os.path.join(user, "kernel-harness", "tools-of-tests")
     _remove_old(kept)
-    for name, variable, known in (
-        ("nvcc", "NVCC", toolchain.candidates), ("nvdisasm", "NVDISASM", disassembler.candidates),
-    ):  # fmt: skip
-        real = next(filter(None, (shutil.which(path) for path, _ in known())), None)
-        if real is None:
+    nvcc = next(filter(None, (shutil.which(path) for path, _ in toolchain.candidates())), None)
+    try:
+        nvdisasm = disassembler.find().path
+    except DisassemblerError:
+        nvdisasm = None
+    for name, variable, path in (("nvcc", "NVCC", nvcc), ("nvdisasm", "NVDISASM", nvdisasm)):
+        if path is None:
             continue
-        real = os.path.abspath(real)
+        real = os.path.abspath(path)
         version = _run(real, ["--version"])["out"]
         about = {
             "tool": name, "real": real, "version": version,

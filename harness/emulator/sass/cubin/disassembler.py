@@ -60,52 +60,69 @@ _USUAL_ROOT = "/usr/local/cuda"
 
 
 def candidates() -> list[tuple[str, str]]:
-    """(path or command, where it was configured), in search order."""
-    named = []
+    """(path or command, where it was configured). NVDISASM decides if it is set."""
     if path := os.environ.get("NVDISASM"):
-        named.append((path, "NVDISASM"))
+        return [(path, "NVDISASM")]
+    named = [("nvdisasm", "PATH"), (f"{_USUAL_ROOT}/bin/nvdisasm", _USUAL_ROOT)]
     if home := os.environ.get("CUDA_HOME"):
-        named.append((str(Path(home) / "bin" / "nvdisasm"), "CUDA_HOME"))
-    named.append(("nvdisasm", "PATH"))
-    named.append((f"{_USUAL_ROOT}/bin/nvdisasm", _USUAL_ROOT))
+        named.insert(0, (str(Path(home) / "bin" / "nvdisasm"), "CUDA_HOME"))
     wheels = Path(sysconfig.get_path("purelib")) / "nvidia"
     found = [*wheels.glob("cu*/bin/nvdisasm"), *wheels.glob("cuda_nvdisasm/bin/nvdisasm")]
     return named + [(str(path), "the installed wheels") for path in sorted(found)]
 
 
 def find() -> Disassembler:
-    """Find the nvdisasm to use. Raises DisassemblerError if there is none, or it is too old."""
-    return _answering(tuple(candidates()))
+    """Find the newest nvdisasm: it reads the cubins of older releases, too.
+
+    That of an older toolkit prints some operands (of `LDGSTS`, `UBLKCP`) without what separates
+    them. Raises DisassemblerError if there is none, or none is new enough.
+    """
+    return _newest(tuple(candidates()))
 
 
 @cache
-def _answering(named: tuple[tuple[str, str], ...]) -> Disassembler:
-    too_old = ""
+def _newest(named: tuple[tuple[str, str], ...]) -> Disassembler:
+    found: list[Disassembler] = []
+    refused = ""
     for name, where in named:
         path = shutil.which(name)
         if path is None:
             continue
         try:
-            said = subprocess.run(
-                [path, "--version"], capture_output=True, text=True, timeout=SECONDS,
-                errors="replace",
-            )  # fmt: skip
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise DisassemblerError(f"nvdisasm from {where} does not run: {error}") from None
-        version = re.search(r"\bV(\d{1,3})\.(\d{1,3})", said.stdout)
-        if said.returncode or not version:
-            raise DisassemblerError(
-                f"nvdisasm from {where} does not tell its version: {path} --version\n  {_INSTALL}"
+            tool = _asked(path, where)
+        except DisassemblerError as error:
+            refused = refused or str(error)
+            continue
+        if tool.version >= OLDEST:
+            found.append(tool)
+        else:
+            release = ".".join(map(str, tool.version))
+            wanted = ".".join(map(str, OLDEST))
+            refused = refused or (
+                f"no nvdisasm of {wanted} or newer: {path} from {where} is V{release}\n  {_INSTALL}"
             )
-        release = int(version[1]), int(version[2])
-        if release >= OLDEST:
-            return Disassembler(path, release)
-        too_old = too_old or f"{path} from {where} is {version[0]}"
-    wanted = ".".join(map(str, OLDEST))
+    if found:
+        return max(found, key=lambda tool: tool.version)
     raise DisassemblerError(
-        f"no nvdisasm of {wanted} or newer: {too_old}\n  {_INSTALL}" if too_old else
+        refused or
         f"no nvdisasm: NVDISASM and CUDA_HOME name none, and there is none on PATH\n  {_INSTALL}"
     )  # fmt: skip
+
+
+def _asked(path: str, where: str) -> Disassembler:
+    """Ask a program for its release. Raises DisassemblerError if it does not tell."""
+    try:
+        said = subprocess.run(
+            [path, "--version"], capture_output=True, text=True, timeout=SECONDS, errors="replace"
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise DisassemblerError(f"nvdisasm from {where} does not run: {error}") from None
+    version = re.search(r"\bV(\d{1,3})\.(\d{1,3})", said.stdout)
+    if said.returncode or not version:
+        raise DisassemblerError(
+            f"nvdisasm from {where} does not tell its version: {path} --version\n  {_INSTALL}"
+        )
+    return Disassembler(path, (int(version[1]), int(version[2])))
 
 
 def printed(tool: Disassembler, content: bytes, name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import random
 from contextlib import suppress
 from pathlib import Path
@@ -253,6 +254,29 @@ def test_an_nvdisasm_that_is_too_old_or_prints_something_else_is_told(
     stand_in(tmp_path, monkeypatch, script)
     with pytest.raises((DisassemblerError, CubinError), match=words):
         read(compile_cubin(SCALE))
+
+
+def test_of_several_nvdisasms_the_newest_is_used_unless_one_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def release(folder: str, version: str) -> str:
+        path = tmp_path / folder / "nvdisasm"
+        path.parent.mkdir(parents=True)
+        path.write_text(f"#!/bin/sh\necho V{version}\n")
+        path.chmod(0o755)
+        return str(path)
+
+    on_path = release("bin", "13.0.85")
+    newest = release("wheels/nvidia/cu13/bin", "13.5.37")
+    release("toolkit/bin", "12.9.1")
+    monkeypatch.setattr(disassembler.sysconfig, "get_path", lambda _: str(tmp_path / "wheels"))
+    monkeypatch.setattr(disassembler, "_USUAL_ROOT", "/nowhere")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=os.pathsep)
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path / "toolkit"))
+    monkeypatch.delenv("NVDISASM")
+    assert disassembler.find() == disassembler.Disassembler(newest, (13, 5))
+    monkeypatch.setenv("NVDISASM", on_path)
+    assert disassembler.find() == disassembler.Disassembler(on_path, (13, 0))
 
 
 def test_without_nvdisasm_it_is_said_how_to_get_it(

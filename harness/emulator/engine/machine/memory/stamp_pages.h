@@ -45,6 +45,7 @@ class StampPages {
     // Unfolds the pages that an access goes to, after room is made for them: they must not fold each
     // other. shift: from bytes to pages. started: the lowest stamp of the block that is under way.
     void unfold(const Buffer& buffer, const Access& access, int shift, u64 started) {
+        if (!folds_) return;
         const auto began = Clock::now();
         make_room(started);
         OfBuffer& mine = of(buffer);

@@ -108,11 +108,18 @@ void note_write(const Context& c, i32 site, i32 kind, int lane, const Words& wor
             words.written[w] = mine;
             continue;
         }
-        const u64 written = others_stamp(c, words)
-                                ? __atomic_exchange_n(&words.written[w], mine, __ATOMIC_SEQ_CST)
-                                : words.written[w];
+        const bool is_shared = others_stamp(c, words);
+        const u64 written = is_shared ? __atomic_exchange_n(&words.written[w], mine, __ATOMIC_SEQ_CST)
+                                      : words.written[w];
         const bool changes = !unchanged();
-        words.written[w] = checks.over(written, mine, changes, words.own);
+        const u64 over = checks.over(written, mine, changes, words.own);
+        if (!is_shared) {
+            words.written[w] = over;
+        } else if (over != mine) {  // a stamp that another block has left since stays
+            u64 left = mine;
+            __atomic_compare_exchange_n(&words.written[w], &left, over, false, __ATOMIC_SEQ_CST,
+                                        __ATOMIC_SEQ_CST);
+        }
         const bool stale = words.own && !checks.of_this_block(written);
         const bool excused = words.one_width && !changes && !(written & Stamp::CHANGED_AGAIN);
         if (!stale && !checks.harmless(written, *c.warp, thread, kind, Moment::BOTH_ATOMIC) && !excused)

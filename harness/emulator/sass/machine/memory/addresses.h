@@ -106,7 +106,9 @@ inline void in_global(const Context& c, const Access& access, Verb verb, Places&
     if (common && access.high + access.width <= end_of(*common, access.width)) {
         if (verb != READ && !common->writable)
             throw Fault{READ_ONLY, __builtin_ctz(access.active), access.low};
-        for (int i = 0; i < LANES; i++) places.at[i] = common->data + (access.address[i] - common->base);
+        // In integers: the address of an inactive lane may be any number.
+        const i64 offset = reinterpret_cast<i64>(common->data) - common->base;
+        for (int i = 0; i < LANES; i++) places.at[i] = reinterpret_cast<u8*>(access.address[i] + offset);
         return;
     }
     each_lane(access.active, [&](int i) {
