@@ -30,7 +30,7 @@ IDEAS = {
     "traffic": "fewer bytes or accesses of global memory for the same result",
     "caching": "data is still in a cache when it is needed again",
     "register-tiling": "a word loaded from shared memory is used several times from a register",
-    "bank-conflicts": "fewer passes: words are in different banks of shared memory or registers",
+    "bank-conflicts": "fewer conflicts: words are in different banks of shared memory or registers",
     "fewer-instructions": "fewer instructions for the same result",
     "tensor-cores": "products are computed by the tensor cores",
     "divergence": "fewer lanes of a warp wait while others work",
