@@ -81,8 +81,9 @@ def main() -> None:
 
 
 def _program() -> str:
-    """The name to complete in a shell, which cannot complete the three words `python -m
-    harness`."""
+    """The command name for shell completion, which does not work for the three words `python -m
+    harness`.
+    """
     started = Path(sys.argv[0]).name
     return NAME if started == "__main__.py" else started
 

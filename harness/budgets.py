@@ -1,8 +1,8 @@
 """The expected costs of a variant: `expect:` in bench.yaml, as names with limits.
 
 A name is a quantity of harness/quantities/quantities.yaml with _ for -, the number of bank
-conflicts, or a counter of docs/counters.md. The names are defined here, below every layer that
-counts, so that the matrix can refuse an unknown one.
+conflicts, or a counter of docs/counters.md. The names are defined here, in a module that the matrix
+may import, so that it can refuse an unknown one.
 """
 
 from __future__ import annotations

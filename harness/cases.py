@@ -53,7 +53,7 @@ Shape = tuple[str, str, str, str]
 
 @dataclass(frozen=True)
 class Room:
-    """The free memory when the device was queried, and how much of it a worker takes, in bytes.
+    """The free memory when the device was queried, and how much of it a worker uses, in bytes.
 
     device_taken: device memory of a worker that holds no buffers yet: its context, its code, and
     the buffer that flushes the cache.
@@ -67,7 +67,9 @@ class Room:
 
 @dataclass(frozen=True)
 class Device:
-    """The device facts that a launch shape may depend on and must respect. Sizes in bytes."""
+    """The properties of a device on which a launch shape may depend, and its limits. Sizes in
+    bytes.
+    """
 
     name: str
     arch: str
@@ -151,7 +153,8 @@ class Step:
 
 @dataclass(frozen=True)
 class Case:
-    """One unit to run. `id` is stable: NVTX range, journal key and report anchor."""
+    """One unit to run. `id` is stable: it is the NVTX range, the journal key and the report's
+    anchor."""
 
     problem: str
     variant: str

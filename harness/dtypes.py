@@ -91,7 +91,7 @@ def tensor_map_element(name: str) -> str:
 
 
 def torch_name(name: str) -> str:
-    """The name, in torch, of the dtype of this name."""
+    """The name of this dtype in torch."""
     return BY_NAME[name].torch if name in BY_NAME else name
 
 
@@ -114,10 +114,10 @@ def machine_epsilon(name: str) -> float:
 
 
 def rounded(values: Array, name: str) -> Array:
-    """Round values to a narrower float type, with 0 for those that would be subnormal in it.
+    """Round values to a narrower float type; values that would be subnormal in that type become 0.
 
-    This affects hardly any inputs around 1. Subnormals are avoided because arithmetic on them may
-    take a different path, and typical inputs have none.
+    Of inputs around 1, hardly any become 0. Subnormals are avoided because arithmetic on them may
+    take a slower path, and typical inputs have none.
     """
     import numpy as np
 

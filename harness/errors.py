@@ -16,8 +16,8 @@
     ├── BackendUnavailable    no GPU, no driver, no PyCUDA
     └── JournalError          a journal that cannot be read or written
 
-Only these are caught at the top and printed without a traceback; anything else is a bug in the
-harness.
+The command line catches only these exceptions, and prints them without a traceback; any other
+exception is a bug in the harness.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class CompileError(HarnessError):
 
 
 class CompilerStopped(CompileError):
-    """The compiler was killed or ran out of disk space; a retry may well succeed."""
+    """The compiler was killed or ran out of disk space; a retry may succeed."""
 
 
 class LaunchError(HarnessError):
@@ -73,11 +73,12 @@ class NotInstalled(LaunchError):
 
 
 class DeviceFault(HarnessError):
-    """An illegal access or a trap on the device; the process that saw it must end."""
+    """An illegal access or a trap on the device; the process in which it occurred must end."""
 
 
 class DeviceLost(HarnessError):
-    """The GPU itself failed, whatever ran on it: off the bus, an ECC error, a dead driver."""
+    """The GPU itself failed, independently of what ran on it: it fell off the bus, or had an ECC
+    error, or the driver died."""
 
 
 class ClusterLost(HarnessError):

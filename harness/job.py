@@ -1,4 +1,4 @@
-"""The job of one worker process, as plain data that it gets in a file."""
+"""The job of one worker process, as plain data that the process reads from a file."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Job:
     describe: report the device. draw: leave the inputs and references of one group in `scratch`,
     which needs no device. qualify: verify a variant at its test sizes and, on the emulator, verify
     and count its bench sizes. ceilings: measure the machine. prepare: verify the cases of one group
-    at the timed size, and leave their inputs in `scratch`. measure: time them, in one placement.
-    profile: launch every step of the cases once, watched by ncu.
+    at the timed size, and leave their inputs in `scratch`. measure: time the cases of one group, in
+    one placement. profile: launch every step of the cases once, under ncu.
     """
 
     task: Literal["describe", "draw", "qualify", "ceilings", "prepare", "measure", "profile"]

@@ -1,1 +1,1 @@
-"""The meaning of records: quantities, causes, rooflines, claims. Reads tables; needs no GPU."""
+"""Interpret a run's records as quantities, causes, rooflines and claims. Needs no GPU."""

@@ -1,7 +1,7 @@
 """Compare kernels across architectures: one run per architecture, figures side by side.
 
-A variant is shown at its largest case that was counted on any architecture. If a run has no case of
-that name, or could not count it, the figure is missing, with the reason.
+A variant is shown at its largest case that was counted on any architecture. If the run of an
+architecture lacks that case, or could not count it, the figure is missing, with the reason.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Check each case against the budgets that bench.yaml declares for its variant.
 
-A budget is judged by compiler output, by Nsight Compute's readings and by exact emulator counters.
-A figure counted in PTX or modelled is not used: such a budget is reported as not checked.
+A budget is checked against compiler output, Nsight Compute's readings or exact emulator counters.
+If the only figure was counted in PTX or modelled, the budget is reported as not checked.
 """
 
 from __future__ import annotations
@@ -118,8 +118,9 @@ class _Checker:
                             "" if kept else where or self._line(p, name, budget))  # fmt: skip
 
     def _figure(self, p: Planned, name: str, budget: Budget) -> tuple[Answer, str]:
-        """The figure that the budget limits, with its kernel or line if it belongs to a single
-        one."""
+        """The figure that the budget limits, with its kernel or line if the figure belongs to a
+        single one.
+        """
         if name in COMPILED:
             return self._made(p, name, budget)
         if name == BANK_CONFLICTS:

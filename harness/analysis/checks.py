@@ -1,4 +1,4 @@
-"""Verification results per variant: which were checked, and how close they came to their bounds."""
+"""Verification results per variant: what was checked, and how close errors came to their bounds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from harness.tables import Run
 class Check:
     """The verification status of one variant with one element type.
 
-    skipped: every case was left out, for a reason that the run gives.
+    skipped: every case was skipped, for a reason that the run gives.
     not verified: the variant should have run but did not, or nothing was compared.
     """
 

@@ -1,8 +1,8 @@
-"""Published claims about these kernels, each with the tests that this run can apply.
+"""Published claims about these kernels, each with tests that a run's data can decide.
 
-claims.yaml, beside this file, lists them. A claim holds if each of its tests holds over its whole
-confidence interval. It fails if one test fails over its whole interval. If an interval spans the
-limit, or the run lacks data that a test needs, the claim cannot be tested here.
+claims.yaml, next to this file, lists the claims. A claim holds if each of its tests holds over the
+whole confidence interval. The claim fails if one test fails over the whole interval. If an interval
+spans the limit, or the run lacks data that a test needs, the run cannot decide the claim.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The ladder of a run without times: each variant's counters and total losses.
 
 Like a timed ladder, it holds every variant of a problem, type and size at the launch shape at which
-it is shown, with its losses and the step from the variant it builds on.
+it is shown, with its losses and the step from the variant that it builds on.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def _with_empty_slots(rung: Rung, rungs: Sequence[Rung], readings: Readings) -> 
     """Add a loss to a variant whose last wave leaves many slots empty, if another variant's does
     not.
 
-    If all variants have this loss, the cause is the size, which was chosen for quick counting.
+    If all variants have this loss, the size, which was chosen for quick counting, is its cause.
     """
     fills = {each.planned.case: _fill(readings, each.planned) for each in rungs}
     own = fills[rung.planned.case]

@@ -1,6 +1,6 @@
 """Finders: functions that reduce a case's readings to one number, or say why there is none.
 
-Each is built from its definition: the sum of counters over a case's launches, the quotient of two
+A finder is defined as one of these: the sum of counters over a case's launches, the quotient of two
 such sums, or a counter of the main launch. FINDERS has one finder for every quantity that
 harness/quantities/quantities.yaml describes.
 """
@@ -66,8 +66,8 @@ def matrix_products(readings: Readings, p: Planned) -> Answer:
     """Warp instructions of the tensor pipe, excluding those that add and multiply pairs of
     half-precision numbers.
 
-    On compute capability 9.0 those use the tensor pipe too. They are counted directly or derived
-    from their thread counts.
+    On compute capability 9.0, additions and multiplications of such pairs use the tensor pipe too.
+    Their number is counted directly or derived from thread counts.
     """
     every = readings.total(p.case, TENSOR_PIPE)
     if isinstance(every, Missing):
@@ -84,7 +84,7 @@ def atomic(space: str) -> tuple[str, str]:
 
 
 def compulsory(readings: Readings, p: Planned) -> Answer:
-    """The problem's own count of bytes, if there are counted sectors to compare with it."""
+    """The problem's compulsory bytes, if there are counted sectors to compare with them."""
     counted = readings.total(p.case, *DISTINCT)
     return counted if isinstance(counted, Missing) else Reading(p.bytes, "measured")
 
@@ -201,7 +201,7 @@ def stall_share(reason: str) -> Find:
 
 
 def wait_cycles(*reasons: str) -> Find:
-    """Cycles that all warps together waited for these reasons, over all launches."""
+    """Cycles that all warps together stalled for these reasons, over all launches."""
 
     def find(readings: Readings, p: Planned) -> Answer:
         answers = [_waited(readings, p.case, step, reasons) for step in readings.steps(p.case)]
@@ -214,9 +214,9 @@ def wait_cycles(*reasons: str) -> Find:
 
 
 def wait_cycles_per(metric: str, *reasons: str, scale: float = 1) -> Find:
-    """Stall cycles per event that was waited for, in the main launch.
+    """Stall cycles per event of the awaited kind, in the main launch.
 
-    In a sum over all launches, one with few warps would count for little, however long it took.
+    In a sum over all launches, a launch with few warps would weigh little, however long it took.
     """
 
     def find(readings: Readings, p: Planned) -> Answer:

@@ -1,8 +1,8 @@
 """The ladder of a timed group, computed once for tables, figures and sentences.
 
 A ladder holds every variant at the launch shape at which it is shown, compared round by round with
-the baseline, with the variant it builds on, and with the fastest. Only verified results below the
-machine's ceiling are ranked; the rest are listed with a reason.
+the baseline, with the variant that it builds on, and with the fastest. Only verified results below
+the machine's ceiling are ranked; the rest are listed with a reason.
 """
 
 from __future__ import annotations

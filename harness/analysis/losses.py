@@ -1,4 +1,4 @@
-"""The avoidable work of a variant, judged by counters alone: the main answer of a run without
+"""The avoidable work of a variant according to its counters: the main result of a run without
 times.
 
 A loss is avoidable work: shared-memory passes beyond the ideal, sectors beyond those that the

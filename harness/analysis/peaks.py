@@ -1,12 +1,12 @@
 """The machine's peak rates, which give the minimum time for an amount of work.
 
-A counter that fell explains a saving only if its work accounts for a fair share of the time saved.
-Bytes are compared with the bandwidths measured in the same run. The other rates hold for every
-NVIDIA GPU since Volta, per multiprocessor and cycle: four warp instructions, one per scheduler ("SM
-Architecture" in the CUDA C++ Programming Guide); one warp's request to the load/store units, 32
-lanes; four sectors through the L1 cache and one wavefront of shared memory, 128 bytes each ("Memory
-Tables" in the Nsight Compute Kernel Profiling Guide); 16 lanes of special functions ("Arithmetic
-Instructions" in the CUDA C++ Programming Guide).
+The decrease of a counter explains a saving only if the work saved accounts for a fair share of the
+time saved. Bytes are compared with the bandwidths measured in the same run. The other rates hold
+for every NVIDIA GPU since Volta, per multiprocessor and cycle: four warp instructions, one per
+scheduler ("SM Architecture" in the CUDA C++ Programming Guide); one warp's request to the
+load/store units, 32 lanes; four sectors through the L1 cache and one wavefront of shared memory,
+128 bytes each ("Memory Tables" in the Nsight Compute Kernel Profiling Guide); 16 lanes of special
+functions ("Arithmetic Instructions" in the CUDA C++ Programming Guide).
 
 Atomics on one address are serialised by the slice of the L2 cache that holds it: one lane per cycle
 at worst. The number of colliding lanes is seldom counted, so this rate gives an upper bound on the

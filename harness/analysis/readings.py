@@ -1,4 +1,4 @@
-"""A case's counters by launch, each with its value or the reason why there is none.
+"""A case's counters by launch, each with its value or the reason why the value is missing.
 
 A case may have several launches. Amounts (bytes, instructions) are summed over them, and a ratio of
 amounts is formed from the sums, never averaged. Anything else, such as occupancy, is taken from the
@@ -56,7 +56,7 @@ class Reading:
 
     @property
     def judges(self) -> bool:
-        """Return whether a cause or a claim may rely on it."""
+        """Return whether a cause or a claim may rely on the value."""
         return self.provenance in JUDGES
 
 
@@ -173,7 +173,7 @@ class Readings:
         return self.at(case, self.main_step(case), metric)
 
     def main_step(self, case: str) -> int:
-        """The launch that represents the case where a sum would be meaningless."""
+        """The launch that represents the case for quantities whose sum would be meaningless."""
         return self.run.main_step(case)
 
     def compiled(self, case: str) -> Compiled | None:
@@ -184,7 +184,7 @@ class Readings:
 
 
 def weakest(readings: Sequence[Reading]) -> Provenance:
-    """The origin of a value computed from several: the least reliable of theirs."""
+    """The provenance of a value computed from several: the least reliable provenance among them."""
     return max((r.provenance for r in readings), key=ORIGINS.index)
 
 

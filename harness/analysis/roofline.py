@@ -1,9 +1,9 @@
-"""Each kernel's position under the machine's roofs. This is data only; a figure shows it.
+"""Each kernel's position under the machine's roofs. Only data: harness/report/figures draws it.
 
 A kernel's rate is its flops over its time. Its intensity at a memory level is its flops over the
-bytes that crossed that level. Both use the same flops, so a kernel's points are at the same height.
-The distance from the compulsory intensity (what the problem needs) to the measured one (what the
-kernel moved) is its excess traffic.
+bytes that crossed that level. All levels use the same flops, so a kernel's points are at the same
+height. The distance from the compulsory intensity (what the problem needs) to the measured one
+(what the kernel moved) is its excess traffic.
 
 Method: Williams, Waterman and Patterson, "Roofline: an insightful visual performance model for
 multicore architectures", CACM 52 (2009); by level: Yang, Kurth and Williams, "Hierarchical Roofline
@@ -210,7 +210,8 @@ def _kernel(readings: Readings, p: Planned, short: str, above: Sequence[Roof]) -
 
 
 def _above(short: str, rate: Interval, spots: Sequence[Spot], above: Sequence[Roof]) -> list[str]:
-    """Find the roofs that even the low end of the rate exceeds, beyond their own intervals.
+    """Find the roofs that even the low end of the rate's interval exceeds, beyond their own
+    intervals.
 
     Of two roofs of one level, such as reading and copying, only the higher one binds. A problem's
     compulsory bytes are compared with the device's memory, from which a cold run loads them.

@@ -90,7 +90,7 @@ class Execution:
     """One verified launch of all of a case's steps.
 
     outputs: each output buffer as the kernels left it. faults: what went wrong during the launch
-    (an out-of-bounds access, a guard byte written, an input changed); empty if nothing did.
+    (an out-of-bounds access, a guard byte written, an input changed); empty if nothing went wrong.
     """
 
     outputs: Mapping[str, Array]
@@ -133,7 +133,7 @@ class Right:
 
 
 class Seen(NamedTuple):
-    """One launch's observations: whether its inputs were in the other state, and its result
+    """The record of one launch: whether its inputs were in the other state, and its result
     hashes."""
 
     is_other: bool
@@ -152,8 +152,8 @@ class Batch:
     times_ns: one row per launch, with the total or one figure per step. wrong: the number of
     launches with incorrect results. other: if results may vary, the number of launches that were
     right within their bounds but differed in bits from the verified result. changed: inputs, or
-    memory outside all buffers, found changed afterwards. kept: of the wrong launches, the number
-    that were right for the inputs' other state. late: the number of launches whose results still
+    memory outside all buffers, found changed afterwards. kept: the number of wrong launches whose
+    results were right for the inputs' other state. late: the number of launches whose results still
     changed after the launch had ended. busy_ns: how long the device kept working after each launch,
     or 0. first: a phrase that names the first launch counted in `kept`. seen: every launch's state
     and hashes.
@@ -206,7 +206,7 @@ class TimedWorkspace(Workspace, Protocol):
     ) -> None:
         """Set the float64 reference and bound with which each output is compared on the device.
 
-        is_other: they belong to the other state of the inputs.
+        is_other: whether the reference and the bound belong to the other state of the inputs.
         """
 
     def alternate(self, changes: Mapping[str, Change]) -> None:
@@ -220,7 +220,9 @@ class TimedWorkspace(Workspace, Protocol):
         """
 
     def ready(self, case: Case, built: Built | None, right: Right) -> str:
-        """Launch once, so that all code is loaded; return why the result was wrong, if it was."""
+        """Launch once, so that all code is loaded; return why the result was wrong, or an empty
+        string.
+        """
 
     def time(
         self,
@@ -267,8 +269,8 @@ class TimingBackend(Backend, Protocol):
     ) -> TimedWorkspace: ...
 
     def event_costs(self, cache: Cache, launches: int) -> tuple[float, ...]:
-        """Measure by how many nanoseconds the interval between two events around a kernel exceeds
-        the kernel's own time, which this kernel measures itself.
+        """Return by how many nanoseconds the interval between two events around a kernel exceeds
+        the kernel's own time. The kernel used for this measures its own time.
 
         Raises OutOfMemory.
         """

@@ -41,7 +41,7 @@ class EmulatorBackend:
 
 
 class EmulatedWorkspace(HostWorkspace):
-    """A workspace that launches from PTX."""
+    """A workspace whose launches execute PTX."""
 
     def __init__(
         self, arch: str, buffers: Sequence[Buffer], inputs: Mapping[str, Array], jobs: int

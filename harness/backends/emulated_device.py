@@ -1,4 +1,6 @@
-"""The stand-in device for an architecture when there is no GPU: facts only, no emulator."""
+"""The device that represents an architecture when there is no GPU: its properties only, no
+emulator.
+"""
 
 from __future__ import annotations
 

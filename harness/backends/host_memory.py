@@ -164,13 +164,14 @@ def bound_launches(module: emulator.Module, case: Case, built: Built) -> list[La
 
 @lru_cache(maxsize=16)
 def module_of(ptx: Path, digest: str) -> emulator.Module:
-    """Parse a file; the result is cached. A rebuilt file has another `digest` and is parsed
-    again."""
+    """Parse a file; the result is cached. A rebuilt file has a different `digest` and is parsed
+    again.
+    """
     return emulator.parse(ptx.read_text())
 
 
 def normalised(counter: emulator.Counter) -> tuple[float, str]:
-    """Normalise a value and its unit like an ncu reading: a percentage becomes a ratio."""
+    """Convert a value and its unit as for an ncu reading: a percentage becomes a ratio."""
     if counter.unit == "%":
         return counter.value / 100, "ratio"
     return float(counter.value), counter.unit

@@ -19,8 +19,8 @@ IDLE_SHARE = 0.02
 
 @dataclass
 class Launched:
-    """A batch's launches in order: for the timed ones, the nanoseconds of each part; for all of
-    them, usually one more, the state of their inputs and their results.
+    """A batch's launches in order: for the timed ones, the nanoseconds of each part; for all
+    launches, usually one more than were timed, the state of their inputs and their results.
 
     outside: the indices of launches whose results are not within their bounds.
     late: the indices of launches whose results changed after their end.
@@ -35,7 +35,9 @@ class Launched:
     late: set[int] = field(default_factory=set)
 
     def judged(self, right: Right | None, changed: str) -> Batch:
-        """Judge the launches. changed: what a check of inputs and memory found afterwards."""
+        """Compare the launches with the verified results. changed: what a check of inputs and
+        memory found afterwards.
+        """
         times = tuple(map(tuple, self.times))
         if right is None:
             return Batch(times)

@@ -1,7 +1,7 @@
-"""The machine code of a case's kernels, executed and counted on the CPU beside their PTX.
+"""Execute and count the machine code of a case's kernels on the CPU, in addition to their PTX.
 
-It is the code that a GPU runs, so its counts match the GPU's. PTX serves the checks that need names
-and types. If both were executed, each counter that the machine code has is taken from it.
+Machine code is what a GPU runs, so its counts match the GPU's. PTX serves the checks that need
+names and types. If both were executed, each counter comes from the machine code if available there.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ LISTING = "listing.json.gz"
 
 
 class MachineCodeWorkspace(HostWorkspace):
-    """A workspace that launches from machine code; the PTX supplies the parameters' types."""
+    """A workspace whose launches execute machine code; the PTX supplies the parameters' types."""
 
     def refusal(self, case: Case, built: Built) -> str:
         """The reason why the case's machine code cannot be executed; empty if it can."""
@@ -86,7 +86,9 @@ def list_together(built: Iterable[Built]) -> None:
 
 @lru_cache(maxsize=16)
 def code_of(cubin: Path, digest: str) -> sass.MachineCode:
-    """Read a cubin; the result is cached. A rebuilt file has another `digest` and is read again."""
+    """Read a cubin; the result is cached. A rebuilt file has a different `digest` and is read
+    again.
+    """
     return sass.read(cubin, cubin.with_name(LISTING))
 
 

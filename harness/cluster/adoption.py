@@ -18,7 +18,7 @@ JOURNAL = "journal.jsonl"
 def adopt(pool: WorkerPool, folders: Sequence[Path]) -> int:
     """Add the missing records of earlier attempts to the runs' journals, and return how many.
 
-    A case may have been reassigned since; only the records of its last worker count.
+    If a case was reassigned in the meantime, only the records of its last worker are used.
     """
     found = {folder: _attempt_of(folder) for folder in folders}
     count = sum(_adopt(pool, folder, attempt) for folder, attempt in found.items() if attempt)

@@ -17,7 +17,9 @@ from harness.run.task_runner import TaskRunner, WorkItem
 
 
 class DaskExecutor:
-    """Runs work items on pool members with one kind of card. prefix: put before each message."""
+    """Runs work items on pool members with one kind of card. prefix: text that precedes each
+    message.
+    """
 
     def __init__(self, pool: WorkerPool, kind: Device, prefix: str = "") -> None:
         self._pool, self._kind, self._prefix = pool, kind, prefix
@@ -26,7 +28,7 @@ class DaskExecutor:
     def carry_out(
         self, title: str, runner: TaskRunner, items: Sequence[WorkItem]
     ) -> dict[str, str]:
-        """Do the work items. Raises ClusterLost if no worker is left for them, DeviceLost if no
+        """Run the work items. Raises ClusterLost if no worker is left for them, DeviceLost if no
         card is.
 
         Nothing is timed while any part of the whole run is still compiling or emulating.

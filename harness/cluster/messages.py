@@ -39,7 +39,7 @@ class Task:
 class TaskResult:
     """The outcome of a task whose worker survived. lost: why the GPU became unusable.
 
-    fault: an error that the card itself reported, although everything was measured. busy: the other
+    fault: an error that the card itself reported, even if everything was measured. busy: the other
     users of the GPU. stopped: True if the task was no longer wanted. size: the length of its
     journal in bytes.
     """
@@ -54,7 +54,7 @@ class TaskResult:
 
 @dataclass(frozen=True)
 class Requirements:
-    """The client's files and packages, which a worker must have too, and the requested backend.
+    """The client's files and packages, with which a worker's must agree, and the requested backend.
 
     harness, sources: file → its hash. packages: those whose version affects a result.
     """

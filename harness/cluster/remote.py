@@ -1,8 +1,8 @@
 """The functions that run in a Dask worker: describe it, run tasks, and pass on their records.
 
-As everywhere in the harness, a kernel never runs in this process but in a child of it. Records
-first go to a journal on the local disk, and the client keeps reading from where it left off. A
-client that stops asking is assumed to be dead, and its work is stopped.
+As everywhere in the harness, a kernel never runs in this process but in a child process. Records
+first go to a journal on the local disk, from which the client repeatedly reads the new ones. If the
+client stops asking, it is assumed to be dead, and its work is stopped.
 """
 
 from __future__ import annotations
@@ -39,11 +39,13 @@ _POLL_S = 0.5
 
 
 class StoppedError(HarnessError):
-    """The task is no longer wanted, so nothing that it does from now on counts."""
+    """Raised when the client no longer wants the task; its further results are discarded."""
 
 
 class GivenTwiceError(HarnessError):
-    """The scheduler repeated a task after its worker died; whether to retry is up to the client."""
+    """Raised if the scheduler repeats a task after its worker died; only the client decides whether
+    to retry.
+    """
 
 
 # Describing a worker
@@ -94,7 +96,9 @@ def found(kernels: Path) -> Path:
 
 @dataclass
 class _Desk:
-    """This process's work for one attempt of a run, and the time of its client's last request."""
+    """The tasks of this process for one attempt of a run, and the time of the client's last
+    request.
+    """
 
     asked: float = field(default_factory=time.monotonic)
     journals: dict[str, Path] = field(default_factory=dict)
@@ -242,7 +246,7 @@ def _gpu(uuid: str) -> Iterator[None]:
 
 
 def told(attempt: str, offsets: Mapping[str, int]) -> dict[str, bytes]:
-    """Return what the journals of this worker's tasks hold beyond what the client has."""
+    """Return the part of the journals of this worker's tasks that the client does not have yet."""
     desk = _desk(attempt)
     desk.asked = time.monotonic()
     return {
@@ -253,7 +257,8 @@ def told(attempt: str, offsets: Mapping[str, int]) -> dict[str, bytes]:
 
 
 def left_behind(attempt: str, key: str, offset: int) -> bytes:
-    """Return what a lost worker of this host has written, beyond what the client has."""
+    """Return the part of a lost worker's journals, on this host, that the client does not have
+    yet."""
     return store.whole_lines(store.journal(attempt, key), offset)
 
 

@@ -3,7 +3,8 @@
 Items cannot be split, since everything that is compared shares a GPU. Giving the largest item to
 the next free worker may take up to a third longer than the best plan (Graham, "Bounds on
 Multiprocessing Timing Anomalies", 1969): the loss is small with many items, but large with five on
-two GPUs. So the last few are planned together, and again each time one is assigned.
+two GPUs. Therefore the last few items are planned together, and the plan is renewed each time one
+is assigned.
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ class _Search:
         self.steps = 0
 
     def place(self, work: int) -> None:
-        """Place this item and those after it wherever that can still beat the best plan."""
+        """Try every worker for this item and those after it, as long as the result can still beat
+        the best plan.
+        """
         self.steps += 1
         if work == len(self.works):
             self.best, self.ends = list(self.chosen), max(self.loads)

@@ -1,6 +1,6 @@
 """A worker's local files during a run: a journal per task, and files named by content.
 
-All workers of a host share the folder, so one can read what a lost one has left.
+All workers of a host share the folder, so another worker can read the journals of a lost one.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """One stage of a run on many workers: assigns work items and handles their outcomes.
 
 Each worker gets one item after another, and its records are fetched while it works. An item whose
-worker dies continues elsewhere from the rounds that have arrived; one that has killed three workers
-is recorded and dropped. A measurement whose control failed is repeated on another card.
+worker dies continues elsewhere from the rounds that have arrived; an item that has killed three
+workers is recorded as failed and dropped. A measurement whose control failed is repeated on another
+card.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class TaskMaker(Protocol):
 class _Pending:
     """A work item still to be done. deaths: why workers died while running it.
 
-    avoided: the GPUs on which this item's control measurement failed.
+    avoided: the GPUs on which this item's control failed.
     """
 
     item: WorkItem
@@ -167,8 +168,9 @@ class Sweep:
                 self._give(pending, member)
 
     def _plan(self) -> dict[_Pending, Member]:
-        """If a worker is free, plan which member times which item, so that the last one ends
-        early."""
+        """If a worker is free, plan which member times which item, so that the last item ends
+        early.
+        """
         members = self._pool.of(self._kind)
         timed = sorted(
             (pending for pending in self._waiting if not _is_shared(pending)),
@@ -191,7 +193,7 @@ class Sweep:
     def _for(self, pending: _Pending, meant: Member | None) -> Member | None:
         """Choose the worker for the task: one that is free, and on whose card it has not failed.
 
-        meant: the worker that the plan chose, unless it is busy while another would be idle.
+        meant: the worker that the plan chose; ignored if it is busy while another would be idle.
         """
         members = self._pool.of(self._kind)
         good = [m for m in members if m.about.gpu not in pending.avoided] or members
@@ -325,7 +327,7 @@ class Sweep:
         self._ended(pending, reason, running)
 
     def _again(self, running: _Running) -> None:
-        """Queue what is left of a task for the next worker."""
+        """Queue the remaining part of a task for the next worker."""
         pending = running.pending
         left = self._open(pending.item.cases)
         if pending.item.cases and not left:
@@ -352,8 +354,9 @@ class Sweep:
 
 
 def _is_shared(pending: _Pending) -> bool:
-    """Return whether a worker may run the task beside others, which it may if the task times
-    nothing."""
+    """Return whether a worker may run the task at the same time as others, that is, whether it
+    times nothing.
+    """
     return pending.item.kind == "qualify"
 
 

@@ -38,7 +38,7 @@ def packages() -> dict[str, str]:
 def differences(wanted: Requirements, kernels: Path) -> Iterator[str]:
     """List how this machine differs from the client, in clauses; empty if it does not.
 
-    A package that only one of the two has is ignored: a login node needs no torch.
+    A package that is installed on only one of the two is ignored: a login node needs no torch.
     """
     yield from _named("the harness differs", wanted.harness, harness_files())
     here = {}

@@ -41,7 +41,8 @@ class _Lines:
 
 
 class _Bars:
-    """A bar for the sweep, and below it a line per worker with the items it has done."""
+    """A progress bar for the sweep, and below it a line per worker with the items that it has
+    done."""
 
     def __init__(self, progress: Progress, title: str, total: int) -> None:
         self._progress = progress

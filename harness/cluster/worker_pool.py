@@ -167,7 +167,7 @@ class WorkerPool:
     # Which kinds of cards have no work left that would disturb others' timing
 
     def expect(self, kinds: Iterable[Device]) -> None:
-        """Announce that runs on these kinds of card are about to compile and verify."""
+        """Announce that the runs on these kinds of card are about to compile and verify."""
         with self._qualified:
             self._qualifying = set(kinds)
 
@@ -198,7 +198,7 @@ class WorkerPool:
         return {each: found for each, found in said.items() if not isinstance(found, Exception)}
 
     def submit(self, member: Member, function: Callable[..., Any], *args: Any, **how: Any) -> Any:
-        """Run a call in a thread of this very worker; return its future."""
+        """Call a function in a thread of the given worker; return its future."""
         return self._reach(
             lambda: self.client.submit(
                 function, *args, workers=[member.address], allow_other_workers=False, pure=False,

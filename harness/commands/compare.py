@@ -1,4 +1,6 @@
-"""`compare`: compare two runs case by case, with a gate on what got slower, worse or faulty."""
+"""`compare`: compare two runs case by case; a gate closes if anything became slower, worse or
+faulty.
+"""
 
 from __future__ import annotations
 
@@ -188,7 +190,7 @@ def _annotate(judgement: Judgement, kernels: Path) -> None:
 
 
 def _sheet(judgement: Judgement, told: list[Change]) -> Sheet:
-    """One row per case that changed, most important first."""
+    """One row per case that changed, the most important first."""
     if not judgement.is_timed:
         sheet = Sheet("", ["case", "verdict", "what changed"], 3, ("what changed",))
         sheet.rows.extend([_name(c), _verdict(c), Cell(words.shortly(c))] for c in told)

@@ -49,7 +49,7 @@ def show() -> None:
 
 
 def examine() -> Iterator[Finding]:
-    """Check everything, in the order in which it is needed."""
+    """Check everything, in the order in which a run needs it."""
     yield _compiler()
     yield _emulator()
     yield _disassembler()

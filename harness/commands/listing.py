@@ -46,9 +46,9 @@ def count(cases: Sequence[Case]) -> str:
 
 
 def notes(found: plan.Plan, most: int | None = None) -> Iterator[str]:
-    """Notes on what a run will not verify, by the matrix's choice, or could not verify.
+    """Notes on tests that the matrix leaves out of a run, or that a run cannot verify.
 
-    most: how many of the tests left out by choice are listed; the rest are only counted.
+    most: how many of the tests that the matrix leaves out are listed; the others are only counted.
     """
     by_choice = list(found.left_out())
     yield from (f"note: {sentence}" for sentence in by_choice[:most])

@@ -24,8 +24,9 @@ def pack(folder: Path, target: Path, only: str, force: bool) -> None:
 
 
 def _refuse_another(folder: Path, target: Path, force: bool) -> None:
-    """Refuse a folder that holds another run, whose journal would be deleted; the run's own folder
-    is fine."""
+    """Refuse a folder that holds another run, because its journal would be deleted; the run's own
+    folder is allowed.
+    """
     names = ("run.json", packed.JOURNAL, packed.JOURNAL + packed.ENDING)
     there = [name for name in names if os.path.lexists(target / name)]
     if there and not force and not (target.exists() and target.samefile(folder)):

@@ -1,4 +1,4 @@
-"""Two runs compared case by case: what got slower, faulty or costlier, and what else changed.
+"""Compare two runs case by case: what became slower, faulty or costlier, and what else changed.
 
 pairs               match the cases of one run with those of the other
 machines            decide whether times may be compared at all; list other differences

@@ -86,8 +86,9 @@ class Change:
 
     @property
     def hides(self) -> float:
-        """The largest slowdown, as a fraction of the time, that was not found but cannot be
-        excluded."""
+        """The largest slowdown, as a fraction of the time, that the data neither shows nor
+        excludes.
+        """
         return 0.0 if self.kind == "slower" else max((t.hides for t in self.times), default=0.0)
 
     @property
@@ -248,7 +249,7 @@ def _spilled(made: Compiled) -> tuple[int, int]:
 
 
 def _local(was: Compiled, now: Compiled, new: Side, decide: bool) -> list[Fact]:
-    """Compare local memory: spilled registers, arrays, and what calls pass on the stack.
+    """Compare local memory: spilled registers, arrays, and arguments that calls pass on the stack.
 
     Spilled registers are on the stack too, so if spills and stack use moved in the same way, only
     the spills are reported.

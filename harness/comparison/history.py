@@ -74,8 +74,9 @@ class Series:
 
 @dataclass(frozen=True)
 class History:
-    """runs: in order of date. apart: each run left out because it used another device, with that
-    device."""
+    """runs: in order of date. apart: the runs that are left out because they used another device,
+    each with that device.
+    """
 
     runs: Sequence[Run]
     apart: Sequence[tuple[Run, str]]

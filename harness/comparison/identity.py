@@ -1,10 +1,10 @@
 """Decide whether two sides are identical to the GPU that runs them, or are made from the same
 files.
 
-Two sides are the same to a GPU if it loads the same (code, constants, initialised variables) and is
-launched in the same way on the same data: grid, block, cluster, shared memory, arguments, sizes,
+Two sides are identical to a GPU if it loads the same code, constants and initialised variables, and
+executes the same launches on the same data: grid, block, cluster, shared memory, arguments, sizes,
 type and inputs. For an old journal that lacks these, file hashes are used. If neither is available,
-the answer is unknown, and never counts as identical.
+the result is "unknown", which is never treated as identical.
 """
 
 from __future__ import annotations

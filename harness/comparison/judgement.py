@@ -1,7 +1,7 @@
 """The verdict on two runs: every change, what was checked, and whether a gate opens.
 
-Exit code 0: nothing is slower, newly faulty or worse. 1: something is. 3: cannot tell. The
-reasons for 3: the runs are from different machines or have too little in common, a case was not run
+Exit code 0: nothing is slower, newly faulty or worse. 1: something is. 3: undecided, for one of
+these reasons: the runs are from different machines or have too little in common, a case was not run
 again, something changed and was not compared exactly, or a slowdown of the size to be detected is
 not excluded.
 """
@@ -167,8 +167,9 @@ def _not_compared(
 
 
 def _moved_as_a_whole(looked: Looked, min_effect: float) -> Iterator[str]:
-    """Report sizes at which most kernels changed by the same factor and no unchanged code shows
-    why."""
+    """Report sizes at which most kernels changed by the same factor, and no unchanged code shows
+    whether the machine did.
+    """
     for (group, cache), level in looked.levels.items():
         if not level.witnesses and abs(math.expm1(level.moved)) > min_effect:
             longer = "longer" if level.moved > 0 else "less"

@@ -31,7 +31,7 @@ class Difference:
 class Setting:
     """The environment of the two runs.
 
-    machine: differences because of which the machines count as different. method: differences that
+    machine: differences that make the two machines different ones. method: differences that
     change the meaning of times. context: other differences, which may be the subject of the
     comparison.
     """

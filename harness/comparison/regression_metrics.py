@@ -1,12 +1,12 @@
-"""Counters that indicate a cost, before and after: what moved, by how much, and at which line.
+"""Counters that indicate a cost, before and after: which changed, by how much, and at which line.
 
 A quantity's `gauge` in harness/quantities/quantities.yaml defines which counters these are, the
 smallest relevant change, and why.
 
-A regression metric decides (it can close a gate) if its value is exact on both sides: made by the
-compiler, or counted by a rule that reproduces the hardware's counter. A value counted in PTX or
-taken from a model is reported but decides nothing. If both sides were timed, the time alone
-decides, and the metrics only report what changed beside it.
+A regression metric decides (it can close a gate) if its value is exact on both sides: compiler
+output, or counted by a rule that reproduces the hardware's counter. A value counted in PTX or taken
+from a model is reported but decides nothing. If both sides were timed, the time alone decides, and
+the metrics only report what else changed.
 """
 
 from __future__ import annotations
@@ -178,8 +178,9 @@ def _values(base: Side, new: Side, readings: tuple[Readings, Readings]) -> Value
 
 
 def _value(gauge: Gauge, readings: Readings, side: Side) -> Reading | Missing | None:
-    """Evaluate a metric; None, which counts as a value, if the kernel does none of what it
-    measures."""
+    """Evaluate a metric; None, which is a value like any other, if the metric does not apply to the
+    kernel.
+    """
     answer = _FINDERS[gauge.key](readings, side.planned)
     return None if answer == NOTHING and gauge.of_none is not None else answer
 

@@ -1,11 +1,11 @@
-"""The effect of a run itself: on all cases together, and on each by chance.
+"""The effects of a run: one that all its cases share, and a random one on each case.
 
 Two runs of the same kernels differ. If the card is warmer, or its buffers lie elsewhere, everything
 takes longer by the same factor: the run's **level**. Each kernel also has a run-specific offset,
 which all its placements share, so its interval does not show it.
 
 Both can be seen within one comparison as long as most kernels did not change. A case is compared
-with the others of its round, so anything that moves them all cancels out, including drift and
+with the others of its round, so anything that affects them all cancels out, including drift and
 jumping clocks. The remaining changes scatter more than their intervals suggest, by the size of the
 run-specific offsets. That excess is estimated, and every interval allows for it.
 """
@@ -65,7 +65,7 @@ def taken_off(
 
     pairs: number → base and new side. raw: the uncorrected logarithm of new over base of each pair.
     unchanged: the numbers of the pairs whose code is the same. With few variants, `raw` is returned
-    as it is.
+    unchanged.
     """
     told_by = [number for number in raw if number in unchanged]
     if len(told_by) < FEWEST_WITNESSES:

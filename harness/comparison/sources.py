@@ -1,8 +1,8 @@
 """Each side's source as it was compiled, and the differences between the two.
 
 A file is taken from kernels/, from the run's own folder if that has the kernels of both sides, or
-from the run's commit, and only if it has the hash recorded in the journal: source that was not
-measured is never shown.
+from the run's commit, and only if its hash is the one in the journal: source that was not measured
+is never shown.
 """
 
 from __future__ import annotations

@@ -2,21 +2,21 @@
 
 In one run that has both sides, times are compared within rounds, like everything else. Two runs
 share no rounds, so their times are compared by Welch's t on the means over placements, each a
-process of its own. The effect of the run itself on all cases together is subtracted, and the
-intervals allow for its effect on each case (`run_level`), unless there are too few variants to
-estimate them.
+process of its own. The run's effect on all cases together is subtracted, and the intervals allow
+for its effect on each case (`run_level`), unless there are too few variants to estimate these
+effects.
 
 All comparisons except those of identical machine code are one family (Holm), whatever their
-problem, size, launch shape and cache state. So at a confidence of 95 %, at most one in twenty
-comparisons of runs with unchanged kernels calls anything slower or faster.
+problem, size, launch shape and cache state. At a confidence of 95 %, at most one in twenty
+comparisons of runs with unchanged kernels therefore reports anything as slower or faster.
 
 A change is "same" if its whole interval is within `same_within` of 1, or within `min_effect` if
 that is less. It is "slower" or "faster" if it is certain within the family and its whole interval
 is beyond the floor. The floor is the largest of these figures: the difference between the
 baseline's two batches within either run; the difference between the two runs for identical machine
-code, if that difference is certain; and, with too few variants to estimate the run's effect,
-`min_effect` or, if there is too little unchanged code to compare with, the change of the median
-case, if that is larger (up to 10 %).
+code, if that difference is certain; and, if there are too few variants to estimate the run's
+effect, `min_effect` or, if there is too little unchanged code to compare with, the change of the
+median case, whichever is larger (up to 10 %).
 """
 
 from __future__ import annotations
@@ -91,8 +91,8 @@ def changes(
     """Map each pair that both sides timed to its changes, one per cache state.
 
     identical: the pairs with the same machine code. in_rounds: one run has both sides. relative:
-    compare each run's times relative to its own baseline. why: the reason if nothing may be
-    compared at all. min_effect: the slowdown to be found, as a fraction of the time.
+    compare each run's times relative to its own baseline. why: the reason why no times may be
+    compared, if so. min_effect: the slowdown to be found, as a fraction of the time.
     """
     timed = {
         (i, cache): (pair.base, pair.new)

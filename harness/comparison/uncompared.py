@@ -1,7 +1,7 @@
 """Changes between two runs that were not compared exactly and so cannot be judged.
 
-An open gate says that nothing got worse. This cannot be said of a kernel that changed and was not
-counted, was counted only in PTX, or was not timed; nor of a budget that nothing checked.
+An open gate means that nothing got worse. That is unknown for a kernel that changed and was not
+counted, was counted only in PTX, or was not timed, and for a budget that no case checked.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def cases(
 ) -> dict[str, str]:
     """Find the changed cases that cannot be judged, by name, with the reason.
 
-    If a case was compared at one size, that is enough for other sizes at which the same code is
-    launched and the same parts of it changed, because large sizes take the emulator too long.
+    A comparison at one size also covers the other sizes at which the same code is launched with the
+    same changes, because large sizes take the emulator too long.
     """
     groups: dict[object, list[Change]] = defaultdict(list)
     for change in told:
@@ -47,8 +47,7 @@ def cases(
 
 
 def changed(told: Iterable[Change], why: Mapping[str, str]) -> Iterator[str]:
-    """The result of cases() in sentences, one per variant and reason. why: the result of
-    cases()."""
+    """Put the result of cases() into sentences, one per variant and reason. why: that result."""
     reasons = Counter((_variant(c), why[c.name]) for c in told if c.name in why)
     for (variant, reason), count in reasons.items():
         yield f"{variant} changed, and {reason} ({how_many(count)})"
@@ -64,7 +63,7 @@ def traded(told: Iterable[Change]) -> Iterator[str]:
 def gone(told: Sequence[Change], base: str) -> Iterator[str]:
     """Variants or cases that only the base has, if both sides were to be compared in one run.
 
-    A case counts only if its variant still exists.
+    A case is included only if its variant still exists.
     """
     there = {_variant(change) for change in told if change.pair.new}
     lost = [change for change in told if change.kind == "gone"]
@@ -95,7 +94,7 @@ def budgets_of(run: Run, readings: Readings) -> Iterator[str]:
 
 
 def _asks(run: Run, check: budgets.Check) -> bool:
-    """Return whether a budget was not checked and had to be."""
+    """Return whether a budget that had to be checked was not."""
     if check.status != "not checked" or check.budget.may_be_unchecked:
         return False
     if run.outcomes[check.case].status == "failed":
@@ -145,7 +144,7 @@ def _in_ptx(change: Change) -> str:
 
 
 def _alike(change: Change) -> object:
-    """A key that is equal for cases of which one can stand for the others."""
+    """A key that is equal for cases if a comparison of one of them covers the others."""
     p = _side(change).planned
     sides = [s for s in (change.pair.base, change.pair.new) if s]
     made: Sequence[object] = [

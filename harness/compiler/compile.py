@@ -1,7 +1,7 @@
 """Compile a .cu file to PTX and cubin, with the assembler's report per kernel; cached by content.
 
-There is only one path: nvcc makes the PTX that the emulator executes, and the same PTX is assembled
-into the cubin that the GPU runs. PTX from another compiler joins at the second step.
+There is only one path: nvcc generates the PTX that the emulator executes, and ptxas assembles the
+same PTX into the cubin that the GPU runs. PTX from another compiler enters at the second step.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Built:
     """A compiled unit: its files, and each kernel's resources.
 
     kernels: the resources by symbol. names: the symbols of kernels for which the matrix gives C++
-    names. variables: the symbols of `__device__` variables, which outlive a launch.
+    names. variables: the symbols of `__device__` variables, whose values persist between launches.
     """
 
     ptx: Path
@@ -213,8 +213,9 @@ def resources(said: str) -> dict[str, Resources]:
 
 
 def occupancy(found: Resources, step: Step, limits: Limits) -> Occupancy:
-    """Compute how many of a launch's blocks fit on a multiprocessor, dynamic shared memory
-    included."""
+    """Compute how many of a launch's blocks fit on a multiprocessor, taking dynamic shared memory
+    into account.
+    """
     shared = found.shared_bytes + step.shared_bytes
     return theoretical_occupancy(limits, step.threads_per_block, found.registers, shared)
 

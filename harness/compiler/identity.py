@@ -1,9 +1,9 @@
-"""Decide whether compiled kernels are identical: all that is loaded to run them must match.
+"""Decide whether compiled kernels are identical: everything that is loaded to run them must match.
 
 Comparing a kernel's instructions is not enough. The same instructions with another table in
 constant memory, or another initial value of a variable, compute something else, and may take 64
-times as long. So every section of the cubin that is loaded counts, with the targets of its
-relocations. Names, source lines and other kernels in the file do not count.
+times as long. Therefore every loaded section of the cubin is compared, with the targets of its
+relocations. Names, source lines and other kernels in the file are ignored.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def machine_code(cubin: Path) -> dict[str, str]:
 def loaded(cubin: Path, kernels: Collection[str]) -> dict[str, str]:
     """Map each kernel to the SHA-256 of everything that is loaded to run it.
 
-    That is its code, constants, variables and launch attributes.
+    A GPU loads its code, constants, variables and launch attributes.
 
     Empty if the file is not in a format that cubins have had so far.
     """
@@ -72,7 +72,7 @@ def _owner(section: str, kernels: Collection[str]) -> str:
 
 
 def _content(section: Any, sections: list[Any], owner: str) -> Iterator[bytes]:
-    """Yield the parts of a section that matter; nothing if it is not loaded."""
+    """Yield the parts of a section that affect execution; nothing if the section is not loaded."""
     kind = section.name.removesuffix(owner) if owner else ".".join(section.name.split(".")[:3])
     if section["sh_flags"] & _LOADED:
         yield kind.encode()

@@ -1,8 +1,8 @@
-"""Find the source line of a kernel that uses local memory most, from its machine code.
+"""Find the source line of a kernel that uses local memory most, by reading its machine code.
 
-The assembler says how many bytes spill or are on the stack, but not where. Machine code shows it:
-local memory has instructions of its own, and `-lineinfo` gives each instruction its line.
-Instructions are counted as they appear in the code, not as often as they are executed.
+The assembler reports how many bytes are spilled or on the stack, but not at which line. The machine
+code shows the line: accesses to local memory have opcodes of their own, and `-lineinfo` gives each
+instruction its line. Each instruction in the code is counted once, however often it is executed.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ class _Lines:
 def places(cubin: Path) -> dict[str, str]:
     """Map each kernel to the `file:line` with the most loads and stores of local memory.
 
-    Inlined code counts for the line that calls it, as in the assembler's line table. Kernels
-    without such instructions, or without lines, are left out. So are all kernels of a file that is
-    not in a format that cubins have had so far.
+    Inlined code is attributed to the line that calls it, as in the assembler's line table. Kernels
+    without such instructions, or without lines, are left out, and so are all kernels of a file
+    whose format differs from that of cubins so far.
     """
     try:
         with cubin.open("rb") as file:
@@ -77,8 +77,8 @@ def _local(code: bytes) -> Iterator[int]:
 def _line_tables(elf: ELFFile) -> dict[str, _Lines]:
     """Map each kernel to its lines.
 
-    Each kernel has a sequence of rows that begins with a relocated address. The relocations, in
-    order, say which kernel each sequence belongs to.
+    Each kernel has a sequence of rows that begins with a relocated address. The order of the
+    relocations shows which kernel a sequence belongs to.
     """
     section = elf.get_section_by_name(".debug_line")
     relocations = (  # the second up to compute capability 8

@@ -1,4 +1,5 @@
-"""Choose the architecture to compile a card's code for: its own, or the best that this nvcc knows.
+"""Choose the architecture for which to compile a card's code: its own, or the best that this nvcc
+knows.
 
 A cubin runs on its own compute capability and on later ones with the same major number. PTX runs on
 every later one, compiled by the driver (CUDA Programming Guide, "Binary Compatibility" and "PTX

@@ -1,7 +1,8 @@
 """Find the CUDA compiler, and its release.
 
 The harness looks in NVCC, CUDA_HOME, PATH, /usr/local/cuda and then among this Python's installed
-wheels. So a machine without a CUDA toolkit works, and one with a toolkit uses its own.
+wheels. A machine without a CUDA toolkit thus uses the wheels, and a machine with a toolkit uses
+that.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _ANSWER_S = 60
 
 @dataclass(frozen=True)
 class Toolchain:
-    """An nvcc: its path, its release such as "13.0.88", and where it was found."""
+    """An nvcc: its path, its release such as "13.0.88", and the setting or place that led to it."""
 
     nvcc: str
     version: str

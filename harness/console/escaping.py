@@ -1,4 +1,4 @@
-"""Escape untrusted text for wherever it is shown.
+"""Escape untrusted text for each place where it is shown.
 
 Names, reasons and remarks come from a run's folder, which may be untrusted, and from compilers and
 kernels. Characters that could act where they are shown, or disguise the text, are replaced by

@@ -19,8 +19,8 @@ Advance = Callable[[str], None]
 
 
 class _Inert(Console):
-    """A stream that neutralises control sequences, so that a terminal obeys only the console's
-    own."""
+    """A stream that escapes control sequences, so that only the console's own affect the
+    terminal."""
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
@@ -48,7 +48,7 @@ _in_lines = False
 
 @contextmanager
 def in_lines() -> Iterator[None]:
-    """Make stages report in plain lines, for when several run at a time."""
+    """Make stages report in plain lines, for runs in which several stages are active at a time."""
     global _in_lines  # noqa: PLW0603
     _in_lines = True
     try:
@@ -63,7 +63,7 @@ def draws_bars() -> bool:
 
 @contextmanager
 def stage(title: str, total: int) -> Iterator[Advance]:
-    """Yield a function to call after each of `total` steps, with what was done."""
+    """Yield a function to call after each of `total` steps, with a description of the step."""
     if not draws_bars():
         yield lines(title, total)
         return

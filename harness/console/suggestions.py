@@ -1,4 +1,4 @@
-"""Suggestions in messages: the nearest known name, and a command that works here.
+"""Suggestions in messages: the nearest known name, and a command that works in this installation.
 
 An installed package has no Makefile, constraints.txt or docs/, so advice must also work in an empty
 folder.
@@ -21,7 +21,7 @@ def is_clone() -> bool:
 
 
 def program() -> str:
-    """The command that starts this program here."""
+    """The command that starts this program in this installation."""
     typed = Path(sys.argv[0]).name
     return "python -m harness" if is_clone() and typed != NAME else NAME
 
@@ -34,7 +34,7 @@ def command(words: str, target: str = "") -> str:
 
 
 def install(package: str, extra: str = "") -> str:
-    """The command that installs, for this Python, a missing package or an extra of this one."""
+    """The command that installs a missing package, or an extra of this package, for this Python."""
     pip = f"{sys.executable} -m pip install"
     if not is_clone():
         return f"{pip} '{NAME}[{extra}]'" if extra else f"{pip} {package}"

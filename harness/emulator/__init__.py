@@ -3,7 +3,7 @@
     module = parse(ptx)
     report = launch(module, "sum", grid=64, block=256, args=[values, out, n])
 
-`docs/emulator.md` has the rest; `harness.emulator.sass` covers machine code.
+`docs/emulator.md` describes all options; `harness.emulator.sass` executes machine code.
 """
 
 from harness.emulator.engine.report import LaunchReport

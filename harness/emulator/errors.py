@@ -13,7 +13,7 @@ from __future__ import annotations
 
 
 def shown(value: object, most: int = 100) -> str:
-    """Quote a given value in a message, shortened if necessary."""
+    """Quote a value for a message, shortened if necessary."""
     if isinstance(value, int) and abs(value).bit_length() > 128:
         return f"an integer of {abs(value).bit_length()} bits"
     try:
@@ -24,7 +24,7 @@ def shown(value: object, most: int = 100) -> str:
 
 
 def cut(text: str, most: int = 100) -> str:
-    """Quote text from a file in a message, shortened if necessary."""
+    """Quote text from a file for a message, shortened if necessary."""
     return text if len(text) <= most else f"{text[: most - 2]} …"
 
 
@@ -47,7 +47,9 @@ class PtxSyntaxError(EmulatorError):
 
 
 class UnknownInstruction(EmulatorError):
-    """The kernel contains something that the emulator cannot execute; nothing has run."""
+    """The kernel contains something that the emulator cannot execute. Raised before anything has
+    run.
+    """
 
     def __init__(self, opcode: str, where: str, ptx_line: int, detail: str = "") -> None:
         self.opcode = opcode

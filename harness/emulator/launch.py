@@ -25,7 +25,9 @@ Array = NDArray[Any]
 
 @dataclass
 class _Device:
-    """The state that outlives a launch: translated kernels, and contents of module variables."""
+    """The state that persists between launches: translated kernels, and contents of module
+    variables.
+    """
 
     programs: dict[str, Program]
     variables: dict[str, Array]
@@ -115,7 +117,7 @@ def launch(
 def variables(module: Module) -> dict[str, Array]:
     """The bytes of the module's `__device__` variables by name, as the next launch will see them.
 
-    They are the actual contents: changes to them are visible to the next launch.
+    The arrays are the actual contents: the next launch sees changes to them.
     """
     contents = _contents(module)
     return {name: contents[name] for name in module_variables.writable(module)}

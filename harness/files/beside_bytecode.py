@@ -1,7 +1,7 @@
 """Results computed from the harness's own files, stored beside Python's bytecode. Every command
 needs the same results, such as the hash of all statements and the compiled templates. If Python may
-not write bytecode, nothing is stored. Anyone who can write there can change the harness itself, so
-the files are trusted as much as the code.
+not write bytecode, nothing is stored. Anyone who can write to this folder can change the harness
+itself, so the files are as trustworthy as the code.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def folder(module: str) -> Path | None:
 def kept(module: str, name: str, given: bytes, make: Callable[[], str]) -> str:
     """Return the text that `make` computes from an input, computing it only once per input.
 
-    module: the file of the module that computes it. given: the input. name: only the newest text of
-    this name is kept.
+    module: the file of the module that computes the text. given: the input. name: only the newest
+    text of this name is kept.
     """
     where = folder(module)
     if where is None:

@@ -1,8 +1,8 @@
 """Create scratch folders. A folder whose process was killed is removed by the next process that
 creates one.
 
-Each is locked by the process that made it, and the operating system releases the lock however the
-process ends.
+Each folder is locked by the process that made it, and the operating system releases the lock
+however the process ends.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _swept: set[Path] = set()
 
 @contextmanager
 def folder(above: Path | None = None) -> Iterator[Path]:
-    """Yield an empty private folder, removed at the end. above: the folder that it is created in;
+    """Yield an empty private folder, removed at the end. above: the folder in which it is created;
     TMPDIR by default."""
     above = above or Path(tempfile.gettempdir())
     _sweep(above)

@@ -1,7 +1,7 @@
 """The part of a kernel file that counts as its source: everything but the `// Measured: …` line.
 
-That line is written from a committed run, which was made from this source. If it counted as source,
-writing it would invalidate the run that it comes from.
+The `Measured` line is written from a committed run, which was made from this source. If the line
+were part of the source, writing it would invalidate that run.
 """
 
 from __future__ import annotations

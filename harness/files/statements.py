@@ -1,6 +1,6 @@
 """The part of a source file that determines its behaviour: its statements, without comments.
 
-Comments can thus be improved, and modules moved, without making results outdated. The result is
+Comments can thus be improved, and modules moved, without making results out of date. The result is
 text, not a syntax tree, so that it is the same in every Python version.
 """
 

@@ -2,8 +2,8 @@
 
 A benchmark matrix decides what is measured, so nothing in it may be silently reinterpreted: a
 duplicate key, an alias, a tag or a merge key is refused, as is a number that is not finite or has
-more than 64 bits. What remains is plain dicts, lists, strings, integers, floats and booleans, and a
-map from each value's path to its line.
+more than 64 bits. The result consists of plain dicts, lists, strings, integers, floats and
+booleans, and a map from each value's path to its line.
 
 A file may be untrusted, so its size, its depth and the number of its values are bounded: it is read
 or refused in about a second.
@@ -124,8 +124,8 @@ def read(path: Path) -> Document:
 def _composed(path: Path, text: str) -> yaml.Node | None:
     """Parse YAML into a node tree, refusing events that are not allowed.
 
-    libyaml parses ten times as fast. Text that it rejects is parsed again by PyYAML, which has
-    better error messages and decides.
+    libyaml parses ten times as fast. Text that libyaml rejects is parsed again by PyYAML, which has
+    better error messages and has the final say.
     """
     if yaml.__with_libyaml__:
         try:

@@ -35,10 +35,10 @@ class SourceLine:
     instructions of PTX if provenance is "ptx-level", else of machine code.
     Requests and sectors are of global memory, for loads and asynchronous copies unless the name
     says otherwise; wavefronts are of shared memory.
-    branches: warps for which a branch on this line was decided; diverged: those whose lanes went
-    different ways.
-    atomic_lanes, atomic_addresses, atomic_most_lanes: of global and shared atomics, the lanes, the
-    distinct addresses within each warp, and the most lanes of a warp on one address.
+    branches: the number of branches on this line that warps executed; diverged: those at which a
+    warp's lanes went different ways. atomic_lanes, atomic_addresses, atomic_most_lanes: of global
+    and shared atomics, the lanes, the distinct addresses within each warp, and the most lanes of a
+    warp on one address.
     """
 
     case: str

@@ -31,7 +31,7 @@ DENSEST = 200
 class Journal:
     """Appends records to a file, from any thread; a context manager.
 
-    Raises JournalError if the file cannot be written; its existing content stays whole.
+    Raises JournalError if the file cannot be written; its existing content is not damaged.
     """
 
     def __init__(self, path: Path) -> None:

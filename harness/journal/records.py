@@ -156,11 +156,11 @@ class Round:
 
 @dataclass(frozen=True)
 class EventCost:
-    """Launches of a kernel that times itself: the time between their events minus the kernel's own
-    time.
+    """Launches of a kernel that measures its own time: the time between two events around each
+    launch, minus that time.
 
-    group: the cases that were timed in the same process. The cost of two events is this minus the
-    time that a kernel takes to begin and to end (harness/statistics/event_cost.py).
+    group: the cases that were timed in the same process. The cost of two events is this difference
+    minus the time that a kernel takes to begin and to end (harness/statistics/event_cost.py).
     """
 
     group: str
@@ -172,7 +172,7 @@ class EventCost:
 
 @dataclass(frozen=True)
 class Conditions:
-    """The state of the GPU after a round; None if the driver reports nothing.
+    """The state of the GPU after a round; a value that the driver does not report is None.
 
     others: the number of processes that compute on the GPU besides the run's own.
     """
@@ -213,7 +213,7 @@ class Remark:
 class Told:
     """A value that a kernel measured itself, in an output that its problem lists in `readings`.
 
-    value: the median of several launches; low, high: the least and the greatest of them.
+    value: the median of several launches; low, high: the lowest and the highest value.
     """
 
     case: str
@@ -250,7 +250,8 @@ class Ceiling:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a case ended; the last outcome of a case counts. `place` is file:line if there is one."""
+    """How a case ended. If a case has several outcomes, the last one is valid. `place` is file:line
+    if there is one."""
 
     case: str
     status: Status
@@ -289,11 +290,11 @@ class Finished:
 
 @dataclass(frozen=True)
 class Renewed:
-    """A mark that a case's earlier records no longer count; the journal itself is append-only.
+    """A mark that a case's earlier records are no longer valid; the journal itself is append-only.
 
     what: "case": all records of the case, for example because its source changed. "times": its
-    rounds and outcome, because others of its group are timed again. "gone": all records, because
-    the matrix no longer has the case.
+    rounds and outcome, because other cases of its group are timed again. "gone": all records,
+    because the matrix no longer has the case.
     """
 
     case: str
@@ -356,5 +357,6 @@ def from_json(text: str | bytes) -> Record:
 
 @cache
 def _reader() -> TypeAdapter[Record]:
-    """Build the reader on first use: it takes a tenth of a second, and a worker only writes."""
+    """Build the reader on first use: building takes a tenth of a second, and a worker only writes
+    records."""
     return TypeAdapter(Annotated[Record, Field(discriminator="kind")])

@@ -1,10 +1,10 @@
 """The only access to a run's folder: every file in it is read, written and removed here.
 
 The folder may come from an untrusted source. The folder itself may be reached through a link, as
-reports/latest is. Below it no link is followed, in any component of a name: each is opened from the
-folder above it. Only regular files within size bounds are read, never a pipe or a device. Writing
-makes a new file that then takes the old one's name, so an existing link is replaced and its target
-stays as it is.
+reports/latest is. Inside the folder no link is followed, in any component of a name: each component
+is opened relative to the folder that contains it. Only regular files within size bounds are read,
+never a pipe or a device. Writing makes a new file that then takes the old one's name, so an
+existing link is replaced and its target stays as it is.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ def baselines() -> list[str]:
 
 
 def read(folder: Path, name: str, most: int = LARGEST) -> bytes:
-    """Read a file's content. Raises OSError, in words, if it is not a regular file or too large."""
+    """Read a file's content. Raises OSError with a readable message if it is not a regular file or
+    is too large."""
     with opened(folder, name, most) as file:
         return _content(file, folder / name, most)
 
@@ -105,8 +106,8 @@ def append_to(path: Path) -> int:
 def write(folder: Path, name: str, content: bytes | str, durable: bool = False) -> None:
     """Replace the file's content atomically. Raises OSError.
 
-    Missing folders are created. durable: return only once the disk has it, for content that cannot
-    be redrawn.
+    Missing folders are created. durable: return only after the content has reached the disk; for
+    content that cannot be redrawn.
     """
     data = content.encode() if isinstance(content, str) else content
     path = folder / name
@@ -131,7 +132,8 @@ def write(folder: Path, name: str, content: bytes | str, durable: bool = False) 
 
 
 def remove(folder: Path, name: str) -> None:
-    """Remove the file, or the link of that name but not its target. Raises OSError."""
+    """Remove the file; if the name is a link, remove the link but not its target. Raises
+    OSError."""
     try:
         with _above(folder, name) as (above, last), _told(folder / name):
             os.unlink(last, dir_fd=above)
@@ -153,9 +155,10 @@ def keep_only(folder: Path, name: str, ending: str, wanted: Collection[str]) -> 
 
 
 def check(folder: Path) -> None:
-    """Check, before a run writes into an existing folder, that it has only folders and files.
+    """Check, before a run writes into an existing folder, that the folder contains only folders and
+    files.
 
-    Other programs that write there, such as ncu, would follow a link. Raises OSError.
+    Other programs that write into the folder, such as ncu, would follow a link. Raises OSError.
     """
     for above, folders, files, handle in os.fwalk(folder):
         for each in (*folders, *files):

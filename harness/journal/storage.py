@@ -29,10 +29,10 @@ class Appended:
     """A file to which only this process appends, in whole lines. Safe to use from any thread.
 
     is_whole: a function that tells whether a last line without its newline is complete; an
-    incomplete one is cut off. Raises JournalError if another process is writing, and for any disk
-    error. After that it accepts no more lines, so a torn one never ends up in the middle. If
-    another process writes anyway, as a measured kernel's code could, that is noticed at the next
-    line or at the end.
+    incomplete line is cut off. Raises JournalError if another process is writing, and for any disk
+    error. After an error no more lines are accepted, so a torn line never ends up in the middle. If
+    another process writes anyway, as the code of a measured function could, the next line or the
+    end detects this.
     """
 
     def __init__(self, path: Path, is_whole: IsWhole) -> None:

@@ -1,4 +1,4 @@
-"""Select the records of a journal that count: those that no later record supersedes."""
+"""Select the valid records of a journal: those that no later record supersedes."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ AT_TEST_SIZES = ("test", "scrutiny")
 
 
 def current(records: Iterable[Record]) -> list[Record]:
-    """Return the records that count, in order.
+    """Return the valid records, in order.
 
-    If any is superseded, the marks that say so come first, then the plan, to which the other
-    records refer; so a second call on the result changes nothing.
+    If any record is superseded, the marks of this come first, then the plan, to which the other
+    records refer; a second call on the result therefore changes nothing.
     """
     every = list(records)
     if not any(isinstance(record, Renewed) for record in every):
@@ -58,7 +58,7 @@ def _ended_by(r: Renewed) -> list[Any]:
 
 
 def _needs(record: Record) -> list[Any]:
-    """The keys that must still be valid after a record for it to count."""
+    """The keys on which a record depends: the record is valid if no later mark invalidates them."""
     if isinstance(record, Planned):
         return [("planned", record.case), ("case", record.case)]
     if isinstance(record, Compiled | Counted | Uncounted | SourceLine | MachineCode):

@@ -49,9 +49,9 @@ def check(
     """Verify and count one kernel without a GPU. The report says whether it is right, wrong or
     faulty, and has exact counters.
 
-    kernel: a Kernel, or its source or path with entry, grid, block and args beside it; or a
+    kernel: a Kernel, or its source or path together with entry, grid, block and args; or a
     triton.jit function, with grid, args, constants and num_warps. Any other function needs a GPU,
-    and the verdict says so: give it to `time` or `compare`.
+    as its verdict says: pass it to `time` or `compare`.
     problem: a Problem, or the folder of one. arch: the architecture to compile for and to emulate,
     such as sm_80. Raises HarnessError if nothing can be judged, for example if the reference cannot
     run.
@@ -66,12 +66,14 @@ def candidate(
     solution: str | Path, problem: str | Path, sizes: Mapping[str, int] | None = None, *,
     arch: str | None = None, seconds: float = SECONDS, **more: Any,
 ) -> Report:  # fmt: skip
-    """Judge the kernels that a torch module launches, without a GPU, as `check` judges one.
+    """Judge the kernels that a torch module launches, without a GPU, in the same way as `check`
+    judges a single kernel.
 
     solution: a Python file with ModelNew, or its text, as KernelBench has them; its kernels are
     those of `load_inline`. problem: the file with Model, get_inputs and get_init_inputs. sizes:
-    replace that file's. more: fields of a Problem, such as `tolerance` and `partly_read`.
-    Raises UsageError, with the reason, if its launches cannot be determined from its host code.
+    replace those in that file. more: fields of a Problem, such as `tolerance` and `partly_read`.
+    Raises UsageError, with the reason, if the launches cannot be determined from the solution's
+    host code.
     """
     return _report(candidates.submission(solution, problem, sizes, arch, seconds, **more))
 
@@ -80,7 +82,7 @@ def time(
     kernel: AnyKernel, problem: AnyProblem, *, against: AnyKernel | None = None,
     seconds: float = TIMED_SECONDS, **launch: Any,
 ) -> Report:  # fmt: skip
-    """Verify one kernel and time it on the GPU, beside another one if `against` is given.
+    """Verify one kernel and time it on the GPU, together with another one if `against` is given.
 
     Raises BackendUnavailable if there is no GPU: nothing emulated is ever shown as a time.
     """

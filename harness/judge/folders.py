@@ -1,6 +1,6 @@
 """Write a submission as the folder of a matrix: bench.yaml, and kernels/<problem>/ with its files.
 
-This folder is what is judged; `python -m harness run` in it gives the same result.
+The judge runs this folder; `python -m harness run` in it gives the same result.
 """
 
 from __future__ import annotations
@@ -170,8 +170,8 @@ def _step(launch: Launch) -> dict[str, Any]:
 
 
 def _largest(sizes: Mapping[str, Any]) -> dict[str, Any]:
-    """The size with the largest value of every key, if that is one of the sizes; in a grid of sizes
-    it is the corner."""
+    """The size with the largest value of every key, if there is such a size, as in a grid of
+    sizes."""
     return {key: [max(rows, key=_amount)] if isinstance(rows, list | tuple) else rows
             for key, rows in sizes.items()}  # fmt: skip
 
@@ -302,7 +302,7 @@ def _array(problem: Problem, name: str, role: str, shape: tuple[str, ...]) -> st
 
 
 def _function(texts: tuple[str, ...], as_tuple: bool = False) -> str:
-    """Turn expressions, whose syntax is Python's, into a lambda over the sizes that they name."""
+    """Turn expressions, which have Python's syntax, into a lambda over the sizes that they name."""
     names = sorted({name for text in texts for name in _sizes_in(text)})
     body = f"({', '.join(texts)}{',' if len(texts) == 1 else ''})" if as_tuple else texts[0]
     return f"lambda {', '.join(names)}: {body}" if names else f"lambda: {body}"
@@ -327,9 +327,10 @@ def _wants_tensors(problem: Problem) -> bool:
 def _write_source(
     own: Path, name: str, source: str, is_file: bool, headers: Mapping[str, str]
 ) -> list[str]:
-    """Write the kernel's file, with its headers: given ones, and those included from its folder.
+    """Write the kernel's file, with its headers: those that were given, and those included from its
+    folder.
 
-    Returns the texts of all of them.
+    Returns the texts of all these files.
     """
     text, found = source, dict(headers)
     if is_file:

@@ -1,6 +1,6 @@
 """The judge: takes submissions, and returns verdicts.
 
-A submission is written as the folder of a matrix, which a slot's process runs like `python -m
+A submission is written as the folder of a matrix, which a process in a slot runs like `python -m
 harness run`. Folders are named by their contents, so that compiled and disassembled files are
 reused when the same kernel comes again.
 """
@@ -51,8 +51,8 @@ class Judge:
     sandbox: put bubblewrap around each slot: no network, and only its own folder writable.
     memory: bytes that a process may allocate; by default a share of the machine's.
     home: the folder for compiled files; in a sandbox it is a scratch folder.
-    secret: whether each submission has unpredictable inputs of its own, instead
-    of the default ones; data-dependent counters then vary a little.
+    secret: whether each submission has unpredictable inputs of its own, instead of the default
+    ones. With secret inputs, data-dependent counters vary a little.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Judge:
 
     @property
     def pids(self) -> list[int]:
-        """The slots' processes; everything judged runs in their descendants."""
+        """The slots' processes; all judged code runs in their descendants."""
         return self._slots.pids
 
     def submit(self, submission: Submission, keep_run: bool = False) -> Future[Judged]:
@@ -162,8 +162,8 @@ class Judge:
 
 
 def _is_for_gpu(submission: Submission) -> bool:
-    """Return whether a submission needs the GPU to itself: two that are timed at once disturb each
-    other."""
+    """Return whether a submission needs the GPU to itself, because two that are timed at once would
+    disturb each other."""
     return submission.kind != "check" and devices.has_driver()
 
 

@@ -118,8 +118,9 @@ class _Judged:
         return self._placed(verdict, found)
 
     def _reason(self, text: str) -> Reason:
-        """Explain why a kernel was refused, and whose fault that is. An emulated kernel is data and
-        cannot end a process; only the reference or the harness itself can."""
+        """Explain why a kernel was refused, and whether the kernel, the reference or the harness is
+        at fault. An emulated kernel is data and cannot end a process; only the reference or the
+        harness can."""
         found = reasons.of_launch(text)
         if not self._run.is_timed and found.cause in reasons.ENDS:
             return replace(found, refusal="cannot-tell")
@@ -154,7 +155,7 @@ class _Judged:
 
     @cached_property
     def _shown(self) -> list[Planned]:
-        """Each kernel in every group, at the launch shape at which it is shown."""
+        """Each kernel in every group, at the launch shape that the report shows."""
         timings = self._run.timings
         return [p for group in timings.groups for p in timings.shown(group)]
 

@@ -130,7 +130,8 @@ def _variant(variant: Variant) -> dict[str, Any]:
 
 
 def _requires(variant: Variant, text: Text) -> dict[str, Any]:
-    """The requirements of the variant whose launch is used, and the features that the text uses."""
+    """The requirements of the variant whose launch is used, and the features that the submitted
+    text uses."""
     lent = [name for name, feature in FEATURES.items() if feature in variant.needs.features]
     own = specific_in([text.source, *text.headers.values()])
     features = [*lent, *(name for name in own if name not in lent)]

@@ -1,4 +1,4 @@
-"""Write a torch module in memory as the text of a reference, including its values.
+"""Write a torch module that exists in memory as the text of a reference, including its parameters.
 
 This module only packs the values. A line of the generated problem.py unpacks them, and that file is
 code, like any problem.py (SECURITY.md).
@@ -81,7 +81,7 @@ _REMEDY = (
 
 
 def _folders(module: Any) -> Iterator[str]:
-    """The files of those of a module's classes that are not installed."""
+    """The files that define those classes of a module that are not installed."""
     for kind in {type(each) for each in module.modules()}:
         if kind.__module__ == "__main__" or "<" in kind.__qualname__:
             raise ValueError(

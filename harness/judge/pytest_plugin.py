@@ -4,9 +4,9 @@
         report = cuda_kernel("transpose.cu", problem, entry="transpose", grid=…, block=…, args=[…])
         assert report.bank_conflicts == 0
 
-It needs no GPU. A kernel that is incorrect, or breaks a budget of its `expect`, fails the test with
-the fault and the lines around it. At the end a table lists all kernels; `--junit-xml` has its rows
-as properties of their tests.
+The fixture needs no GPU. A kernel that is incorrect, or breaks a budget of its `expect`, fails the
+test, which shows the fault and the lines around it. At the end a table lists all kernels;
+`--junit-xml` has its rows as properties of their tests.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class CudaKernel:
         self, kernel: AnyKernel, problem: AnyProblem, against: AnyKernel | None = None,
         **options: Any,
     ) -> Report:  # fmt: skip
-        """Time a kernel on the GPU, beside another; skip the test if there is no GPU."""
+        """Time a kernel on the GPU, against another if given; skip the test if there is no GPU."""
         __tracebackhide__ = True
         from harness.errors import BackendUnavailable
         from harness.judge import api
@@ -121,7 +121,7 @@ def row(report: Report) -> dict[str, str]:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """List every kernel that a test has judged."""
+    """List every kernel that was judged in a test."""
     rows = [
         {"test": each.nodeid.rpartition("::")[2], **found}
         for reports in terminalreporter.stats.values()

@@ -79,7 +79,7 @@ class Reason:
 
 
 def of_launch(reason: str) -> Reason:
-    """Explain why a test or timed launch was refused, or why a worker ended early."""
+    """Explain why a test or a timed launch was refused, or why a worker ended early."""
     if match := _PLACE.search(reason):
         kind = match["kind"]
         cause = ENDLESS if kind == "budget" else kind

@@ -1,8 +1,9 @@
 """Export a Python function to a problem.py: by its import path, or as text.
 
-A function of an importable module is imported by name, one of a file by the file's path. Any other
-function (in a notebook, in __main__, or a lambda) is written out, with the modules and plain values
-that it uses. Values that cannot be written out are refused by name.
+A function of an importable module is imported by name, and a function of another file by the file's
+path. The text of any other function (in a notebook, in __main__, or a lambda) is written into the
+file, with the modules and plain values that it uses. Values that cannot be written out are refused
+by name.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ Reference = Written | Imported
 
 
 def reference(value: Any) -> Any:
-    """A function, or `module:name` or `file.py:name`, as a Reference; other values are returned
+    """Convert a function, or `module:name` or `file.py:name`, to a Reference; return other values
     unchanged.
 
     Raises ValueError, with a remedy, for a function that cannot be exported.
@@ -110,7 +111,7 @@ def _of_callable(value: Callable[..., Any]) -> Reference:
 
 
 def _found_again(value: FunctionType, name: str) -> Imported | None:
-    """The import path of exactly this function; None if there is none."""
+    """The path by which exactly this function can be imported; None if there is none."""
     module = sys.modules.get(value.__module__)
     if module is None or _attribute(module, name) is not value:
         return None
@@ -123,7 +124,7 @@ def _found_again(value: FunctionType, name: str) -> Imported | None:
 
 
 def _builtin(value: Any, name: str) -> Imported:
-    """A function without Python source, such as numpy.maximum or torch.relu."""
+    """Export a function without Python source, such as numpy.maximum or torch.relu."""
     if found := extensions.of(value):
         return Imported(found[1], file=str(found[0]))
     tried = [getattr(value, "__module__", None), type(value).__module__.partition(".")[0]]

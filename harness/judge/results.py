@@ -134,7 +134,8 @@ class Report:
 
     @property
     def bank_conflicts(self) -> float:
-        """Wavefronts of shared memory beyond the ideal. Raises KeyError if it is not known."""
+        """Wavefronts of shared memory beyond the ideal. Raises KeyError if the number is not
+        known."""
         found = self.told.bank_conflicts
         if found is None:
             raise KeyError(f"bank conflicts were not counted exactly: {self.text}")
@@ -160,7 +161,7 @@ class Report:
 
     def _repr_html_(self) -> str:
         """The notebook view: the verdict, the lines around a fault, and the source with the cost of
-        its lines."""
+        each line."""
         from harness.report import notebook  # which imports what draws
 
         lines = f"<pre>{escape(self.excerpt)}</pre>" if self.excerpt else ""
@@ -171,7 +172,8 @@ class Report:
 
 
 def page(run: Path | None, matrix: Path | None) -> Path:
-    """Draw a run's pages where its sources are, as `report` does; return report.html's path."""
+    """Draw a run's pages as `report` does, in the working folder of its sources; return
+    report.html's path."""
     if run is None or matrix is None:
         raise UsageError("there is no run to draw: its process was ended")
     path = os.pathsep.join(filter(None, [str(PACKAGE), os.environ.get("PYTHONPATH", "")]))

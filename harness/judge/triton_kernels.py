@@ -1,10 +1,11 @@
-"""Kernels in Triton: Triton itself compiles them to PTX, which needs no GPU, and the PTX is judged.
+"""Kernels in Triton: Triton itself compiles a kernel to PTX, which needs no GPU, and the judge
+takes that PTX.
 
-Triton passes a kernel's arguments without its constants, then pointers to scratch memory of its
-own; it launches 32 threads for each warp, and its shared memory is dynamic. Pointers are compiled
-as multiples of 16 bytes, as Triton does for those that a framework allocates; integers are not
-specialised, so that one compilation is right at all sizes. Triton is not a dependency of the
-harness.
+At a launch, Triton passes a kernel's arguments except its constants, followed by pointers to
+scratch memory; it starts 32 threads for each warp, and all shared memory is dynamic. Pointers are
+compiled as multiples of 16 bytes, as Triton does for memory that a framework allocates; integers
+are not specialised, so that one compilation is correct at all sizes. Triton is not a dependency of
+the harness.
 """
 
 from __future__ import annotations
@@ -44,11 +45,11 @@ def kernel(
     constants: Mapping[str, Any] = {}, num_warps: int = 4, num_stages: int = 3,
     config: int | None = None, **launch: Any,
 ) -> Kernel:  # fmt: skip
-    """Compile a `triton.jit` function for a problem, and say how it is launched.
+    """Compile a `triton.jit` function for a problem; return it with its launch.
 
     args: the arguments for its parameters that are not constants, in order. constants: its
     `tl.constexpr` parameters by name; the grid may name those that are numbers. launch: grid, and
-    whatever else a Kernel takes. config: the index of one of the function's `triton.autotune`
+    any other field of a Kernel. config: the index of one of the function's `triton.autotune`
     configurations. Raises NotInstalled without Triton, UsageError for a kernel that cannot be
     judged, CompileError if Triton rejects the function.
     """
@@ -116,8 +117,8 @@ _OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 
 
 def _title(function: Any, config: Any) -> str:
-    """A configuration's name, made from its constants and from whatever else differs from the other
-    configurations."""
+    """A configuration's name, made from its constants and from the other settings that differ
+    between the configurations."""
     differing = [key for key in _OPTIONS
                  if len({getattr(each, key, None) for each in function.configs}) > 1]  # fmt: skip
     said = {**config.kwargs, **{key: getattr(config, key, None) for key in differing}}
@@ -126,7 +127,8 @@ def _title(function: Any, config: Any) -> str:
 
 
 def _chosen(function: Any, config: int | None) -> Any:
-    """The chosen configuration. Raises UsageError if none is, or if it cannot be judged."""
+    """The chosen configuration. Raises UsageError if none is, or if the function cannot be
+    judged."""
     name, count = function.fn.__name__, len(function.configs)
     if config is None and count > 1:
         raise UsageError(

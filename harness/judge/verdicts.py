@@ -1,7 +1,7 @@
 """Verdicts as typed data: the result for a kernel, and the evidence for it.
 
-`judging.py` makes them from the records of a run. Fields are only ever added; VERSION changes if
-one has to change its meaning.
+`judging.py` derives verdicts from the records of a run. Fields are only ever added; VERSION changes
+if a field has to change its meaning.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ class Counterexample(Element):
 
 @dataclass(config=_CONFIG)
 class Counter:
-    """A figure and its provenance; machine-exact and emulator-exact match ncu's readings.
+    """A figure and its provenance; `machine-exact` and `emulator-exact` figures match ncu's
+    readings.
 
     code-exact and hopper-rules: counted in machine code for an architecture without hardware
     readings."""
@@ -68,7 +69,8 @@ class Counter:
 
 @dataclass(config=_CONFIG)
 class Budget:
-    """A requirement of `expect`, and whether it was met; `not checked` is not met."""
+    """A requirement of `expect`, and whether it was met; a requirement that was not checked is not
+    met."""
 
     name: str
     expected: str

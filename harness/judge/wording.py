@@ -1,5 +1,5 @@
-"""A verdict in words, for people and for programs that learn from it: what, where, and the smallest
-example."""
+"""A verdict in words, for people and for programs that learn from it: what is wrong, where, and the
+smallest example."""
 
 from __future__ import annotations
 

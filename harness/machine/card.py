@@ -1,4 +1,5 @@
-"""NVML's facts about a card besides its clocks, and remarks on those that can change a verdict.
+"""A card's properties according to NVML, apart from its clocks, and remarks on those that can
+change a verdict.
 
 The reader of a figure must know whether someone locked the clocks, capped the power, or computed on
 the same card. Facts that the driver does not report are None, never 0 and never "no".
@@ -33,7 +34,7 @@ locked."""
 class Card:
     """A card before the harness runs anything on it. Base units: hertz, watts, bytes.
 
-    others: for each process that computes on it, its number and the memory it holds.
+    others: for each process that computes on the card, its process id and its memory.
     """
 
     uuid: str = ""
@@ -101,7 +102,7 @@ def _short(bus: str) -> str:
 
 
 def tried(read: Callable[[], Any]) -> Any:
-    """Return the reading, or None if this GPU does not have it or this user may not read it."""
+    """Return the reading, or None if this GPU does not provide it or this user may not read it."""
     try:
         return read()
     except Exception:
@@ -153,7 +154,8 @@ def others(nvml: Any, handle: Any) -> int | None:
     """Count the processes on the card that are not the harness's own; None if NVML does not say.
 
     The run's own processes that wait for their next placement are not counted. In a container the
-    process ids may be the host's; if so, one of them is assumed to be this process.
+    process ids may be the host's; in that case one of the listed processes is assumed to be this
+    one.
     """
     there = tried(lambda: [p.pid for p in nvml.nvmlDeviceGetComputeRunningProcesses(handle)])
     if there is None:
@@ -164,7 +166,7 @@ def others(nvml: Any, handle: Any) -> int | None:
 
 
 class Remark(NamedTuple):
-    """A fact about a card that can change a verdict, or the meaning of a figure."""
+    """A property of a card that can change a verdict, or the meaning of a figure."""
 
     seen: str
     remedy: str = ""
@@ -174,12 +176,14 @@ class Remark(NamedTuple):
 
 
 def warnings(card: Card) -> Iterator[str]:
-    """The facts that can change a verdict or the meaning of a figure, one sentence each."""
+    """The properties of a card that can change a verdict or the meaning of a figure, one sentence
+    each."""
     return map(str, remarks(card))
 
 
 def remarks(card: Card) -> Iterator[Remark]:
-    """The facts that can change a verdict or the meaning of a figure, each with a remedy."""
+    """The properties of a card that can change a verdict or the meaning of a figure, each with a
+    remedy."""
     if card.others:
         yield Remark(
             f"others compute on this card: {', '.join(card.others)}; times vary with what they do"

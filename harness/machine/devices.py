@@ -1,7 +1,7 @@
 """Choose a backend and its device.
 
-The parent process never opens the GPU but asks a worker, so a driver that hangs or crashes costs
-only a message, not the run.
+The parent process never opens the GPU, but starts a worker that does; if the driver hangs or
+crashes, the run prints a message and goes on.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def has_driver() -> bool:
 
 
 def cuda_device(arch: str | None) -> Device:
-    """Return the GPU's facts. Raises BackendUnavailable with the reason if the GPU cannot be
-    used."""
+    """Return a description of the GPU. Raises BackendUnavailable with the reason if the GPU cannot
+    be used."""
     import_ahead("cuda")
     ended = Workers().do(Job("describe", "cuda", arch, Path(), 0), DESCRIBE_S)
     if ended.device is None:
@@ -40,7 +40,7 @@ def cuda_device(arch: str | None) -> Device:
 def emulated(arch: str | None) -> Device:
     """Return the stand-in device for an architecture that is in the table.
 
-    Raises UsageError for an unknown one.
+    Raises UsageError for an unknown architecture.
     """
     try:
         return emulated_device(arch or DEFAULT_ARCH)
@@ -65,8 +65,8 @@ def choose(backend: str, arch: str | None) -> tuple[str, Device, str]:
 
 
 def _beyond(device: Device) -> str:
-    """Say how code for this newer card is generated, if the user should know; otherwise an empty
-    string."""
+    """Describe how code is generated for a card that is newer than the compiler; empty for any
+    other card."""
     major, minor = device.compute_capability
     if device.runs_machine_code:
         return ""

@@ -47,8 +47,8 @@ def driver() -> str | None:
 def commit() -> dict[str, Any] | None:
     """The checked-out commit's id, and whether files differ from it.
 
-    HARNESS_COMMIT names it if the files were copied without their history; run.json also has the
-    hash of every source.
+    The variable HARNESS_COMMIT gives the id if the files were copied without their history;
+    run.json also has the hash of every source.
     """
     if named := os.environ.get("HARNESS_COMMIT"):
         return {"id": named, "dirty": None}

@@ -1,4 +1,4 @@
-"""One run per GPU: two would disturb each other's times."""
+"""Lock a GPU for one run, because two runs would disturb each other's times."""
 
 from __future__ import annotations
 

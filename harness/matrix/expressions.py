@@ -36,7 +36,7 @@ class _Fault(Exception):
 
 
 def ceil_div(a: int, b: int) -> int:
-    """The number of pieces of size b that cover a."""
+    """a divided by b, rounded up."""
     return -(-a // b)
 
 
@@ -97,8 +97,8 @@ def is_cut(text: str, brackets: str = "()") -> bool:
 
 @dataclass(frozen=True)
 class _Parsed:
-    """The parsed form of a text that uses only the syntax listed above; otherwise raises
-    ExpressionError."""
+    """Parse a text that uses only the syntax listed above. Raises ExpressionError for anything
+    else."""
 
     text: str
 
@@ -158,7 +158,8 @@ class Expression(_Parsed):
 
 
 class Number(_Parsed):
-    """An expression whose value may be fractional: `0.5`, `1.0 / n`. Without `/` it is exact."""
+    """An expression whose value may be fractional: `0.5`, `1.0 / n`. Without `/` the value is
+    exact."""
 
     def evaluate(self, values: Mapping[str, Value]) -> Value:
         """The value, an int if no fraction was involved. Raises ExpressionError."""
@@ -171,7 +172,7 @@ def _shown(names: frozenset[str], values: Mapping[str, Value]) -> str:
 
 
 def _check(node: ast.expr, text: str, fractions: bool) -> None:
-    """Refuse every kind of node that _value does not know."""
+    """Refuse every kind of node that `_value` does not handle."""
     parts: list[ast.expr] = []
     match node:
         case ast.Constant(value=int(value)) if not isinstance(value, bool):

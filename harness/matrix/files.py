@@ -33,7 +33,7 @@ def include_folder(kernels: Path, problem: str, folder: str) -> Path | None:
 
 
 def check(kernels: Path, problem: Problem) -> None:
-    """Check every file. Raises ConfigError for the first that is missing or lies elsewhere."""
+    """Check every file. Raises ConfigError for the first file that is missing or lies elsewhere."""
     folder = kernels / problem.name
     inside(kernels, folder, problem.place)
     inside(folder, folder / "problem.py", problem.place)

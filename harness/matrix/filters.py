@@ -1,7 +1,7 @@
 """`--size`, `--dtype`, `--launch` and `--quick`: reduce the matrix to the chosen cases.
 
-A filter turns the whole matrix into a smaller one, so all later code, even in a resumed run, sees
-only a matrix and no filters.
+A filter turns the whole matrix into a smaller one, so all later code, even in a resumed run,
+handles only a matrix and no filters.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Choice:
     quick: bool = False
 
     def __str__(self) -> str:
-        """The options as they would be typed."""
+        """The options as on a command line."""
         words = [
             f"--{name} {value}" for name, values in asdict(self).items()
             for value in (values if isinstance(values, (list, tuple)) else ())
@@ -59,7 +59,8 @@ def narrowed(bench: model.Bench, choice: Choice, backend: str) -> model.Bench:
     added to every problem for which it names all parameters.
 
     A baseline or library, with which others are compared, keeps its launch shapes if none of them
-    is chosen. Raises UsageError for a filter that matches nothing, listing what exists.
+    is chosen. Raises UsageError for a filter that matches nothing; the message lists the valid
+    values.
     """
     sizes, launch = _wanted("--size", choice.size), _wanted("--launch", choice.launch)
     chosen = selection.problems(bench, choice.only)
@@ -149,7 +150,7 @@ def _with_dtypes(problem: Problem, wanted: Sequence[str]) -> Problem | None:
 
 
 def _with_launch(problem: Problem, wanted: Wanted) -> Problem | None:
-    """Apply a launch filter. It cannot choose anything for a variant without launch keys."""
+    """Apply a launch filter. A variant without launch keys has no shapes to choose from."""
 
     def narrow(variant: Variant) -> Variant | None:
         left = tuple(s for s in variant.launch if not s or _has(s, wanted))
@@ -206,7 +207,8 @@ def _there(option: str, texts: Sequence[str], shapes: Iterable[Shape]) -> str:
 
 
 def _quickly(bench: model.Bench, backend: str) -> model.Bench:
-    """One size per problem, and no more placements than an interval needs."""
+    """Reduce the matrix to one size per problem, and to the fewest placements that give an
+    interval."""
     timing = bench.timing.model_copy(
         update={
             "rounds": "auto",

@@ -1,7 +1,7 @@
 """The written form of each matrix value, for the JSON Schema that editors use.
 
-A schema covers kinds and choices. Finer checks, such as whether an expression is valid, are made by
-the validators of values.py, beside which each form is listed.
+A schema covers kinds and choices. The validators of values.py, next to which each form is declared,
+make finer checks, such as whether an expression is valid.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def argument(
     name: str, lists: Mapping[str, int], wanted: Iterable[str], choices: Mapping[str, Iterable[str]]
 ) -> WithJsonSchema:
     """A number, a name, or a mapping. lists: key → the most expressions in its list. choices: key →
-    the words that it may have."""
+    the words that are valid for it."""
     keys: Form = {name: {"type": "string"}}
     keys |= {key: _or_several(_WHOLE, maxItems=most) for key, most in lists.items()}
     keys |= {key: {"type": "string", "enum": list(known)} for key, known in choices.items()}

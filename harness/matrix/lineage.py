@@ -14,9 +14,9 @@ from harness.matrix.variants import Variant
 
 
 def check(variants: Mapping[str, Variant], problem: YamlLocation) -> None:
-    """Check that each variant's parent exists and leads to a root.
+    """Check that each variant's parent exists, and that the chain of parents ends at a root.
 
-    Raises ConfigError at the `builds_on:` that does not.
+    Raises ConfigError with the location of the invalid `builds_on:`.
     """
     for name in variants:
         seen = [name]

@@ -1,4 +1,4 @@
-"""Merge a problem as written into variants, each with its values from the defaults.
+"""Merge a problem's defaults into its variants.
 
 A variant states only its differences. `let`, `defines` and `expect` merge name by name, and steps
 key by key; any other value of a variant replaces the default. Every value keeps the location where
@@ -152,7 +152,7 @@ class _Merger:
     def _steps(
         self, own: written.Variant, place: YamlLocation, places: dict[tuple[Key, ...], YamlLocation]
     ) -> tuple[MergedStep, ...]:
-        """The steps: a list names them all; a mapping, or nothing, keeps the default ones."""
+        """The steps: a list names them all; a mapping, or no value, keeps the default ones."""
         defaults = self.defaults.steps
         at = place.at("steps")
         if isinstance(own.steps, list):
@@ -299,7 +299,7 @@ class _Merger:
 
 
 class _Values:
-    """The values of one variant apart from its steps, and the location of each."""
+    """The values of one variant except its steps, and the location of each."""
 
     def __init__(
         self, merger: _Merger, own: written.Common, place: YamlLocation, without: Sequence[str] = ()

@@ -28,8 +28,8 @@ MOST_CASES = 100_000
 
 @dataclass(frozen=True)
 class Bench:
-    """The whole matrix, merged. Its repr includes everything that affects the run, but no source
-    locations."""
+    """The whole matrix, merged. Its `repr` includes everything that affects the run, but no
+    locations in files."""
 
     problems: Mapping[str, Problem]
     timing: Timing
@@ -43,8 +43,8 @@ def load(path: Path | None = None, kernels: Path | None = None) -> Bench:
     right.
 
     path: the top-level file; by default bench.yaml in the current folder if it exists, else the
-    defaults of timing and limits. kernels: the folder of problems; by default `kernels/` beside the
-    file.
+    defaults of timing and limits. kernels: the folder of problems; by default `kernels/` next to
+    the file.
     """
     top, at, kernels = _top(path, kernels)
     if top.says("problems"):
@@ -101,7 +101,8 @@ def _listed(said: Any, at: YamlLocation, kernels: Path) -> Iterator[tuple[str, A
 
 
 def _own(kernels: Path, name: str, at: YamlLocation | None) -> tuple[Any, YamlLocation]:
-    """A problem's body, read from its own file; `at` is where its name was given."""
+    """A problem's body, read from its own file; `at` is the location at which the problem is
+    named."""
     path = kernels / name / files.OWN_MATRIX
     if at is not None and not os.path.isfile(path):
         there = files.found(kernels)

@@ -2,7 +2,7 @@
 
 A case is problem × variant × dtype × sizes × launch shape. A combination that cannot run is still a
 case, with the reason in `skip` (the matrix says so, or there is no GPU) or `refusal` (it is an
-error), so nothing disappears from a report.
+error), so no combination disappears from a report.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Plan:
 
 def resolve(bench: model.Bench, device: Device, backend: str, patterns: Sequence[str] = ()) -> Plan:
     """Compute everything that a run needs from the matrix. Raises ConfigError and UsageError, but
-    never for a problem.py: a fault there stops only that problem."""
+    never because of a problem.py: a fault in that file stops only its problem."""
     loaded: dict[str, Problem] = {}
     cases: list[Case] = []
     tests: list[Case] = []
@@ -122,8 +122,8 @@ def _site(
 
 
 def _works(cases: Iterable[Case], loaded: Problem) -> dict[str, Work]:
-    """Group → the work model. buffers() is called too, so that a fault in it shows before the run
-    starts."""
+    """Group → the work model. buffers() is called too, so that a fault in it is found before the
+    run starts."""
     found = {}
     for case in {case.group: case for case in cases}.values():
         loaded.buffers(case.sizes, case.dtype)
@@ -209,7 +209,8 @@ class _Names(Mapping[str, Value]):
 
 
 class _PlacedError(ExpressionError):
-    """An error that already names its location: that of a `let` used by another expression."""
+    """An error that already names its location, which is that of a `let` used by another
+    expression."""
 
 
 class _Resolver:

@@ -33,7 +33,8 @@ class _Schema(GenerateJsonSchema):
         return False
 
     def default_schema(self, schema: Any) -> dict[str, Any]:
-        """Leave out defaults that an editor would write in a form that the file does not have."""
+        """Leave out defaults whose form in the schema is not valid in a file, because editors would
+        insert them."""
         found = super().default_schema(schema)
         if not isinstance(found.get("default"), str | int | float) or found["default"] == "":
             found.pop("default", None)

@@ -32,7 +32,7 @@ def rows(bench: model.Bench, patterns: Sequence[str]) -> dict[str, list[str]]:
 
 
 def matching(bench: model.Bench, patterns: Sequence[str]) -> dict[str, list[str]]:
-    """Do the same as `rows`, but let a pattern match nothing."""
+    """Do the same as `rows`, but allow patterns that match nothing."""
     starts = [pattern.split("/")[:2] for pattern in patterns]
     found: dict[str, list[str]] = {}
     for pair in _rows(bench):
@@ -46,7 +46,7 @@ def _rows(bench: model.Bench) -> list[tuple[str, str]]:
 
 
 def problems(bench: model.Bench, patterns: Sequence[str]) -> list[str]:
-    """The problems with anything that a pattern matches."""
+    """The problems with at least one row that a pattern matches."""
     return list(rows(bench, patterns))
 
 

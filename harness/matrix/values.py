@@ -1,6 +1,7 @@
 """The types of matrix values, checked as they are read.
 
-Every refusal is a ValueError with one readable clause; written.py adds file, line and key.
+Every invalid value raises a ValueError with one readable clause; written.py adds file, line and
+key.
 """
 
 from __future__ import annotations
@@ -110,7 +111,8 @@ def _positive(value: Any) -> int:
 def _axes(value: Any) -> tuple[Shape, ...]:
     """`{m: [1, 2], "a, b": [[3, 4], [5, 6]]}` → every combination, each a dict of integers.
 
-    Lists under different keys are multiplied; a key that names several takes its values row by row.
+    Lists under different keys are combined in all ways; a key with several names takes its values
+    row by row.
     """
     if not isinstance(value, dict):
         raise ValueError("write keys with lists of integers: `block: [128, 256]`")

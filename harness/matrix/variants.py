@@ -38,7 +38,7 @@ class MergedStep:
 
 @dataclass(frozen=True)
 class Needs:
-    """The hardware that a variant cannot run without."""
+    """The hardware that a variant needs."""
 
     features: tuple[Feature, ...] = ()
     """The required features; one without a name is a compute capability given as a number."""
@@ -52,14 +52,14 @@ class Needs:
         return any(feature.is_specific for feature in self.features)
 
     def missing(self, device: Device) -> str:
-        """The first thing that the device lacks, in words; empty if it has them all."""
+        """The first requirement that the device does not meet, in words; empty if it meets all."""
         lacking = filter(None, (lacks(feature, device) for feature in self.features))
         return next(lacking, "") or too_much_shared(self.shared_bytes, device)
 
 
 def lacks(feature: Feature, device: Device) -> str:
     """The reason why the feature is missing on the device or in code compiled for it; empty if it
-    is there."""
+    is available."""
     compiled = compute_capability(device.arch)
     there = min(device.compute_capability, compiled)
     needed = dotted(feature.since) + (f" ({feature.words})" if feature.words else "")
@@ -92,8 +92,8 @@ def too_much_shared(needed: int, device: Device) -> str:
 class Variant:
     """One way to compute a problem, or a library to measure against, with all its settings.
 
-    places: where each value was written, by its path here, such as ("steps", 0, "grid"); a value
-    that is not written anywhere has no entry.
+    places: the location of each value in the files, by the value's path in this record, such as
+    ("steps", 0, "grid"); a value that is not written in any file has no entry.
     """
 
     name: str

@@ -128,7 +128,7 @@ class Defaults(Common):
 
 
 class Requires(Strict):
-    """The hardware that a kernel cannot run without."""
+    """The hardware that a kernel needs."""
 
     compute_capability: ACapability = None
     """The lowest compute capability, such as 8.0."""
@@ -139,7 +139,7 @@ class Requires(Strict):
 
 
 class Function(Common):
-    """A Python or a host function."""
+    """A Python function or a host function."""
 
     requires: Requires = Requires()
     python: PythonFunction = ""
@@ -231,7 +231,7 @@ class Problem(Strict):
 
 
 class Timing(Strict):
-    """The amount of measuring; docs/measurement.md gives the reasons."""
+    """How much is measured; docs/measurement.md gives the reasons."""
 
     rounds: Rounds = "auto"
     """The number of rounds of each case; auto: as many as its interval needs."""
@@ -342,7 +342,8 @@ def _explained(model: type[Strict], place: YamlLocation, error: ValidationError)
 
 
 def _unknown(model: type[Strict], path: tuple[Key, ...]) -> str:
-    """For an unknown key: the nearest known one, and those that are allowed there."""
+    """For an unknown key: the most similar known key, and all keys that are allowed at that
+    place."""
     name, above = str(path[-1]), path[:-1]
     if is_cut(name, "()<>"):
         return f"the rest of a value that a comma cut\n  {QUOTE_IT}"

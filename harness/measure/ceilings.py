@@ -1,8 +1,8 @@
 """The machine's best rates, measured in the same run by small kernels of the harness.
 
-They are ordinary cases with buffers of their own, so they go through the same rounds as the kernels
-they are compared with. A ceiling is the best of several launch shapes. Kernels that write are first
-verified on a few numbers.
+The ceiling kernels are ordinary cases with buffers of their own, so they are timed in the same kind
+of rounds as the kernels that are compared with them. A ceiling is the best of several launch
+shapes. Kernels that write are first verified on a few numbers.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def _streamed(kernel: str, count: int) -> tuple[str | int, ...]:
 
 
 def _further_rates(device: Device) -> Iterator[tuple[Case, float]]:
-    """Rates that hardly depend on the launch shape, so two shapes are enough."""
+    """The cases for rates that hardly depend on the launch shape, at two shapes each."""
     for block in (256, 1024):
         grid = device.sm_count * (device.limits.max_threads_per_sm // block)
         yield (
@@ -322,7 +322,7 @@ def _check(backend: Backend, built: Mapping[str, Built]) -> None:
 
 
 def _fits(device: Device, case: Case, built: Built) -> bool:
-    """Return whether a multiprocessor of this device has the registers and shared memory for a
+    """Return whether a multiprocessor of this device has enough registers and shared memory for a
     block."""
     step = case.steps[0]
     occupancy = compiler.occupancy(built.kernels[step.kernel], step, device.limits)

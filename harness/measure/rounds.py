@@ -1,12 +1,12 @@
 """Randomised rounds of one placement: each case once per round, the baseline twice.
 
 Any drift (clocks, temperature, a neighbour on the machine) then affects all cases alike, and the
-ratio of two cases within a round is free of it. The baseline's second batch measures the remainder:
-how far two runs of the same kernel differ.
+ratio of two cases within a round is free of it. The baseline's second batch measures what remains:
+by how much two runs of the same kernel differ.
 
 If any launch of a batch is wrong, its case ends with a reason, and the others continue. A launch is
-right if its result equals the verified one bit for bit or, for a case that is seen to vary, if it
-is within its bounds.
+right if its result equals the verified one bit for bit or, for a case whose results vary, if the
+result is within its bounds.
 """
 
 from __future__ import annotations
@@ -102,9 +102,9 @@ def measure(
 ) -> Iterator[list[Record]]:
     """Yield the records of each complete round, so that an interrupted one leaves no trace.
 
-    A failure is an Outcome among them. Before the first round every case is launched a few times.
-    This loads its code and shows how long a launch takes; the length of a batch is chosen
-    accordingly.
+    A failure is an Outcome among the records. Before the first round every case is launched a few
+    times, to load its code and to measure how long a launch takes, which determines the length of a
+    batch.
     """
     placed = _Placement(workspace, batch, placement, flush, hooks)
     entries = [entry for entry in entries if placed.ready(entry)]
@@ -124,7 +124,7 @@ def measure(
 
 
 class _Placement:
-    """One process's part of a measurement, and what it has found out about its cases."""
+    """One process's part of a measurement, and its knowledge of the cases."""
 
     def __init__(
         self, workspace: TimedWorkspace, batch: int, number: int, flush: Flush, hooks: Hooks
@@ -205,12 +205,12 @@ class _Placement:
         return self._varying.get(entry.case.id, entry.right)
 
     def _is_seen_to_vary(self, entry: Entry, cache: Cache) -> bool:
-        """Return whether a case's results vary within their bounds, though no earlier launch had
-        shown it.
+        """Return whether a case's results vary within their bounds, although they had been equal in
+        all earlier launches.
 
-        The differing result is no longer available. So the case is launched again until another one
-        differs, and each is compared with its bounds. If one is out of bounds, or none differs, the
-        case remains wrong.
+        The differing result is no longer available. Therefore the case is launched again until
+        another result differs, and each result is compared with its bounds. If a result is out of
+        bounds, or none differs, the case remains wrong.
         """
         case, right = entry.case, self._right(entry)
         if right is None or right.varies or self._hooks.bounds is None:

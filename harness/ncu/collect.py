@@ -1,8 +1,8 @@
 """Run ncu over the project's own worker, one batch of cases at a time.
 
 One process profiles many cases, because starting one takes seconds. A crash or a hang loses at most
-the running case: ncu writes what it has when the worker dies, and the remaining cases are tried
-again without it.
+the running case: ncu writes the results so far when the worker dies, and the remaining cases are
+tried again without that case.
 """
 
 from __future__ import annotations
@@ -85,10 +85,10 @@ def file_name(cases: Sequence[Case], part: int) -> str:
 
 
 def _without_part(found: Report, cases: Iterable[Case], at: str) -> Report:
-    """Leave out the case in which ncu ended, if it is a function.
+    """Leave out the case during which ncu ended, if that case is a function.
 
     A function may launch any number of kernels. The report may have only some of its launches, so
-    their sum is not a figure for it.
+    their sum is not the function's figure.
     """
     cut = {step for case in cases if case.id == at and not case.steps for step, _ in steps(case)}
     return replace(found, steps={step: c for step, c in found.steps.items() if step not in cut})
@@ -100,7 +100,7 @@ class Collector:
     records.
 
     `starting` is called with each case that starts. After a failure that would affect every case,
-    such as forbidden counters, nothing more is started: the other cases get the same reason.
+    such as forbidden counters, nothing more is started, and the other cases get the same reason.
     """
 
     ncu: Ncu | Failure
@@ -277,8 +277,8 @@ class _Process:
     def _end_worker(self) -> None:
         """End only the worker, so that ncu notices and writes what it has.
 
-        Its process id may have been reused: a process that was not started with our file is left
-        alone.
+        The worker's process id may have been reused: a process that was not started with our job
+        file is not killed.
         """
         with contextlib.suppress(OSError):
             started_with = Path(f"/proc/{self._worker}/cmdline").read_bytes().split(b"\0")

@@ -1,4 +1,5 @@
-"""Nsight Compute's command line: its location, the counters it offers here, and how to start it."""
+"""Nsight Compute's command line: its location, the counters that it offers on this machine, and how
+to start it."""
 
 from __future__ import annotations
 
@@ -44,7 +45,8 @@ class Available:
 class Settings:
     """ncu's measurement settings.
 
-    cache: "all" flushes the caches before every pass, as for a cold launch; "none" leaves them.
+    cache: cache: "all" flushes the caches before every pass, as for a cold launch; "none" leaves
+    them.
     clock: "none" leaves the clocks as they are, as in timing; "base" locks them.
     """
 
@@ -53,7 +55,8 @@ class Settings:
 
 
 def find(named: str | None = None) -> Ncu | Failure:
-    """Find the ncu to use: the named one, or that of NCU, PATH, CUDA_HOME or the usual folders."""
+    """Find the ncu to use: the named one, or else one found in NCU, PATH, CUDA_HOME or the usual
+    folders."""
     for name, where in _candidates(named):
         path = shutil.which(name)
         if path:
@@ -142,9 +145,9 @@ def command(
 ) -> list[str]:
     """The command that profiles a program's launches inside our NVTX ranges into a report.
 
-    Both controls are given even if they are ncu's default, so that the command alone, which
-    the report keeps, says how it was measured. Kernel replay repeats each launch for as many passes
-    as the metrics need, with memory restored in between.
+    Both controls are given even if they are ncu's default, so that the command, which the report
+    keeps, describes the measurement completely. Kernel replay repeats each launch for as many
+    passes as the metrics need, with memory restored in between.
     """
     return [
         ncu.path,

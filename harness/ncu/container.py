@@ -1,10 +1,10 @@
 """Check that a .ncu-rep file is complete, and read which Nsight Compute wrote it.
 
-ncu_report opens a truncated or foreign file without complaint and shows no launches in it. So the
-file's framing is checked first: the magic, a file header, then blocks, each with a header that
-gives the length of its payload. The messages are protocol buffers, described in Nsight Compute's
-folder extras/FileFormat/ProfilerReport.proto and in its Customization Guide, "Report File Format";
-only the few fields below are read.
+ncu_report opens a truncated file, or one of another kind, without an error and finds no launches in
+it. Therefore the file's framing is checked first: the magic, a file header, then blocks, each with
+a header that gives the length of its payload. The messages are protocol buffers, described in
+Nsight Compute's folder extras/FileFormat/ProfilerReport.proto and in its Customization Guide,
+"Report File Format"; only the few fields below are read.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 @dataclass(frozen=True)
 class Container:
-    """The framing's content: launches profiled, and ncu's version if recorded."""
+    """The information in the framing: the number of launches profiled, and ncu's version if
+    recorded."""
 
     launches: int
     version: str

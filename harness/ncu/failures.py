@@ -1,7 +1,7 @@
-"""Every way in which Nsight Compute can leave a counter without a value, each with its own message.
+"""The reasons why Nsight Compute may give no value for a counter, each with its own message.
 
-A failure is a value rather than an exception: it ends up in a table cell, and affects only the
-cases it concerns.
+A failure is a value rather than an exception: it is shown in a table's cells, and affects only the
+cases concerned.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Failure:
 
     @property
     def hopeless(self) -> bool:
-        """Return whether no other case can succeed either, so that nothing more is tried."""
+        """Return whether no other case can succeed either, so that no more cases are tried."""
         return self.kind in _HOPELESS
 
 
@@ -73,7 +73,7 @@ class Ending:
 
 
 def refused_metrics(said: str) -> set[str]:
-    """Base names of the metrics that ncu says it does not have."""
+    """Base names of the metrics that ncu reports as unknown."""
     return set(re.findall(r"Failed to find metric (?:regex:\^?)?(\w+)", said))
 
 

@@ -1,7 +1,7 @@
-"""The NVTX range of a launch, whose name alone links a counter to its case and step.
+"""The NVTX range of a launch. Only its name links a counter to its case and step.
 
-Positions are never used: a failed launch, a library that launches several kernels, or a filter that
-drops one would shift every later figure to the wrong case.
+A launch's position in the report is never used: a failed launch, a library that launches several
+kernels, or a filter that drops one would shift every later figure to the wrong case.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
 """Read a .ncu-rep file into values by case and step, through the ncu_report package.
 
-A launch belongs to the case and step of its NVTX range; one outside the harness's ranges is
-ignored.
-A metric for which the report has no number gets a reason instead: never 0, and never NaN.
+A launch belongs to the case and step of its NVTX range; a launch outside the harness's ranges is
+ignored. A metric for which the report has no number gets a reason instead: never 0, and never NaN.
 
 Several launches in one range (a library call that launches several kernels) are one step. Amounts,
-such as bytes, are summed. Anything else, such as a hit rate, has no value for the step, because the
-mean of two rates is the rate of neither. Ratios derived from amounts do have one.
+such as bytes, are summed. Anything else, such as a hit rate, has no value for the step, because a
+mean of the launches' rates would describe none of them. Ratios derived from amounts have a value.
 """
 
 from __future__ import annotations
@@ -113,7 +112,7 @@ def read(path: Path, module: Any = None) -> Report | Failure:
 def read_apart(path: Path) -> Report | Failure:
     """Read a report in a separate process.
 
-    It is read by a C++ library of NVIDIA's, which is designed to have its process to itself. If it
+    NVIDIA's C++ library, which reads the report, is designed to be alone in a process. If it
     crashes, only this file's figures are lost, not the run.
     """
     try:
@@ -131,7 +130,8 @@ def read_apart(path: Path) -> Report | Failure:
 
 @dataclass(frozen=True)
 class _Answer:
-    """The answer of a reading process: a report without its path, or the reason for having none."""
+    """The answer of a reading process: a report without its path, or the reason why there is
+    none."""
 
     failure: Failure | None = None
     version: str = ""
@@ -269,8 +269,8 @@ def records(step: Step, counts: Counts, names: Sequence[str] | None = None,
             kernel: str = "") -> Iterator[Counted | Uncounted]:  # fmt: skip
     """A step's figures for the journal.
 
-    names: the requested ones, each of which gets a record; without them, as for a file
-    collected elsewhere, every figure that has a value. kernel: the step's own name for its kernel.
+    names: the requested figures, each of which gets a record; if omitted, as for a file collected
+    elsewhere, every figure with a value gets one. kernel: the step's own name for its kernel.
     """
     by_name = catalogue().by_name()
     keys = {metric.name: key for key, metric in catalogue().metrics.items()}

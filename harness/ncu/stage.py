@@ -1,7 +1,7 @@
 """The profiling stage of a run: run each passing case once under ncu, and journal the records.
 
-A run that already has its times continues with what ncu has not yet collected; nothing here touches
-a time or an outcome.
+A run that already has its times continues with the cases that ncu has not yet profiled; this stage
+changes neither times nor outcomes.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ def profile(
     seen: Iterable[Record],
     keep: Callable[[Record], None],
 ) -> list[Failure]:
-    """Collect what `seen` (the journal so far) lacks; return the failures that left something out.
+    """Collect the counters that `seen` (the journal so far) lacks; return the failures that
+    prevented some of them.
 
     job: makes the worker's job for cases of one problem. Raises UsageError for a set that does not
     exist, before anything runs.
@@ -94,7 +95,7 @@ def from_file(path: Path, uncounted: Collection[Uncounted] = ()) -> list[Record]
     """Read the records of a report that was collected elsewhere; this needs neither ncu nor a GPU.
 
     uncounted: the figures that a run could not get. If the report has no value for them either,
-    they get the report's reason in place of one from an earlier try. A case in which ncu ended is
+    they get the report's reason instead of that of an earlier attempt. A case in which ncu ended is
     left out, because the report may have only some of its launches.
     """
     found = read_apart(path)

@@ -1,4 +1,4 @@
-"""A problem: the one place that states what its kernels must compute.
+"""A problem: the only definition of what its kernels must compute.
 
 `kernels/<problem>/problem.py` defines a subclass of Problem; nothing else needs to be registered.
 Inputs, the float64 reference, the error bound and the work model are stated here once; every check,
@@ -39,9 +39,9 @@ Role = Literal["input", "output", "scratch", "zeroed"]
 class Buffer:
     """A device array that kernels take by name.
 
-    input: uploaded, and unchanged unless the variant says that it overwrites it. output: poisoned
-    before a verified launch and compared after it. scratch: poisoned, never compared. zeroed: zero
-    before the first launch, and left zero by every launch.
+    input: uploaded, and not changed by a kernel unless its variant `overwrites` it. output:
+    poisoned before a verified launch and compared after it. scratch: poisoned, never compared.
+    zeroed: zero before the first launch, and left zero by every launch.
     """
 
     name: str
@@ -163,10 +163,10 @@ class Problem(ABC):
         """Random contents for each input buffer, never constant.
 
         Every launch shape is verified on draw 0 and on draw 1, which may differ in kind: real
-        numbers reveal errors of arithmetic, and whole numbers with exact sums reveal one lost
-        element. Timing uses `timed_draw`, which is typical of user data: it has no infinities, NaN
-        or subnormal numbers in its type (`dtypes.rounded`). Draws designed to find errors are for
-        verification only.
+        numbers reveal errors of arithmetic, and whole numbers with exact sums reveal the loss of a
+        single element. Timing uses `timed_draw`, which is typical of user data: it has no
+        infinities, NaN or subnormal numbers in its type (`dtypes.rounded`). Draws designed to find
+        errors are for verification only.
         """
 
     def layouts(
@@ -200,13 +200,13 @@ class Problem(ABC):
 
 
 def summation_bound(count: int, magnitude: float, dtype: str) -> float:
-    """A bound for |computed − exact| of a sum of `count` terms in any order of additions.
+    """A bound for |computed − exact| of a sum of `count` terms, added in any order.
 
     γ(n) Σ|x| with γ(n) = n u / (1 − n u), u = eps / 2 (Higham, Accuracy and Stability of Numerical
-    Algorithms, 2nd ed., section 4.2). For large n it far exceeds the error of any sensible order,
-    so the probabilistic form is used beyond n = 1024: √n in place of n with λ = 8 (Higham and Mary,
-    A New Approach to Probabilistic Rounding Error Analysis, 2019), which a correct kernel fails
-    with a probability below 2 n exp(−λ² / 2) ≈ 1e-14 n.
+    Algorithms, 2nd ed., section 4.2). For large n this bound far exceeds the error of any sensible
+    order, so the probabilistic form is used beyond n = 1024: √n in place of n with λ = 8 (Higham
+    and Mary, A New Approach to Probabilistic Rounding Error Analysis, 2019), which a correct kernel
+    fails with a probability below 2 n exp(−λ² / 2) ≈ 1e-14 n.
     """
     u = machine_epsilon(dtype) / 2
     terms = float(count) if count <= 1024 else max(1024.0, 8 * math.sqrt(count))

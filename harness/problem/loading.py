@@ -31,8 +31,8 @@ _ENDLESS = f"not done within {PLANNING_S:g} s, and was stopped"
 class _AsItStands(SourceFileLoader):
     """A loader that compiles a file every time.
 
-    Python's cache of compiled files misses a change that comes within the same second and keeps the
-    file's length.
+    Python's cache of compiled files misses a change that is made within the same second and leaves
+    the file's length unchanged.
     """
 
     def get_code(self, fullname: str) -> CodeType:
@@ -199,7 +199,7 @@ class Checked(Problem):
     def _each(
         self, what: str, found: Any, sizes: Mapping[str, int], dtype: str, role: Role
     ) -> Sequence[str]:
-        """The buffers of a role, each of which must have been passed."""
+        """The buffers of a role. Raises ProblemError if one was not passed."""
         if not isinstance(found, Mapping):
             given = f"it gives a {type(found).__name__}; it needs a dict"
             raise self._wrong(what, given, (sizes, dtype))

@@ -9,8 +9,8 @@
         compute = staticmethod(softmax)
         takes = ("x",)
 
-Inputs, buffers, tolerance and compulsory traffic follow from that. harness/judge generates such a
-class in a problem.py; it may also be written by hand.
+Inputs, buffers, tolerance and compulsory traffic follow from these attributes. harness/judge
+generates such a class in a problem.py; users may also write one.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _WIDE_ENOUGH = 2
 
 
 def ceil_div(a: int, b: int) -> int:
-    """a / b, rounded up: the number of pieces of size b that cover a."""
+    """a / b, rounded up."""
     return -(-a // b)
 
 
@@ -72,8 +72,8 @@ class Array:
     """An array of a problem.
 
     shape: a function of the sizes that it names. dtype: None for that of the case. limits: for an
-    input, a function of the sizes; numbers are drawn from the first up to, but excluding, the
-    second.
+    input, a function of the sizes that gives two limits; random numbers lie between them, excluding
+    the second.
     """
 
     role: Role

@@ -1,6 +1,7 @@
 """Call a function of arrays with the buffers of a matrix, each as a torch tensor in its shape.
 
-harness/judge adds a use of this to the file of a Python function that it was given as a kernel.
+If a submission has a Python function as a kernel, harness/judge adds such a call to the function's
+file.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ from harness.problem.shaped import ShapedProblem
 
 
 class ShapedCall:
-    """A function, bound to the arrays of a problem.
+    """A function that is bound to the arrays of a problem.
 
     takes: arrays, sizes, launch keys and scalars by name, `stream` or `tensors`, in the order of
-    the function's parameters. It writes the outputs among them and has to return the others, which
-    are copied into their buffers on the same stream; the copy is part of its time.
+    the function's parameters. The function writes the outputs among its parameters and has to
+    return the others, which are copied into their buffers on the same stream; the copy is part of
+    the timed interval.
     """
 
     def __init__(

@@ -31,7 +31,8 @@ _ROOM = 64
 
 
 class LateError(Exception):
-    """A command did not end by its deadline. It has been killed, with everything it started."""
+    """A command did not end by its deadline. It has been killed, with every process that it
+    started."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Said:
 
 
 class _Family:
-    """All child processes of this one. Each child's mark begins with this process's mark."""
+    """All child processes of this process. Each child's mark begins with this process's mark."""
 
     def __init__(self) -> None:
         self.found()
@@ -81,7 +82,8 @@ _family = _Family()
 
 
 def begin_family() -> None:
-    """Begin a new family in a forked process: its children are its own, not its parent's."""
+    """Begin a new family in a forked process, which is then responsible only for its own children,
+    not for its parent's."""
     _family.found()
 
 
@@ -139,10 +141,10 @@ class Group(ABC):
             reaper.end(self._mark)
 
     def end(self, thoroughly: bool = True) -> int:
-        """Make sure that no process of the group is still running, and return the exit code.
+        """Ensure that no process of the group is still running, and return the exit code.
 
-        thoroughly: also look for processes that have left its group. That inspects every process of
-        the machine, which is not worth it after a normal exit in time.
+        thoroughly: also look for processes that have left its group. This inspects every process of
+        the machine, which is unnecessary after a normal exit in time.
         """
         self.kill(thoroughly)
         if self._code is None:
@@ -174,7 +176,7 @@ class Child(Group):
 
 
 def kill_until(done: Callable[[], bool]) -> None:
-    """Kill every child, present or new, until `done` says that no thread waits for them any
+    """Kill every child, present or new, until `done` returns true: no thread waits for a child any
     more."""
     while not done():
         with _family.lock:
@@ -185,7 +187,7 @@ def kill_until(done: Callable[[], bool]) -> None:
 
 
 def stop_all() -> None:
-    """Kill every child, present or future: the harness itself is about to end."""
+    """Kill every child, present or future, because the harness is about to end."""
     with _family.lock:
         _family.stopped = True
         running = list(_family.running.values())

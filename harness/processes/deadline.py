@@ -1,7 +1,8 @@
-"""A deadline for foreign code that runs in this very process, such as a problem.py.
+"""A deadline for foreign code that runs in this process, such as a problem.py.
 
 An alarm interrupts the code wherever it is, so its line can be reported. C code does not react to
-the alarm; for that case a watchdog ends the process a little later and prints where it was.
+the alarm; in that case a watchdog ends the process a little later and prints the line that was
+running.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ class Overrun(BaseException):
 def within(seconds: float) -> Iterator[None]:
     """Raise Overrun if the body takes longer.
 
-    Works only in the main thread, and not while another alarm is set; that alarm's deadline then
-    applies. Workers have a deadline of their own: the process that started them ends them.
+    This works only in the main thread. While another alarm is set, that alarm's deadline applies
+    instead. Workers need no such deadline: the process that started them ends them.
     """
     main = threading.current_thread() is threading.main_thread()
     if not main or any(signal.getitimer(signal.ITIMER_REAL)):

@@ -1,7 +1,8 @@
 """Find and end the processes that a process has started, even if they have detached themselves.
 
-A process that leaves its session, or whose parent ends, is still a descendant of the process that
-`adopt` was called in: Linux makes that process the parent of whatever its descendants leave behind.
+A process that leaves its session, or whose parent ends, is still a descendant of the process in
+which `adopt` was called: Linux makes that process the parent of all processes that its descendants
+leave behind.
 """
 
 from __future__ import annotations
@@ -44,8 +45,9 @@ def _children(pid: int) -> Iterator[int]:
 def end_all_but(kept: Collection[int]) -> bool:
     """Kill all descendants except these; return whether all have ended.
 
-    Processes started meanwhile are found in a later pass; one that keeps starting others may outrun
-    every pass. Ended processes are collected, unless their parent is one of those kept.
+    Processes started in the meantime are found in a later pass; a process that keeps starting
+    others may outrun every pass. Ended processes are collected, unless their parent is one of those
+    kept.
     """
     for number in range(_PASSES):
         others = descendants() - set(kept)

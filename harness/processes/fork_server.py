@@ -1,12 +1,12 @@
-"""Processes forked from a server that has done the imports, so that each starts at once.
+"""Fork processes from a server that has done the imports, so that each starts at once.
 
 The server is a child like any other. It imports what all processes will need, then waits for
 requests on a socket. Each request becomes a process in a session of its own, with its own mark,
 environment, working directory and files. Such a process dies with the server, and the server ends
 when the harness does.
 
-(The forkserver of `multiprocessing` does something similar, but imports the caller's main module
-into each process, and keeps the environment of the first.)
+(The forkserver of `multiprocessing` is similar, but imports the caller's main module into each
+process, and gives all processes the environment of the first.)
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class ServerEnded(Exception):
 
 
 class ForkServer:
-    """The harness's end of the connection. Safe to use from any thread.
+    """The harness's end of the connection to a server. Safe to use from any thread.
 
     command: starts the server; the number of a socket is appended; see `serve`. seconds: the
     deadline for its first answer, imports included.
@@ -126,8 +126,8 @@ def serve(number: int) -> list[str] | None:
     """Fork on request. Each forked process returns with its arguments; at the end, the server
     returns None.
 
-    number: the socket's descriptor. Before the call, nothing may be started that does not survive a
-    fork, such as a thread that holds a lock, or a context on a GPU.
+    number: the socket's descriptor. Whatever does not survive a fork, such as a thread that holds a
+    lock or a context on a GPU, must not be started before the call.
     """
     # Threads started by imports, such as a BLAS's, handle forks themselves.
     warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
@@ -188,7 +188,8 @@ def die_with_the_parent() -> None:
 
 
 def _carry(mark: str) -> None:
-    """Put this mark in place of the server's in /proc, which is searched for processes to end.
+    """Replace the server's mark by this one in /proc, which the reaper searches for processes to
+    end.
 
     /proc shows the memory in which the original, unforked process received its environment.
     """

@@ -1,7 +1,7 @@
-"""The machine's own memory: how much processes may still take, and how to limit one to that.
+"""The host's memory: how much of it processes may still use, and how to limit a process.
 
-A process that takes more than is available is killed by Linux, without an explanation. A limited
-process instead gets an error at the allocation that does not fit, and can report which.
+Linux kills a process that uses more than is available, without an explanation. A limited process
+instead gets an error at the allocation that does not fit, and can report it.
 """
 
 from __future__ import annotations
@@ -19,10 +19,8 @@ wrong."""
 
 
 def available(proc: Path = _PROC, cgroups: Path = _CGROUPS) -> int | None:
-    """The bytes that our processes may still take: limited by the machine and every cgroup around
-    us.
-
-    None if the system does not say.
+    """The bytes that our processes may still use, limited by the machine and by every cgroup around
+    us. None if the system does not report them.
     """
     found = [*_of_machine(proc), *_of_cgroups(proc, cgroups)]
     return max(0, min(found)) if found else None

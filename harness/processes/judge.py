@@ -1,8 +1,9 @@
 """Check a worker's reports on timed launches, in a process that imports none of the judged code.
 
-A function runs in the process that times it, and can change anything that process does. So each
-launch that the worker reports is compared with what another process has verified, and its records
-with what was requested: an extra line that a function writes into the worker's pipe is detected.
+A function runs in the process that times it, and can change anything that process does. Therefore
+each launch that the worker reports is compared with the results that another process has verified,
+and the worker's records with the requested ones: an extra line that a function writes into the
+worker's pipe is detected.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _FORGED = "its worker sent {}: something other than the harness wrote them"
 
 
 class Judge:
-    """Judges one worker's job. `failed`: case id → why its reports do not count."""
+    """Judges one worker's job. `failed`: case id → why its reports are not accepted."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
@@ -52,7 +53,7 @@ class Judge:
             self._fail(case, f"wrong in {len(wrong)} of {len(seen)} timed launches")
 
     def varies(self, case: str) -> None:
-        """Record that a case's results were only now found to vary, as the run reports."""
+        """Record that a case's results were found to vary during this job, as the run reports."""
         self._varying.add(case)
 
     def takes(self, record: Record) -> bool:

@@ -1,11 +1,12 @@
-"""A process that briefly outlives the harness, to end whatever the harness has left running.
+"""A process that briefly outlives the harness, to end the processes that the harness has left
+running.
 
     python -I -S reaper.py MARK < the reading end of a pipe that the harness holds open
 
 However the harness ends, even by `kill -9`, the pipe closes with it. Then every process whose
 environment has the mark is killed: compilers and their passes, workers, ncu, and all their
-descendants, even in a session of their own. It imports nothing of the harness, so it starts at
-once.
+descendants, even in a session of their own. The reaper imports nothing of the harness, so it starts
+at once.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def relatives(pids: Iterable[int]) -> list[int]:
 
 
 def end(mark: str) -> None:
-    """Kill every process that carries the mark, including any started meanwhile."""
+    """Kill every process that carries the mark, including those started in the meantime."""
     for _ in range(_PASSES):
         there, is_one_loaded = marked(mark)
         if not there and not is_one_loaded:

@@ -3,7 +3,7 @@
 The first worker's memory use sets the number. If that proves too high, because others use the same
 card or machine, a worker that runs out of memory reduces the number and waits its turn. Each worker
 is limited to an equal share of host memory, so together they never exceed it and Linux kills none.
-A worker whose share is too small later runs alone, with all of the memory.
+A worker for which its share is too small runs again later, alone and with all of the memory.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Slot:
     """One worker's slot. number: the lowest that no other held slot has.
 
     had_company: whether another slot was held at any time while this one was. part: the bytes of
-    host memory it may take; None for no limit.
+    host memory that the worker may use; None for no limit.
     """
 
     number: int = 0
@@ -39,7 +39,7 @@ class Slot:
 
 
 class Slots:
-    """Hands out slots. most: how many may be held at once; None for no bound.
+    """Hands out slots. most: how many may be held at once; None for no limit.
 
     available: bytes of host memory for all of them together; None if unknown.
     """
@@ -57,7 +57,8 @@ class Slots:
         return self._most
 
     def at_most(self, workers: int) -> None:
-        """Set the most that will ever be requested at once: the fewer, the larger each share."""
+        """Set the largest number of slots that will be requested at once: the fewer, the larger
+        each share."""
         with self._changed:
             self._most = min(self._most or workers, workers)
 
@@ -98,7 +99,8 @@ class Slots:
 
 
 def for_workers_of(device: Device, available: int | None) -> Slots:
-    """Make slots for workers that each take `device` and `host` memory of what is available."""
+    """Make slots for workers, each of which uses `device` and `host` bytes of the available
+    memory."""
     if device.room is None:
         fitting = None if available is None else max(1, available // EMULATING)
         return Slots(fitting, available)

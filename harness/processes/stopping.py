@@ -1,7 +1,7 @@
 """Stop requests: Ctrl-C, SIGTERM and SIGHUP end a run in the same way.
 
-Each becomes an exception in the main thread, so workers are ended, the journal is closed and the
-report shows what there is; the exit code is the shell's code for the signal.
+Each signal becomes an exception in the main thread, so workers are ended, the journal is closed and
+the report shows the results so far; the exit code is the shell's code for the signal.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ STOPPED = frozenset(CODES.values())
 
 
 class Stopped(BaseException):
-    """A stop request. Neither an Exception nor a KeyboardInterrupt, which libraries may swallow."""
+    """A stop request. Raised for a signal. It is neither an Exception nor a KeyboardInterrupt,
+    which libraries may swallow."""
 
     def __init__(self, number: int = signal.SIGINT) -> None:
         super().__init__(signal.Signals(number).name)

@@ -2,7 +2,7 @@
 
 However a worker ends (an exit, a crash, a hang), this module describes the end in a sentence;
 records are passed on as they arrive. Workers are forked from a process that has done their imports,
-so a fresh process costs little more than a fresh context.
+so a new process takes little longer to start than a new context.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ class Ended:
     """The end of a worker. reason is empty if it did its whole job; `at` is its last step.
 
     late: it ended at a deadline. killed: it was killed from outside, as far as can be determined,
-    or lacked something that no case is to blame for, such as disk space. no_memory: the device or
-    the machine had too little memory for what all cases of the job share. lost: no process can use
-    the device any more.
+    or lacked something for which no case is to blame, such as disk space. no_memory: the device or
+    the machine had too little memory for the data that all cases of the job share. lost: no process
+    can use the device any more.
     """
 
     reason: str = ""
@@ -154,7 +154,7 @@ class Workers:
                 worker.kill()
 
     def stop(self) -> None:
-        """Kill everything that still runs; a worker that ends now is not at fault."""
+        """Kill all workers that still run; a worker that ends from now on is not at fault."""
         with self._lock:
             self.stopped = True
             for worker in self._running:
@@ -163,7 +163,8 @@ class Workers:
 
 
 class _Worker:
-    """One process, forked to do the job in a file; if it `stays`, it then does another."""
+    """One process, forked to run the job in a file; if it `stays`, it then waits for another
+    job."""
 
     def __init__(self, job: Job, path: Path) -> None:
         ours, theirs = socket.socketpair()
@@ -229,7 +230,7 @@ class _Worker:
                     return
 
     def _take(self, line: str, deadline_s: float, record: Callable[[Record], None]) -> bool:
-        """Return whether the line was one of ours, or at least harmless."""
+        """Return whether the line belongs to the protocol, or is at least harmless."""
         word, _, rest = line.partition(" ")
         try:
             if word == "record":
@@ -294,7 +295,7 @@ class _Worker:
 
     @property
     def failed(self) -> dict[str, str]:
-        """Map case id → why the reports on its launches do not count."""
+        """Map case id → why the reports on its launches are not accepted."""
         return self._judge.failed
 
     def kill(self) -> None:
@@ -322,7 +323,7 @@ def _kind(job: Job) -> str:
 
 
 def import_ahead(backend: str, cases: Iterable[Case] = ()) -> None:
-    """Start the servers from which workers on these cases will be forked, without waiting.
+    """Start the servers from which workers on these cases will be forked; do not wait for them.
 
     Their imports take ten seconds or more, during which a run can do other work.
     """
@@ -336,14 +337,15 @@ def import_ahead(backend: str, cases: Iterable[Case] = ()) -> None:
 def start_server() -> None:
     """Start the server from which workers without a GPU are forked, if none is there.
 
-    A process that forks itself keeps one server for its forks, which use it one at a time.
+    In a process that forks copies of itself, these copies share one server, and use it one at a
+    time.
     """
     _server(_without_a_gpu())
 
 
 def _without_a_gpu() -> str:
     """The kind of server for workers without a GPU. If this process needed torch for a reference,
-    so will they, and importing it takes seconds."""
+    the workers will need it too, and importing torch takes seconds."""
     return "torch" if "torch" in sys.modules else "cpu"
 
 

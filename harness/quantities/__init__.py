@@ -1,8 +1,8 @@
-"""The catalogue of quantities: their names, better directions, and limits.
+"""The catalogue of quantities: their names, which direction is better, and their limits.
 
-The facts are data, in quantities.yaml beside this file, which also says what each key means.
-Budgets, pages, comparisons and rules all read them here. The code that finds a quantity in a case's
-counters is in harness/analysis/finders.py.
+The catalogue is data, in quantities.yaml next to this file, which also explains each key. Budgets,
+pages, comparisons and rules all use it. The code that computes a quantity from a case's counters is
+in harness/analysis/finders.py.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ class Gauge:
 
     @property
     def of_none(self) -> float | None:
-        """The value for a kernel that does none of this work; None if such a kernel cannot be
-        compared."""
+        """The value for a kernel to which the quantity does not apply; None if such a kernel cannot
+        be compared."""
         return self.quantity.ideal if self.none_is_ideal else None
 
     @property

@@ -1,4 +1,4 @@
-"""A run's tables, figures and pages, drawn from its journal alone: no GPU, no network."""
+"""A run's tables, figures and pages, drawn from its journal alone, without GPU or network."""
 
 from __future__ import annotations
 

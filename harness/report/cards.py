@@ -1,4 +1,5 @@
-"""The page above a run on different cards: which variant wins on which, and where that changes."""
+"""The page above a run on several kinds of card: which variant is fastest on which card, and where
+this changes."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ MANY_KEYS = 3
 
 @dataclass(frozen=True)
 class Choice:
-    """One variant, and the neighbouring sizes at which nothing was shown to be faster."""
+    """One variant, and the neighbouring sizes at which no other variant was shown to be faster."""
 
     rung: Rung
     ladders: Sequence[Ladder]
@@ -25,8 +25,8 @@ def choices(ladders: Sequence[Ladder]) -> list[Choice]:
     """Choose as few variants as possible for one problem and type, from the smallest size to the
     largest.
 
-    A variant that cannot be told apart from the fastest counts as equally good, so one that is good
-    at several sizes in a row is named once.
+    A variant that cannot be told apart from the fastest is treated as equally good, so a variant
+    that is good at several sizes in a row is named once.
     """
     found: list[Choice] = []
     for ladder in sorted((x for x in ladders if x.winner), key=lambda x: x.extent):
@@ -48,7 +48,8 @@ def _does(ladder: Ladder, variant: str) -> bool:
 def which_when(ladders: Sequence[Ladder]) -> str:
     """`n ≤ 2²⁰: v3a; n ≥ 2²⁸: v1a`; empty if one variant is best at all measured sizes.
 
-    Nothing was measured between those two sizes, so nothing is said about the sizes between.
+    Nothing was measured between those two sizes, so the text does not mention the sizes between
+    them.
     """
     found = choices(ladders)
     if len(found) < 2:
@@ -79,8 +80,8 @@ def which_of_each_type(ranked: Sequence[Sequence[Ladder]]) -> list[str]:
 
 
 def _listed(found: Sequence[Choice], keys: Sequence[str]) -> str:
-    """Describe the choice where no single size parameter orders it: each size with its variant,
-    then "otherwise" and the most frequent one."""
+    """Describe the choice if no single size parameter orders the sizes: each size with its variant,
+    then "otherwise" and the most frequent variant."""
     at: dict[str, list[str]] = {}
     for each in found:
         at.setdefault(each.rung.short, []).extend(_at(x, keys) for x in each.ladders)

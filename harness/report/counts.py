@@ -17,7 +17,8 @@ ALIKE = "its variants are equal in all that was counted exactly"
 
 
 def sentences(found: Counts) -> Iterator[str]:
-    """A line per variant that has losses or builds on another: its worst line, and what changed."""
+    """A sentence per variant that has losses or builds on another: its worst source line, and the
+    largest change."""
     told = False
     for rung in found.rungs:
         lost = "; ".join(map(str, rung.losses[:MOST]))

@@ -1,7 +1,7 @@
 """Format numbers for people; only here do base units become µs, GB/s, KiB or 2²⁰.
 
-Three significant digits throughout, since no measurement here supports more. The caller reports
-absent values; these functions receive only numbers.
+All functions use three significant digits, since no measurement of the harness supports more. They
+receive only numbers; callers handle absent values.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ def compact(value: float) -> str:
 
 
 def data(value: float) -> str:
-    """Bytes, in the binary unit that memory is sold and allocated in."""
+    """Bytes, in a binary unit, as is usual for memory."""
     for scale, unit in ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
         if value >= scale:
             return f"{three(value / scale)}{THIN}{unit}"
@@ -187,5 +187,5 @@ def data(value: float) -> str:
 
 
 def hertz(value: float) -> str:
-    """A clock, to the megahertz, as the driver gives it."""
+    """A clock frequency, to the megahertz, which is the driver's resolution."""
     return f"{value / 1e6:,.0f}{THIN}MHz"

@@ -1,4 +1,4 @@
-"""The targets of links: the same anchors, whether the pages are separate files or one file."""
+"""The targets of links. Anchors are the same whether the pages are separate files or one file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Show a run in a notebook besides its tables: its ladder, its rooflines, its annotated sources.
+"""Show a run in a notebook, in addition to its tables: its ladder, its rooflines, its annotated
+sources.
 
 A notebook has none of the page's style, so figures are pictures, and tables bring their own style.
 """

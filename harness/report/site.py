@@ -1,8 +1,8 @@
 """The files of a report: the pages and the files that they share, or everything in a single file.
 
 A run's folder gets report.html, problems/<problem>.html beside it, and assets/ with the style, the
-scripts and the chart library, one copy for all. Packed runs share one copy that lies beside them.
-Apart from that, nothing refers to anything outside the folder.
+scripts and the chart library, one copy for all. Packed runs share one copy, in the folder that
+contains them. Apart from this, nothing refers to anything outside the run's folder.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def write_pages(run: Run) -> Path:
 
 
 def write_single(run: Run) -> Path:
-    """The overview and every problem's page in one file that needs nothing beside it."""
+    """The overview and every problem's page in one file that needs no other file."""
     maker, slugs = _maker(run), _slugs(run)
     links = Links(slugs, None)
     pages = drawing.pages(maker, dict.fromkeys(slugs, links))
@@ -111,7 +111,7 @@ def _environment() -> Environment:
 
 
 def alone(template: str, run: Run, **context: Any) -> str:
-    """A stand-alone page: one file that needs nothing beside it and has no interactive figure."""
+    """A stand-alone page: one file that needs no other file and has no interactive figure."""
     return _render(template, run, Links({}, None), charts=False, **context)
 
 
@@ -142,7 +142,7 @@ def _render(template: str, run: Run, links: Links, *, charts: bool = True, **con
 
 
 def _breakable(name: str) -> Markup:
-    """A name in which a line may break after underscores."""
+    """A name with permitted line breaks after its underscores."""
     return Markup(str(Markup.escape(name)).replace("_", "_<wbr>"))
 
 

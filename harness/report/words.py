@@ -1,6 +1,6 @@
 """The meaning of every counter and term on the page, for newcomers.
 
-Counters keep Nsight Compute's names, so a figure here can be looked up there.
+Counters keep Nsight Compute's names, so readers can look them up in its documentation.
 """
 
 from __future__ import annotations
@@ -74,7 +74,8 @@ COUNTERS = {
 
 
 def meaning(metric: str) -> Meaning:
-    """The meaning of a counter; an unknown one keeps its own name and says so."""
+    """The meaning of a counter; for an unknown counter, its own name and a statement that it is
+    unknown."""
     found = _catalogued().get(base(metric))
     if found:
         return found

@@ -1,4 +1,4 @@
-"""Compile everything before anything runs: kernels and host functions, each unit once.
+"""Compile all kernels and host functions before anything runs, each unit once.
 
 The emulator's engine is also compiled if this machine has never done so, because every verification
 needs it.
@@ -30,7 +30,7 @@ ENGINE_UNITS = 20
 
 @dataclass(frozen=True)
 class Compilation:
-    """The outcome for the cases.
+    """The result of compilation for the cases.
 
     built: kernels, by the case's id. ready: the ids of all cases that can run, including those with
     a Python function, which needs no compiling. refused: why launch shapes were rejected.
@@ -44,7 +44,8 @@ class Compilation:
 
 
 def compile_all(cases: Iterable[Case], kernels: Path, arch: str) -> Compilation:
-    """Compile whatever the cases need, in parallel; one failure does not affect other cases."""
+    """Compile everything that the cases need, in parallel; one failure does not affect other
+    cases."""
     cases = list(cases)
     units = _units(cases, "kernel", compiler.unit, kernels, arch)
     hosts = _units(cases, "host", host.unit, kernels, arch)
@@ -88,7 +89,7 @@ def to_compile(cases: Iterable[Case], kernels: Path, arch: str) -> int:
     """The number of units that have never been compiled here, as far as can be determined in
     advance.
 
-    The engine counts as the number of units that take as long as it does.
+    The engine is counted as the number of units whose compilation takes as long.
     """
     cases = list(cases)
     found = ENGINE_UNITS if cases and engine.is_to_compile() else 0
@@ -100,7 +101,7 @@ def to_compile(cases: Iterable[Case], kernels: Path, arch: str) -> int:
 
 
 def built_again(cases: Iterable[Case], kernels: Path, arch: str) -> dict[str, Built]:
-    """The kernels of cases that ran before, taken from the cache. Raises CompileError."""
+    """The kernels of cases that ran before, read from the cache. Raises CompileError."""
     units = _units(cases, "kernel", compiler.unit, kernels, arch)
     results = compiler.build_all(list(units.values()))
     found = {}

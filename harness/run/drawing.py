@@ -1,10 +1,10 @@
-"""Draw inputs and references ahead of measurement, while the GPU has other work.
+"""Generate inputs and references ahead of measurement, while the GPU has other work.
 
-The float64 references of a large size take a core many seconds, during which a GPU would wait. So
-some of the cores draw, group by group in measurement order, while kernels are compiled, verified
-and timed. The results wait in memory if there is room. A group that was not drawn ahead is drawn
-when its turn comes, by the process that prepares it. That process also checks files that were drawn
-ahead against the hashes recorded when they were made.
+The float64 references of a large size take a core many seconds, during which a GPU would wait.
+Therefore some of the cores generate this data, group by group in measurement order, while kernels
+are compiled, verified and timed. The results wait in memory if there is room. If a group's data was
+not generated ahead, the process that prepares the group generates it. The same process also
+compares data that was generated ahead with the hashes recorded at that time.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ as much again."""
 class Group:
     """The inputs and references of a group.
 
-    nbytes: the size of both draws with their references and bounds, and of one draw's other state.
+    nbytes: the size of both sets of inputs with their references and bounds, and of one set's other
+    state.
     """
 
     case: Case
@@ -60,9 +61,10 @@ def groups(cases: Iterable[Case], problems: Mapping[str, Problem]) -> list[Group
 
 
 class Drawing:
-    """A context manager that draws until it is left.
+    """A context manager that generates inputs and references until it is left.
 
-    job: makes the job for a group's case, in a folder. several: how many processes draw at once.
+    job: makes the job for a group's case, in a folder. several: how many processes work at the same
+    time.
     """
 
     def __init__(
@@ -121,7 +123,7 @@ class Drawing:
     def _is_over(self, group: Group) -> bool:
         """Return whether the group is no longer needed, or is needed now but does not fit.
 
-        Later groups may hold the memory that it needs.
+        In the second case, later groups hold the memory that it needs.
         """
         is_wanted = group.case.group in self._wanted and group.nbytes > self._left
         return self._ended or is_wanted
@@ -134,10 +136,10 @@ class Drawing:
 
     @contextmanager
     def of(self, name: str) -> Iterator[Drawn | None]:
-        """Yield a group's drawn data until it is measured; None if it was too large or drawing
-        failed.
+        """Yield a group's data until the group is measured; None if the data was too large or could
+        not be generated.
 
-        A drawing that has not started is not waited for.
+        If the work on a group has not started, the caller does not wait for it.
         """
         with self._changed:
             self._wanted.add(name)

@@ -21,7 +21,7 @@ class Executor(Protocol):
     ) -> dict[str, str]:
         """Run all items of a stage, which are of one kind; return the result of each, by name.
 
-        `runner` stores their records. Raises DeviceLost.
+        `runner` stores the items' records. Raises DeviceLost.
         """
         ...
 
@@ -43,7 +43,7 @@ class RunContext:
 
 
 class LocalExecutor:
-    """Runs work items on this machine's cores; nothing timed runs beside anything else.
+    """Runs work items on this machine's cores; while an item is timed, no other runs.
 
     jobs: how many cores the workers and their emulated launches share.
     """
@@ -80,7 +80,7 @@ class LocalExecutor:
     def _several(
         self, runner: TaskRunner, items: Sequence[WorkItem], advance: Callable[[str], None]
     ) -> dict[str, str]:
-        """Run several items at a time; nothing is timed here."""
+        """Run several items at a time, none of which is timed."""
         found = {}
         at_once = min(self._cores.total, runner.most_at_once(items) or self._cores.total)
         with ThreadPoolExecutor(max_workers=at_once) as pool:

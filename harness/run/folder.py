@@ -38,9 +38,9 @@ class Folder:
 
     path: None for a new one in reports/. choice: the command line's choice of cases. A folder with
     results keeps the cases of its own choice; `chosen` are those to work on now, None for all.
-    only_profiling: whether only to profile a run that has ended, without measuring anything anew.
-    beside: the commit whose kernels are beside today's. cluster: the workers, if any. Raises
-    UsageError if the folder holds another run, or cannot be written.
+    only_profiling: whether to profile a run that has ended, without measuring again. beside: the
+    commit whose kernels are compared with today's. cluster: the workers, if any. Raises UsageError
+    if the folder holds another run, or cannot be written.
     """
 
     def __init__(
@@ -163,7 +163,7 @@ class Folder:
 def point_latest(path: Path) -> None:
     """Point reports/latest to a run's folder, if that is in reports/, which must be writable.
 
-    In a sandbox it is not; the process outside sets the link then.
+    In a sandbox the folder is not writable; the process outside the sandbox sets the link.
     """
     if path.resolve().parent == REPORTS.resolve() and os.access(REPORTS, os.W_OK):
         LATEST.unlink(missing_ok=True)
@@ -172,7 +172,7 @@ def point_latest(path: Path) -> None:
 
 def fresh(started: datetime) -> Path:
     """A new folder for a run without a named folder; runs started at the same moment get different
-    ones."""
+    folders."""
     name = started.strftime("%Y%m%d-%H%M%S")
     REPORTS.mkdir(parents=True, exist_ok=True)
     number = 1

@@ -3,7 +3,7 @@
 A run consists of steps: units to compile, variants to verify, groups to measure. The duration of
 each on this machine is remembered and used as its forecast. A new step is estimated from its size
 at rates measured on one machine, scaled by how much longer or shorter this stage's remembered steps
-took than at those rates. A first run has only the rates, and says that its forecast is rough.
+took than at those rates. A first run has only the rates, and reports that its forecast is rough.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def file() -> Path:
 
 
 def load(machine: str) -> Durations:
-    """Load what is remembered about a machine; empty if the file does not exist or has another
+    """Load the stored durations of a machine; empty if the file does not exist or has another
     format."""
     found = Durations()
     with suppress(OSError, ValueError, TypeError, LookupError, AttributeError):
@@ -116,7 +116,7 @@ class Forecast:
     """The forecast of one run.
 
     cores: the cores shared by the steps of a stage that runs several at a time.
-    durations: the known ones, to which this run's are added.
+    durations: those known before the run, to which the run adds its own.
     """
 
     def __init__(
@@ -158,8 +158,8 @@ class Forecast:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Time a stage. When it ends, its steps count as done, whether or not they were
-        reported."""
+        """Time a stage. When the stage ends, its steps are treated as done, whether or not they
+        were reported."""
         began = self._clock()
         yield
         took = self._took[name] = self._clock() - began
@@ -185,7 +185,8 @@ class Forecast:
     def left(self) -> float:
         """Estimate the remaining seconds.
 
-        Steps of the current stage are assumed to deviate from expectations as earlier ones did.
+        The remaining steps of the current stage are assumed to deviate from their forecasts as the
+        earlier ones did.
         """
         found = 0.0
         for key in list(self._left):
@@ -203,7 +204,7 @@ class Forecast:
         self._say(f"after {words(now - self._began)}: about {words(self.left)} left")
 
     def end(self) -> None:
-        """Print how long the run took, and how long was forecast."""
+        """Print how long the run took, and its forecast."""
         if self._steps:
             took = self._clock() - self._began
             said = f"said {words(self.total)}{', roughly' if self.is_rough else ''}"
@@ -246,8 +247,9 @@ def steps(
     timed.
 
     counted: how many cases are profiled. ahead: groups that are prepared before any is measured.
-    pace: this machine's, for a run without a GPU. elements: counts those of a case's inputs and
-    outputs. measure_s: the seconds after which a group gets no placements beyond its first look.
+    pace: this machine's, for a run without a GPU. elements: a function that counts the elements of
+    a case's inputs and outputs. measure_s: the seconds after which a group gets no placements
+    beyond its first look.
     """
     compile_s, verify_s, report_s = (
         (COMPILE_S, VERIFY_S, REPORT_S)

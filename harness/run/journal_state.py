@@ -25,7 +25,7 @@ from harness.statistics.timings import Timings
 
 
 class JournalState:
-    """The records present when a run began, and those it has added since, indexed.
+    """An index of the records that existed when a run began, and of those that the run has added.
 
     groups: case → the group that it is timed with.
     """

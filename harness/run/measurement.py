@@ -1,9 +1,9 @@
 """Time one group: prepare its cases once, then run placements until all are settled.
 
-A placement is a worker process with its own context, memory and code. After some placements the run
-takes a look: it checks which cases are settled. Only the others get more placements. If a case
-crashes its worker, the others lose only the time of a restart: each case has its own deadline, and
-the culprit is left out.
+A placement is a worker process with its own context, memory and code. After a set number of
+placements the run takes a look: it checks which cases are settled. Only the other cases get more
+placements. If a case crashes its worker, the others lose only the time of a restart: each case has
+its own deadline, and the case that crashed is left out.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ ATTEMPTS = 3
 
 @dataclass(frozen=True)
 class Drawn:
-    """A group's inputs and references, drawn ahead. files: draw → file → hash."""
+    """A group's inputs and references, generated ahead. files: draw → file → hash."""
 
     folder: Path
     files: dict[int, dict[str, str]]
@@ -47,7 +47,7 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Effort:
-    """The amount of measuring, computed from bench.yaml's timing and limits."""
+    """How much to measure, computed from bench.yaml's timing and limits."""
 
     looks: tuple[int, ...]
     choosing: int
@@ -201,8 +201,8 @@ class Measurement:
         process.
 
         Side effects of a variant's own code in a process must not affect another group. Kernels
-        have none, because they run on the device, and a library belongs to the problem itself. So
-        only a group with other functions gets its own process.
+        have no side effects on the host, because they run on the device, and a library belongs to
+        the problem itself. Therefore only a group with other functions gets its own process.
         """
         is_harmless = all(case.kind == "kernel" or case.is_library for case in self.cases)
         return name if self.effort.shared and is_harmless else ""

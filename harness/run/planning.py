@@ -83,8 +83,9 @@ def too_large(case: Case, problem: Problem, device: Device) -> str:
 def prepared_ahead(groups: Sequence[WorkItem], cores: int, available: int | None) -> set[str]:
     """Choose the groups that are prepared side by side before the first one is timed.
 
-    To prepare is to verify at the timed size, which keeps one core busy. The inputs of small groups
-    can wait in memory until they are timed. available: the machine's free memory in bytes.
+    Preparing a group means verifying it at the timed size, which keeps one core busy. The inputs of
+    small groups can wait in memory until they are timed. available: the machine's free memory in
+    bytes.
     """
     if cores < SEVERAL:
         return set()

@@ -1,7 +1,8 @@
-"""Qualify one variant alone: verify its test sizes, and judge each of its launch shapes.
+"""Qualify one variant alone: verify its test sizes, and decide on each of its launch shapes.
 
-A launch shape is good if every test size, on both draws of inputs, and every counted size was
-verified. Anything missing has a reason: a wrong result, or how the process ended.
+A launch shape is good if every test size, on both sets of inputs, and every counted size was
+verified. If a verification is missing, the reason is a wrong result or the way in which the process
+ended.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class Qualification:
     def carry_out(self) -> str:
         """Qualify the variant; return the result in a word or two.
 
-        A launch shape that fails has its outcome afterwards. If it crashes the worker, another
+        Afterwards, each launch shape that fails has its outcome. If it crashes the worker, another
         worker takes the remaining shapes.
         """
         name = "/".join((self.cases[0].problem, self.cases[0].variant))
@@ -111,10 +112,10 @@ def judge(
     counted: Iterable[Case],
     seen: Sequence[Verified],
 ) -> Judged:
-    """Judge a variant's launch shapes by its verified launches.
+    """Decide on a variant's launch shapes by its verified launches.
 
-    Good shapes are in neither `wrong` nor `unfinished`. cases: the cases to judge. tests, counted:
-    the cases that should be verified. seen: those that were.
+    Good shapes are in neither `wrong` nor `unfinished`. cases: the cases to decide on. tests,
+    counted: the cases that should be verified. seen: those that were.
     """
     wrong = _first_failures(seen)
     expected = Counter(test.shape for test in tests for _ in DRAWS)
@@ -132,10 +133,9 @@ def judge(
 
 
 def guilty(judged: Judged, ran: Iterable[Case], ended: Ended) -> dict[Shape, str]:
-    """The shapes to blame for a worker that ended early: the one that was running, or else all of
-    them.
+    """The shapes to blame for a worker that ended early: the one that was running, or else all.
 
-    Another worker can verify the rest.
+    Another worker can verify the remaining shapes.
     """
     if not judged.unfinished:
         return {}

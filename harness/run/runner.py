@@ -40,13 +40,12 @@ class Runner:
     """One run into one folder. `failed` says afterwards whether any case failed.
 
     patterns: the cases of the folder, as --only patterns.
-    chosen: the ids of the cases to work on; None for all. Whatever changed since the folder's
-    results were made is redone, and `renewed` then says what that was.
-    executor: what does the work; by default this machine's cores and GPU. driver: the timing GPU's
-    driver, if that is another machine's.
-    wanted: profile with ncu as well, if the backend is a GPU. `unprofiled` says afterwards what
-    went wrong with that, `unread` why the emulator counted instead, and `without_ceilings` why the
-    machine's limits were not measured.
+    chosen: the ids of the cases to work on; None for all. Results whose inputs have changed since
+    are redone, and `renewed` lists the changes. executor: runs the work items; by default on this
+    machine's cores and GPU. driver: the timing GPU's driver, if that is another machine's.
+    wanted: profile with ncu as well, if the backend is a GPU. Afterwards `unprofiled` has the
+    reasons why profiling failed, `unread` the reason why the emulator counted instead, and
+    `without_ceilings` the reason why the machine's limits were not measured.
     matrix: the matrix with all sizes, including those not chosen.
     with_ceilings: measure the machine's limits before anything is timed.
     earlier: for an emulated run, the results of earlier runs to reuse.
@@ -239,8 +238,8 @@ class Runner:
         return "" if self.is_timed else planning.over_budget(case, self.bench, self.plan)
 
     def _drawing(self) -> AbstractContextManager[drawing.Drawing | None]:
-        """Draw in advance, on some of this machine's cores, for the groups that are measured
-        here."""
+        """Generate data in advance, on some of this machine's cores, for the groups that are
+        measured on this machine."""
         several = (
             self._executor.cores // drawing.CORES
             if isinstance(self._executor, LocalExecutor)
@@ -259,7 +258,7 @@ class Runner:
         return found
 
     def _tests_of(self, cases: Iterable[Case]) -> list[Case]:
-        """The tests that verify these cases, if they can run here."""
+        """The tests that verify these cases, if they can run on this machine."""
         shapes = {case.shape for case in cases}
         return [t for t in self.tests if t.shape in shapes and not t.skip and not t.refusal]
 
@@ -282,7 +281,7 @@ class Runner:
                     self._task_runner.finish(case, "failed", refusal, stage="plan")
 
     def _qualify(self) -> None:
-        """Qualify each variant by itself, several at a time: nothing is timed here."""
+        """Qualify each variant by itself, several at a time, because nothing is timed yet."""
         by_variant: dict[tuple[str, str], list[Case]] = defaultdict(list)
         for case in self._open(self.cases):
             if not case.is_library and not self._is_qualified(case):
@@ -295,9 +294,9 @@ class Runner:
         ])  # fmt: skip
 
     def _is_qualified(self, case: Case) -> bool:
-        """Return whether the journal says that all tests of the case were right.
+        """Return whether, according to the journal, all tests of the case were right.
 
-        On the emulator such a case has its outcome, unless the journal lost it.
+        On the emulator a case of this kind has its outcome, unless the journal lost it.
         """
         if not self.is_timed or f"qualify {case.problem}/{case.variant}" not in self._known.stages:
             return False
@@ -314,7 +313,7 @@ class Runner:
         ]
 
     def _prepare(self) -> None:
-        """Prepare small groups, several at a time: nothing is timed here."""
+        """Prepare small groups, several at a time, because nothing is timed yet."""
         ahead = self._prepared_ahead()
         items = [replace(i, kind="prepare") for i in self._measurements() if i.name in ahead]
         if items:
@@ -365,8 +364,8 @@ class Runner:
             self._count_in_the_emulator(sound)
 
     def _count_in_the_emulator(self, sound: Sequence[Case]) -> None:
-        """Count in the emulator what ncu may not read. If every kernel gets counters that way, none
-        are reported missing."""
+        """Count the kernels in the emulator if ncu may not read counters. If every kernel gets
+        counters in this way, none are reported missing."""
         emulation.count(
             emulation.TimedRun(
                 self._task_runner.setting, self._matrix, self.problems, self._executor, self._known,

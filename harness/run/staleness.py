@@ -55,8 +55,8 @@ def harness_hash(is_timed: bool) -> str:
     verify.
 
     Files that only plan, read, compare or draw are not included, because they work on what is in
-    the journal. The cheat check of a timed run also uses the emulator. It decides whether a case is
-    sound, not how long it takes, so changes there do not invalidate times.
+    the journal. The cheat check of a timed run also uses the emulator. The check decides whether a
+    case is sound, not how long the case takes, so changes to it do not invalidate times.
     """
     files = list(harness_files(is_timed))
     contents = hashlib.sha256()
@@ -88,7 +88,7 @@ def harness_files(is_timed: bool) -> Iterator[Path]:
 class Origins:
     """The inputs of each case's result; files are read once.
 
-    driver: the driver of a timed run, or None. A new one may change the times of the same code.
+    driver: the driver of a timed run, or None. A new driver may change the times of the same code.
     """
 
     def __init__(
@@ -221,11 +221,10 @@ def changes(
     timed: Collection[str],
     limits: Mapping[str, float],
 ) -> list[Renewed]:
-    """Determine what has to be repeated; empty if the folder is empty.
+    """Determine which cases have to be repeated; none if the folder is empty.
 
-    plan: every case of the run, as it is now. known: the records that count so far. chosen: the
-    cases that are worked on. timed: those of them that are timed. limits: those of bench.yaml, as
-    they are now.
+    plan: every case of the run, as it is now. known: the valid records so far. chosen: the cases to
+    work on. timed: those of them that are timed. limits: those of bench.yaml, as they are now.
     """
     before: dict[str, Planned] = {}
     ended: dict[str, Outcome] = {}

@@ -1,4 +1,5 @@
-"""The parts of a run that a work item needs. A TaskRunner has all of them; tests have fewer."""
+"""The parts of a run that a work item needs. A TaskRunner has all of them; stand-ins in tests have
+fewer."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ class Surroundings(Protocol):
         ...
 
     def do(self, job: Job, more_s: float = 0) -> Ended:
-        """Do a job in a worker. more_s: the seconds that each step may take beyond
+        """Run a job in a worker. more_s: the seconds that each step may take beyond
         `limits.launch_s`."""
         ...
 

@@ -65,8 +65,8 @@ class WorkItem:
     qualify: one variant alone, at its test sizes and, on the emulator, at the counted sizes.
     prepare: the first part of a measurement, which times nothing: all variants at the timed size.
     ceilings: the device's best rates.
-    measure: one comparison, which is all variants of a problem at a type and a size, with all their
-    launch shapes; so the cases share rounds and a GPU.
+    measure: one comparison, that is, all variants of a problem at a type and a size, with all their
+    launch shapes, so that the cases share rounds and a GPU.
     count: timed cases, counted in the emulator.
     """
 
@@ -143,9 +143,9 @@ class TaskRunner:
         self._keep = keep
 
     def most_at_once(self, items: Sequence[WorkItem]) -> int | None:
-        """The number of these items that fit in device memory at once; None for no bound.
+        """The number of these items that fit in device memory at once; None for no limit.
 
-        For items with only test sizes, the number of slots determines it.
+        For items with only test sizes, the number of slots is the limit.
         """
         room, largest = self.setting.device.room, max((i.needed_bytes for i in items), default=0)
         if room is None or not largest:
@@ -231,7 +231,7 @@ class TaskRunner:
         """Do a job. Raises DeviceLost if the job ended because of the GPU rather than a case.
 
         A GPU that falls off its bus may look like a fault or an endless loop of the running kernel.
-        So this checks whether the GPU still responds before it blames a case.
+        Therefore the GPU is checked for a response before a case is blamed.
         """
         ended = self._beside_others(job, deadline_s, keep)
         if not ended.reason or not self.is_timed or self.workers.stopped:
@@ -249,7 +249,8 @@ class TaskRunner:
 
         If a worker runs out of memory while others run, fewer workers run from then on. If its
         share of the machine's memory was too small, its job waits until it can have all of it. A
-        job that had not begun is started again; otherwise the caller knows what remains.
+        job that had not begun is started again; after any other end, the caller continues with the
+        remaining cases.
         """
         alone = False
         while True:
@@ -276,8 +277,8 @@ class TaskRunner:
         """The seat (see Job) of a process that waits for the next variant with its context; empty
         for a new process.
 
-        Making a context takes a second or two when all cores make one. Side effects of a variant's
-        own functions in a process must not affect another variant.
+        Making a context takes a second or two if all cores make one at the same time. Side effects
+        of a variant's own functions in a process must not affect another variant.
         """
         if not self.is_timed:
             return ""  # a process without a context starts at once

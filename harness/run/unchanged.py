@@ -1,4 +1,4 @@
-"""Find the variants of a two-sided matrix that are unchanged: same text, or same machine code.
+"""Find the variants of a two-sided matrix whose source text or machine code is unchanged.
 
 A variant and its twin from another commit are the same if the matrix has the same entry for both,
 and all files that they use, headers included, have the same content.
@@ -59,8 +59,8 @@ def _files(origins: dict[str, str], suffix: str) -> dict[str, str]:
 
 
 def _same_python(both: Bench, suffix: str, problem: str) -> bool:
-    """Return whether all Python files of a problem's folder are the same, as a function may import
-    any."""
+    """Return whether all Python files of a problem's folder are the same, because a function may
+    import any of them."""
     here, there = both.kernels / problem, both.kernels / suffix / problem
     return _python(here) == _python(there)
 

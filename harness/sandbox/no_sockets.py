@@ -1,9 +1,10 @@
 """The seccomp rules that refuse sockets inside the sandbox, for bwrap's --seccomp.
 
 A read-only file system does not keep a program from connecting to a Unix socket in it, and a
-service behind such a socket would act outside. So no Unix socket can be created. Connected pairs
-can be created, except datagram pairs, which may send to any address. IP leads nowhere, since there
-is no network. io_uring could bypass all this, so it is refused too.
+service that listens on the socket acts outside the sandbox. Therefore no Unix socket can be
+created. Connected pairs can be created, except datagram pairs, which may send to any address. IP
+sockets are harmless, since there is no network. io_uring could bypass these rules, so it is
+refused, too.
 """
 
 from __future__ import annotations

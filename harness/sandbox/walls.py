@@ -1,8 +1,8 @@
 """bubblewrap's options for processes that handle untrusted input, and additional limits.
 
-Inside them there is no network, no other process and no access to other users' sockets. The file
-system is read-only except what the caller binds, and an empty /tmp. Memory and processes are
-limited.
+Inside the sandbox there is no network, no other process and no access to other users' sockets. The
+file system is read-only except for the paths that the caller binds, and an empty /tmp. Memory and
+processes are limited.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def program() -> str | None:
 
 
 def prepare() -> None:
-    """Build what every sandbox shares, because compiling the emulator's library inside would take
-    minutes."""
+    """Build the files that all sandboxes share, because compiling the emulator's library in each
+    sandbox would take minutes."""
     from harness.emulator import LaunchError
     from harness.emulator.engine import library
     from harness.emulator.sass import library as machine_code
@@ -74,7 +74,7 @@ def home(folder: Path) -> Iterator[str]:
 
 
 def limit() -> None:
-    """Set limits before bwrap starts, so that they hold for everything it starts."""
+    """Set limits before bwrap starts, so that they apply to every process that it starts."""
     memory = int(MEMORY_SHARE * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     # This does not limit address space, of which a CUDA context reserves far more than there is
     # memory.

@@ -11,10 +11,10 @@ Sizes are in bytes, registers are 32-bit. Sources of the figures:
 [tuning]     NVIDIA's Turing, Ampere, Ada, Hopper and Blackwell tuning guides: shared memory per
              multiprocessor, and the 1 KiB that CUDA reserves in each block from 8.0 on.
 
-If there is no GPU, the representative device of an architecture stands in: launch shapes such as `6
-* sm_count` need a number. Its figures are those of one product (from NVIDIA's architecture white
-papers and data sheets; L2 sizes as the CUDA runtime reports them), not a property of the
-architecture.
+If there is no GPU, the representative device of an architecture takes its place, because launch
+shapes such as `6 * sm_count` need a number. Its figures are those of one product (from NVIDIA's
+architecture white papers and data sheets; L2 sizes as the CUDA runtime reports them), not a
+property of the architecture.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ GB = 1000**3
 
 
 class UnknownArchitectureError(ValueError):
-    """No facts are known about the requested architecture."""
+    """The requested architecture is not known."""
 
 
 @dataclass(frozen=True)
@@ -288,9 +288,9 @@ def nearest(capability: tuple[int, int]) -> Architecture:
     """Return the facts to use for a compute capability: its own, or those of the newest one before
     it.
 
-    This is for cards newer than this table. Whatever the driver reports about the card takes
-    precedence. Only what no driver reports, such as the granularity of register allocation, is
-    taken from here.
+    The second case is for cards newer than this table. Values that the driver reports about the
+    card take precedence. Only values that no driver reports, such as the granularity of register
+    allocation, come from the table.
     """
     before = [known for known in _KNOWN if known.compute_capability <= capability]
     return max(before or _KNOWN[:1], key=lambda known: known.compute_capability)

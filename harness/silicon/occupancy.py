@@ -56,7 +56,7 @@ def theoretical_occupancy(
     """Compute the theoretical occupancy of a launch.
 
     `shared_bytes_per_block` is static plus dynamic shared memory, without what the system reserves.
-    More than the default 48 KiB is taken to be opted into.
+    The kernel is assumed to opt into more than the default 48 KiB if necessary.
     """
     if threads_per_block < 1:
         raise ValueError(f"a block has at least one thread, not {threads_per_block}")
@@ -107,8 +107,8 @@ def _blocks_by_registers(limits: Limits, warps: int, registers_per_thread: int) 
 
 
 def _blocks_by_shared_memory(limits: Limits, shared_bytes_per_block: int) -> int:
-    """The blocks that shared memory allows; each also holds the system's part, which matters if it
-    is small."""
+    """The blocks that shared memory allows; each block also needs the part reserved for the system,
+    which matters for small blocks."""
     if shared_bytes_per_block > limits.max_shared_bytes_per_block:
         return 0
     per_block = _round_up(

@@ -1,9 +1,9 @@
 """Tensor maps: the parameters that cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col accept and
 refuse.
 
-The rules are those of the CUDA driver API, "Tensor Map Object Management", and, where that is
-silent, those of a driver: reports/h100/tensor_maps.csv.gz and tensor_maps_small_boxes.csv.gz each
-have its verdicts on 643 maps.
+The rules are those of the CUDA driver API, "Tensor Map Object Management", and, where the
+documentation is silent, those of a driver: reports/h100/tensor_maps.csv.gz and
+tensor_maps_small_boxes.csv.gz each record which of 643 maps the driver accepts.
 """
 
 from __future__ import annotations

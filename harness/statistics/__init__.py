@@ -1,1 +1,1 @@
-"""From rounds to verdicts: net times, intervals, and which rounds do not count."""
+"""From rounds to verdicts: net times, intervals, and excluded rounds."""

@@ -1,4 +1,4 @@
-"""Resolve `builds_on` for a case: which case of that variant it is compared with."""
+"""Resolve `builds_on` for a case: find the case of the named variant to compare it with."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from harness.statistics.net_times import Group, group_of
 
 
 def parent(p: Planned, shape: Callable[[Group, str], Planned | None]) -> Planned | None:
-    """The case that this one improves on: the same sizes and type of the variant it builds on.
+    """The case that this one improves on: the variant that it builds on, at the same sizes and
+    type.
 
     shape: gives the case at whose launch shape a variant of a group is shown (`Timings.shape`).
-    None if the variant builds on no other, or if that one has no sound case.
+    None if the variant builds on no other, or if the other has no sound case.
     """
     return shape(group_of(p), p.builds_on) if p.builds_on else None

@@ -1,12 +1,12 @@
 """The cost of the two events around a launch, which is due to the host and is subtracted.
 
 A launch is timed by two CUDA events around it. Besides the kernel, their interval includes the path
-from
-the first event to the kernel and from the kernel to the second: 2.3 µs on one host, 4 on another.
-So in every placement, the harness times, between two events, one kernel that records when its first
-block began and its last one ended. The rest of the events' interval is their cost, plus the time
-before the kernel's first instruction and after its last. That time belongs to the card, not to the
-host: it is a constant here (`IN_AND_OUT_NS`), read with CUPTI, whose durations include it.
+from the first event to the kernel and from the kernel to the second: 2.3 µs on one host, 4 on
+another. Therefore, in every placement, the harness encloses in two events a kernel that records
+when its first block began and its last one ended. The interval between the events, minus the
+recorded time, is the events' cost plus the time before the kernel's first instruction and after its
+last. The latter depends on the card, not on the host: it is the constant `IN_AND_OUT_NS`, which was
+determined with CUPTI, whose durations include it.
 """
 
 from __future__ import annotations

@@ -6,10 +6,10 @@ There are three levels, each with its own summary:
     rounds of a placement    → their median: a disturbed round has no effect
     placements               → a t interval: only these are independent of each other
 
-A placement is a fresh process with fresh memory. Anything drawn once per process is drawn anew in
-each, so an interval over placements holds for the next run. Launches, and rounds within one
-placement, share that draw and are never treated as independent (Kalibera and Jones, "Rigorous
-benchmarking in reasonable time", ISMM 2013). docs/measurement.md has the experiments.
+A placement is a fresh process with fresh memory. Effects that are random but fixed within a process
+vary between placements, so an interval over placements holds for the next run. Launches, and rounds
+within one placement, share these effects and are never treated as independent (Kalibera and Jones,
+"Rigorous benchmarking in reasonable time", ISMM 2013). docs/measurement.md has the experiments.
 """
 
 from __future__ import annotations
@@ -61,9 +61,8 @@ class Estimate:
     """A mean of logarithms over independent units, with its known errors.
 
     resolution: the largest relative error that the clock's ticks leave, however many measurements
-    are made. bias: the most by which the mean may be too large, if the correction for the events is
-    too small. The events' cost shifts all figures of a card alike, so it largely cancels in
-    differences.
+    are made. bias: the largest error of the mean if the correction for the events is too small. The
+    events' cost shifts all figures of a card alike, so it largely cancels in differences.
     """
 
     mean: float
@@ -92,7 +91,8 @@ class Estimate:
     def p_value(self) -> float:
         """The two-sided probability of a mean this large if the true mean is 0.
 
-        The part that the clock's resolution and the events' cost could explain is subtracted first.
+        The part of the mean that the clock's resolution and the events' cost could explain is
+        subtracted first.
         """
         beyond = max(abs(self.mean) - self.unresolved, 0.0)
         if beyond == 0:
@@ -157,9 +157,9 @@ def speedup(
 ) -> Estimate | None:
     """The logarithm of the speed-up of the variant: baseline / variant.
 
-    Only rounds that both have count; ratios are formed within each round. Logarithms make the
-    speed-up of A over B the reciprocal of B's over A. in_doubt_ns: the most by which both times may
-    be too long; its effect cancels if the times are equal.
+    Only rounds that both variants have are used; ratios are formed within each round. Logarithms
+    make the speed-up of A over B the reciprocal of B's over A. in_doubt_ns: the most by which both
+    times may be too long; its effect cancels if the times are equal.
     """
     pairs = {key: (baseline[key], variant[key]) for key in baseline.keys() & variant.keys()}
     if any(not (math.isfinite(t) and t > 0) for pair in pairs.values() for t in pair):
@@ -196,8 +196,8 @@ def tick_of(samples: Sequence[float]) -> float:
 def hidden_by(tick: float, samples: Sequence[float]) -> float:
     """The largest relative error that a clock's steps leave in a mean of samples.
 
-    It is half a step if all samples are equal. Samples that scatter by as little as half a step
-    average it out: the error of a mean falls as exp(−2π² (σ / step)²) (Widrow and Kollár,
+    The error is half a step if all samples are equal. If samples scatter by as little as half a
+    step, it averages out: the error of a mean falls as exp(−2π² (σ / step)²) (Widrow and Kollár,
     "Quantization Noise", 2008, chapter 4).
     """
     values = np.asarray(samples, float)
@@ -224,12 +224,12 @@ def certain(p_values: Mapping[Name, float], error: float) -> set[Name]:
 def verdict(
     ratio: Interval | None, is_certain: bool, floor: float, same_within: float, wholly: bool = False
 ) -> Verdict:
-    """Return the verdict that a speed-up allows, the same wherever it is reported.
+    """Return the verdict on a speed-up, which is the same wherever the speed-up is reported.
 
     same: the whole interval lies within `same_within` of 1, however certain the difference is.
     faster, slower: the difference is certain among all that were compared (`certain`), and larger
-    than the difference between equal kernels (`floor`, 0 unless one was found). It is the value
-    that must exceed the floor or, if two runs share no round (`wholly`), the whole interval.
+    than the difference between equal kernels (`floor`, 0 unless one was found). The value must
+    exceed the floor or, if the two runs share no round (`wholly`), the whole interval must.
     unclear: neither.
     invalid: no interval.
     """

@@ -1,11 +1,11 @@
 """The read/write mixes for which ceilings are measured, and interpolation between two of them.
 
-Memory moves less per second if it both reads and writes, or mostly writes. So a problem's traffic
-is compared with a small kernel of the harness that reads and writes in the same proportion. If
-there is none, the two nearest stand in, one after the other: each moves a part of the bytes in its
-own proportion, so that together they read and write what the problem does. Two kernels could do
-that, so the machine has been shown to reach this time. It is not a bound: a single kernel may be
-faster.
+Memory moves fewer bytes per second if it both reads and writes, or mostly writes. Therefore a
+problem's traffic is compared with a small kernel of the harness that reads and writes in the same
+proportion. If there is none, the two kernels with the nearest proportions take its place, one after
+the other: each moves a part of the bytes in its own proportion, so that together they read and
+write what the problem does. Two kernels could move the bytes in this way, so the machine is known
+to reach this time. The time is not a lower bound: a single kernel may be faster.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def name_of(read: int, written: int) -> str:
 
 @dataclass(frozen=True)
 class Least:
-    """The minimum time for some traffic at the measured ceilings, and the ceilings it uses."""
+    """The minimum time for some traffic at the measured ceilings, and the names of those used."""
 
     ns: Interval
     mixes: tuple[Mix, ...]

@@ -12,7 +12,7 @@ from harness.statistics.intervals import Key, batch_time, time_of
 def ceiling_over_placements(
     ceiling: Ceiling, rounds: Sequence[Round], confidence: float, cost_ns: float = 0.0
 ) -> Ceiling:
-    """Return a ceiling, computed over all placements that measured it again.
+    """Return a ceiling, computed over all placements that measured it.
 
     cost_ns: the events' cost, subtracted from the time of each launch.
     """

@@ -1,4 +1,5 @@
-"""A run's net times: batch by batch, from the rounds that count, less the events' cost."""
+"""A run's net times, batch by batch: those of the valid rounds, with the events' cost
+subtracted."""
 
 from __future__ import annotations
 
@@ -52,7 +53,8 @@ def group_of(p: Planned) -> Group:
 
 
 def placements_that_choose(group: Iterable[Planned], wanted: int) -> int:
-    """The number of placements that only choose launch shapes: 0 if no variant has two."""
+    """The number of placements that only choose launch shapes: 0 if no variant has more than one
+    shape."""
     shapes = Counter(p.variant for p in group)
     return wanted if max(shapes.values(), default=0) > 1 else 0
 
@@ -98,7 +100,8 @@ class NetTimes:
 
     @property
     def confidence(self) -> float:
-        """The confidence of one interval: all looks at which a run may stop share the error."""
+        """The confidence of one interval. The permitted error is divided among all looks at which a
+        run may stop."""
         return 1 - self.error / self.looks
 
     @cached_property

@@ -1,9 +1,10 @@
 """Results from a run's rounds: times, comparisons, and the launch shape shown for each variant.
 
 The first placements of a group only choose the launch shapes, and every figure comes from the
-others. The best of several noisy figures is biased, unless it is taken from data that played no
-part in the choice. All comparisons on a group's page form one family, and "faster" and "slower" are
-reported so that at most one family in twenty has a false one (at a confidence of 95 %).
+others. The best of several noisy figures is biased, unless the reported figure comes from data that
+played no part in the choice. All comparisons on a group's page form one family, and "faster" and
+"slower" are reported so that at most one family in twenty has a false one (at a confidence of 95
+%).
 """
 
 from __future__ import annotations
@@ -79,9 +80,9 @@ class Timings(NetTimes):
     def baseline_of(self, case: str) -> str | None:
         """The case to compare with: the baseline at the launch shape at which it is shown.
 
-        It is one case for the whole group, so that speed-ups are in proportion to the times shown
-        beside them. A failed baseline cannot be used for comparison; `substitute` names its
-        replacement.
+        All cases of the group are compared with the same case, so that speed-ups are in proportion
+        to the times shown with them. A failed baseline cannot be used for comparison; `substitute`
+        names its replacement.
         """
         group = group_of(self._planned[case])
         variant = self.reference(group)
@@ -146,8 +147,8 @@ class Timings(NetTimes):
     def family(self, group: Group, cache: str = "cold") -> list[tuple[str, str]]:
         """Every comparison that the pages make in a group: (case, against).
 
-        Each case with the baseline; each variant, as shown, with the one it builds on, with the
-        fastest, and with its own slowest shape.
+        Each case with the baseline; each variant, as shown, with the one that it builds on, with
+        the fastest, and with its own slowest shape.
         """
         cases = [p for p in self.groups[group] if self._outcomes[p.case].status == "ok"]
         pairs: dict[tuple[str, str], None] = {}
@@ -209,15 +210,15 @@ class Timings(NetTimes):
     def noise(self, group: Group, cache: str) -> float:
         """The possible difference between two runs of the same kernel; 0.003 is 0.3 %.
 
-        It is the largest difference that the A/A intervals do not exclude; infinite without such
+        That is the largest difference that the A/A intervals do not exclude; infinite without A/A
         intervals.
         """
         intervals = [each.interval(self.confidence) for each in self.repeats(group, cache)]
         return max((max(i.high, 1 / i.low) - 1 for i in intervals), default=math.inf)
 
     def floor(self, group: Group, cache: str) -> float:
-        """The smallest difference that counts: 0, unless A/A intervals show that equal kernels
-        differ."""
+        """The smallest difference that is treated as real: 0, unless A/A intervals show that equal
+        kernels differ."""
         found = self.repeats(group, cache)
         real = certain({i: e.p_value() for i, e in enumerate(found)}, self.error / self.looks)
         intervals = [found[i].interval(self.confidence) for i in range(len(found)) if i in real]
@@ -226,7 +227,7 @@ class Timings(NetTimes):
     def is_settled(self, case: str, cache: str, target: float) -> bool:
         """Return whether more placements would add nothing new about the case.
 
-        That is so if its interval is narrower than the target, and its verdict is certain.
+        This is the case if its interval is narrower than the target, and its verdict is certain.
         """
         baseline = self.baseline_of(case)
         if baseline is None or baseline == case:

@@ -1,4 +1,4 @@
-"""A run's folder → pandas tables. Reads only the journal and run.json, so it works anywhere.
+"""Load a run's folder as pandas tables. Reads only the journal and run.json, so no GPU is needed.
 
 run = harness.load("reports/latest")
 run.results                # one row per case and cache state, as results.csv

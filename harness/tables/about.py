@@ -1,5 +1,5 @@
-"""run.json: a description of the run and its environment. It may be untrusted, so each key that is
-read is checked."""
+"""Read run.json, which describes the run and its environment. The file may be untrusted, so each
+key that is read is checked."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LARGEST_FILE = 1 << 24
 
 
 class _Part(BaseModel):
-    """A part of run.json that allows keys that are not named here."""
+    """A part of run.json that may have other keys than those declared."""
 
     model_config = ConfigDict(extra="allow", strict=True)
 

@@ -44,7 +44,7 @@ def _below(folder: Path) -> list[Path]:
 
 
 def _near(folder: Path) -> str:
-    """For a folder that does not exist, the runs beside it with similar names."""
+    """For a folder that does not exist, the runs in the same parent folder with similar names."""
     try:
         there = [str(path.parent) for path in folder.parent.glob("*/run.json")]
         return did_you_mean(str(folder), there) if not folder.exists() else ""
@@ -53,7 +53,7 @@ def _near(folder: Path) -> str:
 
 
 def write(run: Run) -> None:
-    """Write results.csv and counters.csv beside the journal, with numbers to 10 digits.
+    """Write results.csv and counters.csv next to the journal, with numbers to 10 digits.
 
     The counters of a packed run are compressed.
     """

@@ -26,7 +26,7 @@ def counters(run: RunRecords) -> pd.DataFrame:
 
 
 def _origin(record: Counted | Uncounted) -> str | None:
-    """The origin of a count: ncu or the emulator; None if a reason replaces it."""
+    """The origin of a count: ncu or the emulator; None if there is a reason instead of a count."""
     if isinstance(record, Uncounted):
         return None
     return record.provenance if record.provenance in ("ncu", "measured") else "emulated"

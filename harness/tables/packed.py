@@ -1,8 +1,8 @@
 """A run packed for storage, for example in a repository: run.json and the compressed journal.
 
-A packed run is read, redrawn and compared like any other. Its pages share one copy of the chart
-library with those packed beside it. It lacks only the Nsight Compute reports, whose figures are in
-the journal. Unpack it to continue the run.
+A packed run is read, redrawn and compared like any other. Packed runs in one folder share a copy of
+the chart library. A packed run lacks only the Nsight Compute reports, whose figures are in the
+journal. To continue the run, unpack it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def named(folder: Path, name: str) -> Path:
 def pack(run: Path, target: Path, problem: str = "") -> None:
     """Write a run's essential files into another folder, or the same one. Raises OSError.
 
-    problem: pack only this problem of several, as if it had been chosen by --only.
+    problem: pack only this problem of several, as if --only had chosen it.
     """
     info = about.read(run / "run.json")
     content = run_files.read(run, named(run, JOURNAL).name)
@@ -68,7 +68,7 @@ def pack(run: Path, target: Path, problem: str = "") -> None:
 
 
 def unpack(folder: Path) -> None:
-    """Unpack a run so that records can be added; one that is not packed is unchanged. Raises
+    """Unpack a run so that records can be added; a run that is not packed is unchanged. Raises
     OSError."""
     if is_packed(folder):
         packed = run_files.read(folder, JOURNAL + ENDING)
@@ -92,8 +92,8 @@ def _unpacked(content: bytes, folder: Path) -> bytes:
 
 
 def _without_folders(command: str) -> str:
-    """A command line with absolute paths cut to their last part, because the rest is specific to
-    one machine."""
+    """A command line whose absolute paths are cut to their last part, because the rest is specific
+    to one machine."""
     return _FOLDERS.sub("", command)
 
 

@@ -1,9 +1,9 @@
-"""The roof of a case: the limit of its work that takes the most time at the machine's rates.
+"""The roof of a case: the part of its work that takes the most time at the machine's rates.
 
 A kernel has to move the problem's bytes, do its arithmetic and compute its exponentials. Each of
-these has a rate that the harness's own small kernels reached in the same run. The one that takes
-longest at its rate is the roof, and "of ceiling" is that time over the kernel's own time. No value
-is invented for a rate that was not measured: the roof then says what it leaves out.
+these has a rate that the harness's own small kernels reached in the same run. The part that takes
+longest at its rate is the roof, and "of ceiling" is this time divided by the kernel's own time. No
+value is invented for a rate that was not measured: the roof's name then notes the omission.
 """
 
 from __future__ import annotations

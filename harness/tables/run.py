@@ -19,8 +19,9 @@ class Run(RunTables):
     ) -> pd.DataFrame:
         """One row per variant at the launch shape at which it is shown, the fastest first.
 
-        It is for the largest size and the first type, unless `sizes` or `dtype` names another.
-        The columns are those of `results`, plus the speed-up over what each variant builds on.
+        The table is for the largest size and the first type, unless `sizes` or `dtype` names
+        another. The columns are those of `results`, plus the speed-up over the variant that each
+        builds on.
         """
         return notebook.ladder(self, problem, dtype, cache, sizes)
 

@@ -37,8 +37,8 @@ S = TypeVar("S", Compiled, MachineCode)
 class RunRecords:
     """The records of one run. `info` is run.json.
 
-    Its text may be untrusted, so it is escaped and cannot act where it is shown: see
-    harness/console/escaping.py.
+    Texts in the records may be untrusted, so they are escaped and cannot act where they are shown:
+    see harness/console/escaping.py.
     """
 
     def __init__(self, folder: Path, info: Mapping[str, Any], records: Iterable[Record]) -> None:
@@ -84,7 +84,8 @@ class RunRecords:
 
     @cached_property
     def emulated(self) -> dict[str, Emulated]:
-        """Timed case → the source of its counters, if the emulator counted it or was meant to."""
+        """Timed case → the source of its counters, if the emulator counted it or should have
+        counted it."""
         return {record.case: record for record in self.of(Emulated)}
 
     def counted_as(self, case: str) -> str:
@@ -102,12 +103,12 @@ class RunRecords:
 
     @cached_property
     def machine_code(self) -> dict[str, list[MachineCode]]:
-        """Case → the machine instructions of each of its steps, if they were executed here."""
+        """Case → the machine instructions of each of its steps, if the emulator executed them."""
         return self._by_step(MachineCode)
 
     @cached_property
     def ceilings(self) -> dict[str, Ceiling]:
-        """The ceilings, each computed over all placements if they measured it again."""
+        """The ceilings, each computed over all placements that measured it."""
         probes: dict[str, list[Round]] = defaultdict(list)
         for record in self.of(Round):
             if record.case not in self.planned:
@@ -177,7 +178,8 @@ class RunRecords:
 
     @cached_property
     def tells_what_builds_on_what(self) -> bool:
-        """Return whether any variant names the one it builds on; variants in old runs do not."""
+        """Return whether any variant names the one that it builds on; variants in old runs do
+        not."""
         return any(p.builds_on for p in self.planned.values())
 
     def main_step(self, case: str) -> int:
@@ -235,7 +237,7 @@ def _without_superseded(records: Sequence[Record]) -> list[Record]:
 def _of_one_origin(records: Sequence[Record]) -> list[Record]:
     """Keep either ncu's readings or the emulator's counts of a timed run, never a mixture.
 
-    Counts of a case outside the run are kept only while they represent one of its cases.
+    Counts of a case outside the run are kept only as long as they represent one of the run's cases.
     """
     if not any(isinstance(r, Round) for r in records):
         return list(records)

@@ -42,8 +42,8 @@ class RunTables(RunRecords):
         """A case's time by events (cold) and ncu's duration of all its steps, in ns.
 
         disagrees: they differ by over 10 % although the launch takes over 50 µs. ncu launches one
-        kernel at a time, which does not raise the clocks, so for short launches a difference means
-        nothing.
+        kernel at a time, so the clocks stay low, and for short launches a difference has no
+        meaning.
         """
         from harness.tables import frames
 

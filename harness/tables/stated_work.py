@@ -10,7 +10,7 @@ from harness.journal.records import Planned
 
 
 def completed(info: Mapping[str, Any], p: Planned) -> Planned:
-    """Complete an older record of a case with what run.json says about its work.
+    """Complete an older record of a case with the work model in run.json.
 
     This applies only if the bytes are the same; otherwise run.json has another work model.
     """

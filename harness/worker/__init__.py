@@ -1,1 +1,1 @@
-"""Work done in a process of its own: verifying, counting and timing kernels."""
+"""Verify, count and time kernels, in a process of its own."""

@@ -1,12 +1,12 @@
-"""The process that runs kernels: it does one job, and writes its records as lines to a pipe.
+"""The process that runs kernels: it runs one job, and writes its records as lines to a pipe.
 
     python -m harness.worker JOB.json FD|FILE
     python -m harness.worker serve cpu|torch|kernels|gpu|compiling SOCKET
 
 The second form forks workers, each with a job and a descriptor, from a process that has done the
 imports (harness/processes/fork_server.py). A kernel may crash the process, hang it or lose the
-GPU's context. The parent (harness/processes/workers.py) keeps what was written, knows from the last
-`now` line what was running, and continues with the others.
+GPU's context. The parent (harness/processes/workers.py) keeps the records written so far, knows
+from the last `now` line which case was running, and continues with the others.
 """
 
 from __future__ import annotations

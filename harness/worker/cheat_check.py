@@ -1,9 +1,9 @@
 """Check a variant in the emulator for shortcuts: correct results in an unfairly short time.
 
-A few small test sizes are executed four times each: on one draw of inputs; on another, with the
-module freshly loaded; and on both again, with everything as an earlier run left it: `__device__`
-variables, outputs and scratch. This shows what a run reads, what it omits, and what it reuses from
-the previous run. The emulator's judge executes it and reports every access.
+A few small test sizes are executed four times each: on one set of inputs; on another, with the
+module freshly loaded; and on both sets again, with `__device__` variables, outputs and scratch as
+an earlier run left them. The emulator's judge executes the runs and reports every access, which
+shows what a run reads, what it omits, and what it reuses from the previous run.
 
 The findings hold for these sizes. A kernel may behave differently at a large n; the checks of timed
 launches cover that.
@@ -55,7 +55,7 @@ class Failure:
 class Scrutiny:
     """The findings on a variant. seen: ids of the executed cases.
 
-    unseen: the reason why other cases were not executed, unless time ran out.
+    unseen: the reason why other cases were not executed; empty if only time ran out.
     """
 
     remarks: tuple[Remark, ...] = ()
@@ -77,8 +77,8 @@ def scrutinise(
 ) -> Scrutiny:
     """Check a variant's test cases of one dtype, smallest first, for as long as there is time.
 
-    built: compiled code by case id; cases without are left out. A launch shape is abandoned at its
-    first failure. starting: called with each case before it is checked.
+    built: compiled code by case id; cases without compiled code are left out. A launch shape is
+    abandoned at its first failure. starting: called with each case before it is checked.
     """
     cases = [case for case in cases if case.steps and case.id in built]
     if not cases:
@@ -142,14 +142,14 @@ class _Findings:
         self.remarks[topic] = text, provenance
 
     def give_up(self, why: str, telling: bool = True) -> None:
-        """Check no further case. telling: whether that is worth a remark."""
+        """Check no further case. telling: whether to record the reason."""
         self.unseen = why
         if telling:
             self.remark("unseen", f"the emulator looked no further: {why}", "emulator-model")
 
 
 class _Draw:
-    """One draw of a case's inputs, with the correct results."""
+    """One set of a case's inputs, with the correct results."""
 
     def __init__(
         self, problem: Problem, case: Case, buffers: Sequence[Buffer], seed: int, draw: int
@@ -226,7 +226,7 @@ class _Looking:
         return ""
 
     def _run(self, draw: _Draw, left: Mapping[str, Array]) -> Run:
-        """Do one run. left: the initial contents of outputs and scratch; 0xFF by default."""
+        """Run the case once. left: the initial contents of outputs and scratch; 0xFF by default."""
         arrays = {}
         for b in self.buffers:
             if b.role == "input":

@@ -1,4 +1,4 @@
-"""Count cases without a GPU, from their PTX and from the machine code that a GPU would run."""
+"""Count cases without a GPU, in their PTX and in the machine code that a GPU would run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from harness.worker.inputs import Inputs, by_group
 def count(
     job: Job, backend: Backend, problem: Problem, cases: Sequence[Case], tell: Telling
 ) -> None:
-    """Verify and count at the sizes of the matrix, from PTX and from machine code."""
+    """Verify and count at the sizes of the matrix, by executing PTX and machine code."""
     tell.now("", COMPILING_S)
     with suppress(LaunchError):  # reported for each case that needs it
         machine_code.load()
@@ -48,7 +48,7 @@ def count(
 def _counted(
     inputs: Inputs, ptx: Workspace, machine: MachineCodeWorkspace, case: Case, built: Built
 ) -> Iterator[Record]:
-    """The combined result of a case's two forms: it is right only if both are."""
+    """The combined result of PTX and machine code: right only if both are right."""
     verified, found = inputs.verify(ptx, case, built, "before")
     if verified.ok and (refusal := machine.refusal(case, built)):
         text = f"{IN_PTX_ALONE}: {refusal}"

@@ -35,7 +35,7 @@ DRAWS = (0, 1)
 
 
 def draws_when_timed(problem: Problem) -> tuple[int, int]:
-    """The draws on which a timed size is verified: the typical one, then another."""
+    """The numbers of the draws on which a timed size is verified: the typical one, then another."""
     return problem.timed_draw, next(d for d in reversed(DRAWS) if d != problem.timed_draw)
 
 
@@ -45,7 +45,7 @@ def generator(seed: int, *key: Any) -> np.random.Generator:
 
 
 class Inputs:
-    """One draw of a group's inputs, with the float64 reference and its bound.
+    """One draw of a group's random inputs, with the float64 reference and its bound.
 
     fresh: a number unique to this run, or 0 for inputs that are the same in every run.
     """
@@ -59,7 +59,7 @@ class Inputs:
 
     @classmethod
     def kept(cls, scratch: Scratch, buffers: Sequence[Buffer], draw: int) -> Inputs:
-        """Load the inputs that another process has drawn."""
+        """Load the inputs that another process has generated."""
         found = cls.__new__(cls)
         found.draw, found.is_changed, found._usable = draw, False, False
         found.values = scratch.inputs(buffers)
@@ -92,7 +92,7 @@ class Inputs:
     def verify(
         self, workspace: Workspace, case: Case, built: Built | None, phase: Phase
     ) -> tuple[Verified, Execution]:
-        """Run the case once on these inputs, and say whether it was right."""
+        """Run the case once on these inputs, and return whether the result was right."""
         try:
             execution = workspace.run(case, built, self.draw)
             result = check(execution, self.reference, self.tolerance)
@@ -106,7 +106,7 @@ class Inputs:
     def verify_on_device(
         self, workspace: TimedWorkspace, case: Case, built: Built | None, phase: Phase
     ) -> Verified:
-        """Verify as far as possible without reading back gigabytes.
+        """Verify, as far as possible without copying gigabytes back to the host.
 
         The workspace must have this draw's bounds. The host checks the first case, which shows that
         the reference and the bound are usable. It also checks whatever the device finds wrong,
@@ -158,7 +158,7 @@ OTHER = "other-"
 
 
 class Scratch:
-    """A group's inputs on disk, left by the worker that verified for those that time.
+    """A group's inputs on disk, which the worker that verifies leaves for the workers that time.
 
     They are stored as bytes, because NumPy's own format has no entry for types such as bfloat16,
     and are read by mapping, so that no process holds a copy.

@@ -1,10 +1,10 @@
 """Detect replaced code: the timing and checking code as it was before a case's code ran.
 
-A Python function runs in the process that times it. There it could replace the `time_since` of
-events, or the function that reads the hashes of results. After each batch of such a function,
-replaced functions are detected, reported by name and restored, so that the other cases are timed as
-before. Code that also replaces this module goes undetected; SECURITY.md describes what remains
-possible.
+A Python function runs in the process that times it. In that process it could replace the
+`time_since` of events, or the function that reads the hashes of results. After each batch of such a
+function, replaced functions are detected, reported by name and restored, so that the other cases
+are timed as before. Code that also replaces this module goes undetected; SECURITY.md describes what
+remains possible.
 """
 
 from __future__ import annotations

@@ -18,10 +18,10 @@ class Pipe:
         pid NUMBER · now CASE [SECONDS] · record JSON · right CASE JSON · launched CASE JSON
         device JSON · drawn DRAW JSON · error TEXT · memory TEXT · outside TEXT · lost TEXT · stays
 
-    error, memory, outside and lost say why the worker cannot continue: its current step is at
-    fault; there is too little memory for what its cases share; something in its environment is
-    wrong, such as a full disk; the device is gone. stays says that all is done and that another job
-    is awaited; the reply is its file name.
+    error, memory, outside and lost give the reason why the worker cannot continue: its current step
+    is at fault; there is too little memory for the data that its cases share; something in its
+    environment is wrong, such as a full disk; the device is gone. stays means that the job is done
+    and that the worker waits for another; the reply is the new job's file name.
 
     The lines go to a descriptor, or to a file if an intermediate program may not pass descriptors
     on.

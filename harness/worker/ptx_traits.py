@@ -1,7 +1,7 @@
-"""Traits of a variant's instructions that a reader should know, one clause each.
+"""Properties of a variant's instructions that readers should know, one clause each.
 
-They are read from its PTX. Machine code has the same clocks, cache hints and atomics; only PTX
-shows how it rounds.
+The properties are read from the variant's PTX. Machine code has the same clock reads, cache hints
+and atomics; only PTX shows in which precision it computes.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _kernels(cases: Sequence[Case], built: Mapping[str, Built]) -> list[tuple[Pa
 
 
 def expected_precisions(problem: Problem, cases: Sequence[Case]) -> set[str]:
-    """The problem's own precisions: it has buffers of them, or declares them."""
+    """The problem's own precisions: those of its buffers, and those that it declares."""
     sizes, dtype = cases[0].sizes, cases[0].dtype
     types = [np.dtype(b.dtype) for b in problem.buffers(sizes, dtype)]
     floats = [t for t in types if t.kind not in "iubc"]

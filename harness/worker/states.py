@@ -1,16 +1,16 @@
 """The two states of timed launches' inputs, chosen at random: no stored answer is right for both.
 
-In one state the inputs are as drawn. In the other, a few elements at unpredictable positions hold
-the values of other elements of the same array. Such values are valid wherever the original ones
-are. A random bit that the kernel cannot know decides which of the two a launch finds
+In one state the inputs are as generated. In the other, a few elements at unpredictable positions
+hold the values of other elements of the same array. Values of the same array are valid at any
+position. A random bit that the kernel cannot know decides which of the two a launch finds
 (backends/cuda/verification/states.py), and the launch is compared with the verified results for
 that state. Positions and bits come from the operating system's random numbers, not from the run's
 seed, from which anybody could derive them.
 
-The change must show in the results: somewhere the two references differ by far more than the
-tolerance. Floats are changed; integers, which may be indices, only if changed floats have no
-visible effect. If changing a few elements has no visible effect, as in a long sum, more are
-changed; then a few get larger values, then many do.
+The change must show in the results: at some element, the two references must differ by far more
+than the tolerance. Floats are changed; integers, which may be indices, only if changed floats have
+no visible effect. If changing a few elements has no visible effect, as in a long sum, more elements
+are changed; if that has no effect either, a few elements get larger values, and finally many.
 """
 
 from __future__ import annotations
@@ -135,8 +135,8 @@ def _share(first: Array, second: Array, *bounds: Array) -> float:
 
 
 def _fits(problem: Problem, case: Case, other: Inputs) -> bool:
-    """Return whether results are far from the limits of their types, as a sum of large halves is
-    not."""
+    """Return whether results are far from the limits of their types, unlike, for example, a sum of
+    large halves."""
     return all(
         np.abs(np.asarray(other.reference[b.name], np.float64)).max() <= largest(b.dtype) / ROOM
         for b in problem.buffers(case.sizes, case.dtype)

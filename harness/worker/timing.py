@@ -1,9 +1,9 @@
 """Prepare a group on a device that can time launches, and time it in a placement.
 
-One process prepares: it verifies every case at the timed size, on two draws of inputs, records the
-hashes of correct results, and leaves the first draw's inputs on disk. Any number of processes then
-time. Each has a context and memory of its own, loads the inputs from disk, and compares every
-launch with what was verified.
+One process prepares: it verifies every case at the timed size, on two sets of inputs, records the
+hashes of correct results, and leaves the first set on disk. Then any number of processes time the
+cases. Each has a context and memory of its own, loads the inputs from disk, and compares every
+launch with the verified results.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def prepare(job: Job, backend: TimingBackend, tell: Telling) -> None:
 
 
 class Held:
-    """Holds back a worker's records until it is certain that they count."""
+    """Holds back a worker's records until it is certain that they are valid."""
 
     def __init__(self, tell: Telling) -> None:
         self._tell, self._records = tell, list[Record]()
@@ -154,7 +154,8 @@ def _scratch(job: Job, draw: int) -> Scratch:
 
 
 def _there_or_drawn(job: Job, buffers: Sequence[Buffer], draw: int) -> Inputs:
-    """Load what was drawn earlier, if its hashes are as reported then; otherwise draw now."""
+    """Load the inputs and references that were generated earlier, if their hashes still match;
+    otherwise generate them now."""
     scratch, told = _scratch(job, draw), job.drawn.get(draw)
     if told and scratch.hashes() == told:
         return Inputs.kept(scratch, buffers, draw)
@@ -163,7 +164,8 @@ def _there_or_drawn(job: Job, buffers: Sequence[Buffer], draw: int) -> Inputs:
 
 
 def _drawn(job: Job, case: Case, draw: int) -> Inputs:
-    """Draw with a separate instance of the problem, as draws are made in parallel."""
+    """Generate a draw with a separate instance of the problem, because draws are generated in
+    parallel."""
     return Inputs(loading.load(job.kernels / case.problem), case, job.seed, draw, job.fresh)
 
 

@@ -23,7 +23,7 @@ Key = tuple[str, bool]
 
 
 class Traffic:
-    """One buffer in one run. read, written: for each byte, whether it was."""
+    """One buffer in one run. read, written: for each byte, whether the run read or wrote it."""
 
     def __init__(self, size: int) -> None:
         self.read, self.written = np.zeros(size, np.bool_), np.zeros(size, np.bool_)
@@ -31,7 +31,7 @@ class Traffic:
 
     @property
     def found(self) -> Array:
-        """For each byte, true if it was read before the run wrote it, so that its earlier value
+        """For each byte, whether the run read it before writing it, so that its earlier value
         matters."""
         anywhere = np.zeros(self.read.size, np.bool_)
         for _, sites in self._found:
@@ -47,7 +47,7 @@ class Traffic:
         return ""
 
     def add(self, report: emulator.LaunchReport, seen: emulator.Observed) -> None:
-        """Add what the run's next launch accessed."""
+        """Add the accesses of the run's next launch."""
         self._found.append((report, np.where(self.written, 0, seen.read_before_write)))
         self.read |= seen.read > 0
         self.written |= seen.written > 0

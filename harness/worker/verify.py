@@ -90,7 +90,8 @@ def _values(output: Array) -> npt.NDArray[np.float64]:
 def _differences(
     output: Array, values: npt.NDArray[np.float64], exact: Array
 ) -> npt.NDArray[np.float64]:
-    """|output − reference|; for 64-bit integers it is taken before anything is rounded."""
+    """|output − reference|; for 64-bit integers the difference is formed before anything is
+    rounded."""
     whole = output.dtype.kind in "iu" and output.itemsize == 8 and exact.dtype.kind in "iu"
     if whole and np.can_cast(exact.dtype, output.dtype):
         low, high = np.minimum(output, exact), np.maximum(output, exact)
@@ -102,7 +103,7 @@ def _differences(
 def _over_bound(
     difference: npt.NDArray[np.float64], limit: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
-    """The error as a fraction of its bound. If the bound is 0, it is 0 or infinity."""
+    """The error as a fraction of its bound. If the bound is 0, the fraction is 0 or infinity."""
     exact = np.where(difference == 0, 0.0, np.inf)  # written so that NaN is wrong
     with np.errstate(over="ignore", invalid="ignore"):
         return np.divide(difference, limit, out=exact, where=limit > 0)

@@ -1,1 +1,2 @@
-"""Causes of a step's speed-up: what limited each side, and which limit the faster side relieved."""
+"""Causes of a step's speed-up: what limited each variant, and which limit the faster one
+relieved."""

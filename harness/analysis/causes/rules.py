@@ -1,21 +1,21 @@
 """The table of rules that decide which counters support which cause of a difference in time.
 
-A counter that moved is not yet evidence of a cause. A rule names a cause only if
+A change in a counter alone is not evidence of a cause. A rule names a cause only if
 
-- its quantity moved in the direction that explains the faster case, by at least its threshold, and
-  from a level at which it matters; and
-- the time was saved there. One way to show this is by stall reasons: the waits related to the rule
-  account for at least a fifth of the time saved. Each wait is credited with at most the saving that
-  is proportional to its quantity's own change, and with at most what was actually saved. The other
-  way is by size: the quantity moved by at least half as much as the time did, both as logarithms
-  (2 % fewer instructions do not explain a kernel that is twice as fast), and at peak rate the work
-  it saved would take the machine at least a tenth of the time saved.
+- its quantity changed in the direction that explains the faster case, by at least the rule's
+threshold, and from a level at which the quantity matters; and
+- the change can account for the time saved. One test uses stall reasons: the stalls related to the
+rule account for at least a fifth of the time saved. Each stall reason is credited with at most the
+saving that is proportional to the change of its quantity, and with at most the stall time that was
+saved. The other test uses the size of the change: the quantity changed by at least half as much as
+the time, both as logarithms (2 % fewer instructions do not explain a kernel that is twice as fast),
+and the work saved would take the machine at least a tenth of the time saved, at its peak rate.
 
-Amounts cover the whole problem, all launches together, so that two launch shapes can be compared.
-Several causes may hold at once. Causes that name a specific mistake come first, in the table's
-order; then those with an estimated cost, largest saving first, except that traffic comes after the
-accesses that cause it; then those that leave the machine underfilled. Only measured or exactly
-counted values are tested against a rule.
+Amounts are totals over all launches of a case, so that two launch shapes can be compared. Several
+causes may hold at once. Causes that name a specific mistake come first, in the table's order; then
+those with an estimated cost, largest saving first, except that traffic comes after the accesses
+that cause it; then those that leave the GPU underfilled. Rules use only measured or exactly counted
+values.
 """
 
 from __future__ import annotations
@@ -75,7 +75,8 @@ class Rule:
     """One cause.
 
     needs: other quantities that must also have improved, and by what factor.
-    way: the direction that helps here, for quantities that the catalogue calls neutral.
+    way: the direction that is an improvement under this rule, for quantities that have none in the
+    catalogue.
     """
 
     key: str
@@ -155,8 +156,7 @@ class Rule:
         return saved / saving.peaks[self.amount] / saving.ns
 
     def waited(self, pairs: Mapping[str, Pair], saving: Saving) -> float | None:
-        """The share of the time saved that is due to waits which relieving the cause may have
-        removed."""
+        """The share of the time saved that stalls related to the cause account for."""
         known = [saving.waits[name] for name in self.waits if name in saving.waits]
         if not known:
             return None
@@ -261,8 +261,9 @@ def causes(pairs: Mapping[str, Pair], saving: Saving, among: Sequence[Rule] = RU
     """The rules that hold for a faster case, in the order in which they are named."""
 
     def rank(rule: Rule) -> tuple[float, float]:
-        """The key for sorting by savings; if two rules share an amount and so save the same, the
-        larger change comes first."""
+        """The key for sorting by savings; if two rules rest on the same amount, and thus have equal
+        savings, the larger change comes first.
+        """
         if not rule.moved(pairs):
             return 0.0, 0.0
         return -rule.price(pairs, saving), -pairs[rule.quantity].times(rule.good)

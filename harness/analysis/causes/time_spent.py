@@ -1,6 +1,6 @@
 """Break down a case's time by each unit's minimum time and by stall reason.
 
-These are two views of the same time, for both sides of a step:
+The module describes the time of either case of a step in two ways:
 
 - A unit's minimum time is its amount of work over its peak. The unit whose minimum time is the
 largest
@@ -84,8 +84,9 @@ class Spent:
         return self.busy.get(unit, 0.0) / self.ns
 
     def held_by_memory(self, other: Spent) -> bool:
-        """Return whether a unit on the memory path is near its peak, and not much busier in the
-        other case."""
+        """Return whether a unit on the memory path is near its peak, and is not much busier in the
+        other case.
+        """
         return any(
             self.part(unit) >= NEAR and other.part(unit) < BUSIER * self.part(unit)
             for unit in TO_MEMORY

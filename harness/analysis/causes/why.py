@@ -1,7 +1,9 @@
-"""Explain why one case is faster than another: which quantities moved, and whether they explain it.
+"""Explain why one case is faster than another: which quantities changed, and whether they account
+for the difference in time.
 
-A step compares a variant with the one it builds on, each at the launch shape at which it is shown,
-so the speed-up is the one reported everywhere else. If the two shapes differ, the step says so.
+A step compares a variant with the one it builds on, each at the launch shape at which the report
+shows it, so the speed-up is the one reported everywhere else. If the two shapes differ, the step
+records that.
 """
 
 from __future__ import annotations
@@ -53,8 +55,9 @@ class Change:
 
     @property
     def counted(self) -> bool:
-        """Return whether the change can support a cause and came from counters, not from the
-        compiler or the plan."""
+        """Return whether the change can support a cause and was counted, rather than derived from
+        compiler output or the launch.
+        """
         b = self.before
         return self.judges and isinstance(b, Reading) and b.provenance != "measured"
 
@@ -92,10 +95,9 @@ class Finding:
     verdict: supported, unexplained, nothing (no difference to explain), uncounted, untimed, or
     identical (the same machine code, launched in the same way). If the same code is launched
     differently, only GPU occupancy can be a cause.
-    causes: those whose rules hold, the leading one first. In an untimed step, the losses that the
-    later case avoids.
-    other_way: what the slower case does better; in an untimed step, what the earlier
-    one does better. Only a timed run can tell which of them matters.
+    causes: those whose rules hold, the leading one first; in an untimed step, the losses that the
+    later case avoids. other_way: what the slower case does better; in an untimed step, what the
+    earlier case does better. Only a timed run can tell which of these changes matters.
     """
 
     verdict: str
@@ -136,12 +138,12 @@ class LadderStep:
     def agrees(self) -> str:
         """How the causes bear on the later case's stated idea.
 
-        yes: it is one of the reasons for the speed-up or, for a trap, the slowdown. no: the reason
-        is something else. For a variant that
+        yes: the idea is one of the causes of the speed-up or, for a trap, of the slowdown. no: the
+        cause is something else. For a variant that
         is slower, or a trap that is faster: outweighed, if the stated quantity improved but
-        something else
-        cost more; no gain, if it did not improve; against, if it caused the slowdown.
-        Empty if no idea was stated, no cause was found, or no counter could show the idea.
+        something else cost more; no gain, if the quantity did not improve; against, if the idea
+        caused the slowdown. Empty if no idea was stated, no cause was found, or no counter could
+        show the idea.
         """
         idea, finding = self.idea, self.finding
         if idea in ("", "none") or not finding.causes or idea not in finding.shown:
@@ -258,8 +260,7 @@ class Explainer:
         return times[0].value - times[1].value if times[0] and times[1] else math.inf
 
     def _launches(self, slow: Planned, fast: Planned) -> list[Cause]:
-        """Return whether the time saved is about equal to the time of all launches but the
-        longest."""
+        """Return whether the time saved is about the time of all launches but the longest."""
         if not slow.kernels or not fast.kernels:
             return []  # what a Python or a host function launches is not known
         steps, fewer = (self.run.timings.step_times(p.case, "cold") for p in (slow, fast))
@@ -282,7 +283,7 @@ class Explainer:
 def untimed(judged: Mapping[str, tuple[float, float]]) -> Finding:
     """Find what the later case does less of, and what it does more of.
 
-    judged: exact counts before and after, per quantity, from ncu or the emulator.
+    judged: exact counts before and after, by quantity, from ncu or the emulator.
     """
     pairs = {key: rules.Pair(*pair) for key, pair in judged.items()}
     turned = {key: pair.turned for key, pair in pairs.items()}
@@ -321,7 +322,8 @@ def identical(run: Run, before: Planned, after: Planned) -> bool:
     """Return whether both cases run the same machine code, kernel by kernel.
 
     This compares the hash of each kernel's machine code if the journal has one, else that of the
-    whole compiled file. The latter depends on the file's name, so it can only miss a match.
+    whole compiled file. The hash of a file depends on the file's name, so it may miss a match, but
+    never finds a false one.
     """
     pairs = []
     for p in (before, after):

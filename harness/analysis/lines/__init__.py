@@ -1,1 +1,1 @@
-"""Counters by line: of the source, of machine code, and between two sources."""
+"""Costs by line, of source and of machine code, and the differences between two sources."""

@@ -118,7 +118,9 @@ class DeviceBuffers:
         self._watch.noise(memory.address, memory.buffer.nbytes // 4)
 
     def audit(self) -> str:
-        """Restore whatever a launch changed illegally and name it; empty if there is nothing."""
+        """Restore whatever a launch changed illegally, and return its name; empty if there is
+        nothing to restore.
+        """
         faults: list[str] = []
         inputs_are, guards = self._watch.hashes(self._input_regions, self._guards)
         if self._inputs and inputs_are != self._inputs_were:
@@ -144,7 +146,8 @@ class DeviceBuffers:
         """The case's steps, on the buffers or on copies of those that it writes.
 
         A function is bound once, and called once before anything else uses it. The first call may
-        compile, try algorithms, and wait for memory, none of which a held launch can do.
+        compile, try algorithms, and wait for memory, none of which is possible while the stream is
+        held.
         """
         memory = self._twins if twins else self._memory
         if built is None:
@@ -162,7 +165,8 @@ class DeviceBuffers:
 
     @contextlib.contextmanager
     def _faults_of(self, case: Case) -> Iterator[None]:
-        """Turn driver errors into faults of the case; nothing can be launched after one."""
+        """Turn driver errors into faults of the case; after such an error nothing can be
+        launched."""
         try:
             yield
         except cuda.MemoryError:

@@ -55,7 +55,7 @@ class Modules:
 class Module:
     """One compiled file, loaded on the device. It can reset its `__device__` variables.
 
-    A kernel could otherwise keep an answer in them for its next launch.
+    Otherwise a kernel could keep an answer in these variables for its next launch.
     """
 
     def __init__(self, built: Built, device: Device) -> None:
@@ -81,7 +81,8 @@ class Module:
         return self._module.get_function(symbol), self._parameters[symbol]
 
     def offsets(self, symbol: str) -> list[int]:
-        """The offset of each parameter of a kernel in the buffer that the driver is given.
+        """The offset of each parameter of a kernel in the parameter buffer that is passed to the
+        driver.
 
         The compiler aligns a tensor map's address, not its offset: on sm_90 parameters begin at
         0x210 of their bank, and one that lies on a multiple of 128 has 112 unused bytes before it.
@@ -128,7 +129,7 @@ def kernel_call(
 def format_of(bound: Sequence[str | np.generic | TensorMap], offsets: Sequence[int] | None) -> str:
     """Write the format with which PyCUDA packs the arguments, in the notation of Python's `struct`.
 
-    offsets: the parameters', in bytes; None puts each on a multiple of its size, as C does by
+    offsets: the offset of each parameter in bytes; None aligns each to its size, as C does by
     default.
     """
     found = ""
@@ -151,8 +152,8 @@ def _packed(bound: str | np.generic | TensorMap, memory: Mapping[str, Allocation
 class LibraryCall:
     """A library call, made as its users make it; its results may be in newly allocated memory.
 
-    `deliver` copies the results into the buffers after the time is taken; `discard` releases them,
-    so that the next call gets the same memory.
+    `deliver` copies the results into the buffers outside the timed interval; `discard` releases
+    them, so that the next call gets the same memory.
     """
 
     def __init__(

@@ -60,7 +60,8 @@ class Allocation:
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """Let torch use the same memory, as bytes, regardless of type."""
+        """Describe the memory to torch as bytes, regardless of its type, so that torch can use
+        it."""
         return {
             "shape": (self.buffer.nbytes,),
             "typestr": "|u1",

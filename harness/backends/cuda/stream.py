@@ -22,7 +22,9 @@ SOURCE = Path(__file__).with_name("stream_control.cu")
 
 
 class NotHeldError(LaunchError):
-    """The work to be enqueued waits for the device itself, so it cannot all be enqueued at once."""
+    """Raised if the code to be enqueued itself waits for the device, so that a launch cannot be
+    enqueued in advance.
+    """
 
 
 class StreamControl:
@@ -51,8 +53,8 @@ class StreamControl:
         """Hold the stream until all work of the `with` block is enqueued; then wait for that work
         to end.
 
-        Enqueue one timed launch at a time. With a dozen others queued behind it, a launch takes up
-        to a microsecond longer than the last ones in the queue, whatever it computes.
+        Enqueue one timed launch at a time. A launch that has a dozen others queued behind it takes
+        up to a microsecond longer than the last launches in the queue, whatever it computes.
         """
         self._flag[:] = 0
         self._hold.prepared_async_call(

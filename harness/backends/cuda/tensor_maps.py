@@ -32,7 +32,7 @@ def encoded(layout: TensorLayout, address: int) -> bytes:
 def encode(layout: TensorLayout, address: int) -> tuple[int, bytes]:
     """The driver's status, 0 on success, and its output.
 
-    A context must be current. Raises LaunchError if the driver has no such function.
+    A context must be current. Raises LaunchError if the driver lacks the function.
     """
     try:
         function = getattr(ctypes.CDLL(_DRIVER), _ENCODE)

@@ -122,8 +122,9 @@ class CudaWorkspace(DeviceBuffers):
         return self.audit() or right
 
     def ready(self, case: Case, built: Built | None, right: Right) -> str:
-        """Launch once, without holding it, to load code; return why the result was wrong, if it
-        was."""
+        """Launch once, without holding the stream, to load code; return why the result was wrong,
+        or an empty string.
+        """
         steps, module = self._calls(case, built), self._module(built)
         if not right.held:
             self._unheld.add(case.id)
@@ -176,12 +177,13 @@ class CudaWorkspace(DeviceBuffers):
     ) -> Launched:
         """Launch this many times; if results vary, compare each with its bounds.
 
-        The inputs are in either state if both are verified, and in their original state afterwards.
+        If both states of the inputs have been verified, each launch uses one of them at random;
+        afterwards the inputs are in their original state.
 
-        A first launch that does not count is added, unless it takes long. Right after other code
-        and a pause, it takes a microsecond longer than those that follow, up to 10 % on an H200.
-        The others meet all launch phases equally often, however many kernels they have
-        (`launch_phase.py`).
+        One launch that is not part of the batch comes first, unless a launch takes long: right
+        after other code and a pause, a launch takes a microsecond longer than those that follow, up
+        to 10 % on an H200. All launch phases occur equally often among the others, however many
+        kernels they have (`launch_phase.py`).
         """
         steps, module = self._calls(case, built), self._module(built)
         warm_up = self._calls(case, built, twins=True) if cache == "warm" else []
@@ -227,8 +229,8 @@ class CudaWorkspace(DeviceBuffers):
         A warm launch follows another launch. The warm-up has its own outputs and scratch, so those
         of the timed launch are still poisoned, and its own state of the inputs, so its answer
         cannot be reused. Results that a library returns in newly allocated memory are copied into
-        the outputs after the last event. Results are sampled and hashed without going back to the
-        host first.
+        the outputs after the last event. Results are sampled and hashed right after it, without a
+        round trip to the host.
         """
         marks = [cuda.Event() for _ in range(len(steps) + 1 if apart else 2)]
         held = self._control.held() if case.id not in self._unheld else contextlib.nullcontext()
@@ -290,8 +292,8 @@ class CudaWorkspace(DeviceBuffers):
     def profile(self, case: Case, built: Built | None, ranges: Sequence[str]) -> None:
         """Launch every step once, each alone inside the NVTX range of its name.
 
-        Work that a profiler must not count is done outside the range: restoring inputs, and
-        poisoning.
+        Work that a profiler must not include, such as restoring inputs and poisoning, is outside
+        the range.
         """
         steps, module = self._calls(case, built), self._module(built)
         with self._faults_of(case):

@@ -13,7 +13,9 @@ _NOT_EXACT = "no counter is exact, no budget on one is checked, and a gate canno
 
 
 def say_before(backend: str, arch: str, cases: Iterable[Case]) -> None:
-    """Print which labels the counters will have and why, and name the variants without any."""
+    """Print which labels the counters will have and why, and name the variants without exact
+    counters.
+    """
     if backend == "emulator":
         console.print(of_architecture(arch), markup=False)
         for line in _in_clusters(arch, cases):
@@ -37,7 +39,7 @@ def _in_clusters(arch: str, cases: Iterable[Case]) -> Iterator[str]:
 
 
 def of_architecture(arch: str) -> str:
-    """The labels of an architecture's counters and the reason, or why nothing will be exact."""
+    """The labels of an architecture's counters and the reason, or why no counter will be exact."""
     from harness.emulator import EmulatorError
     from harness.emulator.sass.architectures import ARCHITECTURES
     from harness.emulator.sass.cubin import disassembler

@@ -1,6 +1,6 @@
 """GitHub workflow commands, which show messages at the lines of a pull request.
 
-They are lines that the job prints. Outside such a job nothing is printed.
+A workflow command is a line that the job prints. Outside a GitHub job nothing is printed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A run's results, as a table on the terminal, as Markdown or as JSON.
 
-With few problems, each gets its ladder at its largest size, best first. With many, each gets one
-row; the ladders are in the report, and all sizes are in the JSON.
+If there are few problems, the table shows each one's ladder at its largest size, best first. If
+there are many, each has one row; the ladders are in the report, and all sizes are in the JSON.
 """
 
 from __future__ import annotations

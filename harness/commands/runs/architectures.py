@@ -1,4 +1,4 @@
-"""`--arch` with several architectures: a run of each, then their figures side by side."""
+"""`--arch` with several architectures: a run for each, then their figures side by side."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def run(request: RunRequest, carry_out: CarryOut, given: Mapping[str, bool]) -> 
     """Run each architecture, and print and draw the results side by side; return the first exit
     code that is not 0.
 
-    given: each option that only a run of one architecture takes → whether it was given.
+    given: map each option that is valid only for a single architecture to whether the user gave it.
     """
     arches = list(dict.fromkeys((request.arch or "").split(SEPARATOR)))
     for arch in arches:

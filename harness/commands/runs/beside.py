@@ -78,7 +78,7 @@ def _nothing_left(sides: Sides, comparing: Comparing, given: str, kernels: Path)
     """Return the exit code for a comparison in which every variant has the same sources on both
     sides.
 
-    The requested files are written anyway, because their readers need an answer.
+    The requested files are written anyway, because other programs wait for them.
     """
     console.print("nothing is left to compare")
     for text in sides.not_compared:
@@ -134,7 +134,9 @@ def _folder(out: Path | None, commit: Commit) -> Iterator[Path]:
 
 
 def _refuse_another(folder: Path, commit: Commit) -> None:
-    """Refuse another run's folder before rewriting its kernels. The run itself checks the rest."""
+    """Refuse a folder that belongs to another run, before its kernels are overwritten. The run
+    itself checks the rest.
+    """
     try:
         before = about.read(folder / "run.json").get("beside")
     except (OSError, ValueError):

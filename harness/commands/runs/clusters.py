@@ -153,7 +153,7 @@ def _place(pool: WorkerPool, kind: Device, prefix: str = "") -> RunContext:
 
 
 def _said(pool: WorkerPool, kind: Device) -> list[dict[str, Any]]:
-    """The run.json entry: every worker at the start of the run, with the facts about its card."""
+    """The run.json entry: every worker at the start of the run, with the properties of its card."""
     found = []
     for member in pool.of(kind):
         about, beware = member.about, list(warnings(member.about.card))
@@ -166,7 +166,7 @@ def _said(pool: WorkerPool, kind: Device) -> list[dict[str, Any]]:
 
 
 def _forget(pool: WorkerPool) -> None:
-    """Have the workers delete the files that they kept, all of which have arrived."""
+    """Have the workers delete their files, all of which the client has received."""
     try:
         pool.ask(remote.forget, pool.attempt, of=pool.everybody())
     except ClusterLost:

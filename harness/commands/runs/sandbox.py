@@ -2,9 +2,9 @@
 
 Inside it there is no network, no other process and no access to other users' sockets. The file
 system is read-only except the run's folder, this run's own caches and an empty /tmp. Memory and
-processes are limited. The caches outside are not touched: code compiled inside could be malicious,
-so it is loaded neither outside nor by another sandboxed run. The output of the inner command is
-plain text; terminal control sequences in it have no effect.
+processes are limited. The ordinary caches are not used: code compiled in a sandbox could be
+malicious, and must not be loaded outside it or by another sandboxed run. The output of the inner
+command is plain text; terminal control sequences in it have no effect.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ _ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def run(request: RunRequest) -> tuple[int, Path]:
     """Run this command inside the sandbox; return its exit code and the run's folder.
 
-    The folder is created outside, because nothing else is writable inside. Raises UsageError
-    if no sandbox can be made.
+    The folder is created before the sandbox starts, because nothing else is writable inside. Raises
+    UsageError if no sandbox can be made.
     """
     request.told.check()
     program = walls.program()
@@ -196,7 +196,7 @@ def _walls(request: RunRequest, writable: Sequence[Path], caches: Path) -> Itera
 
 
 def _wait(inside: subprocess.Popen[bytes], pid: int) -> int:
-    """Wait for the inner command, passing signals on to it, and return how it ended."""
+    """Wait for the inner command, pass signals on to it, and return its exit code."""
 
     def hand_on(number: int, frame: FrameType | None) -> None:
         try:

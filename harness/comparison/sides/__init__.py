@@ -1,1 +1,1 @@
-"""The sides of a comparison: saved baselines, and commits beside the kernels of today."""
+"""The sides of a comparison: saved baselines, and a commit's kernels together with today's."""

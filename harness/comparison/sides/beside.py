@@ -1,4 +1,4 @@
-"""A matrix with a commit's kernels beside today's, so that one run measures both.
+"""Make a matrix of a commit's kernels and today's, so that one run measures both.
 
 Each problem has today's variants and, with a suffix, those of the commit, compiled from the
 commit's own sources and headers. problem.py, sizes, timing and limits are today's. The two sides
@@ -198,9 +198,9 @@ def _both(
 
 
 def _moved(variant: Variant, problem: str, base: Base) -> Variant:
-    """The commit's variant, compiled from its folder beside today's.
+    """The commit's variant, compiled from its folder next to today's.
 
-    Its budgets are dropped: its costs only serve as the reference for today's.
+    The variant's budgets are dropped: its costs only serve as the reference for today's variant.
     """
     home = f"../{SUFFIX}/{problem}/"
     kernels = base.bench.kernels
@@ -219,7 +219,7 @@ def _moved(variant: Variant, problem: str, base: Base) -> Variant:
 
 
 def _placed(variant: Variant, base: Base) -> Mapping[Any, Any]:
-    """Make the variant report its locations in the commit's files instead of the copies."""
+    """Make the variant report locations in the commit's files instead of in the copies."""
 
     def of(document: Document) -> Document:
         path = document.path.relative_to(base.home)

@@ -1,1 +1,3 @@
-"""Functions that are called, not launched: a .cu file's host functions, Python's, and torch's."""
+"""Functions that are called, not launched: host functions of .cu files, Python functions, and
+torch's.
+"""

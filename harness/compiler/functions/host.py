@@ -2,9 +2,10 @@
 
     int sum(const float* input, float* output, unsigned int n, cudaStream_t stream);
 
-Buffers are passed as pointers, and numbers in the types of their parameters. The last argument is
-the stream on which everything is to be enqueued. Returning 0 means success. The function creates
-anything else that it needs, such as scratch memory, in its first call, which is never timed.
+Buffers are passed as pointers, and numbers as the types that the function declares. The last
+argument is the stream on which everything is to be enqueued. Returning 0 means success. The
+function creates anything else that it needs, such as scratch memory, in its first call, which is
+never timed.
 """
 
 from __future__ import annotations
@@ -173,5 +174,5 @@ def _words(kind: str) -> str:
 
 
 def _wrapped(value: int) -> int:
-    """Convert to a signed 64-bit integer with the same bits, because slots are signed."""
+    """Convert to a signed 64-bit integer with the same bits, because argument slots are signed."""
     return value - 2**64 if value >= 2**63 else value

@@ -7,8 +7,8 @@ the handle of the CUDA stream on which everything is to be enqueued. Any other p
 a launch key or a `let` of the matrix. The caller passes torch; this module never imports it.
 
 A library's function may return its results in newly allocated tensors, as it does for its users:
-one tensor for the only output, or a mapping of each output's name to its tensor. They are copied
-into the buffers after the time is taken.
+one tensor for the only output, or a mapping of each output's name to its tensor. The results are
+copied into the buffers outside the timed interval.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def bind(
 ) -> Callable[[], Any]:
     """Bind all arguments and return the call. Raises LaunchError if a parameter has no value.
 
-    by: what to call instead of the function, such as a compiled version of it.
+    by: the callable to use instead of the function, such as a compiled version of it.
     """
     known = {**case.sizes, **case.launch, **case.let, "tensors": tensors, "stream": stream}
     wrong = []
@@ -120,8 +120,8 @@ def results(
 
     buffers: each buffer's tensor, by name. plain: torch.Tensor. A result must be exactly of this
     class, because a subclass may compute when it is copied. Raises LaunchError for anything that
-    cannot be a result. That includes a view of a buffer: a function that returns one has computed
-    nothing.
+    cannot be a result. One such case is a view of a buffer: a function that returns a view has
+    computed nothing.
     """
     if returned is None:
         return []

@@ -1,9 +1,9 @@
 """torch.compile as its users call it, with the results cached on disk.
 
-Each placement is a separate process and would compile again, which takes half a minute per row. So
-torch's caches are placed beside those of nvcc (a sandboxed run has its own). A process that finds
-its kernels there is ready in a second or two. The caches also record which of several launch shapes
-was the fastest, so that all placements time the same kernel.
+Each placement is a separate process and would compile again, which takes half a minute per row.
+Therefore torch's caches are placed next to those of nvcc (a sandboxed run has its own). A process
+that finds its kernels in a cache is ready in a second or two. The caches also record which of
+several launch shapes was the fastest, so that all placements time the same kernel.
 """
 
 from __future__ import annotations
@@ -40,9 +40,10 @@ KEYS = (
 
 def settle() -> None:
     """Set the folders of torch's and Triton's caches, and keep torch from starting compile
-    processes. A pool of these takes longer to start than one kernel takes to compile, and does not
-    survive a fork. Nor does the driver, which starts when the compiler is imported unless torch
-    asks NVML whether there is a GPU. Settings made by the user are left alone."""
+    processes. A pool of compile processes takes longer to start than one kernel takes to compile,
+    and does not survive a fork. The driver does not survive a fork either; importing the compiler
+    would start it, so torch is set to ask NVML whether there is a GPU. Settings made by the user
+    are not changed."""
     place = (CACHE / "torch").absolute()
     os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(place))
     os.environ.setdefault("TRITON_CACHE_DIR", str(place / "triton"))
@@ -75,7 +76,8 @@ def lacking() -> str:
 def compiled(function: Callable[..., Any], torch: Any) -> Callable[..., Any]:
     """Wrap the function in torch.compile: one graph, for the sizes with which it is called.
 
-    It is compiled on the first call. torch: the package. Raises NotInstalled with what is missing.
+    The function is compiled on the first call. torch: the package. Raises NotInstalled with the
+    missing requirement.
     """
     if missing := lacking():
         raise NotInstalled(missing)

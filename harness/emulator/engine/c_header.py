@@ -1,8 +1,8 @@
 """Read the C header of a machine, so that structs are laid out exactly as the compiler does.
 
-Parsing a header takes as long as importing NumPy. So it is parsed once and kept in the user's
-cache, as the module that cffi writes for this purpose. That module is one call with literal
-arguments, which are read without executing anything.
+Parsing a header takes as long as importing NumPy. Therefore it is parsed once, and the result is
+kept in the user's cache as the module that cffi writes for this purpose. The module is one call
+with literal arguments, which are read without executing the module.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class CHeader:
         return self.ffi.dlopen(None)
 
     def new(self, struct_: str, **fields: Any) -> Any:
-        """Create a struct, which lives as long as something refers to it."""
+        """Create a struct, which exists as long as something refers to it."""
         return self.ffi.new(f"{struct_} *", fields)
 
     def at(self, array: NDArray[Any]) -> Any:
@@ -81,7 +81,7 @@ class CHeader:
 
 
 def cache_folder() -> Path:
-    """The folder for what is compiled: in `$XDG_CACHE_HOME` or `~/.cache`."""
+    """The folder for compiled files: in `$XDG_CACHE_HOME` or `~/.cache`."""
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(home) / "kernel-harness"
 

@@ -30,7 +30,9 @@ def chosen(
     limits: Architecture, most: int = MOST_BLOCKS,
 ) -> Dim3:  # fmt: skip
     """Choose a launch's cluster. own: the extents that the kernel is compiled for. asks: whether
-    the launch has to specify them. most: the most blocks in a cluster. Raises LaunchError."""
+    the launch has to specify the extents. most: the maximum number of blocks in a cluster. Raises
+    LaunchError.
+    """
     given = None
     if asked is not None:
         given = arguments.dim3("cluster", asked, (MOST_BLOCKS,) * 3)

@@ -32,8 +32,8 @@ COMPILING_S = 600.0
 def compiled(name: str, header: CHeader, *folders: Path) -> Any | str:
     """Load the first folder's sources as a library, or return why there is none.
 
-    header: declares the library's functions. folders: folders of headers, each included by its
-    path from there.
+    header: declares the library's functions. folders: folders of headers, which sources include by
+    their path relative to the folder.
     """
     compiler = _compiler()
     if not compiler:

@@ -27,9 +27,10 @@ _ORIGIN_BYTES = 4  # per watched word of local memory
 class LaunchConfiguration(Shape):
     """The shape of a launch and its execution options.
 
-    checks: look for races and for reads of memory that nothing wrote. jobs: how many blocks may run
-    at the same time in the fast run. chunk_blocks: how many blocks the judge executes together.
-    held_blocks: how many blocks a device executes together, if blocks may wait for each other;
+    checks: whether to look for races and for uses of memory that was never written. jobs: how many
+    blocks may run at the same time in the fast run. chunk_blocks: how many blocks the judge
+    executes together.
+    held_blocks: how many blocks a device holds at the same time, if blocks may wait for each other;
     otherwise 0. fitting_blocks: how many blocks fit in this machine's memory.
     cluster: blocks of a thread block cluster, which are always together.
     """
@@ -61,7 +62,7 @@ class Requested(NamedTuple):
 
 
 def configure(program: Program, kernel: Kernel, asked: Requested) -> LaunchConfiguration:
-    """Check what was requested. Raises LaunchError if the architecture does not allow it.
+    """Check the requested settings. Raises LaunchError if the architecture does not allow them.
 
     The settings of a program's previous launch are not checked again.
     """

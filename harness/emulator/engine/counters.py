@@ -102,8 +102,8 @@ def _of_branches(
 ) -> Iterator[Counter]:
     """Count the warps that executed a branch, and those whose lanes diverged there.
 
-    As readings on an H200 show for machine code, an unconditional jump, a call and its return are
-    branches on which all lanes agree; the kernel's own return is not a branch.
+    Readings of machine code on an H200 show that an unconditional jump, a call and its return count
+    as uniform branches, and that the kernel's own return is not a branch.
     """
     choices = sum(each.branches for each in instructions)
     jumps = sum(counts.block_warps[number] for number in program.once(_jumps))
@@ -153,8 +153,8 @@ def _of_arithmetic(instructions: tuple[InstructionCount, ...]) -> Iterator[Count
 def _of_atomics(instructions: tuple[InstructionCount, ...]) -> Iterator[Counter]:
     """Count how the lanes of a warp collide on addresses.
 
-    Only the addresses matter. But these are PTX instructions: machine code may combine the lanes of
-    a warp before one of them accesses memory.
+    The counts depend only on the addresses. But they describe PTX instructions: in machine code,
+    the lanes of a warp may be combined before one of them accesses memory.
     """
     of_shared = [i for i in instructions if i.atomic_lanes and i.shared_requests]
     of_global = [i for i in instructions if i.atomic_lanes and not i.shared_requests]

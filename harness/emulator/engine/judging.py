@@ -1,11 +1,13 @@
-"""The judge's run of a launch: thread blocks in basic-block order, with exact checks.
+"""The judge's run of a launch: thread blocks together, one basic block after another, with exact
+checks.
 
-It runs what the fast run suspects or cannot execute, and says what is wrong, if anything.
+The judge runs the launches that the fast run suspects or cannot execute, and reports the fault, if
+any.
 
 A race is found from the ordering of two accesses, regardless of which came first. But which
 accesses happen may depend on timing: in another order of the warps a different thread gets the
-lock, finds the flag set or draws the last ticket. So a kernel with such operations is judged in
-several orders.
+lock, finds the flag set or takes the last ticket. A kernel with such operations is therefore judged
+in several orders.
 """
 
 from __future__ import annotations
@@ -78,7 +80,9 @@ def run_in_orders(
 
 
 def _has_orders(program: Program) -> bool:
-    """Return whether to try several orders: not if a clock is read, as each order then differs."""
+    """Return whether to try several orders: not if the kernel reads a clock, whose values depend on
+    the order.
+    """
     return depends_on_order(program) and not program.once(waiting_loops).clocks
 
 
@@ -86,14 +90,13 @@ def run(
     program: Program, configuration: LaunchConfiguration, memory: AddressSpace, params: bytes,
     variables: int | None = None, schedule: int = 0,
 ) -> Outcome:  # fmt: skip
-    """Execute blocks until all have ended or something goes wrong.
+    """Execute blocks until all have ended or a fault occurs.
 
     `variables`: if given, observe every byte; the value is the number of leading buffers that are
-    variables of the module.
-    `schedule`: the order of warps by number, 0 for all of them together (`schedule.h`).
-    Blocks whose wait never ends may be waiting for others that a device executes at the same time.
-    So before a deadlock is reported, the launch is restarted with as many blocks together as a
-    device holds. Raises LaunchError if their memory does not allow that.
+    variables of the module. `schedule`: the order of warps by number, 0 for all of them together
+    (`schedule.h`). Blocks whose wait never ends may be waiting for other blocks that a device would
+    hold at the same time. Therefore, before a deadlock is reported, the launch is restarted with as
+    many blocks together as a device holds. Raises LaunchError if their memory does not allow that.
     """
     c = configuration
     before = memory.copied() if c.chunk_blocks < c.held_blocks else None
@@ -284,8 +287,9 @@ class OfLines:
         return min(self._kinds.get((user_line(location), verb), {PLAIN}))
 
     def traits(self, location: Location | None, verb: int) -> int:
-        """The traits of a line's accesses. Those that cause or permit a race count only if all
-        accesses have them; a word is a flag if the result of any access steers a thread."""
+        """The traits of a line's accesses. Traits that cause or permit a race apply only if all
+        accesses have them; the word is a flag if the result of any access steers a thread.
+        """
         found = self._traits.get((user_line(location), verb), [0])
         every = layout.SPECULATIVE | layout.VARIES
         return (reduce(and_, found) & every) | (reduce(or_, found) & layout.STEERS)

@@ -1,8 +1,8 @@
-"""The fast run of a launch: warp after warp, with checks that only raise suspicions.
+"""The fast run of a launch: warp after warp, with checks that detect only possible faults.
 
-A run that finds anything wrong, or even doubtful, is abandoned: the buffers are restored and the
-judge runs the launch again. So faults are defined and worded in one place only. A program that was
-wrongly suspected is not tried in the fast run again.
+A run that finds a possible fault is abandoned: the buffers are restored and the judge runs the
+launch again, so that faults are defined and worded in one place only. If the judge finds no fault,
+the program is never tried in the fast run again.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _NOT_RESTORED = (
 
 
 class GivenUp(Exception):
-    """The fast run was abandoned; the buffers are as they were before the launch."""
+    """Raised when the fast run is abandoned; the buffers are as they were before the launch."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Outcome:
 
     printed: by block number, in the order of the run. observed: present only if requested. ticks:
     thread instructions that the judge has executed; a partly active warp counts as a whole one.
-    waits: the fault is that threads wait in a loop for something that no thread does.
+    waits: whether the fault is that threads wait in a loop for something that no thread will do.
     """
 
     fault: Fault | None
@@ -72,7 +72,7 @@ class Outcome:
 
 
 class Laid:
-    """A launch in the machine's form, with all objects that must live while it runs."""
+    """A launch in the machine's form, with all objects that must exist while it runs."""
 
     def __init__(
         self, program: Program, configuration: LaunchConfiguration, memory: AddressSpace,
@@ -104,7 +104,8 @@ def loaded() -> Machine:
 def only_judged(program: Program, configuration: LaunchConfiguration) -> str:
     """The reason why only the judge can run a launch; empty if the fast run may try it.
 
-    Raises LaunchError without an engine, and UnknownInstruction for what it cannot execute.
+    Raises LaunchError if there is no engine, and UnknownInstruction for an operation that the
+    engine lacks.
     """
     loaded()
     why = program.once(_encoded).why_only_judged
@@ -127,7 +128,9 @@ def _encoded(program: Program) -> Encoded:
 def run(
     program: Program, configuration: LaunchConfiguration, memory: AddressSpace, params: bytes
 ) -> Outcome:
-    """Run a launch, blocks concurrently if that cannot affect its results. Raises GivenUp."""
+    """Run a launch, with several blocks at a time if that cannot affect its results. Raises
+    GivenUp.
+    """
     jobs = min(configuration.jobs, configuration.blocks) if jobs_may_share(program) else 1
     laid = Laid(program, configuration, memory, params, jobs)
     verdict = layout.new("Verdict", outcome=layout.PAUSED)
@@ -150,7 +153,7 @@ def run(
 def jobs_may_share(program: Program) -> bool:
     """Determine whether concurrent blocks give the same results as blocks one after another.
 
-    Sums of floats depend on their order, and so does what an atomic returns.
+    Sums of floats depend on the order of blocks, and so do the values that atomics return.
     """
     return program.once(_order_is_free)
 

@@ -25,8 +25,9 @@ Peek = Callable[[int, int, int], bytes]
 
 
 class Printer:
-    """Formats and keeps what a launch prints. `too_much` is the reason why it had to stop, if it
-    did."""
+    """Formats and keeps what a launch prints. `too_much` is the reason if the launch had to stop
+    because of its output.
+    """
 
     def __init__(self, peek: Peek) -> None:
         self.printed: list[tuple[int, str]] = []  # block number, and what one thread printed
@@ -35,8 +36,9 @@ class Printer:
         self._characters = 0
 
     def print(self, block: int, lane: int, format_: int, arguments: int) -> int:
-        """Print one call of a lane; return the number of its arguments, or -1 if that was too
-        much."""
+        """Print one call of a lane; return the number of its arguments, or -1 if the launch has
+        printed too much.
+        """
         if len(self.printed) >= MOST_PRINTED:
             self.too_much = f"the launch printed more than {MOST_PRINTED} times"
             return -1
@@ -63,7 +65,7 @@ def assertion(peek: Peek, lane: int, message: int, function: int) -> str:
 
 
 class _TooWide(Exception):
-    """A field whose width or precision would exhaust memory."""
+    """Raised for a field whose width or precision would exhaust memory."""
 
 
 class _Arguments:

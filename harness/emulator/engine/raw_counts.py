@@ -1,7 +1,7 @@
 """Counts kept while a launch runs: per instruction for memory, per block for everything else.
 
-An instruction's other counts follow from those of the basic blocks that contain it, so the table
-per source line does not need a count at each executed instruction.
+Except for memory accesses, an instruction's counts follow from those of the basic blocks that
+contain it, so instructions need no counters of their own.
 """
 
 from __future__ import annotations

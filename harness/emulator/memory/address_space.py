@@ -1,7 +1,7 @@
 """The address space of a launch: the caller's arrays and the module's variables, far apart.
 
-Every allocation has 64 GiB of addresses of its own with its data in the middle, so an index beyond
-either end of an array never reaches another one.
+Every allocation has 64 GiB of addresses of its own, with its data in the middle, so an index beyond
+either end of an array never reaches another array.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Allocation:
         return -(-self.size // SECTOR_BYTES)
 
     def touched(self) -> tuple[int, int]:
-        """How many sectors were read, and written."""
+        """The number of sectors that were read, and the number that were written."""
         if self.sectors is None:
             return 0, 0
         read, written = self.sectors.reshape(2, -1)
@@ -135,7 +135,7 @@ class AddressSpace:
     def map_sectors(self) -> list[int]:
         """Create empty maps of the sectors of every buffer; return the address of each.
 
-        They are one array, so pages that nothing touches cost no memory.
+        The maps are one array, so pages that nothing touches cost no memory.
         """
         sizes = [2 * allocation.sector_count for allocation in self.allocations]
         maps = np.zeros(sum(sizes), np.uint8)

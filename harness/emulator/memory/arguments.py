@@ -1,4 +1,5 @@
-"""A launch's arguments, checked before anything runs; each error message says what is expected.
+"""Check and pack a launch's arguments before anything runs; each error message says what is
+expected.
 
 Arguments are packed as the driver packs them: one parameter after another, each at its alignment.
 """

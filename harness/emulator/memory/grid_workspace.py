@@ -1,7 +1,8 @@
 """Grids whose blocks wait for each other: cooperative groups' `this_grid().sync()`.
 
 The driver gives such a launch a workspace, whose address is in two special registers, and the code
-that nvcc emits counts the blocks there. Here all blocks of the grid then execute together.
+that nvcc emits counts the blocks in the workspace. The emulator executes all blocks of such a grid
+together.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def workspace_registers(memory: AddressSpace) -> dict[str, int]:
 def check_fits(kernel: str, blocks: int, threads: int, fitting: int) -> None:
     """Refuse a grid that is too large to execute all at once (LaunchError).
 
-    `fitting` is the number of blocks that fit in memory here.
+    `fitting` is the number of blocks that fit in this machine's memory.
     """
     most = min(MOST_LANES // threads, fitting)
     if blocks > most:

@@ -1,4 +1,5 @@
-"""The heap of device code: `malloc` memory is never reused, and is gone after the launch."""
+"""The heap of device code: memory from `malloc` is never reused, and exists only during the
+launch."""
 
 from __future__ import annotations
 
@@ -10,8 +11,8 @@ from harness.emulator.program.ir import Program, SymbolAddress
 
 
 def place(memory: AddressSpace, program: Program) -> None:
-    """Add the heap to the memory of a launch whose kernel allocates from it. It holds nothing
-    yet."""
+    """Add the heap to the memory of a launch whose kernel allocates from it. It is empty at
+    first."""
     if program.once(_allocates):
         add(memory)
 

@@ -1,7 +1,7 @@
 """A module's `__device__` and `__constant__` variables: their addresses and initial values.
 
-They come first in the address space of every launch, so a pointer to one, stored in another, stays
-valid from launch to launch.
+Variables come first in the address space of every launch, so a pointer to a variable, stored in
+another one, stays valid from launch to launch.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def place(memory: AddressSpace, module: Module, contents: dict[str, Array]) -> N
 
 
 def named(contents: Mapping[str, Array], name: str, dtype: Any) -> Array:
-    """The named variable as an array of a given type; it is the variable itself.
+    """The named variable as an array of a given type; the array is the variable itself, not a copy.
 
     contents: the bytes of all variables. `name` is as in the machine code, or as in the source if
     only one variable has it.
@@ -110,7 +110,9 @@ def _value(module: Module, variables: list[Variable], of: Variable, item: Operan
 
 
 def _address(module: Module, variables: list[Variable], of: Variable, item: Operand) -> int:
-    """A generic address in an initialiser: of a variable, plus an offset, or of a function."""
+    """A generic address in an initialiser: that of a variable, plus an offset, or that of a
+    function.
+    """
     name, offset = "", 0
     if isinstance(item, Name):
         name = item.text

@@ -1,8 +1,8 @@
 """The names of a kernel's variables in shared memory, for messages.
 
 In PTX an offset determines the variable, because the emulator itself lays the variables out. ptxas
-records its layout nowhere: in machine code a variable is known from its offset if it is the only
-one, and otherwise from the source line, if all accesses there are to the same variable.
+records its layout nowhere: in machine code, the only variable of a kernel is known from its offset;
+one of several is known only at a source line whose accesses are all to the same variable.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ACCESSES = ("ld", "st", "atom", "red", "copy_async", "ldmatrix", "stmatrix")
 
 
 def source_name(symbol: str) -> str:
-    """The name that the source has for a variable: `_ZZ1kE4tile` → `tile`."""
+    """The name of a variable in the source: `_ZZ1kE4tile` → `tile`."""
     symbol = symbol.rpartition(":")[2]
     if symbol.startswith("_ZZ"):
         for found in _OF_FUNCTION.finditer(symbol):
@@ -40,7 +40,9 @@ def source_name(symbol: str) -> str:
 
 @dataclass(frozen=True)
 class SharedVariables:
-    """starts: the offset of each variable; of_lines: a line's variable, if it accesses only one."""
+    """starts: the offset of each variable; of_lines: the variable of each line that accesses only
+    one.
+    """
 
     starts: Mapping[str, int] = field(default_factory=dict)
     of_lines: Mapping[Any, str] = field(default_factory=dict)

@@ -1,8 +1,8 @@
 """Tensor maps, passed to a launch in place of a CUtensorMap.
 
-NVIDIA does not document the 128 bytes of a CUtensorMap, so these are the emulator's own: they hold
-the same numbers, in the order of `machine/memory/tensors/tensor_map.h`. A kernel never reads them;
-it changes them only through `tensormap.replace`.
+NVIDIA does not document the 128 bytes of a CUtensorMap, so the emulator has a format of its own:
+the same numbers, in the order of `machine/memory/tensors/tensor_map.h`. A kernel never reads these
+bytes, and changes them only through `tensormap.replace`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _OF_DTYPES = {
 
 @dataclass(frozen=True, eq=False)
 class TensorMap:
-    """A tensor in an array's memory, and the box of it that a copy moves.
+    """A tensor in an array's memory, and the shape of the box that a copy moves.
 
     Dimensions are listed innermost first, as in the driver's API.
 
@@ -41,8 +41,8 @@ class TensorMap:
     reversed. strides: bytes, of all dimensions but the innermost; by default without gaps. element:
     by default the array's type; "bf16" for bits in 16-bit integers. steps: the distance from one
     loaded element to the next. swizzle: "none", "32B", "64B" or "128B". fill: "zero" or "nan", for
-    whatever is outside the tensor. lower, upper: the corners of im2col's pixels, for each dimension
-    but channels and images. offset: where in the array the tensor begins, in elements.
+    whatever is outside the tensor. lower, upper: the corners of the im2col pixel box, for each
+    dimension but channels and images. offset: where in the array the tensor begins, in elements.
     """
 
     array: Array

@@ -1,8 +1,8 @@
-"""Textures and surfaces, passed to a launch in place of handles.
+"""Textures and surfaces, which are passed to a launch instead of handles.
 
 CUDA C++ Programming Guide, "Texture and Surface Memory", defines them and how coordinates map to
-texels. The layout of texels in a GPU's memory is undocumented, so they have no address and no
-counter here.
+texels. The layout of texels in a GPU's memory is undocumented, so texels have no addresses, and
+accesses to them are not counted.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Texture:
 class Surface:
     """A surface object: an array of texels that a kernel loads and stores in place.
 
-    texels, kind and channels are as in Texture; a cube has no surface here. Races are not detected.
+    texels, kind and channels are as in Texture; a cube cannot be a surface. Races are not detected.
     """
 
     texels: Array

@@ -1,4 +1,4 @@
-"""Release `alloca` memory when the function that took it returns.
+"""Release `alloca` memory when the function that allocated it returns.
 
 A call of such a function saves the stack's end, and every return restores it. These operations are
 attributed to the call and the return, so no count changes.
@@ -38,7 +38,7 @@ class AllocationTranslator:
             self.code.append((op, guarded))
 
     def release(self, after: str, site: int, guarded: int | None) -> None:
-        """Before a return, free what the function took."""
+        """Before a return, free the memory that the function allocated."""
         if after in self.releases:
             free = self.decoder.declare(FREE, "u64")
             op = self.decoder.stack_op("mov", free, self.releases[after], site=site)

@@ -53,10 +53,10 @@ _WORD = 8
 
 @dataclass
 class Frame:
-    """A recursive function's frame: the values it keeps in local memory during a nested call.
+    """A recursive function's frame: the values that it keeps in local memory during a nested call.
 
-    `offsets` are those of its arrays and struct parameters. `saves` are the registers to keep
-    across each call, by the identity of the call, stored from `saved_at` on.
+    `offsets` are the offsets of its arrays and struct parameters. `saves` maps the identity of each
+    call to the registers to keep across it, which are stored from `saved_at` on.
     """
 
     function: Function

@@ -1,8 +1,8 @@
 """A kernel as typed operations in basic blocks: what to compute, not how.
 
 This is the form between PTX and anything that executes it. Names are resolved, every operand has a
-type, calls have become jumps and guards branches. Nothing here depends on NumPy, so a generator for
-another language can start from the same program.
+type, calls have become jumps and guards branches. Nothing here depends on NumPy, so a code
+generator for another language can use the same program.
 """
 
 from __future__ import annotations

@@ -48,7 +48,9 @@ _MODIFIERS: dict[str, tuple[list[str], ...]] = {
 
 
 def translate(module: Module, kernel: Kernel) -> Program:
-    """Make the typed program of a kernel. Raises UnknownInstruction for what it cannot express."""
+    """Make the typed program of a kernel. Raises UnknownInstruction for an instruction that it
+    cannot express.
+    """
     return _Translator(module, kernel).program()
 
 
@@ -304,7 +306,7 @@ def _is_barrier(instruction: Instruction) -> bool:
 
 
 def _set_sites(block: Block) -> None:
-    """Record the instructions that each execution of the block counts in full."""
+    """Record the instructions that are counted with each execution of the block."""
     sites = dict.fromkeys(op.site for op in block.ops)
     terminator = block.terminator
     if not isinstance(terminator, Branch) and terminator.site is not None:

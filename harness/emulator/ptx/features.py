@@ -1,7 +1,7 @@
 """The features found in a kernel's PTX without running it: clocks, half precision, cache hints.
 
-A feature is a fact about one instruction, whether or not it can be executed here, and whether or
-not a launch reaches it: `InstructionCount.ptx_line` tells which were reached.
+A feature is a property of one instruction, whether or not the emulator can execute it and whether
+or not a launch reaches it: `InstructionCount.ptx_line` shows which were reached.
 """
 
 from __future__ import annotations

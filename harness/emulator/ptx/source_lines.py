@@ -1,4 +1,4 @@
-"""Map `.loc` and `.file` directives to the CUDA source line that a user would point at.
+"""Map `.loc` and `.file` directives to the CUDA source line that concerns the user.
 
 nvcc -lineinfo writes one `.loc` before an instruction for every call it was inlined through,
 outermost first. The line worth reporting is the innermost one in the user's own files: a fault

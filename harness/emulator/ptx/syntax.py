@@ -84,7 +84,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Pair:
-    """`%r1|%p1`: a result with a predicate beside it."""
+    """`%r1|%p1`: a result together with a predicate."""
 
     first: Operand
     second: Operand
@@ -163,7 +163,9 @@ class Kernel(Function):
 
 @dataclass
 class Module:
-    """One PTX file. `device` holds the state that outlives a launch: its globals' contents."""
+    """One PTX file. `device` holds the state that persists between launches: the contents of its
+    global variables.
+    """
 
     kernels: dict[str, Kernel]
     functions: dict[str, Function]

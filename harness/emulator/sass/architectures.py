@@ -1,9 +1,9 @@
 """The constant bank layout that machine code expects, one row per architecture.
 
 The instructions of all architectures are in one table (`table.py`), because a name means the same
-wherever it occurs. The differences are here: where the driver puts the values that a kernel reads
-in constant bank 0, and how much of shared memory it reserves. The offsets were determined from
-ptxas 13.0 output for kernels that use them.
+wherever it occurs. This module holds the differences: where the driver puts the values that a
+kernel reads in constant bank 0, and how much of shared memory the driver reserves. The offsets were
+determined from ptxas 13.0 output for kernels that use them.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ class CodeArchitecture:
     reserved_shared: bytes at the start of a kernel's shared memory that belong to the driver;
     addresses include them. has_clusters: whether it is known where code reads cluster data and the
     address of the parameters. known_at: the offsets before the parameters whose contents are known,
-    if code reads others too; a kernel that does is refused. None if the offsets above are all that
-    code reads. was_read: whether its counts were compared with hardware readings.
+    if code reads others too; a kernel that does is refused. None if code reads no other offsets
+    than those above. was_read: whether the counts of this architecture were compared with hardware
+    readings.
     """
 
     name: str

@@ -1,7 +1,8 @@
 """Find the driver function that a call reaches, if the instructions before it show which.
 
 ptxas loads the address right before the call, from an entry of bank 4 whose offset is a constant:
-`MOV R0,0x8`, `LDC.64 R2,c[0x4][R0]`, `CALL.ABS.NOINC R2`. It does so for every architecture.
+`MOV R0,0x8`, `LDC.64 R2,c[0x4][R0]`, `CALL.ABS.NOINC R2`. The sequence is the same for every
+architecture.
 """
 
 from __future__ import annotations

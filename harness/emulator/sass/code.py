@@ -1,7 +1,7 @@
 """The contents of a cubin: functions and instructions, from the disassembler and the ELF.
 
-These records are purely syntactic: reading a cubin never fails on an instruction that cannot be
-executed here.
+These records are purely syntactic: reading a cubin never fails on an instruction that the emulator
+cannot execute.
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ class Instruction:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A kernel parameter: its offset among the parameters, and its size. It has no type."""
+    """A kernel parameter: its offset among the parameters, and its size. A cubin does not record
+    its type."""
 
     offset: int
     size: int
@@ -74,13 +75,13 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Function:
-    """A kernel with the functions it calls, which follow it in its section.
+    """A kernel with the functions that it calls, which follow it in its section.
 
     parameter_base: the offset of the parameters in constant bank 0. registers: per thread.
     shared_bytes: static, without the driver's reserved part, which ends at shared_start.
     local_bytes: per thread. cluster: blocks of its thread block clusters; zeros if only the launch
     determines it; None without clusters. entries: symbol → address, for the kernel and the
-    functions it calls. banks: constant banks that it does not share.
+    functions that it calls. banks: the kernel's own constant banks.
     """
 
     name: str
@@ -113,7 +114,7 @@ class MachineCode:
     """A cubin. banks: constant bank → bytes, for the module; sections: initial contents.
 
     addresses: variables' addresses in bank 4, as (offset, symbol, addend).
-    `device` holds the state that outlives a launch.
+    `device` holds the state that persists between launches.
     """
 
     name: str

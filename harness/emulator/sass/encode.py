@@ -71,7 +71,7 @@ def encode(function: Function, definitions: dict[str, int]) -> Encoded:
 
 @dataclass
 class _Slots:
-    """How many entries of an instruction's arrays are filled."""
+    """The number of filled entries of an instruction's arrays."""
 
     sources: int = 0
     results: int = 0
@@ -112,7 +112,8 @@ class _Encoder:
         )  # fmt: skip
 
     def _takes_turns(self) -> bool:
-        """Return whether blocks may wait for each other: one reads data that another may write."""
+        """Return whether blocks may wait for each other, that is, whether a block reads data that
+        another may write."""
         return any(
             (i.opcode in ("LD", "LDG") and "STRONG" in i.modifiers)
             or (i.opcode in ("ATOM", "ATOMG") and {"CAS", "EXCH"} & set(i.modifiers))
@@ -258,8 +259,8 @@ class _Encoder:
         slots.source_predicates += 1
 
     def _uniforms_in_a_row(self, kind: str, operand: Operand, out: Any, slots: _Slots) -> None:
-        """Encode the first of several uniform registers: of four that hold two operands'
-        descriptors, or of those that a copy takes."""
+        """Encode the first of several uniform registers: of the four that hold two operands'
+        descriptors, or of those that a copy uses."""
         first, known = operand.uniform, table.OF_FACTORS if kind == "g" else ()
         if set(operand.suffixes) - set(known) or first is None or first.number == ZERO:
             raise Unencodable(f"operand {operand.text}")
@@ -371,7 +372,7 @@ class _Encoder:
 
 
 def _of_copies(handler: str, instruction: Instruction) -> str:
-    """Return the definition's name; NOTHING for a wait that is not for copies, because all other
+    """Return the definition's name; NOTHING for a wait for anything but copies, because all other
     results are available at once."""
     if handler == "DEPBAR.LE":
         return handler if instruction.operands[0].text == table.OF_COPIES else "NOTHING"

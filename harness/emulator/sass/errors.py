@@ -5,7 +5,7 @@
     ├── DisassemblerError           nvdisasm is missing, too old, or prints something else
     └── UnknownMachineInstruction   an instruction outside the table; names the CUDA source line
 
-A failure while a kernel runs is a `Fault` in the report, just as when PTX is executed.
+A failure while a kernel runs is a `Fault` in the report, as when PTX is executed.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ class CubinError(EmulatorError):
 
 
 class DisassemblerError(EmulatorError):
-    """There is no usable nvdisasm; `str(error)` says how to get one."""
+    """There is no usable nvdisasm; the message says how to get one."""
 
 
 class UnknownMachineInstruction(EmulatorError):
-    """The kernel contains an instruction that is not in the table; nothing has run."""
+    """The kernel contains an instruction that is not in the table. Raised before anything has
+    run."""
 
     def __init__(self, text: str, where: str, kernel: str, address: int, detail: str = "") -> None:
         self.text = text

@@ -86,7 +86,7 @@ class Ran:
 
 
 def synchronises_grid(function: Function, arch: CodeArchitecture) -> bool:
-    """Return whether the code uses the workspace of cooperative groups' grid barrier."""
+    """Return whether the code uses the workspace of the cooperative groups' grid barrier."""
     places = dict(arch.registers_at).values()
     return any(
         operand.kind == "constant" and operand.number == 0 and operand.offset in places
@@ -98,7 +98,7 @@ def bank_of_parameters(
     function: Function, arch: CodeArchitecture, shape: Shape, params: bytes,
     registers: Mapping[str, int], cluster: Clustered, memory: AddressSpace,
 ) -> bytes:  # fmt: skip
-    """Fill constant bank 0 as the driver does, as far as code is known to read it.
+    """Fill constant bank 0 as the driver does, as far as code is known to read the bank.
 
     params: the bank, with zeros before the parameters. registers: special registers of PTX that the
     driver stores there.
@@ -122,11 +122,11 @@ def bank_of_parameters(
 
 
 def _fill_clusters(bank: bytearray, shape: Shape, cluster: Clustered) -> None:
-    """Store the cluster extents where sm_90's code reads them, as comparing PTX and machine code
-    showed.
+    """Store the cluster extents where sm_90's code reads them, according to comparisons of PTX and
+    machine code.
 
     To divide by an extent, code multiplies by a float: the smallest with which no quotient is too
-    small.
+    low.
     """
     extents = cluster.extents
     counts = [blocks // extent for blocks, extent in zip(shape.grid, extents, strict=True)]

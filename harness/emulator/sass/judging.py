@@ -1,9 +1,8 @@
-"""Data that the judge needs about machine code: the kind of each access, and the scope of each
-fence.
+"""The judge's data about machine code: the kind of each access, and the scope of each fence.
 
-The code states the strength and scope of a global access. It does not say which accesses are
-volatile, nor which in shared memory are atomic, and only data flow shows how a value is used. All
-of this is taken from the PTX, per source line. Locks are treated as flags.
+The code states the strength and scope of a global access. It does not state which accesses are
+volatile, nor which accesses to shared memory are atomic, and only data flow shows how a value is
+used. These properties are therefore read from the PTX, by source line. Locks are treated as flags.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ _BYTES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2}
 @dataclass(frozen=True)
 class Judged:
     """kinds, traits, lines (by number): one entry per instruction. grains: the narrowest words of
-    global and of shared memory. shared: its variables, for messages."""
+    global and of shared memory. shared: the variables in shared memory, for messages."""
 
     kinds: Array
     traits: Array
@@ -84,8 +83,8 @@ def _kind(each: Instruction, lines: OfLines, retried: set[Any]) -> int:
 
 
 def _waits_for_reading(function: Function) -> Iterator[int]:
-    """Find the waits that end when the sources of bulk copies have been read; after a wait for
-    their writes, the code also invalidates caches."""
+    """Find the waits that end when the sources of bulk copies have been read. A wait for the writes
+    of bulk copies differs: an invalidation of caches follows it."""
     every = function.instructions
     for number, each in enumerate(every):
         behind = every[number + 1 : number + 1 + _NEXT]
@@ -133,8 +132,8 @@ def _line(location: Location | None) -> tuple[str, int] | None:
 class CodePlace(Launched):
     """Names for messages about machine code.
 
-    reserved: the bytes of shared memory before the kernel's own that offsets in the fault's numbers
-    include.
+    reserved: the bytes of shared memory that precede the kernel's own, and are included in the
+    fault's offsets.
     """
 
     function: Function

@@ -54,7 +54,7 @@ _GLOBAL, _CONSTANT = ".nv.global", ".nv.constant"
 
 @dataclass
 class _Device:
-    """The state that outlives a launch: encoded kernels, constant banks and variables.
+    """The state that persists between launches: encoded kernels, constant banks and variables.
 
     A `__constant__` variable is a part of its constant bank.
     """
@@ -80,14 +80,15 @@ def launch_machine_code(
 ) -> MachineReport:
     """Execute a kernel's machine code on the CPU; arrays among the arguments change in place.
 
-    It matches `launch` for PTX: `args` has one entry for each parameter, `names` are their names in
-    messages, `shared_bytes` is dynamic. `signature`: the kernel of the PTX, for the types of its
-    parameters; without it a Python float is passed as a float of the parameter's size, and an
-    integer as an integer. `cluster`: extents of a thread block cluster in blocks, if the kernel is
-    not compiled for one. Accesses outside buffers, misaligned ones, deadlocks and endless loops are
-    faults. `ptx`: the module that it was assembled from, with lines; it enables race detection
-    between warps (docs/checks.md). Reads of unwritten memory are never detected here.
-    Raises UnknownMachineInstruction and LaunchError before anything has run.
+    The arguments are those of `launch` for PTX: `args` has one entry for each parameter, `names`
+    are their names in messages, `shared_bytes` is dynamic. `signature`: the kernel of the PTX, for
+    the types of its parameters; without it a Python float is passed as a float of the parameter's
+    size, and an integer as an integer. `cluster`: extents of a thread block cluster in blocks, if
+    the kernel is not compiled for one. Accesses outside buffers, misaligned ones, deadlocks and
+    endless loops are faults. `ptx`: the module that the code was assembled from, with line numbers;
+    it enables race detection between warps (docs/checks.md). Uses of unwritten memory are never
+    detected in machine code. Raises UnknownMachineInstruction and LaunchError before anything has
+    run.
     """
     function, encoded = prepare(code, kernel)
     shape = checked(
@@ -160,9 +161,9 @@ def _refuse_undetermined(arch: CodeArchitecture, function: Function) -> None:
 
 
 def _refuse_both_groups(function: Function) -> None:
-    """Refuse a kernel with both kinds of copy group: the code does not say which kind a wait
-    counts. Waiting until no group is left is allowed: it covers both, as one scoreboard counts
-    them."""
+    """Refuse a kernel with both kinds of copy group: the code does not show which kind a wait
+    refers to. Waiting until no group is left is allowed: this covers both kinds, because one
+    scoreboard counts them."""
     of_lanes = next((i for i in function.instructions if i.opcode == "LDGDEPBAR"), None)
     if not of_lanes or all(i.opcode != "UTMACMDFLUSH" for i in function.instructions):
         return
@@ -174,7 +175,7 @@ def _refuse_both_groups(function: Function) -> None:
 
 
 def _leaves_some(wait: Instruction) -> bool:
-    """Return whether an instruction waits for all groups of copies but the newest."""
+    """Return whether an instruction waits for all groups of copies except the newest."""
     scoreboard, *counts = (each.text for each in wait.operands)
     return scoreboard == OF_COPIES and any(int(each, 16) for each in counts[:1])
 

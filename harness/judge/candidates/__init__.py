@@ -7,8 +7,9 @@ cpp: values, calls, run              host code, run with tensors that have no va
 recording                          launches and arrays; torch's own operations are refused
 trace                              the process in which all of that happens
 
-Nothing of its host code is compiled or executed as such, and its Python runs in a process of its
-own, from which launches come back as data: so the candidate decides only what is launched.
+The candidate's host code is neither compiled nor executed natively, and its Python runs in a
+process of its own, which returns the launches as data. The candidate thus determines only what is
+launched.
 """
 
 from harness.judge.candidates.described import submission

@@ -1,4 +1,4 @@
-"""Turn a candidate into a Submission: the checked output of the process that traced it."""
+"""Turn a candidate into a Submission, from the checked output of the process that traced it."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def _why_none() -> str:
 
 
 def _kernel(told: _Told, stated: Problem, name: str) -> Kernel:
-    """Make a kernel of what was traced. Raises UsageError for an invalid trace."""
+    """Make a kernel from a trace. Raises UsageError for an invalid trace."""
     arrays = {*stated.inputs, *stated.outputs, *told.scratch}
     launches = []
     for step in told.steps:

@@ -1,5 +1,4 @@
-"""The refusal of a candidate that cannot be judged. It names the construct that cannot be read or
-emulated."""
+"""The refusal of a candidate that cannot be judged."""
 
 from __future__ import annotations
 

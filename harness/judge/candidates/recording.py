@@ -1,7 +1,7 @@
 """Record a candidate's operations on tensors without values: launches, arrays, fills and copies.
 
-Its Python runs with torch's meta tensors, which have shapes but no data, so nothing it does can
-depend on a value. Every torch operation that it calls is intercepted: views and new arrays are
+The candidate's Python runs with torch's meta tensors, which have shapes but no data, so it cannot
+depend on any value. Every torch operation that it calls is intercepted: views and new arrays are
 tracked, fills and copies become launches of the harness's own kernels, and any other operation is
 refused, because only kernels are judged.
 """
@@ -239,7 +239,7 @@ def type_name(tensor: Any) -> str | None:
 
 
 def exact(value: Any) -> Any:
-    """The value as one of Python's own numbers, which JSON can hold."""
+    """The value as a number of a built-in Python type, which JSON can hold."""
     if isinstance(value, np.floating):
         return float(value)
     return int(value) if isinstance(value, bool | np.integer) else value

@@ -1,9 +1,10 @@
-"""A process that runs a candidate's Python on tensors without values, and prints its launches.
+"""Run a candidate's Python on tensors without values, in a process of its own, and print its
+launches.
 
     python -m harness.judge.candidates.trace REQUEST.json
 
-The candidate is code and is run; the answer is data, one line on standard output. `load_inline`
-compiles nothing here: it keeps the text, and cpp/run.py interprets its functions.
+This process executes the candidate's code; its answer is data, one line on standard output. In this
+process `load_inline` compiles nothing: it keeps the text, and cpp/run.py interprets its functions.
 """
 
 from __future__ import annotations

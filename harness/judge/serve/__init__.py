@@ -1,1 +1,1 @@
-"""The judge for programs: its line protocol and its conversations."""
+"""The judge for other programs: its protocol, over lines, HTTP and MCP."""

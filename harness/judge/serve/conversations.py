@@ -1,7 +1,7 @@
 """`serve`: a judge that speaks JSON lines, for programs that write kernels.
 
-One request per line and one answer per line, in order of completion. A conversation ends when the
-input has ended and all requests are answered.
+The judge reads one request per line, and writes one answer per line, in order of completion. A
+conversation ends when the input has ended and all requests are answered.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The line protocol of `serve`: a request in, an answer out, each one line of JSON.
 
 The models are published as harness/schemas/judge.schema.json. Fields are only ever added; `version`
-changes if one has to change its meaning.
+changes if a field has to change its meaning.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ EXCHANGE = TypeAdapter[Any](Request | Answer | Ready)
 
 
 class BadRequest(Exception):
-    """A line that is not a valid request. answer: the reply to the sender."""
+    """Raised for a line that is not a valid request. answer: the reply to the sender."""
 
     def __init__(self, answer: Answer) -> None:
         super().__init__(answer.error.message if answer.error else "")
@@ -134,7 +134,7 @@ def _explained(error: ValidationError) -> Error:
 
 
 def _fields(loc: Sequence[int | str]) -> list[str]:
-    """The fields that are allowed where an unknown one was found."""
+    """The fields that are allowed at the place of an unknown one."""
     from harness.judge import submissions
 
     models = {

@@ -62,7 +62,7 @@ def on_a_gpu(
     """Do `run` on a GPU. Raises BackendUnavailable, which suggests an alternative, if there is no
     GPU.
 
-    A machine without a driver is recognised without starting a process.
+    To find that a machine has no driver, no process is started.
     """
     if not devices.has_driver():
         raise BackendUnavailable(NO_GPU.format("no driver is installed"))

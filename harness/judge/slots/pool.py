@@ -35,7 +35,7 @@ _TAIL = 2000
 
 
 class SlotLost(Exception):
-    """The slot did not answer in time, or not at all. It has been ended."""
+    """Raised if the slot did not answer in time, or not at all. The slot has been ended."""
 
     def __init__(self, reason: str, late: bool = False) -> None:
         super().__init__(reason)
@@ -46,9 +46,9 @@ class Slot:
     """One process that judges submissions in sequence.
 
     home: its working folder, for compiled files. matrices: the folder of its submissions, which it
-    only reads. memory: bytes that each of its processes may allocate; 0 for no bound. walls: the
-    sandbox around it, if any; then nothing outside it writes or removes files in `home`, where a
-    link could lead anywhere.
+    only reads. memory: bytes that each of its processes may allocate; 0 for no limit. walls: the
+    sandbox around the slot, if any; no process outside this sandbox writes or removes files in
+    `home`, because a link there could lead anywhere.
     """
 
     def __init__(self, home: Path, matrices: Path, memory: int, walls: Walls | None) -> None:
@@ -80,7 +80,8 @@ class Slot:
         return self._child.pid
 
     def do(self, request: Request, seconds: float) -> Answer:
-        """Judge one submission. Raises SlotLost, after which the slot is unusable."""
+        """Judge one submission. Raises SlotLost if the slot does not answer in time; after that the
+        slot is unusable."""
         self.wait()
         self.is_idle = False
         try:

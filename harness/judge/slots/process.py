@@ -2,11 +2,12 @@
 
     python -m harness.judge.slots.process BYTES KEPT
 
-The process has done the imports, and keeps the server from which workers are forked. A request is a
-line on standard input, an answer a line on standard output. Changes that a submission's problem.py
-makes to its process end with that process; a kernel runs in another process, with a deadline of its
-own. BYTES limits the allocations of any process here; 0 for no limit. KEPT limits the number of
-compiled kernels kept in its folder; 0 if the folder is shared.
+The process imports everything in advance, and holds the server from which workers are forked. A
+request is a line on standard input, an answer a line on standard output. Changes that a
+submission's problem.py makes to its process end with that process; a kernel runs in another
+process, with a deadline of its own. BYTES limits the allocations of any process here; 0 for no
+limit. KEPT limits the number of compiled kernels kept in the slot's folder; 0 if the folder is
+shared.
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ def of_run(run: Run, folder: Path, kernels: tuple[str, ...]) -> list[Verdict]:
 
 
 def without_folder(text: str, folder: Path) -> str:
-    """Shorten paths in a text to the submission's own file names, wherever they are stored."""
+    """Shorten paths in a text to the submission's own file names, wherever the files are stored."""
     # Where a slot's own folder holds it, a text may name it from there.
     for place in (str(folder.absolute()), f"{folder.parent.name}/{folder.name}"):
         for problem in (folder / "kernels").glob("*/problem.py"):
@@ -170,7 +171,8 @@ def _import_torch_for(folder: Path) -> None:
 
 
 def tidy(folder: Path, most: int) -> None:
-    """Keep at most this many cached files for kernels that may come again; remove the oldest."""
+    """Keep at most this many cached files, for kernels that may be submitted again; remove the
+    oldest."""
     kept = sorted(folder.glob("*"), key=lambda path: path.lstat().st_mtime_ns)
     for path in kept[: max(0, len(kept) - most)]:
         shutil.rmtree(path, ignore_errors=True)
@@ -187,7 +189,7 @@ def _work_out_ahead() -> None:
 
 
 def _answer(line: bytes, where: int) -> None:
-    """In the fork: judge one submission, report, and exit without the parent's cleanup."""
+    """Judge one submission in a fork: report, and exit without the parent's cleanup."""
     code = 1
     gc.disable()
     try:

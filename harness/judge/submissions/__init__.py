@@ -1,7 +1,7 @@
 """A submission: kernels and the problem that they solve, as plain data.
 
-Both are validated when created. A reference that is a Python function becomes text or an import
-path (references.py), so that a submission can be sent to another process.
+Kernels and problems are validated when created. A reference that is a Python function becomes text
+or an import path (references.py), so that a submission can be sent to another process.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Functions in place of kernels: Python functions, and host functions in CUDA C++.
 
-They run natively, on a GPU. So only whoever runs the judge may pass them, from Python: a request to
-`serve` cannot have them (docs/judge.md).
+These functions run natively, on a GPU. Therefore only the user who runs the judge may pass them,
+from Python: a request to `serve` cannot contain one (docs/judge.md).
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def _function(value: Any) -> Any:
 class PythonFunction:
     """A Python function that works on torch tensors, or a function from a compiled extension.
 
-    It takes arrays, sizes and scalars by name, or the inputs in their order. It writes the outputs
-    that are among its parameters, and returns the others.
+    The function takes arrays, sizes and scalars by name, or the inputs in their order. It writes
+    the outputs that are among its parameters, and returns the others.
     """
 
     function: Annotated[Reference, BeforeValidator(_function)]

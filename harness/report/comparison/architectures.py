@@ -102,7 +102,7 @@ def text(figure: str, answer: Answer) -> str:
 def write(runs: Mapping[str, Run], labels: Sequence[str], folder: Path) -> Path:
     """Write architectures.html to a folder with one run per architecture; return its path.
 
-    labels: how exact each one's counters are.
+    labels: how exact the counters of each architecture are.
     """
     from harness.report import site  # what draws: a second of imports
 

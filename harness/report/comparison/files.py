@@ -2,8 +2,8 @@
 
 `sarif.py` writes the fourth format, for systems that show alerts at source lines.
 
-docs/comparing.md documents the JSON. Its format is only ever extended; if something had to be
-removed or to change its meaning, `form` would get another number.
+docs/comparing.md documents the JSON. Its format is only ever extended; if a name ever has to be
+removed or change its meaning, `form` will get another number.
 """
 
 from __future__ import annotations
@@ -207,8 +207,8 @@ def _table(judgement: Judgement, told: Sequence[Change]) -> list[str]:
 def junit(judgement: Judgement) -> str:
     """Write a test case for each pair.
 
-    It fails if the pair closes the gate. If the pair cannot be judged, it is skipped, so that no
-    system counts it as passed.
+    A test case fails if the pair closes the gate. If the pair cannot be judged, the test case is
+    skipped, so that no system counts it as passed.
     """
     closed = sum(change.closes for change in judgement.changes)
     skipped = {change.name: reason for change in judgement.changes

@@ -137,7 +137,7 @@ def _line(change: Change, timed: bool, scale: float) -> ComparisonRow:
 
 
 def _timed(change: TimeChange | None) -> Cell:
-    """A cell that says how much longer the case takes and, on hover, both times with their
+    """A cell that shows how much longer the case takes and, on hover, both times with their
     intervals."""
     if change is None:
         return none()
@@ -163,7 +163,7 @@ def _diffs(judgement: Judgement) -> Iterator[tuple[str, Difference]]:
 
 
 def _counters(judgement: Judgement) -> Table:
-    """Every counter that moved, for every case."""
+    """Every counter that changed, for every case."""
     columns = [
         Column("case", numeric=False),
         Column("counter", numeric=False),

@@ -31,7 +31,8 @@ MANY = 20
 
 
 def card(run: Run) -> str:
-    """The GPU, as a PNG's title names it; if nothing was timed, the architecture."""
+    """The name of the GPU for the title of a PNG; if nothing was timed, that of the
+    architecture."""
     device = run.info.get("device") or {}
     name = str(device.get("name") or "an unknown GPU")
     return name if run.is_timed else f"counted, not timed; compiled for {device.get('arch', name)}"

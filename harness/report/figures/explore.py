@@ -1,9 +1,9 @@
 """Interactive versions of the figures: hover for a value, zoom, hide a series. Uses Plotly.
 
 A page shows SVG, which needs no script and prints well. Plotly's library, 4.8 MB, is stored once
-beside the pages and loaded when a reader first explores a figure; a single-file page contains it,
-compressed to a third. As in the SVG, colours are roles, so a figure follows the reader's light or
-dark scheme.
+next to the pages and loaded when a reader first explores a figure; a single-file page contains the
+library, compressed to a third. As in the SVG, colours are roles, so a figure follows the reader's
+light or dark scheme.
 """
 
 from __future__ import annotations

@@ -69,8 +69,8 @@ def place(
 ) -> list[Placed | None]:
     """Find a place for each label: right of its point if possible, else the nearest free one.
 
-    Positions and sizes are in typographic points (1/72 inch). Labels are taken from the top down,
-    each at the first free candidate by distance; its leader may not cross a label either. A label
+    Positions and sizes are in typographic points (1/72 inch). Labels are placed from the top down,
+    each at the nearest candidate that is free; its leader line may not cross another label. A label
     with no free place gets None, because two labels on top of each other would hide both.
     """
     taken = list(obstacles)

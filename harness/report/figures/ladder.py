@@ -1,4 +1,4 @@
-"""The ladder as a chart: each variant's rate, beside the ceiling and the libraries."""
+"""The ladder as a chart: each variant's rate, with the ceiling and the libraries."""
 
 from __future__ import annotations
 
@@ -85,7 +85,8 @@ def _beside(
 
 
 def _bars(axes: Axes, ladder: Ladder, layout: Layout) -> None:
-    """Draw all bars, each with its interval and a mark for the longest launch alone."""
+    """Draw all bars, each with its interval, and a mark for the rate of the longest launch
+    alone."""
     ranked = [(row, rung) for row, rung in enumerate(ladder.rows) if isinstance(rung, Rung)]
     lower, height = (0.18, 0.38) if layout.narrow else (0.0, 0.7)
     centres = [row + lower for row, _ in ranked]

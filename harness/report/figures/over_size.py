@@ -1,4 +1,4 @@
-"""Every variant's rate over size: one line each, labelled at its end."""
+"""Every variant's rate against the size: one line per variant, labelled at its end."""
 
 from __future__ import annotations
 

@@ -56,7 +56,8 @@ def _peak(roofs: Sequence[Roof]) -> float | None:
 
 
 def _memory(roofs: Sequence[Roof]) -> list[Roof]:
-    """The memory roofs from the highest to the lowest, which is also from left to right."""
+    """The memory roofs from the highest to the lowest, which is also their order from left to
+    right."""
     return sorted((r for r in roofs if r.level), key=lambda r: -r.value.value)
 
 
@@ -300,8 +301,8 @@ def column(
     free: Sequence[tuple[float, float]],
     best: int,
 ) -> list[Placed | None]:
-    """Write labels in a column to the right of the points, in order, as near to their heights as
-    possible.
+    """Write labels in a column to the right of the points, in order, as close as possible to the
+    points' heights.
 
     If there are more labels than fit, the best kernel is labelled, and others at regular intervals.
     """

@@ -82,7 +82,7 @@ def stalls_of(readings: Readings, cases: Sequence[Planned]) -> Stalls | None:
 
 
 def draw_stalls(stalls: Stalls, layout: Layout) -> Canvas:
-    """Draw stacked bars to 100 % with a key above them and the cycles of waiting at the right."""
+    """Draw stacked bars to 100 %, with a key above them and the stall cycles at the right."""
     shorts = short_names([p.variant for p in stalls.cases])
     labels = [cut(shorts[p.variant] if layout.narrow else p.variant, layout) for p in stalls.cases]
     left = text_width(max(labels, key=len)) + 0.15
@@ -119,7 +119,7 @@ def _role(i: int, reasons: int) -> str:
 
 
 def _key_rows(reasons: Sequence[str], layout: Layout, left: float) -> list[list[int]]:
-    """The reasons' indices, as many in a row as fit."""
+    """The indices of the reasons, in rows of as many as fit."""
     rows: list[list[int]] = [[]]
     used, room = 0.0, layout.width - (0.1 if layout.narrow else left) - 0.1
     for i, reason in enumerate(reasons):

@@ -1,4 +1,5 @@
-"""The common style of figures: one drawing function serves light, dark, phone, print and file.
+"""The common style of figures: one drawing function serves light and dark pages, phones, print and
+files.
 
 A figure is drawn by one function for two widths. Its colours are roles: the SVG in the page refers
 to them as CSS variables, so the reader's colour scheme applies; the PNG is light. The colours are
@@ -110,8 +111,8 @@ _PNG_DPI = 120
 
 
 def _png(figure: Canvas, title: str, subject: Subject) -> bytes:
-    """Write the PNG. It is used outside the page, so its title says what it shows and which card
-    was measured."""
+    """Write the PNG. The PNG is used outside the page, so its title describes the figure and names
+    the card."""
     width, height = figure.get_size_inches()
     head = 0.46
     for text, inches, size, role, weight in (
@@ -195,8 +196,8 @@ def text_width(text: str, size: float = 8.5) -> float:
 def spread(positions: list[float], gap: float, low: float, high: float) -> list[float]:
     """Move the positions apart as little as possible, keeping their order and within the ends.
 
-    Neighbours are `gap` apart, or less if there is not enough room. Least squares under an order
-    (isotonic regression by pooling adjacent violators; Barlow et al., 1972).
+    Neighbours are `gap` apart, or less if there is not enough room. The method is least squares
+    under an order (isotonic regression by pooling adjacent violators; Barlow et al., 1972).
     """
     if not positions:
         return []

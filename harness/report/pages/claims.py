@@ -1,4 +1,4 @@
-"""Claims made elsewhere and this run's results on them, as a problem's page shows them."""
+"""Published claims and this run's results on them, as a problem's page shows them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first screen of a run without times: avoidable losses, and the changes of each step."""
+"""The first screen of a run without times: avoidable losses, and the changes at each step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first screen: a sentence per problem and size, which claims no more than was shown."""
+"""The first screen: a sentence per problem and size, which claims no more than the data shows."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ Told = Mapping[str, tuple[Sequence[Ladder], Sequence[Steps]]]
 def stories(
     run: Run, problem: str, told: Told, links: Links, counts: Sequence[Counts] = ()
 ) -> list[Story]:
-    """One story per type of a problem. counts: what was counted, for a run without times."""
+    """One story per type of a problem. counts: the counted results, for a run without times."""
     return [
         timed(own, steps, links) if own
         else _with_counts(emulated(run, problem, dtype), largest(counts, problem, dtype), links)
@@ -62,7 +62,7 @@ def stories(
 
 
 def _with_counts(verified: Story, found: Counts | None, links: Links) -> Story:
-    """Put the verification story after the counts; a failure stays in front."""
+    """Move the story on verification after the one on counts; a failure stays in front."""
     if found is None:
         return verified
     both = [counted.answer(found, links), verified.headline]
@@ -243,7 +243,7 @@ def _losses(ladders: Sequence[Ladder], links: Links) -> list[Markup]:
 
 
 def emulated(run: Run, problem: str, dtype: str) -> Story:
-    """Say what was verified, how close to its bound the worst error came, and what was left out."""
+    """Say what was verified, how close the worst error came to its bound, and what was left out."""
     found = checks(run, problem, dtype)
     by: dict[str, list[Check]] = {}
     for check in found:

@@ -297,8 +297,8 @@ def _counted_spark(told: Counts) -> Markup:
 
 
 def _roofline(maker: Maker) -> Roofed | None:
-    """One roofline for all problems, if there are several, with each one's fastest variant and
-    library."""
+    """One roofline for all problems, if there are several, with the fastest variant and library of
+    each."""
     shown: list[Planned] = []
     shorts: dict[str, str] = {}
     several = len({(x.problem, x.dtype) for x in maker.ladders}) > len(

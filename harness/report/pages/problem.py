@@ -108,7 +108,7 @@ class ProblemPage:
 
 @dataclass(frozen=True)
 class Maker:
-    """Makes the pages of a run; everything they share is computed once."""
+    """Makes the pages of a run; everything that the pages share is computed once."""
 
     run: Run
     readings: Readings
@@ -268,7 +268,7 @@ class Maker:
         return [machine.steadiness_table(self.run, groups) for groups in by_type if groups]
 
     def endings(self, problem: str, status: str) -> list[tuple[str, list[str]]]:
-        """Reason → the cases that share it; a result above its ceiling is a failure."""
+        """Map each reason for a failure to its cases; a result above its ceiling is a failure."""
         run, reasons = self.run, dict[str, list[str]]()
         for p in run.planned.values():
             if p.problem != problem:

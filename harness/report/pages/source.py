@@ -47,9 +47,9 @@ class Listing:
 
 
 def listings(run: Run, problem: str, dtype: str, folder: Path | None = None) -> list[Listing]:
-    """Each variant at its largest counted size and the launch shape that it is shown at.
+    """Each variant at its largest counted size, and at the launch shape at which it is shown.
 
-    folder: the kernels/ folder with the files, if it is not the one in the working folder.
+    folder: the kernels/ folder with the files; by default the one in the working folder.
     """
     lines = run.lines
     cases: dict[str, list[Planned]] = defaultdict(list)

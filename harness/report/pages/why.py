@@ -1,4 +1,5 @@
-"""Explain why a variant is faster than the one it builds on, in words and tables for a page."""
+"""Explain why a variant is faster than the one that it builds on, in words and tables for a
+page."""
 
 from __future__ import annotations
 
@@ -35,8 +36,8 @@ MOST = 3
 
 @dataclass(frozen=True)
 class Moved:
-    """A quantity that moved, in words. soft: true if it was not counted exactly and so explains
-    nothing."""
+    """A quantity that changed, in words. soft: whether it was not counted exactly, and so cannot
+    explain anything."""
 
     text: str
     soft: bool
@@ -143,7 +144,8 @@ def cause(step: LadderStep, before: str, after: str) -> str:
 
 
 def _exchange(finding: Finding, before: str, after: str) -> str:
-    """Say what a step without times improved and what it cost; it says nothing about speed."""
+    """Say which quantities a step without times improved and which it made worse, without a
+    statement on speed."""
     sides = [
         f"{name} has {_listed([each.text for each in causes][:MOST])}"
         for name, causes in ((after, finding.causes), (before, finding.other_way))
@@ -153,7 +155,7 @@ def _exchange(finding: Finding, before: str, after: str) -> str:
 
 
 def idea(step: LadderStep, after: str) -> str:
-    """The sentence on how the causes bear on the idea that the later case states."""
+    """The sentence that relates the causes to the idea that the later case states."""
     word = step.idea
     if word in ("", "none"):
         return ""
@@ -174,7 +176,7 @@ def idea(step: LadderStep, after: str) -> str:
 
 
 def limits(step: LadderStep, before: str, after: str) -> str:
-    """For each side, the unit whose roof is nearest, and the most frequent wait."""
+    """For each side, the unit whose roof is nearest, and the most frequent stall reason."""
     told = []
     for name, spent in zip((before, after), step.spent, strict=True):
         if spent is None or not (limit := spent.limit):

@@ -118,7 +118,7 @@ def launch_cell(p: Planned) -> Cell:
 
 
 def absent(missing: Missing) -> Cell:
-    """A cell without a value: it shows the kind of absence and, on hover, the reason."""
+    """A cell without a value, which shows the kind of absence and, on hover, the reason."""
     return none(missing.short, missing.reason if missing.reason != missing.short else "")
 
 

@@ -1,4 +1,4 @@
-"""Counters as read, and Nsight Compute's durations beside event times."""
+"""Counters as read, and Nsight Compute's durations compared with event times."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def raw_tables(
 ) -> list[Table]:
     """Every counter of each variant as it is shown: one row per counter and launch.
 
-    A counter without any value is listed too. Many variants are spread over several tables.
+    A counter without any value is listed too. If there are many variants, the rows are divided
+    among several tables.
     """
     counted = [p for p in shown if p.case in readings.counted]
     shorts = short_names([p.variant for p in counted])
@@ -86,7 +87,7 @@ _SHORT = {"not permitted": "denied", "not collected": "–", "not applicable": "
 
 @dataclass(frozen=True)
 class Durations:
-    """ncu's duration of each case beside its event time, and which disagree."""
+    """ncu's duration of each case and its event time, with a mark if the two disagree."""
 
     table: Table
     flagged: list[str]

@@ -95,7 +95,7 @@ def _ceiling(measure: Measure) -> tuple[str, str]:
 
 
 def remarks_on(run: Run, rung: Rung) -> list[str]:
-    """Notes about a variant that do not make it wrong: placement, ceiling, the judge's remarks."""
+    """Notes on a variant that is correct: placement, ceiling, remarks from verification."""
     p, found = rung.planned, []
     if rung.spread and rung.spread.depends_on_placement:
         between = fmt.percent(100 * rung.spread.between)
@@ -112,7 +112,8 @@ def remarks_on(run: Run, rung: Rung) -> list[str]:
 
 
 def _of_this_size(text: str, planned: Planned) -> str:
-    """Show a remark on one size ("at n = 64 runs …") only with that size, and without its name."""
+    """Show a remark on one size ("at n = 64 runs …") only with that size, and without the size's
+    name."""
     named = _ONE_SIZE.match(text)
     if not named:
         return text

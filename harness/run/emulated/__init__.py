@@ -1,5 +1,5 @@
 """Count timed cases in the emulator, for when Nsight Compute is missing or may not read counters.
 
-This is exactly how a run without a GPU counts: the same worker job, on the cubins that were timed.
-Nothing here touches a time or an outcome.
+The same worker job as in a run without a GPU counts the cubins that were timed. No module of this
+folder changes a time or an outcome.
 """

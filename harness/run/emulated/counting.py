@@ -62,8 +62,8 @@ class Counting:
 
 @dataclass
 class _Told:
-    """Collects one worker's reports, case by case: those of each case begin with how its result was
-    verified.
+    """Collects one worker's reports, case by case: the reports of a case begin with its
+    verification.
 
     whole: the correct cases, with all their records. wrong: case → why its result is wrong.
     """

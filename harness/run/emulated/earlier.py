@@ -1,11 +1,12 @@
 """Results of earlier runs on the emulator, which need not be emulated again.
 
 An emulated result is determined by the kernel's code, its launch, its inputs and the emulator;
-clocks, cards and chance do not affect it. So a variant's results are cached under a key made from
-everything that determines them, like the compiler's output, and a later run whose variant has the
-same key reuses them.
+clocks, cards and chance do not affect it. Therefore a variant's results are cached, like the
+compiler's output, under a key made from everything that determines them, and a later run whose
+variant has the same key reuses them.
 
-The results of a variant with any failure are not kept: whoever runs it again wants to see it fail.
+The results of a variant with any failure are not kept: a user who runs it again wants to see the
+failure.
 """
 
 from __future__ import annotations
@@ -75,9 +76,9 @@ class EarlierResults:
     def hand_on(self, journal: Path, planned: Callable[[], Iterable[Planned]]) -> None:
         """Store this run's results of the other cases for later runs.
 
-        planned: gives the cases with what determines their results, as it is after the run. If
-        one of a variant's files changed during the run, its results belong to no single source
-        and are not stored.
+        planned: returns, after the run, the cases with everything that determines their results. If
+        one of a variant's files changed during the run, its results belong to no single version of
+        the source and are not stored.
         """
         if not self._left:
             return
@@ -126,8 +127,8 @@ def _of_variants(
 ) -> dict[tuple[str, str], list[Record]]:
     """Group a run's records by variant, leaving out those of other cases.
 
-    The run's plan is also left out, and so is what it found outdated in its own folder: neither
-    says anything about another run.
+    The run's plan is left out as well, and so are marks of outdated records in its own folder:
+    neither concerns another run.
     """
     owner = {each.case: (each.problem, each.variant) for cases in variants for each in cases}
     found: dict[tuple[str, str], list[Record]] = defaultdict(list)

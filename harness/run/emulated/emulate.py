@@ -27,7 +27,7 @@ def by_front_end(
 ) -> tuple[Execution, Execution | str]:
     """Execute a case's PTX and its machine code, or say why the machine code was not executed.
 
-    draw: which draw of the inputs to use; by default the timed one.
+    draw: the number of the set of inputs to use; by default that of the timed set.
     """
     problem = loading.load(bench.kernels / case.problem)
     built = compiler.build(compiler.unit(case, bench.kernels, arch))

@@ -1,9 +1,9 @@
 """Find a case's fault, at its test sizes first, and the smallest case that has the same fault.
 
-First its sizes shrink, then its launch shape.
+First the sizes are reduced, then the launch shape.
 
 Two faults are the same if they have the same line and kind. A case that cannot be planned, compiled
-or launched does not show the fault, so a block stays a multiple of what its kernel requires.
+or launched does not show the fault, so a block never becomes smaller than its kernel requires.
 """
 
 from __future__ import annotations

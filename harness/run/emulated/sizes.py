@@ -3,9 +3,10 @@
 All variants of a comparison are counted at the same size, so that their counters can be compared.
 Sizes within `limits.emulate_bytes` and `emulate_flops`, which a run without a GPU would count, are
 counted directly. A larger size gets a stand-in: the nearest of the matrix's sizes within the
-limits. The stand-in's instructions predict how long the larger size would take, and its half, its
-quarter and so on. The largest of these that is quick enough replaces the stand-in. The nearer it is
-to the timed size, the better it preserves the relative weight of a launch's one-time work.
+limits. The stand-in's instruction count predicts how long the larger size would take, and its half,
+its quarter and so on. The largest of these that is quick enough replaces the stand-in. The closer
+the counted size is to the timed one, the better it preserves the relative weight of a launch's
+one-time work.
 """
 
 from __future__ import annotations
@@ -75,5 +76,6 @@ def _distance(a: Sizes, b: Sizes) -> float:
 
 
 def seconds(thread_instructions: float, times: float) -> float:
-    """Estimate how long counting takes at a size with this many times the work of a counted one."""
+    """Estimate how long counting takes at a size whose work is this many times that of a counted
+    size."""
     return thread_instructions * times / RATE

@@ -1,7 +1,7 @@
 """The stage of a run that counts its timed cases in the emulator, in two waves.
 
-The first wave counts what a run without a GPU would, and the stand-ins of larger sizes. Their work
-predicts how close the second wave can come to the larger sizes.
+The first wave counts the sizes that a run without a GPU would count, and the stand-ins of larger
+sizes. The work of the stand-ins predicts how close the second wave can come to the larger sizes.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _impossible(setting: RunSettings) -> str:
 
 @dataclass
 class _Held:
-    """Holds back a group's records until it is known whether all of it could be counted.
+    """Holds back a group's records until it is known whether all its cases could be counted.
 
     open: group → its cases that are being counted. settle: called once a group has no more cases.
     """
@@ -242,8 +242,8 @@ class Stage:
         held.close(*open_)
 
     def _near_or_not(self, cases: Sequence[Case]) -> _Near:
-        """Return the result of `_near`; an empty one if the problem refuses a size that is not in
-        the matrix."""
+        """Return the result of `_near`; empty if the problem refuses a size that is not in the
+        matrix."""
         try:
             return self._near(cases)
         except HarnessError as error:
@@ -330,7 +330,7 @@ class Stage:
                 self._run.keep(emulated(case, instead, self._work(instead), reason))
 
     def _failure(self, cases: Iterable[Case], told: Mapping[str, Sequence[Record]]) -> str:
-        """The reason why a case with a counted stand-in was not counted itself; empty if all
+        """The reason why cases with a counted stand-in were not counted themselves; empty if all
         were."""
         for case in cases:
             ends = [r for r in told.get(case.id, ()) if isinstance(r, Emulated)]

@@ -1,9 +1,9 @@
-"""The inputs' two states, and a sample of results at a launch's end: the host's side of states.cu.
+"""The inputs' two states, and a sample of results at a launch's end: the host code for states.cu.
 
-A random bit from the operating system, drawn for each launch, decides which state the launch sees.
-The state is written after the cache is flushed, right before the first event, so that another
-stream has no time to compute with it in advance. The positions of the sample are random, drawn anew
-for each workspace.
+A random bit from the operating system decides for each launch which state the inputs are in. The
+state is written after the cache is flushed, right before the first event, so that another stream
+has no time to compute with it in advance. The positions of the sample are random, and differ
+between workspaces.
 """
 
 from __future__ import annotations
@@ -54,8 +54,9 @@ class StateKernels:
 
 
 class States:
-    """Puts a workspace's inputs into the other state, and back; does nothing if there are no
-    changes."""
+    """Puts a workspace's inputs into the other state, and back; does nothing if only one state was
+    verified.
+    """
 
     def __init__(
         self, kernels: StateKernels, memory: Mapping[str, Allocation],
@@ -79,7 +80,7 @@ class States:
         return int(bool(self._memory))
 
     def draw(self) -> bool:
-        """Draw the state for the next launch; return whether it is the other one."""
+        """Choose the state for the next launch at random; return whether it is the other one."""
         return bool(self._memory) and bool(secrets.randbits(1))
 
     def enter(self, is_other: bool) -> None:
@@ -97,7 +98,8 @@ class States:
 
 
 class Samples:
-    """The results at random positions at a launch's end, and whether they change later."""
+    """A sample of the results at random positions at a launch's end, and whether it changes
+    later."""
 
     def __init__(self, kernels: StateKernels, results: Sequence[Allocation]) -> None:
         self._kernels = kernels

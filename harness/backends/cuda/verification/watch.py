@@ -1,4 +1,4 @@
-"""Fill, hash and compare device memory: the host's side of watch.cu."""
+"""Fill, hash and compare device memory: the host code for watch.cu."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _JUDGED = np.dtype([("wrong", "u4"), ("worst", "f4")])
 
 
 class Regions:
-    """Several ranges of memory, whose description is uploaded once; empty ones are left out."""
+    """Several ranges of memory, whose description is uploaded once; empty ranges are left out."""
 
     def __init__(self, regions: Sequence[Region]) -> None:
         self.count = len(regions)
@@ -74,7 +74,8 @@ class Watch:
         self._rows.append(regions.count)
 
     def forget(self) -> None:
-        """Discard the most recent hashes, because their launch does not count."""
+        """Discard the most recent hashes, which belong to a launch that is not part of the
+        batch."""
         self._used -= self._rows.pop()
 
     def noted(self) -> list[tuple[int, ...]]:
@@ -96,7 +97,7 @@ class Watch:
         return self.noted()
 
     def noise(self, address: int, count: int) -> None:
-        """Fill memory with random floats, for launches that only copy it."""
+        """Fill memory with random floats, for launches that only copy the memory."""
         self._noise.prepared_call((self._most_blocks, 1), _BLOCK, address, count)
 
     def judged(self, output: Allocation, bounds: Bounds) -> tuple[int, float]:

@@ -1,1 +1,2 @@
-"""The messages of all faults: a verdict's numbers become a kind and a message (by_verdict.py)."""
+"""The messages of all faults: by_verdict.py turns the judge's fault codes into kinds and
+messages."""

@@ -1,5 +1,4 @@
-"""Messages for faults of asynchronous copies and products, and of the mbarriers that report
-them."""
+"""Messages for faults of asynchronous copies and MMAs, and of the mbarriers that track them."""
 
 from __future__ import annotations
 
@@ -28,7 +27,7 @@ _BULK_IN_CODE = ("UBLK", "UTMA")
 
 
 def _multiplies(opcode: str) -> bool:
-    """Return whether an instruction is a warpgroup's product, in PTX or in machine code."""
+    """Return whether an instruction is a warpgroup MMA, in PTX or in machine code."""
     return opcode.startswith("wgmma") or opcode.partition(".")[0].endswith("GMMA")
 
 
@@ -73,8 +72,10 @@ def no_proxy_fence(
 def product_not_awaited(
     p: Launched, own: int, verb: int, product: int, maker: int, newer: int
 ) -> str:
-    """maker: the instruction that computed the value from a sum; -1 if it is a sum itself. newer:
-    the number of groups committed after the product's own; -1 if its own is not committed."""
+    """maker: the instruction that computed the value from an accumulator; -1 if the value is an
+    accumulator itself. newer: the number of groups committed after that of the `wgmma`; -1 if that
+    group is not committed.
+    """
     does = "reads" if verb == layout.READ else "overwrites"
     what = "a sum"
     if maker >= 0 and verb == layout.READ:

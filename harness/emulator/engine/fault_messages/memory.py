@@ -24,7 +24,7 @@ def misaligned(
 
 
 def _nearest(p: Place, address: int) -> int:
-    """The buffer whose part of the address space contains the address, or is next to it."""
+    """The buffer whose part of the address space contains the address, or is adjacent to it."""
     return min(max((address >> SLOT_BITS) - 1, 0), len(p.memory.allocations) - 1)
 
 

@@ -64,7 +64,7 @@ class Launched:
     memory: AddressSpace
 
     def line(self, site: int, beside: int) -> str:
-        """Name a line and its callers, and its file unless that of `beside` is the same."""
+        """Name a line and its callers, and its file unless `beside` is in the same file."""
         raise NotImplementedError
 
     def opcode(self, site: int) -> str:

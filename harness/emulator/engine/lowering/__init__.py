@@ -1,1 +1,1 @@
-"""A `Program` lowered for the warp machine: rows of registers, and operations by number."""
+"""Lower a `Program` for the warp machine: registers become rows, operations become numbers."""

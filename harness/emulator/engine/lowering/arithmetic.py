@@ -1,8 +1,8 @@
 """Lowering of computing operations: arithmetic, comparisons, conversions, packing.
 
-Most exist in the machine under the same name. Rare ones are composed: a modifier of halves becomes
-an operation before or after the arithmetic, and a conversion goes through floats or doubles that
-hold its operand exactly.
+Most operations exist in the machine under the same name. Rare ones are composed of several: a
+modifier of halves becomes an operation before or after the arithmetic, and a conversion goes
+through floats or doubles that represent its operand exactly.
 """
 
 from __future__ import annotations
@@ -127,13 +127,16 @@ class ComputingEncoder(Emitter):
         self.emit(f"selp/{lane_bytes(op.type)}", [self.widened(op)], [a, b, chosen])
 
     def _join(self, op: Op) -> tuple[str, int] | None:
-        """Return how to combine a comparison's result with another operand, and that operand."""
+        """Return the operation that combines a comparison's result with another operand, and that
+        operand.
+        """
         joins = [v for v in op.variant[1:] if v in _JOINS]
         return (joins[0], self.read(op.sources[2], "pred")) if len(op.sources) > 2 else None
 
     def _compared(self, op: Op, straight_to: int | None = None) -> list[int]:
-        """Emit a comparison; return the rows that say where it holds: one, or two for a pair of
-        halves."""
+        """Emit a comparison; return the rows with the lanes in which it holds: one, or two for a
+        pair of halves.
+        """
         type_ = op.source_types[0]
         if type_[0] == "b" and type_ not in HALVES:
             type_ = unsigned(type_)

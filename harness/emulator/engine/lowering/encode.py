@@ -1,8 +1,8 @@
-"""Lower a `Program` for the warp machine: registers become rows, operations numbers.
+"""Lower a `Program` for the warp machine: registers become rows, operations become numbers.
 
-An operation of the program becomes one of the machine's, or a few: a comparison that is combined
-with a predicate, for example, is a comparison and a combination. An operation that the machine
-lacks is refused as `UnknownInstruction`.
+An operation of the program becomes one or several operations of the machine: a comparison that is
+combined with a predicate, for example, becomes a comparison and a logical operation. An operation
+that the machine lacks is refused as `UnknownInstruction`.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Encoded:
 
 
 def encode(program: Program, machine: Machine) -> Encoded:
-    """Lower a program. Raises UnknownInstruction for what the machine cannot do."""
+    """Lower a program. Raises UnknownInstruction for an operation that the machine lacks."""
     return _Encoder(program, machine).encoded()
 
 
@@ -182,8 +182,9 @@ class _Encoder(ComputingEncoder, VideoEncoder, MemoryEncoder, TextureEncoder):
         self._warp(op, "syncwarp")
 
     def _op_fence(self, op: Op) -> None:
-        """Memory is consistent after every instruction of a job; a fence only matters to the race
-        check, and a proxy fence lets bulk copies see what threads wrote."""
+        """Memory is consistent after every instruction of a job, so fences only affect the race
+        check; a proxy fence orders threads' writes before later bulk copies.
+        """
         name = self.program.sites[op.site].opcode
         excuses = name.startswith(("fence", "membar")) and not name.startswith("fence.proxy")
         between = name.startswith("fence.proxy.async")
@@ -237,7 +238,7 @@ class _Encoder(ComputingEncoder, VideoEncoder, MemoryEncoder, TextureEncoder):
     # --- tensor cores ---------------------------------------------------------------------
 
     def _product(self, op: Op, types: Sequence[str], rows: list[int], *shape: int) -> None:
-        """Give operands that do not fit to operations of their own, which precede the product."""
+        """Pass operands that do not fit in separate operations, which precede the MMA."""
         room = layout.MAX_SOURCES
         first, *more = [rows[i : i + room] for i in range(0, len(rows), room)]
         for each in reversed(more):
@@ -291,8 +292,9 @@ class _Encoder(ComputingEncoder, VideoEncoder, MemoryEncoder, TextureEncoder):
                   count=len(results), immediate=turned)  # fmt: skip
 
     def _op_products_hold(self, op: Op) -> None:
-        """Say which registers a product uses; `variant`: its shape if they are sums, 0 for an
-        operand, then the registers' slots."""
+        """Record which registers a `wgmma` uses; `variant`: its shape if they are accumulators, 0
+        for an operand, then the registers' slots.
+        """
         shape, *slots = map(int, op.variant)
         rows = [self.offsets[slot] for slot in slots]
         for first in range(0, len(rows), layout.MAX_SOURCES):
@@ -308,7 +310,7 @@ class _Encoder(ComputingEncoder, VideoEncoder, MemoryEncoder, TextureEncoder):
     # --- endings --------------------------------------------------------------------------
 
     def _ending(self, block: Block, targets: list[int]) -> dict[str, int]:
-        """The fields of a block that say how it ends."""
+        """The fields of a block that describe its terminator."""
         end = block.terminator
         self.check_written(terminator_reads(end), end.site)
         if isinstance(end, Jump):

@@ -27,7 +27,7 @@ _CLOCKS = ("clock", "globaltimer")
 
 
 class Unsupported(Exception):
-    """The machine lacks an operation that the program uses."""
+    """Raised if the machine lacks an operation that the program uses."""
 
 
 def lane_bytes(type_: str) -> int:
@@ -191,7 +191,7 @@ class Emitter:
         return self.offsets[register.slot]
 
     def widened(self, op: Op, number: int = 0, *, optional: bool = False) -> int:
-        """The row for a result whose register may have wider lanes."""
+        """The row for a result whose register may be wider than the result."""
         register = op.results[number] if number < len(op.results) else None
         row = self.result(op, number, optional=optional)
         type_ = op.result_types[number]

@@ -11,8 +11,9 @@ _BYTES = {"b8": 1, "b16": 2, "b32": 4, "b64": 8}
 
 
 class TextureEncoder(Emitter):
-    """Encodes accesses. `space` holds the shape, `kind` marks surfaces, `cost` numbers the first
-    value."""
+    """Encodes accesses. In these operations, the field `space` holds the shape, `kind` marks
+    surfaces, and `cost` is the number of the first value.
+    """
 
     def _op_tex(self, op: Op) -> None:
         shape, coordinates = op.variant

@@ -16,7 +16,9 @@ _SIGNS_AND_FLAGS = {"sat": 8, "add": 16, "": 0}
 
 
 class VideoEncoder(Emitter):
-    """Encodes each under its own name; the immediate's bytes distinguish its forms."""
+    """Encodes each video instruction under its own name; the immediate's bytes distinguish its
+    forms.
+    """
 
     def _video(self, op: Op, how: Sequence[int]) -> None:
         sources = self.sources(op)

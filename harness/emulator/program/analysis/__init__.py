@@ -1,1 +1,1 @@
-"""Static analyses of a program: registers, loops, uniformity, and what its accesses may do."""
+"""Static analyses of a program: registers, loops, uniformity, and possible accesses."""

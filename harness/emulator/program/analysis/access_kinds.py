@@ -1,8 +1,9 @@
-"""The kinds of access that race detection distinguishes, and a log that can name old accesses.
+"""The kinds of access that race detection distinguishes, and a log that identifies earlier
+accesses.
 
-For each word, a check keeps a stamp of its last accesses: one integer that holds an index into the
-log, the kind of access and the thread. Indices ascend, so an access came before a barrier if and
-only if its index is below the barrier's.
+For each word, the race check keeps a stamp of the last accesses: one integer that holds an index
+into the log, the kind of access and the thread. Indices ascend, so an access came before a barrier
+if and only if its index is below the barrier's.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ def granule(program: Program, space: str) -> int:
     """Return the widest unit of a state space, in bytes, that no access splits; the fast run uses
     it.
 
-    A vector is one access, aligned to its full width.
+    A vector access is one access, aligned to its full width.
     """
     return program.once(_granules)[space]
 
@@ -99,7 +100,7 @@ def _granules(program: Program) -> dict[str, int]:
 
 
 def _least(program: Program, size: Callable[[Op], int]) -> dict[str, int]:
-    """The smallest access to a state space; generic accesses count for every space."""
+    """The narrowest access to a state space; generic accesses are included for every space."""
     found: dict[str, list[int]] = {space: [] for space in ("global", "shared", "local")}
     for block in program.blocks:
         for op in block.ops:
@@ -133,8 +134,8 @@ def atomic_rule(program: Program, op: Op, *, wanted: bool) -> str:
     """How machine code implements an atomic: one of the rules above, or the name of its operation.
 
     A shared addition of 1 whose result is not read has a form of its own. On an address that is the
-    same for all threads, the lanes of a warp are combined and one of them accesses memory. The
-    first element of a vector stands for all of them. `wanted`: whether the result is read.
+    same for all threads, the lanes of a warp are combined and one of them accesses memory. The rule
+    for a vector's first element applies to all its elements. `wanted`: whether the result is read.
     """
     if len(op.variant) == 3:
         return UNCOUNTED if op.variant[2] == "0" else VECTOR + op.variant[2]

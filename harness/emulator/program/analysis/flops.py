@@ -2,12 +2,12 @@
 
 Nsight Compute counts thread instructions by machine opcode: FADD, FMUL and FFMA, and the same with
 D and H. According to readings on an H200, a thread instruction counts once whether it works on one
-half or on two, a subtraction counts as an addition, and bf16 counts under H. The same rules apply
-here. The additional sm_100 arithmetic, on pairs of floats and on halves added to floats, has other
-opcodes: it counts as operations, but as none of these instructions. Divisions, roots and functions
-(`div`, `sqrt`, `rcp`, `ex2`, …), comparisons, `min`, `max`, `neg` and conversions are not such
-instructions in PTX and count as nothing, although machine code implements some of them with FADD,
-FMUL and FFMA.
+half or on two, a subtraction counts as an addition, and bf16 counts under H. This module follows
+these rules. The additional arithmetic of sm_100, on pairs of floats and on halves added to floats,
+has other opcodes: it adds to the operations, but not to any of these instruction counts. Divisions,
+roots and functions (`div`, `sqrt`, `rcp`, `ex2`, …), comparisons, `min`, `max`, `neg` and
+conversions are not such instructions in PTX and are not counted, although machine code implements
+some of them with FADD, FMUL and FFMA.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Compute which registers a block needs and which it must store for later blocks.
 
 A register that dies within its block is never written back. An operation with unused results and no
-other effect is never computed (it is still counted). This matters more here than in a compiler,
-because every write stores a whole array.
+other effect is never computed (it is still counted). Dead writes cost more in the emulator than in
+compiled code, because every write stores a whole row.
 """
 
 from __future__ import annotations

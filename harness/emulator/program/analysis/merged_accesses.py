@@ -1,8 +1,9 @@
 """Find accesses to shared memory that ptxas may merge into wider ones, with other wavefronts.
 
-It merges loads, or stores, of neighbouring words if it can tell that the wider access is aligned.
-This analysis does the same: an address is a register and an offset, and the register's computation
-shows which power of two divides it. ptxas may leave some of them unmerged, or merge others.
+ptxas merges loads, or stores, of neighbouring words if it can prove that the wider access is
+aligned. This analysis uses the same criterion: an address is a register plus an offset, and the
+register's computation shows which power of two divides its value. ptxas may leave some of the
+accesses found unmerged, or merge others.
 """
 
 from __future__ import annotations
@@ -21,14 +22,15 @@ Place = tuple[object, ...]
 
 
 def merged_accesses(program: Program) -> frozenset[int]:
-    """The sites of accesses that may become one with a neighbour."""
+    """The sites of accesses that may be merged with a neighbouring one."""
     alignment = _Alignment(program)
     return frozenset(site for block in program.blocks for site in _of_block(block, alignment))
 
 
 def _of_block(block: Block, alignment: _Alignment) -> Iterator[int]:
-    """Find them in one block. A register written again counts as another base; accesses in between
-    prevent a merge."""
+    """Find the accesses in one block. A register that is written again is a different base;
+    accesses in between prevent a merge.
+    """
     versions: dict[int, int] = defaultdict(int)
     known: dict[Place, dict[int, int]] = defaultdict(dict)
     meetings = 0

@@ -34,7 +34,7 @@ def speculative_loads(program: Program) -> frozenset[int]:
 
 
 class _Loads:
-    """The loads of a program, and where their results go."""
+    """The loads of a program, and the uses of their results."""
 
     def __init__(self, program: Program) -> None:
         self._blocks = program.blocks
@@ -43,7 +43,9 @@ class _Loads:
         return self._blocks[place[0]].ops[place[1]]
 
     def only_selected(self, place: _Place) -> bool:
-        """Return whether it is a load from a fixed address whose result only a select uses."""
+        """Return whether an operation is a load from a fixed address whose result only a select
+        uses.
+        """
         load = self._op(place)
         if not isinstance(load.sources[0], (SymbolAddress, Constant)):
             return False

@@ -1,10 +1,11 @@
 """Find the loads and atomics that read flags rather than data: their results steer a thread.
 
-A volatile access orders nothing between threads. It is still used for flags: one thread writes a
-word, and others poll it until they may continue. The result of such a load reaches a comparison, a
-branch or an address. A value that is only stored to global memory is data. Values are not followed
-through shared or local memory, so a value stored there counts as steering, as does one stored
-through a pointer that may lead there. `judge/ordering/volatile_words.h` describes the consequences.
+A volatile access orders nothing between threads. Programs still use volatile accesses for flags:
+one thread writes a word, and others poll it until they may continue. The result of such a load
+reaches a comparison, a branch or an address. A value that is only stored to global memory is data.
+The analysis does not follow values through shared or local memory, so it treats a value as steering
+if it is stored there, or through a pointer that may point there. `judge/ordering/volatile_words.h`
+describes the consequences.
 """
 
 from __future__ import annotations

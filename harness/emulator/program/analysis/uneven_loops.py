@@ -1,8 +1,8 @@
-"""Loops that lanes of a warp leave after different numbers of iterations.
+"""Find loops that lanes of a warp leave after different numbers of iterations.
 
 ptxas unrolls loops. Lanes that leave an unrolled loop early run its last iterations apart from the
-others, so their accesses are separate requests, which PTX does not show: in `sgemv/v0_k_of_32`, 32
-lanes reading 1,021 columns make 140 requests in machine code and 128 in PTX.
+others, so that their accesses become separate requests in machine code, but not in PTX: in
+`sgemv/v0_k_of_32`, 32 lanes reading 1,021 columns make 140 requests in machine code and 128 in PTX.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from harness.emulator.program.ir import Program, successors
 def ways_out(program: Program) -> tuple[tuple[int, frozenset[int]], ...]:
     """The site of each branch that may leave a loop, with the sites in that loop.
 
-    Blocks are in the order of execution, in which a loop's are contiguous and begin at its head.
+    Blocks are in the order of execution, in which a loop's blocks are contiguous and begin at its
+    head.
     """
     targets = [successors(block.terminator) for block in program.blocks]
     ends: dict[int, int] = {}

@@ -1,7 +1,7 @@
 """Find the registers that are provably the same in all threads of a block.
 
-The assembler combines atomics on a uniform address. A value is uniform if everything it is computed
-from is, and if no branch that threads take differently selects among several values.
+The assembler combines atomics on a uniform address. A value is uniform if all values that it is
+computed from are uniform, and if no divergent branch selects among several values.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _varies(op: Op, varying: set[int]) -> bool:
 
 
 def _parts(block: Block, varying: set[int]) -> bool:
-    """Return whether threads may leave a block for different places."""
+    """Return whether threads may leave a block for different successors."""
     end = block.terminator
     if isinstance(end, Branch):
         return end.predicate.slot in varying

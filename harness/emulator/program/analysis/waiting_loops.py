@@ -1,11 +1,13 @@
-"""Find loops that may wait for another thread, and the registers that reveal a futile pass.
+"""Find loops that may wait for another thread, and the registers that show that an iteration
+changed nothing.
 
-A loop may wait if it branches on the result of its own atomic or volatile load. Most such loops do
-not wait: they retry a compare-and-swap, probe a hash table, or take work from a queue. The effect
-of a pass shows in the registers on which the loop's branches depend, including the results of its
-loads and atomics. If these have not changed since the last pass, the next pass will be the same
-again, unless another thread changes memory. A counter that no branch depends on, such as that of a
-back-off, does not hide this. `judge/ordering/forward_progress.h` describes how this is used.
+A loop may wait if it branches on the result of an atomic or volatile load in the loop. Most such
+loops do not wait: they retry a compare-and-swap, probe a hash table, or take work from a queue. The
+effect of an iteration shows in the registers on which the loop's branches depend, including the
+results of its loads and atomics. If these registers have not changed since the last iteration, the
+next iteration will be the same again, unless another thread changes memory. A counter on which no
+branch depends, such as that of a back-off, is ignored. `judge/ordering/forward_progress.h`
+describes how this is used.
 """
 
 from __future__ import annotations
@@ -38,8 +40,8 @@ class WaitingLoops:
     """`heads`: the head blocks of loops that may wait, with the slots to compare.
 
     `warp_syncs`: the blocks in which lanes of a warp synchronise, with the mask; none if there are
-    no heads. `clocks`: whether the program reads a clock, which may end a wait without another
-    thread.
+    no heads. `clocks`: whether the program reads a clock, which may end a wait without the action
+    of another thread.
     """
 
     heads: Mapping[int, tuple[int, ...]]

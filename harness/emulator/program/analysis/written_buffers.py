@@ -1,7 +1,7 @@
 """Find the buffers that a kernel may write; reads of all others need not be tracked.
 
 An address is traced back through arithmetic to the parameters and variables it was computed from. A
-pointer that was itself read from memory may lead anywhere.
+pointer that was itself read from memory may point anywhere.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """PTX instructions introduced with sm_100: min and max of three floats, reductions over a warp's
 floats, mixed-precision halves.
 
-Each is composed of existing operations. Pairs of floats, `f32x2`, are a type of the table
-in `signatures`.
+Each instruction is composed of existing operations. Pairs of floats, `f32x2`, are a type of the
+table in `signatures`.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class BlackwellDecoder(WarpDecoder):
     def _mixed(
         self, instruction: Instruction, name: str, modifiers: list[str], half: str
     ) -> list[Op]:
-        """Halves are exact as floats, so the result is rounded only once."""
+        """Converting a half to a float is exact, so the result is rounded only once."""
         matched = signatures.match(name, modifiers, ["f32"])
         if matched is None or "ftz" in modifiers:
             raise self.unknown()

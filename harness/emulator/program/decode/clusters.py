@@ -1,7 +1,8 @@
 """Decode instructions for a thread block cluster: its barrier, and its blocks' shared memory.
 
-An address in the shared memory of the cluster is in one of its windows, which `machine/cluster.cpp`
-lays out. An instruction with `.shared::cluster` takes it as a generic address.
+An address in the cluster's shared memory lies in the window of one of its blocks;
+`machine/cluster.cpp` lays out the windows. An instruction with `.shared::cluster` takes this
+address as a generic one.
 """
 
 from __future__ import annotations

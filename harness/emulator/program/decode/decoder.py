@@ -257,6 +257,7 @@ class Decoder(
 
 
 def _space_of(word: str) -> str:
-    """The state space of a qualifier; sub-spaces count as the whole space, except for shared
-    memory."""
+    """The state space of a qualifier; sub-spaces are treated as the whole space, except for shared
+    memory.
+    """
     return word if word == "shared::cluster" else word.partition("::")[0]

@@ -1,11 +1,12 @@
-"""Decode asynchronous copies, and the shared-memory barriers that report their completion.
+"""Decode asynchronous copies, and the mbarriers on which they signal completion.
 
-An mbarrier is one word here: the arrivals that its current phase still waits for, the arrivals per
-phase, the bytes still to come, and the phase's parity (`memory/mbarrier.h`). Arriving is an atomic
-on that word, and testing is a load of it; both order what other threads see, as in the memory
-model. Copies move their bytes when they are issued, except that `cp.async` writes when its thread
-waits. The checks do not depend on that: a thread may touch neither end of a copy until it knows
-that the copy is done (`judge/ordering/flights.h`).
+In the emulator, an mbarrier is one word with these fields: the arrivals that its current phase
+still waits for, the arrivals per phase, the bytes still to come, and the phase's parity
+(`memory/mbarrier.h`). Arriving is an atomic on that word, and testing is a load of it; both order
+memory accesses between threads, as in the memory model. Copies move their bytes when they are
+issued, except that `cp.async` writes when its thread waits. The checks do not rely on these
+moments: until a thread knows that a copy is complete, it may neither write the source nor access
+the destination (`judge/ordering/flights.h`).
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class MbarrierDecoder(MemoryDecoder):
         return made
 
     def _ordered(self, rest: list[str], *besides: str) -> None:
-        """Refuse modifiers other than an order, a scope or some given ones."""
+        """Refuse modifiers other than an order, a scope or the given ones."""
         if set(rest) - _ORDERS - _SCOPES - set(besides) or len(set(rest)) < len(rest):
             raise self.unknown()
 
@@ -198,8 +199,9 @@ class MbarrierDecoder(MemoryDecoder):
         self, instruction: Instruction, modifiers: list[str], reader: Callable[..., list[Op]],
         types: list[str],
     ) -> list[Op]:  # fmt: skip
-        """Decode an instruction: its effect, which is immediate, and its report to an mbarrier of
-        how many bytes it moved."""
+        """Decode an instruction: its effect, which is immediate, and its signal to an mbarrier with
+        the number of bytes moved.
+        """
         rest = [m for m in modifiers if m not in ("async", TELLS)]
         where, value, barrier = self.given(instruction, 3)
         if len(modifiers) - len(rest) != 2 or self._space(rest)[0] not in ("", "shared"):

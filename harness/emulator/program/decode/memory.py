@@ -76,7 +76,8 @@ class MemoryDecoder(CallDecoder):
     def _check_hints(self, name: str, hints: list[str]) -> None:
         """Refuse an invalid combination of order, scope and caching.
 
-        All are executed alike: memory is consistent after every instruction.
+        All valid combinations are executed in the same way: memory is consistent after every
+        instruction.
         """
         orders = [h for h in hints if h in _ORDERS[name]]
         scopes = [h for h in hints if h in _SCOPES]

@@ -1,7 +1,8 @@
-"""Decode copies that use a tensor map, and a kernel's changes to a map.
+"""Decode TMA copies, and a kernel's changes to a tensor map.
 
-A map is 128 bytes in the emulator's own format (`memory/tensor_maps.py`). So `tensormap.replace`
-is a store, or a change of some bits of a word, and `tensormap.cp_fenceproxy` is loads and stores.
+A tensor map is 128 bytes in the emulator's own format (`memory/tensor_maps.py`).
+`tensormap.replace` therefore becomes a store, or a change of some bits of a word, and
+`tensormap.cp_fenceproxy` becomes loads and stores.
 """
 
 from __future__ import annotations

@@ -132,13 +132,13 @@ class WarpDecoder(OperandReader):
     def _op_prefetch(
         self, instruction: Instruction, modifiers: list[str], types: list[str]
     ) -> list[Op]:
-        """A hint: it moves data between caches and never faults."""
+        """Decode a prefetch hint, which moves data between caches and never faults."""
         return self._warp_op("fence", "", (), (), (), ())
 
     def _op_createpolicy(
         self, instruction: Instruction, modifiers: list[str], types: list[str]
     ) -> list[Op]:
-        """Decode a cache policy: a value that only accesses with a cache hint use."""
+        """Decode a cache policy: a value that only accesses with a cache hint read."""
         if types != ["b64"] or not instruction.operands:
             raise self.unknown()
         made = (self.result(instruction.operands[0]),)
@@ -152,7 +152,9 @@ class WarpDecoder(OperandReader):
     def _op_setmaxnreg(
         self, instruction: Instruction, modifiers: list[str], types: list[str]
     ) -> list[Op]:
-        """No warp waits here for registers that others release: the judge adds up the requests."""
+        """In the emulator, no warp waits for registers that other warps release: the judge adds up
+        the requests.
+        """
         (count,) = self.given(instruction, 1)
         known = modifiers in (["inc", "sync", "aligned"], ["dec", "sync", "aligned"])
         value = count.value if isinstance(count, Number) else 0
@@ -163,7 +165,7 @@ class WarpDecoder(OperandReader):
     def _op_griddepcontrol(
         self, instruction: Instruction, modifiers: list[str], types: list[str]
     ) -> list[Op]:
-        """Do nothing: a launch begins only when the one before it has ended."""
+        """Do nothing: a launch begins only when the previous launch has ended."""
         if modifiers not in (["wait"], ["launch_dependents"]) or types or instruction.operands:
             raise self.unknown()
         return self._warp_op("fence", "", (), (), (), ())
@@ -218,8 +220,9 @@ class WarpDecoder(OperandReader):
 
 
 def _between_proxies(modifiers: list[str]) -> bool:
-    """Return whether a fence is between two kinds of access (proxies); here there is only one
-    kind."""
+    """Return whether a fence is between two kinds of access (proxies), which the emulator treats as
+    one kind.
+    """
     if modifiers[:1] != ["proxy"]:
         return False
     if modifiers[1:2] == ["tensormap::generic"]:

@@ -1,12 +1,13 @@
-"""Decode the products of a warpgroup (`wgmma`) into products of its warps.
+"""Decode warpgroup MMAs (`wgmma`) into MMAs of the four warps.
 
-Each of the four warps computes 16 of the 64 rows: 16 × 8 products, side by side, with sums in the
-same registers as for `mma`. An operand in shared memory is read at the place given by its matrix
-descriptor. No counter counts these loads, because the machine code has none. The sums are computed
-when a product is issued; using them without waiting is reported as a fault. The operands count as
-being read until the warp waits for the group; writing them before that is reported too. A product
-is one operation of four warps: it completes only when all of them have issued it. So the warps
-synchronise where they wait for it, and any of them may then report that the tiles were read.
+Each of the four warps computes 16 of the 64 rows: MMAs with 16 × 8 accumulators, side by side, in
+the same registers as for `mma`. An operand in shared memory is read at the address given by its
+matrix descriptor. These reads are not counted, because the machine code has no load instructions
+for them. The accumulators are computed when the `wgmma` is issued; using them without waiting is
+reported as a fault. The operands are treated as being read until the warp waits for the group; a
+write to them before that is reported, too. A `wgmma` is one operation of four warps: it completes
+only when all of them have issued it. Therefore the warps synchronise where they wait for it, and
+from then on any of them may signal that the tiles were read.
 
 Source: PTX ISA 9.0, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions".
 """
@@ -127,8 +128,9 @@ class WarpgroupDecoder(MatrixDecoder):
         return ops
 
     def _held(self, shape: int, operands: Sequence[Operand]) -> Op:
-        """Mark the registers that a product uses: sums, with their shape, or an operand (shape
-        0)."""
+        """Mark the registers that a `wgmma` uses: accumulators, with their shape, or an operand
+        (shape 0).
+        """
         taken = [
             self.source(each, "b32")
             for each in operands
@@ -184,7 +186,9 @@ class WarpgroupDecoder(MatrixDecoder):
         self, product: _Product, sums: Sequence[Operand], factors: tuple[Source, ...],
         wanted: Source,
     ) -> list[Op]:  # fmt: skip
-        """Compute eight columns: the existing sums, if they are wanted, plus a product."""
+        """Compute eight columns: the existing accumulators, if they are to be added, plus a matrix
+        product.
+        """
         kind = "u32" if product.sum == "f16" else product.sum
         ops: list[Op] = []
         before = [self._sum_before(each, kind, i, wanted, ops) for i, each in enumerate(sums)]
@@ -198,8 +202,9 @@ class WarpgroupDecoder(MatrixDecoder):
     def _sum_before(
         self, given: Operand, kind: str, number: int, wanted: Source, ops: list[Op]
     ) -> Source:
-        """Return the accumulator of a product. If there is certainly none, the register may
-        still be unwritten."""
+        """Return the initial accumulator. If the instruction certainly does not read it, the
+        register may be unwritten.
+        """
         if isinstance(wanted, Constant):
             return self.source(given, kind) if wanted.bits else Constant(0)
         register = self.declare(f"!wgmma sum {kind} {number}", kind)
@@ -230,7 +235,7 @@ class WarpgroupDecoder(MatrixDecoder):
     ) -> list[Source]:
         """Load the words that each lane holds of eight rows; four words for sixteen rows.
 
-        row: the first of them, relative to the operand's first; for `b`, a column.
+        row: the first of these rows, relative to the operand's first row; for `b`, a column.
         """
         words = tuple(self.declare(f"!wgmma {name}{i}", "u32") for i in range(count))
         ops.append(Op("factor_words", (str(row), str(int(factor.turned))), words, ("u32",) * count,

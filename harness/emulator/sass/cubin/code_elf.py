@@ -1,7 +1,8 @@
 """Put the code of many cubins into one ELF, so that the disassembler starts once for all of them.
 
-nvdisasm takes about 0.6 s to start, whatever its input, and a millisecond per kernel. Its JSON
-output needs only the instructions and the function symbols, which calls and returns name.
+nvdisasm takes about 0.6 s to start, whatever its input, and a millisecond per kernel. To write its
+JSON output, nvdisasm needs only the instructions and the function symbols, which calls and returns
+name.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class _Strings:
 
 
 def kind_of(content: bytes) -> bytes:
-    """Return what cubins must share to be merged: ABI and architecture."""
+    """Return the properties in which cubins must agree to be merged: ABI and architecture."""
     return content[_IDENTITY] + content[_FLAGS]
 
 
@@ -98,7 +99,7 @@ def together(cubins: Sequence[bytes]) -> bytes:
 def apart(printed: str, count: int) -> list[str]:
     """Split nvdisasm's JSON for merged cubins into one for each cubin.
 
-    Raises one of disassembler.UNLIKE_THE_KNOWN if it has an unknown form.
+    Raises one of disassembler.UNLIKE_THE_KNOWN if the JSON has an unknown form.
     """
     functions: list[list[str]] = [[] for _ in range(count)]
     for each in functions_in(printed):

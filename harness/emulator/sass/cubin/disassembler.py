@@ -32,7 +32,7 @@ _INSTALL = (
 
 @dataclass(frozen=True)
 class Disassembler:
-    """An nvdisasm that runs."""
+    """An nvdisasm that has been found to run."""
 
     path: str
     version: tuple[int, int]
@@ -151,7 +151,7 @@ def functions_in(text: str) -> list[Any]:
 
 
 def parsed(text: str, tool: Disassembler) -> Listing:
-    """Parse nvdisasm's JSON. Raises DisassemblerError if it is not in the known form."""
+    """Parse nvdisasm's JSON. Raises DisassemblerError if the output is not in the known form."""
     try:
         found: Listing = {}
         for each in functions_in(text):

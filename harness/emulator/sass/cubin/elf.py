@@ -1,6 +1,6 @@
-"""The contents of a cubin's ELF besides the instructions: parameters, registers, constants.
+"""Read the contents of a cubin's ELF other than the instructions: parameters, registers, constants.
 
-The attributes of `.nv.info` sections are not documented. The numbers here were read from cubins of
+The attributes of `.nv.info` sections are not documented. Their numbers were taken from cubins of
 nvcc 12 and 13, and agree with the names that `cuobjdump -elf` prints.
 """
 

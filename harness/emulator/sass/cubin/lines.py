@@ -1,8 +1,9 @@
 """The source lines of a cubin's instructions, from its `.debug_line` section.
 
-It is a DWARF 2 line table with one undocumented extension, inferred from the output of `nvdisasm
--gi`: the rows of an inlined function are preceded by the row that called it. (nvdisasm prints a
-line only once if just its caller changes; here each instruction has its own.) pyelftools' line
+The section is a DWARF 2 line table with one undocumented extension, inferred from the output of
+`nvdisasm -gi`: the rows of an inlined function are preceded by the row that called it. (If only the
+caller of a line changes, nvdisasm does not print the line again; this module gives each instruction
+its own line and caller.) pyelftools' line
 program is not used: it skips that extension, and takes three times as long. Its LEB128 reader has
 no length limit, so a damaged file can keep it reading forever.
 """
@@ -49,8 +50,8 @@ class Lines:
 def lines_of(elf: ELFFile) -> dict[str, Lines]:
     """Map each section of code to its lines. Raises the errors that a damaged table causes.
 
-    Each section has a sequence of rows that begins with a relocated address. The relocations, in
-    order, say which section each sequence belongs to. If they do not, no lines are known.
+    Each section has a sequence of rows that begins with a relocated address. The order of the
+    relocations shows which section a sequence belongs to. If it does not, no lines are known.
     """
     section = elf.get_section_by_name(".debug_line")
     relocations = (  # the second up to compute capability 8

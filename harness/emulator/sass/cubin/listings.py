@@ -37,10 +37,11 @@ def listing(content: bytes, name: str, kept: Path | None = None) -> Listing:
 
 
 def keep(files: Mapping[Path, Path]) -> None:
-    """List together all cubins whose listing is not stored yet; `files` says where each goes.
+    """List together all cubins whose listing is not stored yet; `files` has the file for each
+    listing.
 
-    A cubin that cannot be listed is skipped: when its listing is needed, it is listed alone, and
-    the error is reported then.
+    A cubin that cannot be listed is skipped. It is listed alone when its listing is needed, and
+    only then is the error reported.
     """
     with suppress(DisassemblerError):
         tool = disassembler.find()

@@ -28,7 +28,7 @@ nvdisasm of CUDA 13.0 writes it, a register: `R11[R10]`."""
 
 
 class NotAnOperand(ValueError):
-    """The text is not an operand in any form that nvdisasm is known to write."""
+    """Raised for text that is not an operand in any form that nvdisasm is known to write."""
 
 
 def parse(text: str, bits: int) -> tuple[Operand, ...]:
@@ -92,7 +92,7 @@ def _operand(text: str, bits: int) -> Operand:
 
 
 def _address(text: str) -> tuple[Operand | None, Operand | None, int]:
-    """`R2.64+UR4+-0x8` → register, uniform register, offset; RZ counts as no register."""
+    """`R2.64+UR4+-0x8` → register, uniform register, offset; RZ is treated as no register."""
     base = uniform = None
     offset = 0
     for part in text.replace(" ", "").split("+"):

@@ -1,4 +1,4 @@
-"""Find how much local memory a thread needs, including what its known frames do not cover.
+"""Determine how much local memory a thread needs, including the stack beyond its known frames.
 
 A cubin states the size of the deepest chain of frames. Recursion adds more frames, and `alloca`
 moves the stack pointer (R1) by an amount that the program computes.

@@ -1,4 +1,4 @@
-"""Modifiers of machine instructions that change no result here, each with the reason."""
+"""Modifiers of machine instructions that change no result in the emulator, each with the reason."""
 
 from __future__ import annotations
 

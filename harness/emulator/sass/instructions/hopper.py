@@ -1,7 +1,7 @@
 """Rows for Hopper's asynchronous instructions: mbarriers, bulk and tensor copies, clusters.
 
-None of it is documented. The meaning of each form was derived by comparing PTX with what ptxas of
-CUDA 13.0 generates from it for sm_90a (`tests/emulator/sass/asynchronous`).
+None of these instructions is documented. The meaning of each form was derived by comparing PTX with
+the code that ptxas of CUDA 13.0 generates from it for sm_90a (`tests/emulator/sass/asynchronous`).
 `SYNCS.ARRIVE.TRANS64.TMASK` (an arrival without completion), changes of a tensor map, and minima
 and maxima of halves are not executed.
 

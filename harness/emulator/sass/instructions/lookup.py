@@ -1,7 +1,7 @@
 """The table row of a machine instruction, and the meaning of its modifiers.
 
-Of all rows whose modifiers an instruction has, the one with the most is used. An opcode with a
-leading U that has no row of its own is the same instruction on uniform registers.
+Of all rows whose modifiers an instruction has, the row with the most modifiers is used. An opcode
+with a leading U that has no row of its own is the same instruction on uniform registers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ for _each in ROWS:
 
 
 def find(opcode: str, modifiers: Sequence[str]) -> tuple[Row, bool, int] | str:
-    """The row, whether it acts on uniform registers, and its flags; or the unknown part."""
+    """The row, whether the instruction acts on uniform registers, and its flags; or the unknown
+    part."""
     return _found(opcode, tuple(modifiers))
 
 

@@ -41,7 +41,7 @@ ALSO = {
 
 @lru_cache(maxsize=1 << 12)
 def parts(opcode: str, modifiers: tuple[str, ...], kind: str) -> Mapping[str, int]:
-    """Read from a source's suffix which part of it is used, or how it is shifted."""
+    """Parse a source's suffix, which selects a part of the source or its shift."""
     if kind == "a":
         return _SCALES
     if kind == "e":

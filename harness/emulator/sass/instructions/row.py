@@ -17,8 +17,8 @@ class Row:
     """One row of the table.
 
     groups: the modifiers with an effect, and their flags; those of a group exclude each other.
-    harmless: those that change no result, with the reason. always: flags without a modifier. space:
-    a memory access's state space.
+    harmless: the modifiers that change no result, with the reason. always: flags that need no
+    modifier. space: a memory access's state space.
     """
 
     name: str

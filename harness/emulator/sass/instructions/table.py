@@ -1,11 +1,11 @@
-"""Every machine instruction that can be executed: one row each.
+"""The table of machine instructions that can be executed: one row each.
 
 A row has the opcode with the modifiers that select it, the shape of its operands, the effects of
 its other modifiers, and the name of its definition in `machine/*.cpp`. `lookup.py` finds an
 instruction's row.
 
 A modifier is either implemented, by setting a flag or a width, or known to change no result, with
-the reason (`harmless.py`). Any other modifier is refused, as are two alternatives at once.
+the reason (`harmless.py`). Any other modifier is refused, and so are two modifiers of one group.
 
 Shapes: R result, P result predicate; s, w, d, h sources: 32 bits, 64 bits, a double, halves; Q 64
 bits whose immediate is written whole, where w has the lower half of one, with its sign; v a source
@@ -83,7 +83,8 @@ CONVERSIONS: Final = frozenset({"I2F", "F2I", "F2F", "FRND"})
 
 
 def _narrows(source: str, to: str) -> bool:
-    """Return whether a number of one float type may lie between two neighbours of another."""
+    """Return whether a number of one float type may lie between two neighbouring numbers of
+    another."""
     return source == "F64" or to in ("F16", "BF16")
 
 

@@ -124,7 +124,7 @@ class Methods:
 
 
 def function_of_torch(name: str, given: list[Any], recording: Recording) -> Any:
-    """Call torch::name(given), which the recording treats like any call into torch."""
+    """Call torch::name(given), which the recording treats as a call from Python into torch."""
     if name in ("IntArrayRef", "ArrayRef"):
         return given[0]
     if name in ("dtype", "device", "requires_grad", "TensorOptions"):

@@ -1,4 +1,4 @@
-"""A position in a sequence of tokens, which gives the next token and refusals that quote it."""
+"""A position in a sequence of tokens: reads the next token, and makes refusals that quote it."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class Macro:
 
 @dataclass
 class Function:
-    """A function of host code, or one that is compiled for both sides."""
+    """A function of host code, or one that is compiled for both host and device."""
 
     name: str
     templates: tuple[str, ...]
@@ -172,7 +172,7 @@ class _Chunks:
             at = stop
 
     def _end_of(self, at: int, end: int) -> tuple[int, int | None]:
-        """The end of a chunk, and the position of its brace if it contains chunks."""
+        """The end of a chunk, and the position of its opening brace if it contains other chunks."""
         first, depth, is_function = self._tokens[at].text, 0, False
         is_value, head = False, _after_template(self._tokens, at)
         for here in range(at, end):
@@ -249,7 +249,7 @@ def _is_call(head: Sequence[Token]) -> bool:
 
 
 def _flat(head: Sequence[Token]) -> Iterator[Token]:
-    """The tokens outside all brackets, including those of template parameters."""
+    """The tokens outside all brackets, where those of template parameters are brackets, too."""
     depth = 0
     for token in head:
         depth += (token.text in "([<") - (token.text in ")]>")
@@ -258,7 +258,8 @@ def _flat(head: Sequence[Token]) -> Iterator[Token]:
 
 
 def _function(head: Sequence[Token], body: Sequence[Token]) -> Function:
-    """The function of a definition: its name precedes the last bracket outside all others."""
+    """The function of a definition: the name is in front of the last pair of brackets at the top
+    level."""
     depth, open_at, close_at = 0, -1, -1
     templates = _after_template(head, 0)
     for at in range(templates, len(head)):

@@ -67,14 +67,14 @@ class Dim3:
 
 @dataclass(frozen=True)
 class Options:
-    """torch::TensorOptions; the tensor's device is ignored here."""
+    """torch::TensorOptions, without the tensor's device."""
 
     dtype: Any = torch.float32
 
 
 @dataclass(frozen=True)
 class Ignored:
-    """A value that does not affect launches: a device, a stream, a success code."""
+    """A value that has no effect on launches: a device, a stream, a success code."""
 
     word: str
 

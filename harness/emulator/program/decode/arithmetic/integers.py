@@ -18,7 +18,8 @@ class IntegerDecoder(OperandReader):
     ) -> list[Op]:
         """`add.cc`, `addc`, `addc.cc` and so on; the condition code is a predicate register.
 
-        The condition code is the adder's carry; for a difference it is set if there is no borrow.
+        The condition code is the adder's carry; after a subtraction it is set if there is no
+        borrow.
         """
         base = name[:3]
         part = [m for m in modifiers if m in ("lo", "hi")]
@@ -57,7 +58,7 @@ class IntegerDecoder(OperandReader):
     def _op_lop3(
         self, instruction: Instruction, modifiers: list[str], types: list[str]
     ) -> list[Op]:
-        """`lop3`, optionally with a predicate that says whether any bit is set."""
+        """`lop3`, optionally with a predicate that is true if any bit is set."""
         combined = modifiers in (["or"], ["and"])
         if types != ["b32"] or (modifiers and not combined):
             raise self.unknown()

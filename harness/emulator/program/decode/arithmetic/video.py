@@ -2,9 +2,9 @@
 
 ptxas no longer has a machine instruction for most of them and composes each from others. For some
 forms on sm_80 and sm_90 the composition differs from the manual (for example, a sum that overflows
-is saturated as if it had not). These forms are refused, because either result would be wrong in
-some case. They were found by comparing the results of that machine code with the manual's
-definitions (ptxas 13.0).
+is saturated as if it had not overflowed). These forms are refused, because the result would
+contradict either the manual or the hardware. They were found by comparing the results of the
+machine code (ptxas 13.0) with the manual's definitions.
 """
 
 from __future__ import annotations
@@ -64,7 +64,8 @@ class VideoDecoder(OperandReader):
         return operand, part
 
     def _words(self, instruction: Instruction, typed: int) -> tuple[str, list[str], list[str]]:
-        """The name, the types of d, a and b, and the rest; vset has no d."""
+        """The name, the types of d, a and b, and the remaining modifiers; vset has no type for
+        d."""
         name, *words = instruction.opcode.split(".")
         types, rest = words[:typed], words[typed:]
         if len(types) < typed or not set(types) <= set(_TYPES):
