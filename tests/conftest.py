@@ -1,4 +1,4 @@
-"""A tiny problem (a vector doubled), its matrix, and a device that exists nowhere."""
+"""A tiny problem (a vector doubled), its matrix, and a simulated device."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ settings.load_profile("without a deadline")
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int | None:
-    """Workers of `-n auto`: three for two cores, as tests wait for browsers and for deadlines."""
+    """The number of workers for `-n auto`: three for two cores, because tests wait for browsers and
+    deadlines."""
     if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
         return None  # pytest-xdist heeds it itself
     cores = len(os.sched_getaffinity(0))
@@ -61,7 +62,7 @@ def pytest_xdist_auto_num_workers() -> int | None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
-    """Mark what is quick before `-m` chooses, and put what is chosen into its order."""
+    """Mark the quick tests before `-m` selects, and put the selected tests into their order."""
     for item in items:
         if quick.is_quick(item):
             item.add_marker("quick")
@@ -71,7 +72,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[object]:
-    """A quick test starts no process."""
+    """Ensure that a quick test starts no process."""
     quick.begin(item)
     try:
         return (yield)
@@ -80,9 +81,10 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[object]:
 
 
 def pytest_collection_finish() -> None:
-    """Thousands of tests are there to stay: the garbage collector need not look at them again.
+    """Exempt the thousands of collected tests from garbage collection.
 
-    Nor as often as it does by itself: a parsed module is 100,000 objects, none of them garbage.
+    Also collect less often than by default: a parsed module has 100,000 objects, none of which is
+    garbage.
     """
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
@@ -90,14 +92,15 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(scope="session")
 def shared_by_all_workers(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of this session, which all workers of pytest-xdist have in common."""
+    """A folder of this session that all workers of pytest-xdist share."""
     own = tmp_path_factory.getbasetemp()
     return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
 
 
 @pytest.fixture(scope="session")
 def made_once(shared_by_all_workers: Path) -> Callable[[str, Callable[[], Any]], Any]:
-    """What several workers need and one of them makes: made_once(name, make) → what it made."""
+    """A result that several workers need and one of them makes: made_once(name, make) → the
+    result."""
 
     def made(name: str, make: Callable[[], Any]) -> Any:
         kept = shared_by_all_workers / f"{name.replace('/', '-')}.pickle"
@@ -111,9 +114,9 @@ def made_once(shared_by_all_workers: Path) -> Callable[[str, Callable[[], Any]],
 
 @pytest.fixture(scope="module")
 def script_of() -> Iterator[Callable[[str], ModuleType]]:
-    """Import one of scripts/ by its name, and what it imports of its neighbours.
+    """Import a module of scripts/ by its name, together with the neighbours that it imports.
 
-    They are this file's own: the tests of another file import them anew.
+    The modules belong to this test file: the tests of another file import them again.
     """
     scripts, before = REPOSITORY / "scripts", {*sys.modules}
     with pytest.MonkeyPatch.context() as patch:
@@ -150,7 +153,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def edited(folder: Path) -> Callable[[str, str], Path]:
-    """The matrix with one passage replaced: edited(old, new) → its path."""
+    """Write the matrix with one passage replaced: edited(old, new) → its path."""
 
     def edit(old: str, new: str) -> Path:
         path = folder / "bench.yaml"
@@ -178,7 +181,7 @@ def device() -> Device:
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A compile cache of this test's own."""
+    """A compile cache that belongs to this test."""
     monkeypatch.setattr(compile_cache, "CACHE", tmp_path / "cache")
     return tmp_path / "cache"
 
@@ -188,9 +191,10 @@ def same_place(
     tmp_path_factory: pytest.TempPathFactory, shared_by_all_workers: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Path:  # fmt: skip
-    """An empty folder, the same for each test that asks, in which they share what was compiled.
+    """An empty folder at the same path for all tests, which share compiled files.
 
-    A compiled kernel names the path of its source, and serves that one alone.
+    The path is the same because a compiled kernel contains the path of its source, and is valid
+    only for that path.
     """
     place, kept = tmp_path_factory.getbasetemp() / "same", shared_by_all_workers / "compiled"
     place.mkdir(exist_ok=True)  # emptied and not made anew: processes that fork workers stand in it
@@ -205,7 +209,7 @@ def same_place(
 
 @pytest.fixture
 def double() -> Callable[..., Case]:
-    """A case of the tiny problem: double(variant="v0", n=33, block=64)."""
+    """Make a case of the tiny problem: double(variant="v0", n=33, block=64)."""
 
     def make(variant: str = "v0", n: int = 33, block: int = 64, kernel: str = "twice") -> Case:
         step = Step(kernel, (-(-n // block), 1, 1), (block, 1, 1), 0, ("input", "output", n))
@@ -216,18 +220,18 @@ def double() -> Callable[..., Case]:
 
 @pytest.fixture
 def processes() -> None:
-    """Says that a test starts processes, where that cannot be seen: see quick.py."""
+    """Declares that a test starts processes, if the rule in quick.py cannot detect it."""
 
 
 @pytest.fixture
 def importable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lets a worker process import the package, whatever folder the tests are run from."""
+    """Let worker processes import the package, whatever the working directory of the tests."""
     monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
 
 
 @pytest.fixture
 def without_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Runs in this process write their tables alone: figures and pages take seconds."""
+    """Let runs in this process write only their tables, because figures and pages take seconds."""
     from harness.report import site
 
     monkeypatch.setattr(site, "write_pages", lambda run: run.folder / "report.html")
@@ -235,6 +239,7 @@ def without_pages(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def _commands_after_commands() -> Iterator[None]:
-    """A command that ends badly lets no process be started any more; the next test may."""
+    """After a command that fails, processes may no longer be started; undo that for the next
+    test."""
     yield
     children.begin_anew()

@@ -1,9 +1,9 @@
-"""The order of tests: what takes longest comes first in each worker's share.
+"""The order of tests: the longest come first in each worker's share.
 
-pytest-xdist gives each worker an equal share of the list, one after another, and lets those that
-are done take from the ends of the others' shares. So the last tests are short, and all workers end
-together, if what is long stands at the beginnings. An order that is out of date costs minutes and
-changes no verdict.
+pytest-xdist gives each worker an equal, contiguous share of the list, and lets workers that are
+done take tests from the ends of the others' shares. If long tests are at the beginning of each
+share, the last tests are short, and all workers end at about the same time. An order that is out of
+date costs minutes but changes no result.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ time, their own and that of their processes."""
 
 
 def in_shares(items: Sequence[T], place: Callable[[T], Path], workers: int) -> list[T]:
-    """The items as equal shares for so many workers, each with long files at its beginning."""
+    """Divide the items into equal shares for this many workers, each with long files at its
+    beginning."""
     files = [list(of_one) for _, of_one in groupby(items, key=place)]
     long = sorted((f for f in files if _rank(place(f[0])) is not None), key=lambda f: (
         _rank(place(f[0])), str(place(f[0])),
@@ -52,5 +53,5 @@ def _rank(path: Path) -> int | None:
 
 
 def workers() -> int:
-    """How many share the tests."""
+    """The number of workers that share the tests."""
     return int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))

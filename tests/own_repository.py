@@ -1,4 +1,4 @@
-"""This repository's own matrix, which a process reads once for all test files that go by it."""
+"""This repository's own matrix, which a process reads once for all test files that use it."""
 
 from __future__ import annotations
 

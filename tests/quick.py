@@ -1,13 +1,13 @@
-"""The marker `quick`: tests for the edit loop, chosen by a rule and held to it.
+"""The marker `quick`: tests for the edit loop, selected and enforced by a rule.
 
 A test is quick if
 
 - neither it, nor a fixture or a helper in tests/ that it uses, names anything that starts processes
   (`STARTING`), and
-- its file or folder is not among those that need no process and take long all the same (`LONG`).
+- its file or folder is not listed in `LONG`, as one that starts no process but takes long.
 
-A quick test that starts one fails, in every run: either it need not, or what it starts it with
-belongs in `STARTING`.
+A quick test that starts a process fails, in every run: either it need not start one, or the name
+with which it starts one belongs in `STARTING`.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _is_long(path: Path) -> bool:
 
 
 def _fixture(item: pytest.Function, name: str) -> Iterator[Callable[..., Any]]:
-    """The functions of ours that make it."""
+    """Our functions that make the fixture."""
     if name == OF_EVERY_TEST:
         return
     for found in item._fixtureinfo.name2fixturedefs.get(name, ()):
@@ -85,7 +85,8 @@ def _fixture(item: pytest.Function, name: str) -> Iterator[Callable[..., Any]]:
 
 @cache
 def _names_a_start(function: Callable[..., Any]) -> bool:
-    """Whether its code, or that of a function or class in tests/ which it names, does."""
+    """Return whether its code, or that of a function or class in tests/ that it names, starts
+    processes."""
     seen: set[int] = set()
     left: list[Any] = [function]
     while left:
@@ -107,7 +108,7 @@ def _names_a_start(function: Callable[..., Any]) -> bool:
 
 
 def _names(code: CodeType) -> Iterator[str]:
-    """All names in it, and in the functions within it."""
+    """All names in the code, and in the functions defined in it."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -127,7 +128,7 @@ def _module(value: Any) -> str:
 
 
 def _starts(value: Any) -> bool:
-    """Whether it is one of these, or a function or a class of one."""
+    """Return whether the value is one of the names in STARTING, or a function or a class of one."""
     name = _module(value)
     if name and not isinstance(value, ModuleType):
         name += f".{getattr(value, '__qualname__', '')}"
@@ -145,7 +146,7 @@ def _is_in_tests(file: str) -> bool:
 
 
 def begin(item: pytest.Item) -> None:
-    """From here on the test may start no process, if it is quick."""
+    """From here on the test may start no process if it is quick."""
     end()
     if item.get_closest_marker("quick"):
         _running.append(item.nodeid)

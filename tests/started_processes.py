@@ -1,4 +1,4 @@
-"""Python processes that a test starts, and whether they, or others below them, have ended."""
+"""Python processes that a test starts, and whether they, or their descendants, have ended."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ def run_python(program: str) -> subprocess.CompletedProcess[str]:
 
 
 def holding(program: str, folder: Path) -> subprocess.Popen[str]:
-    """Start a program with a folder as its argument, once it prints that it holds what it takes."""
+    """Start a program with a folder as its argument; return when it prints that it holds its
+    resources."""
     started = subprocess.Popen(
         [sys.executable, "-c", program, str(folder)], stdout=subprocess.PIPE, text=True,
         env=_environment(),
@@ -33,7 +34,8 @@ def holding(program: str, folder: Path) -> subprocess.Popen[str]:
 
 
 def gone(pid: int, within_s: float = 10) -> bool:
-    """Whether a process is no more, or no more than its parent's memory of it, in time."""
+    """Return whether a process has ended in time; it may still be waiting for its parent to collect
+    its exit."""
     end = time.monotonic() + within_s
     while not _is_gone(pid):
         if time.monotonic() > end:

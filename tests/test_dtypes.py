@@ -1,4 +1,4 @@
-"""One name for an element type everywhere: in a matrix, in NumPy, in C++ and in torch."""
+"""An element type has one name in a matrix, in NumPy, in C++ and in torch."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""The emulator counts what Nsight Compute read on an H200, kernel by kernel, to the digit.
+"""The emulator's counts equal Nsight Compute's readings on an H200 exactly, kernel by kernel.
 
-From PTX as far as that is known to hold, and from machine code throughout.
+Counts of PTX are compared as far as they are known to hold, counts of machine code always.
 
-The readings are committed: reports/h200/*/counters.csv.gz. What differs for a reason stands in
-tests/fidelity/exceptions.yaml and nowhere else; an entry that nothing needs any more fails too.
+The readings are committed: reports/h200/*/counters.csv.gz. Explained differences are listed only in
+tests/fidelity/exceptions.yaml; an entry that is no longer needed makes the test fail, too.
 """
 
 from __future__ import annotations
@@ -154,7 +154,8 @@ def test_exact_counters_are_equal_to_the_digit_but_for_the_known_exceptions(
 def test_both_front_ends_agree_where_both_claim_to_be_exact(
     script: ModuleType, launches: list[Any]
 ) -> None:
-    """Wavefronts always: where ptxas may merge accesses, those of PTX make no claim."""
+    """Wavefronts are always compared: where ptxas may merge accesses, those counted in PTX are not
+    called exact."""
     exceptions, claims, apart = script.known(), 0, []
     for launch in launches:
         machine = {each.metric: each.ours for each in launch.of(script.MACHINE)}
@@ -203,8 +204,8 @@ def test_every_known_exception_is_still_needed_by_each_of_its_kernels(
 def test_what_is_a_model_of_machine_code_is_little_and_named(
     script: ModuleType, launches: list[Any]
 ) -> None:
-    """Colliding atomics, asynchronous copies, and what looks like waiting for other threads: a load
-    of what is volatile, a loop around a compare-and-swap."""
+    """They are colliding atomics, asynchronous copies, and code that looks like waiting for other
+    threads: a volatile load, a loop around a compare-and-swap."""
     names = {launch.name for launch in launches if launch.of(script.OF_MACHINE)}
     assert names == {
         "attention/v3_async_copy", "attention/v4_two_tiles_of_queries",
@@ -234,8 +235,8 @@ def test_ptx_and_machine_code_leave_the_same_bits_but_where_sums_have_another_or
 def test_memory_delivered_the_distinct_sectors_the_code_and_a_few_kibibytes(
     script: ModuleType, launches: list[Any]
 ) -> None:
-    """Twice as much at most where sectors are asked for one by one, boxes removed by boxes, and
-    where registers are spilled. What a launch has written itself it reads from the L2 cache."""
+    """Memory delivers at most twice as much for kernels that request single sectors, remove boxes
+    by boxes, or spill registers. Data that a launch has written itself comes from the L2 cache."""
     assert all(launch.read is not None for launch in launches)
     beyond = {
         "nms/v1_device_scan", "nms/v2_scan_by_words", "nms/v3_scan_on_all_multiprocessors",
@@ -265,8 +266,8 @@ def test_uniform_branches_are_compared_only_where_machine_code_has_a_branch(
 def test_single_and_double_precision_operations_are_the_hardwares_where_ptx_says_them_all(
     script: ModuleType, launches: list[Any]
 ) -> None:
-    """But for square roots and divisions, a loop that stands for an atomic, and additions after
-    shuffles, which are predicated."""
+    """Exceptions are square roots and divisions, a loop that implements an atomic, and additions
+    after shuffles, which are predicated."""
     roots = {"norms/interleaved", "norms/staged"}
     divisions = {
         "softmax/v0_three_kernels", "softmax/v1_online", "softmax/v2_float4",

@@ -1,4 +1,5 @@
-"""Imports point one way: what each part of the harness may use, held to what it does use."""
+"""Imports point one way: the parts that each part of the harness may import, compared with its
+actual imports."""
 
 import ast
 import subprocess
@@ -13,7 +14,7 @@ GROUND_FLOOR = "the ground floor"
 
 
 def _rows(table: str) -> dict[str, set[str]]:
-    """The names in the third column of a table, by that in the first."""
+    """Map the names in the first column of a table to those in its third."""
     return {
         cells[1].strip(" `"): {name.strip(" `") for name in cells[3].split(",") if name.strip()}
         for cells in (row.split("|") for row in table.splitlines() if row.startswith("| `"))
@@ -63,7 +64,7 @@ WITHOUT_GPU = (
 
 
 def _imports(path: Path) -> set[str]:
-    """The parts of the harness that a file imports, wherever in it."""
+    """The parts of the harness that a file imports, at any level."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
@@ -82,7 +83,7 @@ def _files(part: str) -> list[Path]:
 
 
 def _part(name: str) -> str | None:
-    """The part that an imported name belongs to; None where it is not one of the harness's."""
+    """The part that an imported name belongs to; None if it is not one of the harness's."""
     places = name.split(".")
     if places[0] != "harness" or len(places) < 2 or not _is_part(places[1]):
         return None
@@ -169,7 +170,8 @@ def test_pycuda_is_imported_by_the_cuda_backend_alone() -> None:
 
 
 def _imported_by(module: str) -> set[str]:
-    """The packages and parts of the harness that a fresh process has once it imported a module."""
+    """The packages and parts of the harness that a new process has loaded after importing a
+    module."""
     told = subprocess.run(
         [sys.executable, "-c", f"import sys, {module}; print(*sys.modules)"],
         capture_output=True, text=True, check=True, cwd=HARNESS.parent,
@@ -199,5 +201,6 @@ _DRAWING = ("pandas", "matplotlib", "scipy")
     ],
 )
 def test_a_process_starts_without_what_only_others_need(module: str, without: set[str]) -> None:
-    """Every placement and every emulated variant is a process of its own, and waits for these."""
+    """Every placement and every emulated variant is a new process, which has to wait for its
+    imports."""
     assert not _imported_by(f"harness.worker.__main__, {module}") & without

@@ -347,7 +347,7 @@ def test_an_empty_out_is_refused(tmp_path: Path) -> None:
 
 
 def limited(out: Path, bytes_of_a_file: int) -> subprocess.CompletedProcess[str]:
-    """A run in which no file may grow beyond so many bytes, as if the disk were full."""
+    """A run in which no file may grow beyond this many bytes, as if the disk were full."""
     command = [sys.executable, "-m", "harness", "run", "--config", str(FAULTY), "--backend",
                "emulator", "--out", str(out), "--only", "double/right"]  # fmt: skip
     running = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""Which tests are quick, that these start no process, and in which order tests run."""
+"""Which tests are quick, that quick tests start no process, and the order in which tests run."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_what_names_a_start_is_not_quick_however_far_away_that_is(
 
 @pytest.fixture
 def held(request: pytest.FixtureRequest) -> Iterator[None]:
-    """This test counts as quick while it runs."""
+    """Treat this test as quick while it runs."""
     quick._running.append(request.node.nodeid)
     yield
     quick.end()

@@ -1,4 +1,4 @@
-"""What the README and docs/commands.md tell people to type works when it is typed."""
+"""The commands in the README and in docs/commands.md work when they are typed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cached answer equals that of nvcc or nvdisasm, and is dropped once an input has changed."""
+"""A cached result equals that of nvcc or nvdisasm, and is dropped once an input has changed."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ cat $each
 
 @pytest.fixture
 def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
-    """How often the tools were really called; the shared ones are in front of them by now."""
+    """The number of actual calls of the tools, which the shared cache already wraps."""
     file = tmp_path / "calls"
     for name, text in (("nvcc", NVCC), ("nvdisasm", NVDISASM)):
         (tmp_path / name).write_text(text.format(calls=file))

@@ -63,7 +63,7 @@ extern "C" __global__ void twice(const DTYPE* input, DTYPE* output, int n) {
 
 
 def edit(path: Path, old: str, new: str) -> None:
-    """Replace the one place where a file says `old`."""
+    """Replace the only occurrence of `old` in a file."""
     text = path.read_text()
     assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in {path}"
     path.write_text(text.replace(old, new))
@@ -72,7 +72,8 @@ def edit(path: Path, old: str, new: str) -> None:
 def timed_matrix(
     *variants: str, test: str = "1, 33", bench: str = "1024", rounds: int = 2, limits: str = ""
 ) -> str:
-    """A matrix of three placements in which each variant, the first as baseline, has a line."""
+    """A matrix with three placements and one line per variant, the first of which is the
+    baseline."""
     return "\n".join((
         f"timing: {{placements: [3], choosing: 0, rounds_per_placement: {rounds}, batch: 4}}",
         *([f"limits: {{{limits}}}"] if limits else []),

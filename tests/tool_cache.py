@@ -1,18 +1,18 @@
-"""What nvcc and nvdisasm make of equal input is made once: by content, in this run and the next.
+"""Cache the output of nvcc and nvdisasm by content, for this test run and later ones.
 
-Hundreds of tests compile the same few kernels, each in a folder and a cache of its own, and that is
-most of what a test takes. `install` puts small programs in front of both tools (NVCC, NVDISASM).
-They answer from this user's cache if the tool was given the same before, also in another clone of
-the repository, and otherwise run it:
+Hundreds of tests compile the same few kernels, each in a folder and with a compile cache of its
+own, and compilation takes most of a test's time. `install` puts small programs in front of both
+tools (NVCC, NVDISASM). They answer from this user's cache if the tool was called with the same
+input before, also in another clone of the repository, and otherwise run the tool:
 
-- nvcc with one input, to PTX, a cubin or a library. The key has its release, the options, the
-  environment and the input; what it included must still have the same content. The repository's
-  folder and those for the time being are replaced by names, in what is given and in what is made:
-  they end up in PTX as text, so it is equal to the byte to what nvcc writes there.
-- nvdisasm with one file. The key has its content.
+- nvcc with one input, to PTX, a cubin or a library. The key contains nvcc's release, the options,
+the environment and the input; the files that it included must still have the same content. The
+paths of the repository and of temporary folders are replaced by names, in the input and in the
+output: PTX contains them as text, so the cached PTX equals, byte for byte, what nvcc would write.
+- nvdisasm with one file. The key contains the file's content.
 
-All else, and all that fails, is done by the tool itself. So is everything where a test has changed
-what the tool works with: PATH, TMPDIR or a limit.
+Any other call, and any call that fails, is passed to the tool itself. So is every call if a test
+has changed the tool's environment: PATH, TMPDIR or a limit.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _LIMITS = (resource.RLIMIT_AS, resource.RLIMIT_FSIZE, resource.RLIMIT_CPU, resou
 def install(folder: str, kept: str = "") -> None:
     """Put the programs into a folder, and name them in the environment.
 
-    kept: what the tools made, if not in this user's cache.
+    kept: the folder for the tools' output, if it is not this user's cache.
     """
     if os.environ.get("NVCC", "").startswith(folder):  # a worker: pytest itself has done it
         return
@@ -98,7 +98,7 @@ def install(folder: str, kept: str = "") -> None:
 
 
 def behind(program: str) -> str:
-    """The tool itself."""
+    """The path of the tool itself."""
     with open(program) as file:
         found = re.search(r"'real': '([^']*)'", file.read())
     return found[1] if found else program
@@ -134,7 +134,7 @@ def main(about: dict) -> None:
 
 
 class _Unknown(Exception):
-    """This is for the tool itself."""
+    """This call must be passed to the tool itself."""
 
 
 def _is_usual(about: dict) -> bool:
@@ -152,7 +152,7 @@ def _run(real: str, arguments: list[str]) -> dict:
 
 
 class _Entry:
-    """A file with what was made, held by one process at a time."""
+    """A file with the tool's output, held by one process at a time."""
 
     def __init__(self, about: dict, *parts: str) -> None:
         key = hashlib.sha256(repr([about["tool"], about["version"], *parts]).encode()).hexdigest()
@@ -221,7 +221,8 @@ def _nvcc(about: dict, arguments: list[str]) -> dict:
 
 
 class _Asked:
-    """What nvcc is to make of what. Raises _Unknown for anything but one file of one."""
+    """The requested output and its input. Raises _Unknown for anything but one file made from
+    one."""
 
     def __init__(self, arguments: list[str], temporary: str) -> None:
         self.depends, self._output, sources, self._folders = "", "", [], []
@@ -282,7 +283,7 @@ class _Asked:
         return text
 
     def headers_beside(self) -> list[str]:
-        """The names of what may be included: one that is new may hide another."""
+        """The names of files that may be included: a new one may hide another."""
         found = []
         for folder in [os.path.dirname(self.source) or ".", *self._folders]:
             names = os.listdir(folder) if os.path.isdir(folder) else ()
@@ -290,7 +291,7 @@ class _Asked:
         return found
 
     def made(self, said: dict, depends: str) -> dict:
-        """What nvcc made, to be kept."""
+        """The tool's output, to be cached."""
         listed = "" if self.is_assembly else _text(depends)
         names = re.split(r"(?<!\\)\s+", listed.partition(": ")[2].replace("\\\n", " ").strip())
         paths = [self.named(each.replace("\\ ", " ")) for each in names if each]
@@ -327,7 +328,8 @@ def _text(path: str) -> str:
 
 
 def _content(asked: _Asked, path: str) -> str:
-    """What tells whether a file that is included has changed; of the system's, when it was."""
+    """A value that changes if an included file changes; for system files, their modification
+    times."""
     real = asked.real(path)
     if not os.path.isfile(real):
         return ""

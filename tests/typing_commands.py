@@ -1,4 +1,4 @@
-"""`python -m harness …` typed in this process: to start one takes seconds."""
+"""`python -m harness …` run in this process, because starting one takes seconds."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ ROOT = Path(__file__).parents[1]
 
 
 def harness(*arguments: str | Path, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    """As a process of its own would end: its exit code, and what it printed.
+    """Run a command; return the exit code that its process would have, and its output.
 
-    Its workers are processes all the same. A traceback passes through.
+    Its workers are separate processes all the same. A traceback passes through.
     """
     command = ["harness", *map(str, arguments)]
     out, err = io.StringIO(), io.StringIO()

@@ -1,4 +1,4 @@
-"""Small runs with times and counters that are made up, so that every conclusion is known."""
+"""Small runs with invented times and counters, so that every conclusion is known."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ WIGGLE = (0.0, 0.001, -0.001)
 
 @dataclass(frozen=True)
 class Variant:
-    """times: block → ns of the call, None for a run without times. counters: of each launch."""
+    """times: block size → ns of the launch; None for a run without times. counters: those of each
+    launch."""
 
     times: Mapping[int, float | None] = field(default_factory=lambda: {256: 1e6})
     counters: Sequence[Mapping[str, float]] = ({},)
@@ -50,7 +51,7 @@ def run_of(
     n: int = 1_000_000,
     sources: Mapping[str, str] | None = None,
 ) -> Run:
-    """A run of one problem at one size; the first variant is the baseline."""
+    """Make a run of one problem at one size; the first variant is the baseline."""
     records: list[Record] = []
     for i, (name, v) in enumerate(variants.items()):
         for block, ns in v.times.items():

@@ -1,4 +1,4 @@
-"""Budgets against runs whose figures are made up: kept, broken, and what cannot be checked."""
+"""Budgets in runs with invented figures: met, broken, and impossible to check."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def checked(
     more: Sequence[Record] = (),
     outcome: Outcome | None = None,
 ) -> list[Check]:
-    """Of a case with so many launches, each with counters."""
+    """Check budgets of a case with one launch for each set of counters."""
     kernels = tuple(f"kernel_{i}" for i in range(max(len(counters), 1)))
     records: list[Record] = [
         Planned(CASE, "sum", "v0", "float32", {"n": 64}, {}, 256, 64, True, False, kernels,

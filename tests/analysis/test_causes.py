@@ -1,4 +1,4 @@
-"""reports/h200/causes.csv: every step of the committed runs, its causes, and the idea stated."""
+"""reports/h200/causes.csv: every step of the committed runs, its causes, and the stated idea."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def script() -> ModuleType:
 
 @pytest.fixture(scope="module")
 def large() -> Sequence[Row]:
-    """The steps of 5 % and more."""
+    """The steps whose times differ by 5 % or more."""
     with (ROOT / "reports" / "h200" / "causes.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     return [row for row in rows if not 1 / 1.05 < float(row["speedup"]) < 1.05]

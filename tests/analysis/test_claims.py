@@ -1,4 +1,4 @@
-"""claims.yaml is read strictly, and a claim holds only with its whole interval."""
+"""claims.yaml is read strictly, and a claim holds only if its whole interval does."""
 
 from __future__ import annotations
 

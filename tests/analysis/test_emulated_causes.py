@@ -1,6 +1,6 @@
-"""Causes named from emulated counters are those that ncu's readings of these counters name.
+"""Emulated counters lead to the same causes as ncu's readings of the same counters.
 
-The table is committed, and made anew by `make benchmark-causes`.
+The table is committed; `make benchmark-causes` recomputes it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ def test_of_95_steps_in_100_that_were_counted_all_causes_are_those_of_the_same_r
 
 
 def test_the_docs_say_in_how_many_steps_the_first_cause_is_that_of_all_readings() -> None:
-    """93 %, not the 95 that are wanted: the others rest on what no emulator counts."""
+    """The share is 93 %, not the desired 95 %: the other causes rest on counters that the emulator
+    lacks."""
     rows = counted_rows()
     first = sum(row["first"] == "yes" for row in rows)
     said = f"In {first} of them ({first / len(rows):.0%})".replace("%", " %")
@@ -55,7 +56,7 @@ def test_the_docs_say_in_how_many_steps_the_first_cause_is_that_of_all_readings(
 def test_a_cause_that_rests_on_what_was_not_counted_is_expected_of_no_counter(
     script: ModuleType,
 ) -> None:
-    """relu's readings, of which the second run lacks what warps waited for."""
+    """Uses relu's readings; the second run lacks the stall reasons."""
     read = tables.load(TABLE.parent / "relu")
     fewer = [
         replace(r, provenance="machine-exact") if isinstance(r, Counted) else r

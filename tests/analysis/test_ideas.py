@@ -1,4 +1,4 @@
-"""A step's causes against the idea that its variant states, and what is said without times."""
+"""How a step's causes bear on the idea that its variant states, also in a run without times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a variant leaves on the table, found by emulating the transposes: each has its own fault."""
+"""Avoidable losses, found by emulating three transposes, each with a different fault."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from harness.report import counts as words
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of three transposes at a size that no list has."""
+    """A run of three transposes at a size that is in no list."""
     there = tmp_path_factory.mktemp("losses")
     ended = typing_commands.harness(
         "run", "--backend", "emulator", "--only", "transpose/v1*", "--only", "transpose/v2*",

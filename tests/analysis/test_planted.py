@@ -1,12 +1,12 @@
-"""The first cause named is the one that was planted, and none is named for what is innocent.
+"""The first cause named is the planted one, and no innocent quantity is named.
 
-planted/ holds pairs of kernels that differ in one thing. They are compiled, and counted by the
-emulator; what the compiler and the emulator tell exactly stands as it is. Where only a GPU's own
-counters decide (instructions, divergence, what atomics meet on), the emulator's counts take their
-place as if they had been read (`as_read`), and what it cannot count is made up (`read`).
+planted/ holds pairs of kernels that differ in one property. They are compiled, and the emulator
+counts them; compiler output and exact emulator counters are used as they are. Where only a GPU's
+own counters decide (instructions, divergence, collisions of atomics), the emulator's counts are
+treated as readings (`as_read`), and counters that the emulator lacks are invented (`read`).
 
-Times are made up throughout, for a machine of one multiprocessor at 1 GHz: every counted thing at
-a fixed price (`made_up_ns`), the same prices for all pairs.
+All times are invented, for a machine of one multiprocessor at 1 GHz: every counted event has a
+fixed price (`made_up_ns`), which is the same for all pairs.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def module() -> object:
 
 @cache
 def counted(kernel: str, grid: int) -> tuple[tuple[str, float, str, str], ...]:
-    """(counter, value, unit, provenance) of one emulated launch."""
+    """The counters of one emulated launch, as (counter, value, unit, provenance)."""
     values = np.random.default_rng(1).random(N + 128, dtype=np.float32)
     out = np.zeros(max(N, grid * BLOCK), np.float32)
     symbol = compiler.kernel_name(kernel, built(), "all.cu")
@@ -135,7 +135,7 @@ def counted(kernel: str, grid: int) -> tuple[tuple[str, float, str, str], ...]:
 
 
 def made(launch: Launch, case: str, step: int) -> Compiled:
-    """What the compiler made of it; named alike, so that equal machine code is seen to be."""
+    """The compiler's results, with equal names, so that equal machine code is recognised."""
     found = built().kernels[compiler.kernel_name(launch.kernel, built(), "all.cu")]
     fits = theoretical_occupancy(architecture(ARCH), BLOCK, found.registers, found.shared_bytes)
     return Compiled(
@@ -146,7 +146,8 @@ def made(launch: Launch, case: str, step: int) -> Compiled:
 
 
 def made_up_ns(launch: Launch) -> float:
-    """A price for everything counted, over how much of the machine has work at a time."""
+    """The sum of the prices of all counted events, divided by the fraction of the machine that is
+    busy."""
     counts = {name.removesuffix(".sum"): value for name, value, _, _ in counted(
         launch.kernel, launch.grid)}  # fmt: skip
     about = made(launch, "", 0)
@@ -203,7 +204,7 @@ def records(
 def step_of(
     before: Sequence[Launch], after: Sequence[Launch], as_read: bool, factor: float = 1.0
 ) -> LadderStep:
-    """factor: what the later one's time is multiplied with."""
+    """factor: the number by which the later variant's time is multiplied."""
     info = {
         "backend": "cuda", "timing": {"confidence": 0.95, "same_within": 0.01},
         "device": {"name": "a device", "sm_count": 1},

@@ -1,4 +1,4 @@
-"""Quantities of what the emulator counts, against values worked out by hand."""
+"""Quantities computed from the emulator's counters, compared with values worked out by hand."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BRANCHES = "smsp__sass_branch_targets{}.sum"
 
 
 def value(key: str, *counters: dict[str, float]) -> float | str:
-    """The quantity of a case of 4,000,000 compulsory bytes; why there is none."""
+    """The quantity of a case with 4,000,000 compulsory bytes, or the reason why there is none."""
     steps = tuple(1e5 for _ in counters) if len(counters) > 1 else ()
     run = run_of({"v0": Variant(counters=counters, steps=steps, provenance="ptx-level")})
     answer = evaluate(key, Readings(run), case_of(run, "v0"))
@@ -58,7 +58,8 @@ HFMA = "smsp__sass_thread_inst_executed_op_hfma_pred_on.sum"
 
 
 def test_what_adds_pairs_of_halves_in_the_tensor_pipe_is_no_product_of_matrices() -> None:
-    """As read on an H200 of elementwise_add, which packs halves, and of attention's products."""
+    """The values are an H200's readings of elementwise_add, which packs halves, and of attention's
+    matrix products."""
     packed = {"smsp__inst_executed.sum": 425_984.0, f"{PIPE}.sum": 16_384.0}
     assert value("tensor-share", packed | {HFMA: 32 * 16_384.0}) == 0
     kept_apart = {f"{PIPE}_op_hmma_type_hfma2.sum": 16_000.0}

@@ -1,4 +1,4 @@
-"""Roofline points against values worked out by hand, and the errors that they must show."""
+"""Roofline points compared with values worked out by hand, and the errors that they must report."""
 
 from __future__ import annotations
 

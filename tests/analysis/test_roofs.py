@@ -1,4 +1,5 @@
-"""The roof of a case is the limit that leaves it most time, and it says what it leaves out."""
+"""The roof of a case is the limit with the longest minimum time, and its name notes what it leaves
+out."""
 
 from __future__ import annotations
 
@@ -61,7 +62,8 @@ def test_traffic_is_held_to_what_reads_and_writes_in_the_same_proportion(
 
 
 def test_between_two_mixes_it_is_one_after_the_other_and_says_so() -> None:
-    """2:1 of 4,800 MB by reading and copying: 3,200 MB are copied and 1,600 MB read."""
+    """4,800 MB of 2:1 traffic, from reading and copying: 3,200 MB are copied and 1,600 MB are
+    read."""
     roof = roof_of(OLD, written_bytes=BYTES // 3)
     assert roof.named == "2:1 traffic (between reading and copying)"
     hand = BYTES / 3 / 4.6e12 + 2 * BYTES / 3 / 4.3e12
@@ -69,7 +71,8 @@ def test_between_two_mixes_it_is_one_after_the_other_and_says_so() -> None:
 
 
 def test_the_rule_between_mixes_never_asks_for_less_time_than_both_and_meets_every_mix() -> None:
-    """Over all shares: it never jumps, and lies between its neighbours' rates."""
+    """At every proportion the time is continuous, and the rate lies between those of the
+    neighbouring mixes."""
     found = {name: Ceiling(name, rate, rate, rate, "byte/s", "", ()) for name, rate in ALL.items()}
     total, before = 10**12, None
     for written in range(0, total + 1, total // 1000):
@@ -156,7 +159,8 @@ def test_a_problem_without_a_roof_says_why() -> None:
 
 
 def test_more_than_the_best_of_ours_is_shown_and_no_error_of_measurement() -> None:
-    """4.2 TB/s of which a fifth is read: 102.4 % of what our kernel of that proportion moved."""
+    """4.2 TB/s of which a fifth is read is 102.4 % of the rate of our kernel with this
+    proportion."""
     run = made(ALL, written_bytes=4 * BYTES // 5)
     [ladder] = ladders(run)
     assert ladder.winner is not None

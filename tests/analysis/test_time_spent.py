@@ -1,4 +1,4 @@
-"""Where a case's time goes: each unit's least time at its peak, and what warps waited for."""
+"""Breakdown of a case's time: each unit's minimum time at its peak, and the stall reasons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of a step: only what the counters support, by the rules, and no more."""
+"""The explanation of a step claims only what the counters support according to the rules."""
 
 from __future__ import annotations
 
@@ -330,7 +330,8 @@ def order(pairs: Mapping[str, tuple[float, float]], peaks: Mapping[str, float]) 
 
 
 def test_traffic_comes_after_the_accesses_that_it_follows_from() -> None:
-    """Ten sectors fewer are 320 bytes fewer, and 640 where memory fills the cache with them."""
+    """Ten sectors fewer are 320 bytes fewer, or 640 where memory fills the cache with pairs of
+    sectors."""
     accesses = {"sectors": (20, 10), "requests": (20, 10), "sectors-over-compulsory": (4, 2)}
     peaks = {"sectors": 1.0, "l2-bytes": 1.0}
     assert order({**accesses, "l2-bytes": (1280, 640)}, peaks) == [

@@ -1,4 +1,4 @@
-"""What a card is comes from its driver, whatever card it is: here a driver that is made up."""
+"""A card's properties come from its driver, whichever card it is; here the driver is simulated."""
 
 from __future__ import annotations
 
@@ -25,14 +25,15 @@ PACKAGE = "harness.backends.cuda"
 
 
 class Names:
-    """`device_attribute.WARP_SIZE` and the like: each is its own name."""
+    """A namespace such as `device_attribute`, in which each attribute (`WARP_SIZE`) is its own
+    name."""
 
     def __getattr__(self, name: str) -> str:
         return name
 
 
 class Driver(ModuleType):
-    """Keeps what is allocated and launched; `Stream` and the like do nothing."""
+    """Records allocations and launches; `Stream` and similar classes do nothing."""
 
     device_attribute = Names()
     host_alloc_flags = Names()
@@ -69,7 +70,7 @@ class Driver(ModuleType):
 
 @pytest.fixture
 def driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Driver]:
-    """In pycuda's place, for modules of the backend that are imported anew."""
+    """Replace pycuda for modules of the backend, which are imported again."""
     made = Driver()
     package: Any = ModuleType("pycuda")
     package.driver = made
@@ -86,7 +87,8 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Driver]:
 
 
 def told_of(capability: tuple[int, int], name: str, l2_bytes: int, **other: int) -> Any:
-    """The card as PyCUDA's Device: what an H100's driver says, but for what is given."""
+    """Describe a card through PyCUDA's Device: the values of an H100's driver, except for those
+    given."""
     facts = {
         "MULTIPROCESSOR_COUNT": 132, "L2_CACHE_SIZE": l2_bytes, "WARP_SIZE": 32,
         "MAX_THREADS_PER_MULTIPROCESSOR": 2048, "MAX_BLOCKS_PER_MULTIPROCESSOR": 32,
@@ -113,7 +115,7 @@ def b200() -> Any:
 
 
 def test_a_card_that_the_table_knows_is_told_alike_by_both(driver: Driver) -> None:
-    """What the driver says of an H100 is what stands in the row of its architecture."""
+    """An H100's driver reports the same limits as the row of its architecture."""
     limits = described(told_of((9, 0), "NVIDIA H100", 50 * MIB)).limits
     row = architecture("sm_90")
     for name in vars(limits):
@@ -121,7 +123,8 @@ def test_a_card_that_the_table_knows_is_told_alike_by_both(driver: Driver) -> No
 
 
 def test_a_card_without_a_row_has_the_limits_that_its_driver_tells(driver: Driver) -> None:
-    """A later one than any that is known; nvcc writes PTX of the newest, for the driver."""
+    """The card is newer than all known ones; nvcc writes PTX for the newest, which the driver
+    compiles."""
     assert (13, 7) not in {each.compute_capability for each in ARCHITECTURES.values()}
     more = {"MAX_THREADS_PER_MULTIPROCESSOR": 3072, "MAX_BLOCKS_PER_MULTIPROCESSOR": 48,
             "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN": 511 * 1024}  # fmt: skip

@@ -1,4 +1,4 @@
-"""What both backends do alike: arguments by signature, poison, inputs, promises."""
+"""The behaviour that both backends share: arguments by signature, poison, inputs, contracts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the emulator counts, as it is kept beside ncu's readings."""
+"""The emulator's counters are recorded in the same form as ncu's readings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Launches are held to what was verified for the state that their inputs had."""
+"""Launches are compared with the verified results for the state that their inputs were in."""
 
 from __future__ import annotations
 

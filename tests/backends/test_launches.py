@@ -1,4 +1,4 @@
-"""The order of things around timed launches on a GPU; PyCUDA and NVTX are stood in for."""
+"""The order of operations around timed launches on a GPU, with stand-ins for PyCUDA and NVTX."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ RIGHT = Right((1,), other=(2,))
 
 @pytest.fixture
 def workspace(cuda: Any, log: list[str]) -> Any:  # noqa: F811
-    """Its function does what `hashes` says; states alternate, beginning with the other one."""
+    """A workspace whose function acts according to `hashes`; states alternate, beginning with the
+    other one."""
 
     @contextlib.contextmanager
     def held() -> Iterator[None]:

@@ -1,6 +1,6 @@
-"""What a library returns is copied into the outputs after the last event, and never timed.
+"""A library's result is copied into the outputs after the last event, and the copy is not timed.
 
-PyCUDA, NVTX and torch are stood in for: what is asked of them is written down in order.
+Stand-ins for PyCUDA, NVTX and torch record all calls in order.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CASE = Case("double", "torch", "float32", {"n": 4}, kind="library")
 
 
 class Anything(ModuleType):
-    """A module in which every name is a class of its own."""
+    """A module in which every name is a distinct class."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -31,7 +31,7 @@ class Anything(ModuleType):
 
 
 class Result:
-    """A tensor in memory of its own, which says what becomes of it."""
+    """A tensor with memory of its own, which records every operation on it."""
 
     def __init__(self, log: list[str], start: int) -> None:
         self._log, self._start = log, start
@@ -69,7 +69,7 @@ def log() -> list[str]:
 
 @pytest.fixture
 def cuda(log: list[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """The modules of the backend, imported with the stand-ins, and forgotten afterwards."""
+    """The modules of the backend, imported with the stand-ins and removed afterwards."""
 
     class Event:
         def record(self, stream: Any) -> None:

@@ -1,4 +1,4 @@
-"""The names of kernels that a library launched, as a profiler tells them."""
+"""The names of the kernels that a library launched, as a profiler reports them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TRACED = [
 
 @pytest.fixture
 def torch(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """torch's profiler, stood in for; what is asked of it, in order."""
+    """A stand-in for torch's profiler, which records the calls in order."""
     log: list[str] = []
 
     @contextlib.contextmanager

@@ -1,6 +1,6 @@
-"""A card of which others hold nearly all: `make test-gpu`.
+"""A card whose memory is almost entirely used by others: `make test-gpu`.
 
-All of the collection takes minutes; FAMILIES="copy reduce_sum" in the environment runs these alone.
+The whole collection takes minutes; FAMILIES="copy reduce_sum" in the environment runs only these.
 """
 
 from __future__ import annotations

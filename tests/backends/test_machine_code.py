@@ -1,4 +1,5 @@
-"""A case is counted in its machine code, or in PTX alone, and then nothing is called exact."""
+"""A case is counted in its machine code, or else in PTX alone, and then no count is called
+exact."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ PREPARED = '({ asm volatile("fence.proxy.alias;" ::: "memory"); 0; })'
 
 @pytest.fixture
 def case(folder: Path, cache: Path) -> Callable[[str], tuple[model.Bench, Case]]:
-    """The tiny problem's first bench case, with something added to its sum."""
+    """The tiny problem's first bench case, whose kernel also contains the given statements."""
 
     def made(more: str = "0") -> tuple[model.Bench, Case]:
         path = folder / "kernels" / "double" / "v0.cu"

@@ -1,4 +1,5 @@
-"""A tensor map among the arguments of a launch: on a GPU by the driver, here by the emulator."""
+"""A tensor map among a launch's arguments: encoded by the driver on a GPU, and by the emulator
+here."""
 
 from __future__ import annotations
 
@@ -88,7 +89,7 @@ def test_the_first_map_of_a_kernel_for_sm_90_does_not_begin_its_parameters(
 
 @pytest.fixture
 def driver(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What the driver's function is called with; its first argument becomes the bytes 0 … 127."""
+    """The arguments of the driver's function, whose first argument receives the bytes 0 … 127."""
     given: list[Any] = []
 
     def encode(to: ctypes.c_void_p, *others: Any) -> int:
@@ -190,7 +191,7 @@ STEPS = """\
 
 @pytest.fixture
 def through_scratch(edited: Callable[[str, str], Path], cache: Path) -> Callable[[str], Any]:
-    """Runs the two launches with so many rows in the map of scratch, at n = 320."""
+    """Execute the two launches at n = 320, with the given number of rows in the map of scratch."""
 
     def run(tall: str) -> Any:
         path = edited("[2**10]", "[320]")

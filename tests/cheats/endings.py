@@ -1,4 +1,5 @@
-"""How each variant of bench.yaml ends, as endings.yaml has it: for the tests and for the docs."""
+"""The outcome of each variant of bench.yaml according to endings.yaml, for the tests and for the
+docs."""
 
 from __future__ import annotations
 
@@ -19,9 +20,10 @@ HOW = ("failed", "ranked", "either")
 
 @dataclass(frozen=True)
 class Ending:
-    """What becomes of a variant. refused, told: words of the emulator's reason and of its remarks.
+    """The outcome of a variant. refused, told: words of the emulator's reason and of its remarks.
 
-    gpu: one of HOW. words: a regular expression of the reason where it failed, else why it did not.
+    gpu: one of HOW. words: a regular expression for the reason of the failure, or the reason why
+    the variant does not fail.
     """
 
     tries: str
@@ -36,7 +38,7 @@ class Ending:
 
 
 def load() -> dict[str, Ending]:
-    """`problem/variant` → how it ends."""
+    """Load the file as a map from `problem/variant` to its outcome."""
     return {name: _ending(row) for name, row in yaml.safe_load(TABLE.read_text()).items()}
 
 

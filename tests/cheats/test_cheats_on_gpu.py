@@ -1,4 +1,4 @@
-"""What becomes of each cheat on a real GPU: `make test-gpu`."""
+"""The outcome of each cheat on a real GPU: `make test-gpu`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What becomes of functions that try to win without working, on a real GPU: `make test-gpu`."""
+"""The outcome of functions that try to win without doing the work, on a real GPU: `make
+test-gpu`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the emulator says of each cheat, and of honest kernels that look like one."""
+"""The emulator's findings on each cheat, and on honest kernels that look like one."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Look = Callable[[str], Scrutiny]
 
 @pytest.fixture(scope="module")
 def cases() -> dict[str, list[Case]]:
-    """Every variant's test cases."""
+    """The test cases of every variant."""
     bench = model.load(MATRIX)
     found = plan.resolve(bench, emulated(None), "emulator").tests
     return {
@@ -52,7 +52,7 @@ def built(
 def look(
     cases: Mapping[str, list[Case]], built: Mapping[str, Built], made_once: Callable[..., Scrutiny]
 ) -> Look:
-    """What is found of a variant; looked at once."""
+    """The findings on a variant, which is checked only once."""
 
     def looked(name: str) -> Scrutiny:
         problem = loading.load(MATRIX.parent / "kernels" / name.partition("/")[0])
@@ -140,7 +140,7 @@ def test_a_table_of_answers_is_seen_where_the_seed_is_the_one_it_was_made_for(
 def one(
     folder: Path, cache: Path, double: Callable[..., Case]
 ) -> Callable[[str], tuple[Problem, Case, dict[str, Built]]]:
-    """The tiny problem's case for another kernel, compiled."""
+    """The tiny problem's case with another kernel, compiled."""
 
     def make(kernel: str) -> tuple[Problem, Case, dict[str, Built]]:
         (folder / "kernels" / "double" / "v0.cu").write_text(kernel)

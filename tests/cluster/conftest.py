@@ -1,4 +1,4 @@
-"""Runs of the matrix of ground.py, and workers for them."""
+"""Fixtures: runs of the matrix of ground.py, and workers for them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from harness.compiler import cache
 
 @pytest.fixture(scope="module", autouse=True)
 def _quick(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """No pages, which take seconds; one compile cache; worker processes that find the harness."""
+    """Write no pages, which take seconds; share one compile cache; let worker processes import the
+    harness."""
     from harness.report import site
 
     with pytest.MonkeyPatch.context() as patch:
@@ -28,7 +29,7 @@ def _quick(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory, _quick: None) -> Ground:
-    """The ground, with a run of a single process in `alone`."""
+    """The ground, with a run by a single process in the folder `alone`."""
     made = made_in(tmp_path_factory.mktemp("ground"))
     assert made.run("alone") == 0
     return made
@@ -41,7 +42,7 @@ def ground(tmp_path: Path) -> Ground:
 
 @pytest.fixture(scope="module")
 def three(_quick: None) -> Iterator[Workers]:
-    """Three workers of a core each."""
+    """Three workers with one core each."""
     made = workers.started(3)
     yield made
     made.close()

@@ -1,4 +1,4 @@
-"""The device that exists nowhere, as a card whose name and address the environment gives."""
+"""The simulated device as a card, whose name and PCI address come from the environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A matrix of four variants, in which a test can hold whoever works on it."""
+"""A matrix of four variants, and a way to make the workers on it wait."""
 
 from __future__ import annotations
 
@@ -37,13 +37,14 @@ HOLD = """\
 
 @dataclass
 class Ground:
-    """A folder with the matrix; run() makes a run of it, as the command line does."""
+    """A folder with the matrix; run() runs it as the command line does."""
 
     folder: Path
 
     @contextmanager
     def held(self, after: int) -> Iterator[None]:
-        """Meanwhile so many variants are counted, and whoever is at another waits."""
+        """Within the block, this many variants are counted, and workers on any other variant
+        wait."""
         hold = self.folder / "kernels" / "double" / "hold"
         for ticket in hold.parent.glob("hold.*"):
             ticket.unlink()
@@ -54,7 +55,7 @@ class Ground:
             hold.unlink()
 
     def run(self, out: str, cluster: str | None = None, backend: str = "emulator") -> int:
-        """The exit code."""
+        """Run the matrix; return the exit code."""
         asked = RunRequest(
             self.folder / "bench.yaml", backend=backend, out=self.folder / out, jobs=1,
             told=results.OutputOptions(quiet=True), cluster=cluster,
@@ -65,7 +66,7 @@ class Ground:
         return tables.load(self.folder / out)
 
     def csv(self, out: str) -> tuple[str, list[str]]:
-        """counters.csv, and the lines of results.csv without host and GPU."""
+        """The content of counters.csv, and the rows of results.csv without host and GPU."""
         found = self.load(out)
         there = found.results.drop(columns=["host", "gpu"], errors="ignore")
         return (self.folder / out / "counters.csv").read_text(), there.to_csv().splitlines()
@@ -73,7 +74,7 @@ class Ground:
     def until(
         self, out: str, is_there: Callable[[list[Record]], bool], seconds: float = 60
     ) -> None:
-        """Wait until what the run's journal holds is enough."""
+        """Wait until the records in the run's journal satisfy a condition."""
         path, end = self.folder / out / "journal.jsonl", time.monotonic() + seconds
         while time.monotonic() < end:
             if path.exists() and is_there(_whole(path)):

@@ -1,4 +1,4 @@
-"""A timed run over unlike cards: a run per card, and one table and page above them."""
+"""A timed run over different cards: one run per card, with a joint table and page above them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a case was worked on, in the tables; and what two workers have both told counts once."""
+"""The tables name the machine of each case; a record that two workers reported is used once."""
 
 from __future__ import annotations
 

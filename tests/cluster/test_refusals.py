@@ -1,4 +1,4 @@
-"""What of a cluster cannot be used is said before anything runs, in a sentence."""
+"""An unusable part of a cluster is reported in a sentence before anything runs."""
 
 from __future__ import annotations
 

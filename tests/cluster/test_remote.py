@@ -1,4 +1,5 @@
-"""What a worker does with an errand: it keeps the GPU to itself, and stops when nobody asks."""
+"""A worker's task holds the GPU exclusively, and stops when the client no longer asks for
+records."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ ATTEMPT = "fedcba9876543210"
 
 @pytest.fixture
 def task(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> Task:
-    """One variant, whose files lie in this host's store."""
+    """A task on one variant, whose files are in this host's store."""
     disk = ground.folder / "disk"
     disk.mkdir()
     monkeypatch.setattr(store, "home", lambda: disk)

@@ -1,4 +1,4 @@
-"""Pieces that cannot be cut are shared out so that the last of them ends as soon as can be."""
+"""Indivisible work items are distributed so that the last of them ends as early as possible."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from harness.cluster.schedule import FEW, planned
 
 
 def ends(loads: Sequence[float], works: Sequence[float], plan: Sequence[int]) -> float:
-    """When the last worker has done what the plan gives it."""
+    """The time at which the last worker finishes its part of the plan."""
     sums = list(loads)
     for work, worker in zip(works, plan, strict=False):
         sums[worker] += work

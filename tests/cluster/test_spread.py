@@ -1,4 +1,5 @@
-"""A matrix spread over workers gives what one process gives, whatever happens to them meanwhile."""
+"""A matrix spread over workers gives the same results as one process, whatever happens to the
+workers."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from harness.journal.records import Finished, Located, Record
 
 
 def beside(work: Callable[[], int]) -> tuple[threading.Thread, list[int]]:
-    """The work in a thread; its exit code comes into the list."""
+    """Run the work in a thread; its exit code is appended to the list."""
     codes: list[int] = []
     thread = threading.Thread(target=lambda: codes.append(work()))
     thread.start()
@@ -100,7 +101,7 @@ def test_a_worker_killed_in_the_middle_costs_nothing(alone: Ground, three: Worke
 def test_a_scheduler_killed_in_the_middle_leaves_what_the_same_command_finishes(
     alone: Ground, three: Workers, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The last test of these workers: it ends them all."""
+    """This must be the last test with these workers, because it ends them all."""
     with alone.held(after=1):
         thread, codes = beside(lambda: alone.run("stopped", three.address))
         alone.until("stopped", qualified)

@@ -1,4 +1,4 @@
-"""What lies on a worker's disk, and what of it a run takes when its client had died."""
+"""The files on a worker's disk, and the ones that a run adopts after its client has died."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def written(path: Path, *records: Record) -> Path:
 
 
 class OneHost:
-    """A crew whose workers are this process."""
+    """A pool whose workers are this process."""
 
     def one_per_host(self) -> list[str]:
         return ["here"]

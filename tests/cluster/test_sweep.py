@@ -1,4 +1,4 @@
-"""Who does which piece, and what becomes of those whose workers die or whose cards are faulty."""
+"""Assignment of work items, also when workers die or cards are faulty."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Does = Callable[[Member, Task], tuple[Sequence[Record], TaskResult | Exception]]
 
 
 class Clock:
-    """In place of the module time: it goes on only where somebody waits."""
+    """A replacement for the module time, whose clock advances only when the code waits."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -43,7 +43,8 @@ class Clock:
 
 
 class Scripted(WorkerPool):
-    """A crew without a cluster: each errand ends as the script has it, at once unless it takes."""
+    """A pool without a cluster: each task ends as its script says, at once unless the script gives
+    a duration."""
 
     takes: Callable[[Task], Callable[[], bool]] = staticmethod(lambda task: lambda: True)
     """When it has ended, asked when it begins."""
@@ -88,7 +89,7 @@ class Scripted(WorkerPool):
 
 
 class Book:
-    """What came of it."""
+    """The outcomes of the tasks."""
 
     def __init__(self, known: JournalState) -> None:
         self.known = known
@@ -101,7 +102,7 @@ class Book:
 
 @dataclass
 class Stage:
-    """Measurements of two cases, one comparison each, by members that do as the test says."""
+    """Measurements of two cases, each one comparison, by members that act as the test says."""
 
     cases: list[Case]
     device: Device
@@ -168,7 +169,8 @@ def test_many_cases_begin_before_few_of_a_larger_size(stage: Stage) -> None:
 def test_a_work_item_waits_for_the_worker_with_whom_all_end_sooner(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A case takes a second. The largest first would end after 143: 78 + 37 + 28, and 63 + 61."""
+    """Each case takes a second. If the largest went first, the end would be at 143: 78 + 37 + 28,
+    and 63 + 61."""
     clock = Clock()
     monkeypatch.setattr(sweep, "time", clock)
     stage.takes = lambda task: clock.at(clock.now + len(task.item.cases))

@@ -25,7 +25,7 @@ Described = Callable[..., Description]
 
 
 class Client:
-    """What a crew needs of a client, of workers that are only described."""
+    """The parts of a client that a pool needs, with workers that exist only as descriptions."""
 
     def __init__(self, **workers: Description) -> None:
         self.workers, self.status = workers, "running"
@@ -51,7 +51,7 @@ def pool_of(client: Client, backend: str = "cuda") -> WorkerPool:
 
 @pytest.fixture
 def described(device: Device) -> Described:
-    """A worker with a card: described(host, uuid, card="a device")."""
+    """Make a worker with a card: described(host, uuid, card="a device")."""
 
     def make(host: str, uuid: str, card: str = "a device") -> Description:
         return Description(host, 2, device=replace(device, name=card), card=Card(uuid))

@@ -1,8 +1,8 @@
-"""A cluster of a process of its own: a scheduler and workers on this host, without a GPU.
+"""A cluster in a process of its own: a scheduler and workers on this host, without a GPU.
 
     python workers.py NUMBER [NAME=VALUE;...]...
 
-It prints the scheduler's address, and ends when its input does. Each further argument is the
+It prints the scheduler's address, and ends when its input ends. Each further argument is the
 environment of one worker.
 """
 
@@ -26,7 +26,7 @@ COMING_S = 60.0
 
 @dataclass
 class Workers:
-    """The cluster, as a test sees it."""
+    """The cluster, from a test's point of view."""
 
     process: subprocess.Popen[str]
     address: str
@@ -37,12 +37,12 @@ class Workers:
             return list(client.nthreads())
 
     def kill_scheduler(self) -> None:
-        """With all that hangs on it."""
+        """Kill the scheduler, and with it everything that depends on it."""
         self.process.kill()
         self.process.wait()
 
     def kill_worker(self, address: str) -> None:
-        """One worker's process, as if its host had gone."""
+        """Kill one worker's process, as if its host had been lost."""
         with distributed.Client(self.address, set_as_default=False) as client:
             pids = client.run(os.getpid)
         os.kill(pids[address], signal.SIGKILL)
@@ -57,7 +57,7 @@ class Workers:
 
 
 def started(number: int, environments: Sequence[str] = (), **more: str) -> Workers:
-    """A cluster whose workers have all come."""
+    """Start a cluster, and wait until all its workers have connected."""
     process = subprocess.Popen(
         [sys.executable, str(Path(__file__)), str(number), *environments],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, **more},

@@ -1,4 +1,4 @@
-"""The synthetic runs of the report's tests, and the repositories of those of the comparison."""
+"""The synthetic runs of the report's tests, and the repositories of the comparison's tests."""
 
 from __future__ import annotations
 
@@ -13,5 +13,6 @@ for folder in ("report", "comparison"):
 
 @pytest.fixture
 def tmp_path(same_place: Path) -> Path:
-    """Commands share what they compile, which is most of what they take."""
+    """A folder in which commands share compiled files, because compilation takes most of their
+    time."""
     return same_place

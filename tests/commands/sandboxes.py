@@ -1,4 +1,4 @@
-"""Commands run with a bwrap that takes notes, or inside a real sandbox."""
+"""Commands that run with a bwrap that records its arguments, or inside a real sandbox."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def needs_a_sandbox() -> None:
 
 
 def says(folder: Path, body: str) -> None:
-    """The problem's title is what its own code finds when it is imported."""
+    """Write a problem whose title is the result of code that runs when the problem is imported."""
     problem = folder / "kernels" / "double" / "problem.py"
     text = problem.read_text().replace('title = "output[i] = 2 input[i]"', "title = str(probe())")
     assert "probe()" in text

@@ -31,7 +31,8 @@ INTERRUPTED = 130
 
 @pytest.fixture
 def repository(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A problem with three variants, two of which include headers, committed; one stands there."""
+    """A repository with a problem of three variants, two of which include headers, committed; it is
+    the working directory."""
     (folder / "bench.yaml").write_text("timing: {rounds: 6}\n")
     double = folder / "kernels" / "double"
     (folder / "kernels" / "common").mkdir()
@@ -48,7 +49,7 @@ def repository(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def compared(monkeypatch: pytest.MonkeyPatch) -> list[Run]:
-    """The runs that were handed to `compare`, which cannot tell."""
+    """The runs that were passed to a stand-in for `compare`, which answers "cannot tell"."""
     seen: list[Run] = []
 
     def carry_out(
@@ -68,7 +69,7 @@ def beside(*arguments: str, given: str = "git:HEAD") -> Result:
 
 
 def planned(*arguments: str, given: str = "git:HEAD") -> tuple[list[str], str]:
-    """What would be run, variant by variant, and what is said; nothing is compiled."""
+    """The variants that would run, and the messages; nothing is compiled."""
     found: list[str] = []
 
     def carry_out(request: RunRequest) -> tuple[int, Path]:
@@ -274,7 +275,8 @@ def test_a_folder_with_another_comparison_or_a_plain_run_is_refused_and_left_as_
 
 
 def refused(ended: Result, expected: str) -> bool:
-    """A mistake of the user's, which main() prints before it exits with 2."""
+    """Assert that the command ended with a user error, which main() prints before it exits with
+    2."""
     from harness.errors import HarnessError
 
     assert isinstance(ended.exception, HarnessError), ended.output

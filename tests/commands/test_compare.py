@@ -1,4 +1,4 @@
-"""`compare`: from two folders to an answer, files and an exit code."""
+"""`compare`: from two folders to a verdict, files and an exit code."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ Typed = Callable[..., Ended]
 
 @pytest.fixture
 def typed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Typed:
-    """`python -m harness …`, in this process."""
+    """Run `python -m harness …` in this process."""
 
     def carry_out(*arguments: object) -> Ended:
         monkeypatch.setattr(sys, "argv", ["harness", *map(str, arguments)])
@@ -71,7 +71,7 @@ def emulate(kernels: Path, out: Path, code: int = 0) -> Path:
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Path]:
-    """Three runs: the kernels as they are, again, and with a bank conflict in one of them."""
+    """Three runs: two of the same kernels, and one in which a kernel has a bank conflict."""
     here = tmp_path_factory.mktemp("compared")
     kernels = here / "kernels"
     for name in ("common", "reduce_sum"):

@@ -1,4 +1,5 @@
-"""`doctor` says what `make setup` says of a driver and a toolkit, and what a card does to times."""
+"""`doctor` agrees with `make setup` on drivers and toolkits, and reports how a card affects
+times."""
 
 from __future__ import annotations
 

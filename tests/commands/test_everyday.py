@@ -1,4 +1,4 @@
-"""What one does every day: a new problem, an edit, a file watched, a name half typed."""
+"""Everyday use: a new problem, an edit, a watched file, a name that is typed in part."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ LINE = 5
 
 @pytest.fixture
 def matrix(folder: Path) -> Callable[[int, str], Path]:
-    """The tiny problem through shared memory, with a stride and budgets."""
+    """The matrix of the tiny problem with a strided access to shared memory and budgets."""
     (folder / "kernels" / "double" / "v0.cu").write_text(KERNEL)
     path = folder / "bench.yaml"
     text = path.read_text().replace("block: [64, 128]", "block: [32, 64]")

@@ -1,4 +1,5 @@
-"""`beside … --gate`: what changed is compared exactly, or the gate closes with 3 and says why."""
+"""`beside … --gate`: every change is compared exactly, or the gate exits with 3 and gives the
+reason."""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ extern "C" __global__ void twice(const float* input, float* output, int n, int r
 
 @pytest.fixture
 def double(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A problem of two variants, committed; one stands in its repository."""
+    """A problem with two variants, committed in a repository that is the working directory."""
     (folder / "bench.yaml").write_text("timing: {rounds: 6}\n")
     double = folder / "kernels" / "double"
     (double / "bench.yaml").write_text(OWN)

@@ -1,4 +1,4 @@
-"""What a shell is offered is what the matrix has, and a matrix that is wrong does not matter."""
+"""Shell completion offers the names in the matrix, even if the matrix is invalid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a workflow of GitHub's shows at the lines of a pull request."""
+"""The messages that a GitHub workflow shows at the lines of a pull request."""
 
 from __future__ import annotations
 

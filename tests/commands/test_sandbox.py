@@ -1,4 +1,5 @@
-"""--sandbox: the command again inside bubblewrap, with a bwrap that only notes, and a real one."""
+"""--sandbox runs the command again inside bubblewrap, tested with a bwrap that only records and
+with a real one."""
 
 from __future__ import annotations
 
@@ -49,13 +50,14 @@ def probe():
 
 @pytest.fixture
 def tmp_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """With caches of its own: a sandbox follows no link to those that commands share."""
+    """A folder with caches of its own, because a sandbox follows no link to the caches that
+    commands share."""
     return tmp_path_factory.mktemp("sandbox")
 
 
 @pytest.fixture
 def bwrap(tmp_path: Path) -> Path:
-    """A folder for PATH, with a bwrap that notes what it is given and waits for a while."""
+    """A folder for PATH with a bwrap that records its arguments and waits for a while."""
     programs = tmp_path / "programs"
     programs.mkdir()
     stub(programs, tmp_path, works=True, waits=0)

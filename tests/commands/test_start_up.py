@@ -1,4 +1,4 @@
-"""To be asked for its version, its help or a completion, the program loads next to nothing."""
+"""Printing its version, its help or a completion loads hardly any packages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HEAVY = {"numpy", "pandas", "scipy", "matplotlib", "plotly", "jinja2", "ml_dtype
 
 
 def typed(*words: str, **environment: str) -> tuple[str, set[str]]:
-    """What is printed, and the packages that were loaded."""
+    """Run a command; return its output and the packages that it loaded."""
     ended = subprocess.run(
         [sys.executable, "-c", PROGRAM, *words], cwd=ROOT, capture_output=True, text=True,
         timeout=60, env={**os.environ, **environment},

@@ -1,4 +1,4 @@
-"""A git repository of a test's own."""
+"""A git repository that belongs to a test."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ PERSON = ("-c", "user.name=Somebody", "-c", "user.email=somebody@example.org",
 
 
 def git(where: Path, *command: str) -> str:
-    """What git prints."""
+    """Run a git command; return its output."""
     ended = subprocess.run(
         ["git", *PERSON, *command], cwd=where, capture_output=True, text=True, check=True
     )
@@ -18,7 +18,7 @@ def git(where: Path, *command: str) -> str:
 
 
 def commit(where: Path, words: str = "as it is") -> str:
-    """Everything committed; the commit's hash."""
+    """Commit everything; return the commit's hash."""
     if not (where / ".git").exists():
         git(where, "init", "-q", "-b", "main")
         (where / ".gitignore").write_text("run*/\n.cache/\ncache/\n__pycache__/\n")

@@ -1,4 +1,4 @@
-"""A run that is kept by a name is a run by that name."""
+"""A run that was saved under a name can be used by that name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from harness.journal import run_files
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A run's folder, with more in it than a baseline needs."""
+    """A run's folder that contains more than a baseline needs."""
     monkeypatch.chdir(tmp_path)
     folder = Path("reports") / "20261121-120000"
     folder.mkdir(parents=True)

@@ -1,4 +1,5 @@
-"""What `git:REF` names, what is taken out of it, and what is refused in plain words."""
+"""Which commit `git:REF` names, which files are extracted, and which names are refused with a clear
+message."""
 
 from __future__ import annotations
 

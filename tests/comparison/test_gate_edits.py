@@ -1,6 +1,7 @@
-"""Planted regressions close the gate and harmless edits open it: what stands committed, and a few.
+"""Planted regressions close the gate and harmless edits open it: the committed table, and a few
+edits.
 
-All of them take many minutes: `make benchmark-gate-edits`.
+All edits take many minutes: `make benchmark-gate-edits`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What two runs come to: outcomes, exit codes, and when nobody can tell."""
+"""The judgement on two runs: outcomes, exit codes, and undecided comparisons."""
 
 from __future__ import annotations
 

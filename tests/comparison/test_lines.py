@@ -1,4 +1,4 @@
-"""The line of source that a counter's change comes from."""
+"""The source line that a counter's change comes from."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from harness.journal.counter_records import SourceLine
 
 
 def place(before: Sequence[SourceLine], after: Sequence[SourceLine]) -> LineOfCode | None:
-    """Where the bank conflicts of the second come from."""
+    """The line responsible for the bank conflicts of the second source."""
     base = emulated({WAVEFRONTS: 100.0, IDEAL: 100.0}, lines=before)
     new = emulated({WAVEFRONTS: 400.0, IDEAL: 100.0}, lines=after)
     [found] = [c for c in judge(base, new).changes if c.kind == "worse"]

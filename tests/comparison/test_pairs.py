@@ -1,4 +1,4 @@
-"""Which case stands beside which."""
+"""Which cases form a pair."""
 
 from __future__ import annotations
 

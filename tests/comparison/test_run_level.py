@@ -1,4 +1,4 @@
-"""What a run changes of its own blames no kernel, and hides none."""
+"""A run's own effects neither blame a kernel nor hide a change."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def longer(kernels: dict[str, Kernel], part: float) -> dict[str, Kernel]:
 
 
 def with_luck(kernels: dict[str, Kernel], seed: int, luck: float) -> dict[str, Kernel]:
-    """Every kernel as long as chance has it in one run."""
+    """Times of the kernels in one run, each with a random offset that belongs to the run."""
     rng = np.random.default_rng(seed)
     return {
         name: replace(k, ns=(k.ns or 0) * math.exp(luck * rng.standard_normal()))
@@ -73,7 +73,7 @@ def test_one_kernel_that_is_slower_is_found_in_a_run_that_is_slower_as_a_whole()
 
 
 def test_the_luck_that_each_kernel_has_in_a_run_is_no_change() -> None:
-    """0.4 % in either run, which is far beyond what placements scatter by."""
+    """The offset is 0.4 % in either run, far more than the scatter of placements."""
     false = 0
     for seed in range(10):
         base = run(with_luck(MANY, 2 * seed, 0.004), 3 * seed, placements=24)
@@ -106,7 +106,8 @@ def test_few_variants_are_compared_as_they_stand_and_must_exceed_what_is_to_be_f
 
 
 def test_a_case_is_set_against_the_others_of_its_round() -> None:
-    """Each is off its own usual time by what the round was, and by its own part."""
+    """A case deviates from its usual time by the effect of the round and by an effect of its
+    own."""
     times = {
         "a": {(0, 0): 100.0, (0, 1): 110.0},
         "b": {(0, 0): 200.0, (0, 1): 220.0},

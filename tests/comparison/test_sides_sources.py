@@ -1,4 +1,4 @@
-"""How the two sides' sources differ, and that nothing is shown that was not measured."""
+"""The differences between the two sides' sources; source that was not measured is never shown."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def side(text: str, **info: object) -> Side:
 
 @pytest.fixture
 def kernels(tmp_path: Path) -> Path:
-    """A repository whose last commit has the old source, and whose folder has the new one."""
+    """A repository whose last commit has the old source, and whose working tree has the new one."""
     folder = tmp_path / "kernels"
     (folder / "sum").mkdir(parents=True)
     (folder / NAME).write_text(OLD)

@@ -1,6 +1,6 @@
-"""Whole simulated runs, measured by the harness's own rounds, looks and choice of shapes.
+"""Complete simulated runs, with the harness's own rounds, looks and choice of launch shapes.
 
-`make benchmark-compare` does many more, with every model of noise.
+`make benchmark-compare` simulates many more, with every noise model.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How a time changed, and what that allows to be said."""
+"""Changes of times, and the verdicts that they allow."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ def test_a_kernel_that_takes_five_per_cent_longer_is_slower_and_the_others_are_n
 def test_a_certain_change_within_what_is_called_the_same_is_none_unless_less_was_asked_for() -> (
     None
 ):
-    """0.6 % longer, in rounds that both sides share, where luck of a run has no part."""
+    """The case takes 0.6 % longer, in rounds that both sides share, so run-specific offsets
+    cancel."""
     kernels = {f"v{i}": Kernel(1e5 - 1e3 * i, sass="1") for i in range(8)}
     both = kernels | {f"{name}__base": kernel for name, kernel in kernels.items()}
     slowed = both | {"v3": Kernel(1.006 * 9.7e4, sass="2")}
@@ -97,7 +98,8 @@ def test_the_same_code_with_other_data_or_launched_in_another_way_is_not_identic
 
 
 def test_what_identical_code_differs_by_is_the_floor_of_the_others() -> None:
-    """Everything takes 3 % longer today: a kernel that was changed and does too is not blamed."""
+    """Everything takes 3 % longer today, so a changed kernel that also takes 3 % longer is not
+    blamed."""
     longer = {name: replace(kernel, ns=1.03 * (kernel.ns or 0)) for name, kernel in EQUAL.items()}
     judgement = judge(run(EQUAL, 1), run(longer | {"v2": Kernel(1.03 * 8e4, sass="2")}, 2))
     assert judgement.code == 0
@@ -108,7 +110,8 @@ def test_what_identical_code_differs_by_is_the_floor_of_the_others() -> None:
 
 
 def test_all_comparisons_are_one_family() -> None:
-    """Among forty, two miss the truth at 95 %; at most one judgement in twenty is false for it."""
+    """Of forty intervals at 95 %, two miss the truth; at most one comparison in twenty is wrong
+    because of that."""
     many = {f"v{i}": Kernel(1e5 + i, sass="1") for i in range(40)}
     changed = {name: replace(kernel, sass="2") for name, kernel in many.items()}
     missed, false, pairs = 0, 0, 12
@@ -139,7 +142,8 @@ def test_times_at_another_clock_are_not_compared() -> None:
 
 
 def test_both_sides_in_one_run_are_compared_within_rounds() -> None:
-    """The placements' own share, which both have, is gone: the interval is narrower than apart."""
+    """The effect of placements, which both sides share, cancels: the interval is narrower than
+    between two runs."""
     both = {"v0": Kernel(sass="2"), "v0__base": Kernel(sass="1"),
             "v1": Kernel(1.05 * 9e4, sass="2"), "v1__base": Kernel(9e4, sass="1")}  # fmt: skip
     judged = run(both, 5, beside={"base": "git:main", "commit": "", "suffix": "__base"})
@@ -155,7 +159,8 @@ ELSEWHERE = {"device": DEVICE | {"name": "NVIDIA H100"}}
 
 
 def _elsewhere() -> tuple[Run, Run]:
-    """All take 1.5 times as long on the other machine, and v1 1.05 times that."""
+    """All variants take 1.5 times as long on the other machine, and v1 another 1.05 times as
+    long."""
     there = {name: replace(k, ns=1.5 * (k.ns or 0), sass="2") for name, k in EQUAL.items()}
     there["v1"] = Kernel(1.5 * 1.05 * 9e4, sass="2")
     return run(EQUAL, 1), run(there, 2, **ELSEWHERE)

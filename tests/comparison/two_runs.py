@@ -1,4 +1,4 @@
-"""Runs with times and counters that are made up, two of which differ in what a test says."""
+"""Runs with invented times and counters; two such runs differ as a test requires."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SPREAD = 0.002
 
 @dataclass(frozen=True)
 class Kernel:
-    """One variant. ns: None where it was not timed. lines: of its source, as counted."""
+    """One variant. ns: None if it was not timed. lines: the counts of its source lines."""
 
     ns: float | None = 1e5
     counters: Mapping[str, float] = field(default_factory=dict)
@@ -67,7 +67,8 @@ def run(
     folder: Path = Path("nowhere"),
     **info: Any,
 ) -> Run:
-    """The first variant is the baseline. A placement moves all times together, and each alone."""
+    """Make a run whose first variant is the baseline. A placement changes all times together, and
+    each by itself."""
     rng = np.random.default_rng(seed)
     records: list[Record] = []
     for i, (variant, k) in enumerate(kernels.items()):
@@ -95,7 +96,7 @@ def run(
 
 
 def emulated(counters: Mapping[str, float] = {}, **more: Any) -> Run:
-    """A run of two variants, of which the second has the counters that are given."""
+    """A run of two variants, of which the second has the given counters."""
     info = {k: more.pop(k) for k in ("device", "versions", "folder") if k in more}
     counted = {INSTRUCTIONS: 1000.0} | dict(counters)
     kernels = {"v0": Kernel(None), "v1": Kernel(None, counted, sass=str(counters), **more)}
@@ -103,12 +104,12 @@ def emulated(counters: Mapping[str, float] = {}, **more: Any) -> Run:
 
 
 def memory(sectors: float, requests: float) -> dict[str, float]:
-    """Counters of loads from global memory alone."""
+    """Counters of loads from global memory only."""
     return {LOADS: requests, SECTORS: sectors} | dict.fromkeys(OTHERS, 0.0)
 
 
 def line(number: int, file: str = "kernels/sum/v1.cu", **figures: int) -> SourceLine:
-    """A line's cost in the second variant."""
+    """The cost of a line in the second variant."""
     every = dict.fromkeys(
         ("warps", "threads", "requests", "sectors", "wavefronts", "wavefronts_ideal"), 0
     )

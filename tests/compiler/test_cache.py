@@ -1,4 +1,4 @@
-"""One cache, and several runs that build the same things at the same time."""
+"""One cache used by several runs that build the same units at the same time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def make(work: Path) -> cache.About:
 
 
 def build_all(folder: Path) -> int:
-    """How many entries one process has got."""
+    """The number of entries that one process gets."""
     cache.CACHE = folder
     return sum((cache.entry_of(f"{i:032d}", make)[0] / "kernel.cubin").exists()
                for i in range(ENTRIES))  # fmt: skip

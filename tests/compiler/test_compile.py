@@ -1,4 +1,4 @@
-"""nvcc's results are kept by content, and its messages reach the user."""
+"""nvcc's results are cached by content, and its messages reach the user."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def test_a_compiler_that_cannot_be_started_is_an_error_of_its_own(unit: Unit) ->
 
 
 def fake_nvcc(path: Path) -> Path:
-    """Writes what it was called with, and files that look like its results."""
+    """Write a program that records its arguments, and writes files that resemble nvcc's results."""
     path.write_text(
         "#!/bin/sh\n"
         f'echo "$@" >> {path}.calls\n'

@@ -1,4 +1,5 @@
-"""A host function becomes a library, and is called only with what its parameters take."""
+"""A host function is compiled into a library, and called only with arguments that fit its
+parameters."""
 
 from __future__ import annotations
 

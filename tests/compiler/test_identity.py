@@ -1,4 +1,4 @@
-"""Two kernels are the same to a GPU where all that is loaded for them is."""
+"""Two kernels are identical to a GPU if everything that is loaded for them is identical."""
 
 from __future__ import annotations
 

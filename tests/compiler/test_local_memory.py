@@ -1,4 +1,4 @@
-"""Local memory is found in machine code, and on the line of source that it comes from."""
+"""Accesses to local memory are found in machine code and attributed to their source lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parameters read from the head of PTX, held to the emulator's whole parser."""
+"""Parameters read from the header of PTX agree with those of the emulator's full parser."""
 
 from __future__ import annotations
 

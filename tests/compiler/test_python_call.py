@@ -1,4 +1,4 @@
-"""A Python function is found in its file and called with what its parameters name."""
+"""A Python function is found in its file and called with the arguments that its parameters name."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ class Memory:
 
 @dataclass
 class Tensor:
-    """As much of torch's as is asked: elements of 4 bytes from `start` on, in its own memory."""
+    """A stand-in for a torch tensor: elements of 4 bytes from `start` on, in its own memory."""
 
     start: int
     count: int

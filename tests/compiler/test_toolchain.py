@@ -1,4 +1,4 @@
-"""The compiler is looked for in an order that the user decides."""
+"""The compiler is searched for in an order that the user controls."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from harness.errors import CompileError
 
 @pytest.fixture(autouse=True)
 def afresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    """No compiler anywhere, and nothing remembered before or after."""
+    """No compiler is installed, and no earlier search is remembered."""
     monkeypatch.delenv("NVCC", raising=False)
     monkeypatch.delenv("CUDA_HOME", raising=False)
     monkeypatch.setenv(

@@ -1,4 +1,4 @@
-"""torch.compile: where it keeps what it makes, what it lacks, and how it is asked."""
+"""torch.compile: its cache folders, its missing requirements, and its arguments."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def there(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Torch:
-    """As much of it as is asked for."""
+    """A stand-in for the parts of torch that are used."""
 
     def __init__(self, refuses: str = "") -> None:
         self.refuses, self.asked = refuses, dict[str, Any]()

@@ -1,4 +1,4 @@
-"""Kernels by the names that C++ gives them, further files, folders and flags of one compilation."""
+"""Kernels with C++ names, additional files, folders and flags of one compilation."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ template <int N> __global__ void over(float* data) { data[0] = N; }
 
 @pytest.fixture
 def one(tmp_path: Path, cache: Path) -> Callable[..., Unit]:
-    """A unit of SOURCE with the names given."""
+    """Make a unit of SOURCE with the given names."""
     (tmp_path / "v0.cu").write_text(SOURCE)
 
     def make(*names: str, **more: object) -> Unit:
@@ -219,13 +219,13 @@ __global__ void plain(float* x) { x[blockIdx.x] = 1; }
 
 
 def cluster_of(built: Built, symbol: str) -> list[str]:
-    """The directives of a kernel's head in its PTX that concern clusters."""
+    """The directives on clusters in the header of a kernel's PTX."""
     head = built.ptx.read_text().split(f".entry {symbol}(")[-1].partition("{")[0]
     return [line for line in head.splitlines() if "cluster" in line]
 
 
 def attributes(built: Built, symbol: str) -> bytes:
-    """What the cubin tells the driver of a kernel's clusters."""
+    """The cubin's attributes that tell the driver about a kernel's clusters."""
     with built.cubin.open("rb") as file:
         info: bytes = ELFFile(file).get_section_by_name(f".nv.info.{symbol}").data()
     at = info.find(bytes.fromhex("043d0c00"))  # the extents: three integers

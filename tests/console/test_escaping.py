@@ -1,4 +1,4 @@
-"""Text that may be a stranger's says what it is, and does nothing where it is shown."""
+"""Untrusted text is shown readably and has no effect where it is shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is printed is what was said, to the character."""
+"""Printed messages equal the given ones, character by character."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The nearest of the known names, for a message."""
+"""The most similar known name, for a message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files of this repository that an installation is made from, as a fresh checkout has them."""
+"""The files of this repository from which the package is installed, as in a fresh checkout."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MADE_FROM = ("harness", "pyproject.toml", "MANIFEST.in", "README.md", "LICENSE",
 
 
 def files() -> list[str]:
-    """What git knows of them, and what it would take: no caches, and nothing built."""
+    """The files that git tracks or would add: no caches, and no build results."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", *MADE_FROM]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     return sorted(name for name in listed.stdout.split("\0") if name and (ROOT / name).exists())

@@ -1,4 +1,4 @@
-"""action.yml: its steps, run as they stand in a stranger's repository of three kernels."""
+"""The steps of action.yml, run unchanged in a foreign repository with three kernels."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ GIT = ["git", "-c", "user.name=Somebody", "-c", "user.email=somebody@example.org
 
 @dataclass(frozen=True)
 class Ended:
-    """A job that has ended. outputs: of the step whose outputs are the action's."""
+    """A job that has ended. outputs: those of the step that provides the action's outputs."""
 
     code: int
     said: str
@@ -44,7 +44,7 @@ class Ended:
     outputs: Mapping[str, str]
 
     def output(self, name: str) -> str:
-        """One of the action's outputs; empty where the step did not set it."""
+        """One of the action's outputs; empty if the step did not set it."""
         [step_output] = re.findall(
             r"steps\.gate\.outputs\.([\w-]+)", ACTION["outputs"][name]["value"]
         )
@@ -52,7 +52,8 @@ class Ended:
 
 
 class Runner:
-    """Runs the action's shell steps as GitHub does, with Python and the packages that are here."""
+    """Runs the action's shell steps as GitHub does, with the Python and the packages of this
+    environment."""
 
     def __init__(self, home: Path) -> None:
         self._home, self._action = home, checkout.copy(home / "action")
@@ -64,9 +65,9 @@ class Runner:
         (packages / "nvidia").symlink_to(Path(here) / "nvidia")  # the compiler is looked for there
 
     def job(self, repository: Path, *, anew: bool = False, **given: str) -> Ended:
-        """One job with these inputs, a `-` in whose names is `_`.
+        """Run one job with these inputs; each `-` in an input's name is written as `_`.
 
-        anew: install the harness as every job of GitHub's has to, though it is there.
+        anew: install the harness, as every GitHub job has to, even though it is installed.
         """
         inputs = {name: self._filled(about["default"], {})
                   for name, about in ACTION["inputs"].items()}  # fmt: skip
@@ -134,7 +135,7 @@ def runner(tmp_path_factory: pytest.TempPathFactory) -> Runner:
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    """A pull request as actions/checkout leaves it: its own commit alone, without the base's."""
+    """A pull request as actions/checkout leaves it: only its own commit, without the base's."""
     origin, here = tmp_path / "origin", tmp_path / "checkout"
     three_kernels.write(origin / "gpu")
     (origin / ".gitignore").write_text(".cache/\n__pycache__/\nreports/\n")

@@ -1,4 +1,4 @@
-"""The container file: what can be held of it where no container can be built."""
+"""The container file, tested as far as possible without building a container."""
 
 from __future__ import annotations
 

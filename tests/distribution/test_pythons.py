@@ -1,4 +1,5 @@
-"""The table of Pythons that the wheel was installed and used with, and the page that shows it."""
+"""The table of Python versions with which the wheel was installed and used, and the page that shows
+it."""
 
 from __future__ import annotations
 

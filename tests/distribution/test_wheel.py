@@ -1,4 +1,4 @@
-"""The package as sdist and wheel: what each holds, and what it says of itself."""
+"""The package as sdist and wheel: the files in each, and their metadata."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def built(what: str, source: Path, into: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def archives(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """The sdist, and the wheel that is built from it, as an installer without a wheel does."""
+    """The sdist, and the wheel built from it, as an installer without a wheel does."""
     here = tmp_path_factory.mktemp("built")
     sdist = built("build_sdist", checkout.copy(here / "checkout"), here)
     with tarfile.open(sdist) as packed:
@@ -57,7 +57,7 @@ def test_the_wheel_has_every_file_of_the_package_and_no_other(in_wheel: set[str]
 
 
 def test_what_runs_read_beside_python_is_in_the_wheel(in_wheel: set[str]) -> None:
-    """Held by hand, in case git and the package forget the same."""
+    """The list is written by hand, in case git and the package omit the same file."""
     kinds = {PurePath(name).suffix for name in in_wheel if name.startswith("harness/")}
     assert kinds == {".py", ".typed", ".cu", ".cpp", ".h", ".j2", ".css", ".js", ".yaml", ".json"}
     assert in_wheel >= {

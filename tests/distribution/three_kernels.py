@@ -1,7 +1,7 @@
-"""A repository of somebody else's: three problems with a kernel each, as the texts of their files.
+"""A foreign repository: three problems with one kernel each, as the texts of its files.
 
-They are what a test of the whole way to a pull request needs: an addition, a sum within a block and
-a transpose through shared memory, whose padding keeps its banks apart.
+The kernels suffice to test the whole way to a pull request: an addition, a sum within a block, and
+a transpose through shared memory whose padding avoids bank conflicts.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The worked examples of docs/adding-a-kernel.md are typed as they stand, and run."""
+"""The worked examples of docs/adding-a-kernel.md are typed exactly as on the page, and run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PAGE = (ROOT / "docs" / "adding-a-kernel.md").read_text()
 
 @pytest.fixture(scope="module")
 def typed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the files of the page, and nothing else."""
+    """A folder that contains only the files from the page."""
     folder = tmp_path_factory.mktemp("typed")
     blocks = re.findall(r"^`(kernels/\S+)`:\n\n```\w+\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
     assert len(blocks) == 7

@@ -1,4 +1,4 @@
-"""What docs/ promises of comparing is so."""
+"""Statements of docs/ about comparisons are true."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""nvcc for the emulator's tests, and both runs of its engine."""
+"""nvcc for the emulator's tests, and both engines of a launch."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from harness.emulator import Module, launch, parse
 
 @pytest.fixture(autouse=True, params=["auto", "judge"])
 def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every test once as a launch chooses, and once by the judge alone."""
+    """Run every test twice: with the engine that a launch chooses, and with the judge alone."""
     monkeypatch.setitem(launch.__kwdefaults__, "engine", request.param)
 
 
 @pytest.fixture(scope="session")
 def ptx_file(shared_by_all_workers: Path) -> PtxFile:
-    """CUDA source (text, or the path of a file) to a file with its PTX.
+    """Compile CUDA source (text, or the path of a file) to a PTX file.
 
-    Each is compiled once, by one of the processes that share the tests between them, and kept for
-    the next session as the product keeps what it compiles: by content, options and headers. What
-    comes from a test's own folder has another path each time, and is of this session alone. The
-    kernels of a folder of their own are compiled together.
+    Each source is compiled once, by one of the processes that share the tests, and the result is
+    cached for later sessions in the same way as the harness does: by content, options and headers.
+    A source in a test's own folder has a different path each time, so its result is used only in
+    this session. The kernels of a folder are compiled together.
     """
     nvcc, version = find_nvcc(), toolchain.find().version
     kept, passing = ROOT / ".cache" / "tests", shared_by_all_workers / "ptx"
@@ -83,7 +83,7 @@ def ptx_file(shared_by_all_workers: Path) -> PtxFile:
 
 @pytest.fixture(scope="session")
 def compile_ptx(ptx_file: PtxFile) -> CompilePtx:
-    """CUDA source (text, or the path of a file) to a parsed module."""
+    """Compile CUDA source (text, or the path of a file) to a parsed module."""
     texts: dict[tuple[object, ...], str] = {}
 
     def compiled(

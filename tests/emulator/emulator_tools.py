@@ -1,4 +1,4 @@
-"""What the emulator's tests share: finding nvcc, and one-instruction kernels written by hand."""
+"""Helpers of the emulator's tests: finding nvcc, and hand-written kernels with one instruction."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PtxFile = Callable[..., Path]
 
 
 def find_nvcc() -> str:
-    """nvcc from NVCC, CUDA_HOME, PATH, or the wheels. Fails if there is none."""
+    """Find nvcc in NVCC, CUDA_HOME, PATH, or the wheels. Fails if there is none."""
     candidates = [os.environ.get("NVCC", "")]
     if "CUDA_HOME" in os.environ:
         candidates.append(str(Path(os.environ["CUDA_HOME"]) / "bin" / "nvcc"))
@@ -38,7 +38,7 @@ def find_nvcc() -> str:
 
 
 def assemble(ptx: Path, cubin: Path, arch: str) -> Path:
-    """PTX to machine code, with lines. Fails with the assembler's words."""
+    """Assemble PTX to machine code, with lines. Fails with the assembler's message."""
     command = [find_nvcc(), "-lineinfo", "-cubin", f"-arch={arch}", str(ptx), "-o", str(cubin)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -46,7 +46,8 @@ def assemble(ptx: Path, cubin: Path, arch: str) -> Path:
 
 
 def counts_what_an_h200_does(report: MachineReport, launch: str) -> None:
-    """To the digit, by 30 readings of Nsight Compute. What it has nothing of was read as 0."""
+    """Assert that 30 of Nsight Compute's readings equal the counts exactly. A counter that the
+    emulator lacks was read as 0."""
     path = Path(__file__).parents[2] / "reports" / "h200" / "fidelity" / "warpgroups.csv"
     with path.open(newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["launch"] == launch]
@@ -90,7 +91,7 @@ def ptx_kernel(body: str, params: Sequence[str] = (), declarations: str = "") ->
 def elementwise(
     instruction: str, sources: Sequence[tuple[str, np.ndarray]], result: str, out: np.dtype | type
 ) -> np.ndarray:
-    """Run one instruction for each element. `$0` is its result, `$1` … its operands.
+    """Execute one instruction for each element. `$0` is its result, `$1` … are its operands.
 
     `sources` pairs a register class (b16, b32, b64, f32, f64) with the operands' values; `result`
     is the class of the result, or `pred`, which gives 0 or 1 as u32.
@@ -131,7 +132,7 @@ def elementwise(
 
 
 def run(module: Module, kernel: str, *args: object, **keywords: object) -> LaunchReport:
-    """Launch and insist that nothing went wrong."""
+    """Launch, and assert that there was no fault."""
     report = launch(module, kernel, *args, **keywords)  # type: ignore[arg-type]
     assert not report.faults, str(report.faults[0])
     return report

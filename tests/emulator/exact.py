@@ -1,6 +1,6 @@
 """Rounding of rational numbers to any binary format, one number at a time: a reference for tests.
 
-Shares nothing with the emulator, which computes in NumPy's doubles.
+It shares no code with the emulator, which computes in NumPy's doubles.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from fractions import Fraction
 
 @dataclass(frozen=True)
 class Format:
-    """`precision` counts the leading bit; normal exponents are `lowest` to `highest`."""
+    """`precision` includes the leading bit; normal exponents are from `lowest` to `highest`."""
 
     bits: int
     precision: int
@@ -27,7 +27,7 @@ F64 = Format(64, 53, -1022, 1023)
 
 
 def decode(raw: int, form: Format) -> Fraction | float:
-    """The number of a bit pattern; infinities, NaN and -0 as Python floats."""
+    """The number that a bit pattern represents; infinities, NaN and -0 as Python floats."""
     fraction_bits = form.precision - 1
     fraction = raw & ((1 << fraction_bits) - 1)
     exponent = raw >> fraction_bits & ((1 << (form.bits - form.precision)) - 1)
@@ -43,7 +43,7 @@ def decode(raw: int, form: Format) -> Fraction | float:
 
 
 def encode(value: Fraction, form: Format, mode: str = "rn", zero_sign: int = 1) -> int:
-    """Bits of a rational rounded once: rn (ties to even), rz, rm or rp."""
+    """The bits of a rational, rounded once: rn (ties to even), rz, rm or rp."""
     sign = 1 if value > 0 else -1 if value < 0 else zero_sign
     size = abs(value)
     top = 1 << (form.bits - 1) if sign < 0 else 0

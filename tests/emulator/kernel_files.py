@@ -1,4 +1,4 @@
-"""Kernels in files that say themselves how they are launched and what is wrong with them.
+"""Kernels in files whose comments give their launch and their faults.
 
     // LAUNCH k<<<2, 64>>>(float[128], float[2]=0, null, 100)
     // CHECK (a[1] == was[0].reshape(2, 64).sum(axis=1)).all()
@@ -6,10 +6,10 @@
         s[t] += s[t + 16];  // FAULT: race
         s[t] = x;  // OTHER
 
-An array starts as 0, 1, 2, …, or filled with what follows `=`, and so do `texture[4x8]` and
-`surface[4x8]`, of 4 rows of floats. CHECK is an expression of the arrays
-after (`a`) and before (`was`) the launch. FAULT marks the lines that may be accused, of the kinds
-given; OTHER is a line that the message has to name besides.
+An array contains 0, 1, 2, …, or the value after `=`, and so do `texture[4x8]` and `surface[4x8]`,
+which have 4 rows of floats. CHECK is an expression of the arrays after (`a`) and before (`was`) the
+launch. FAULT marks the lines at which faults of the given kinds may be reported; OTHER marks a line
+that the message has to name as well.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ BUDGET = 2**24
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a file's launch did: arguments before and after, and the report."""
+    """The outcome of a file's launch: the arguments before and after, and the report."""
 
     was: list[Any]
     a: list[Any]
@@ -61,7 +61,7 @@ def _argument(text: str) -> Any:
 
 @dataclass(frozen=True)
 class Asked:
-    """What a file's LAUNCH line says."""
+    """The launch that a file's LAUNCH line requests."""
 
     kernel: str
     grid: Any
@@ -70,7 +70,7 @@ class Asked:
     arguments: list[Any]
 
     def copied(self) -> list[Any]:
-        """The arguments, for a launch to change."""
+        """The arguments, which a launch may change."""
         return [
             each.copy() if isinstance(each, np.ndarray)
             else Surface(each.texels.copy()) if isinstance(each, Surface)
@@ -99,7 +99,7 @@ def _launch(path: Path) -> re.Match[str]:
 def run_file(
     compile_ptx: CompilePtx, path: Path, arch: str = "sm_90", flags: str = "", **keywords: Any
 ) -> Outcome:
-    """Compile and launch a file as its LAUNCH line says."""
+    """Compile a file and launch it according to its LAUNCH line."""
     how = asked(path)
     a = how.copied()
     keywords.setdefault("max_thread_instructions", BUDGET)
@@ -109,7 +109,7 @@ def run_file(
 
 
 def check(path: Path, was: list[Any], a: list[Any]) -> bool:
-    """Whether the file's CHECK holds of the arguments before and after."""
+    """Return whether the file's CHECK holds for the arguments before and after the launch."""
     found = re.search(r"// CHECK (.*)$", path.read_text(), re.MULTILINE)
     assert found, f"{path} has no CHECK line"
     names = {"np": np, "a": a, "was": was}
@@ -117,7 +117,7 @@ def check(path: Path, was: list[Any], a: list[Any]) -> bool:
 
 
 def faults(path: Path) -> dict[int, set[str]]:
-    """Lines that may be accused, and of what."""
+    """The lines at which a fault may be reported, with its kinds."""
     out = {}
     for number, line in enumerate(path.read_text().split("\n"), 1):
         mark = re.search(r"// FAULT: (.*)$", line)
@@ -128,6 +128,6 @@ def faults(path: Path) -> dict[int, set[str]]:
 
 
 def others(path: Path) -> list[int]:
-    """Lines that the message has to name."""
+    """The lines that the message has to name."""
     lines = path.read_text().split("\n")
     return [number for number, line in enumerate(lines, 1) if line.endswith("// OTHER")]

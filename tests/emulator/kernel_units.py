@@ -1,8 +1,9 @@
-"""A folder of kernels, one in each file, compiled as one unit and cut apart again.
+"""A folder of kernels, one per file, compiled as one unit and separated again.
 
-Nearly all that nvcc does for a small kernel is to read CUDA's headers. So a unit includes all files
-of a folder, each in a namespace of its own and its kernel under a name of its own; places in the
-source are still the file's. What is made of a file is PTX with its kernel, and what that uses.
+Reading CUDA's headers takes nearly all of nvcc's time for a small kernel. Therefore a unit includes
+all files of a folder, each in a namespace of its own, with a different name for its kernel; source
+locations remain those of the files. The result for a file is PTX with its kernel and everything
+that the kernel uses.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _HEADER = re.compile(r"^#include <.*>$", re.MULTILINE)
 
 
 def text(folder: Path) -> str:
-    """The unit. Headers come first: they belong into no namespace."""
+    """The text of the unit. Headers come first, because they belong in no namespace."""
     files = _files(folder)
     found = dict.fromkeys(line for path in files for line in _HEADER.findall(path.read_text()))
     for number, path in enumerate(files):
@@ -35,7 +36,7 @@ def text(folder: Path) -> str:
 
 
 def cut(ptx: str, folder: Path) -> Iterator[tuple[str, str]]:
-    """The unit's PTX → the name of each file, and its own PTX."""
+    """Split the unit's PTX: the name of each file → its own PTX."""
     statements = list(_statements(ptx))
     defined = {_name(each): each for each in statements if each.lstrip().startswith((".", "//"))}
     uses = {each: {*_WORD.findall(each)} & defined.keys() for each in statements}
@@ -71,7 +72,7 @@ def _statements(ptx: str) -> Iterator[str]:
 
 
 def _name(statement: str) -> str:
-    """The symbol that a statement defines, or an empty name: it belongs to the whole module."""
+    """The symbol that a statement defines; empty if the statement belongs to the whole module."""
     if statement.lstrip().startswith((*_ONE_LINE, ".section")):
         return ""
     found = _DEFINED.search(statement)
@@ -80,7 +81,7 @@ def _name(statement: str) -> str:
 
 
 def _strings_in_use(ptx: str) -> str:
-    """Leave out names of inlined functions that no line refers to."""
+    """Leave out names of inlined functions to which no line refers."""
     before, section, rest = ptx.partition("\t.section\t.debug_str")
     first, *strings = re.split(r"^(?=\$L__info_string\d+:)", rest.rpartition("}")[0], flags=re.M)
     used = {*re.findall(r"\$L__info_string\d+", before)}

@@ -1,4 +1,4 @@
-"""Kernels of PTX that copy by a tensor map: the pieces that their tests put together."""
+"""Pieces of PTX kernels with TMA copies, which their tests put together."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ BYTES = 8192
 
 
 def kernel(body: str, more: str = "", shared: int = BYTES) -> str:
-    """A kernel of a tensor map, an array of bytes, and numbers."""
+    """A kernel with a tensor map, an array of bytes, and numbers as parameters."""
     return f"""
 .version 8.6
 .target sm_90a

@@ -1,4 +1,4 @@
-"""The example in docs/emulator.md runs and prints what it says."""
+"""The example in docs/emulator.md runs and prints the output shown there."""
 
 from __future__ import annotations
 

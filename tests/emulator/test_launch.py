@@ -1,4 +1,4 @@
-"""What is refused before anything runs, and how it is said."""
+"""Launches that are refused before anything runs, and the messages."""
 
 from __future__ import annotations
 

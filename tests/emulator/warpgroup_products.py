@@ -1,6 +1,6 @@
-"""A warpgroup's product (`wgmma`): matrices laid out in shared memory, and the sums gathered.
+"""Warpgroup MMAs (`wgmma`): matrices laid out in shared memory, and the accumulators collected.
 
-A factor is laid out in units of 16 bytes, by the canonical layouts that the PTX ISA manual gives
+An operand is laid out in units of 16 bytes, by the canonical layouts that the PTX ISA manual gives
 for each swizzling mode.
 """
 
@@ -28,14 +28,15 @@ TYPES = {
 
 @dataclass(frozen=True)
 class Factor:
-    """A matrix in shared memory: its bytes from the start of its room, and its descriptor."""
+    """A matrix in shared memory: the bytes of its area, and its descriptor."""
 
     image: np.ndarray
     descriptor: int
 
 
 def laid_out(matrix: np.ndarray, swizzle: str, start: int, outer: bool = False) -> Factor:
-    """A factor of shape (rows or columns, depth). outer: the depth is the outer dimension."""
+    """An operand of shape (rows or columns, depth). outer: whether the depth is the outer
+    dimension."""
     rows, depth = matrix.shape
     width, each = WIDTHS[swizzle] // UNIT, UNIT // matrix.itemsize
     image = np.zeros(ROOM, np.uint8)
@@ -63,7 +64,8 @@ def kernel(
     shape: str, sums: int, modes: str, a_in_registers: bool = False, adds: bool = True,
     kind: str = "f32",
 ) -> str:  # fmt: skip
-    """One product; `adds`: to what the sums were. Parameters: images, descriptors, sums."""
+    """One MMA; `adds`: whether it adds to the accumulators. Parameters: images, descriptors,
+    accumulators."""
     registers = ", ".join(f"%s{i}" for i in range(sums))
     a = "{%r10, %r11, %r12, %r13}" if a_in_registers else "%l1"
     newline = "\n"
@@ -100,7 +102,8 @@ again:
 
 
 def spread(matrix: np.ndarray) -> np.ndarray:
-    """Sums over the warpgroup: lane 4g + t of warp w has rows 16w + g and + 8, columns 2t + 8i."""
+    """Distribute accumulators over the warpgroup: lane 4g + t of warp w has rows 16w + g and + 8,
+    columns 2t + 8i."""
     columns = matrix.shape[1]
     by_lane = matrix.reshape(4, 2, 8, columns // 8, 4, 2).transpose(0, 2, 4, 3, 1, 5)
     return np.ascontiguousarray(by_lane.reshape(128, columns // 2))
@@ -122,7 +125,8 @@ def from_ptx(text: str, given: list[Any]) -> LaunchReport:
 
 
 def fenced(text: str) -> str:
-    """The kernel with the fence that the manual asks for, and that readings are without."""
+    """The kernel with the fence that the manual requires, which the kernels used for readings
+    lack."""
     return text.replace("bar.sync 0;", "fence.proxy.async; bar.sync 0;")
 
 
@@ -131,7 +135,8 @@ def multiplied(
     outer: tuple[bool, bool] = (False, False), modes: str = ", 1, 1", in_registers: bool = False,
     adds: bool = True, launched: Callable[[str, list[Any]], Any] = from_ptx,
 ) -> tuple[np.ndarray, Any]:  # fmt: skip
-    """a (64 × depth) times b (depth × columns), plus c, in c's type; and the launch's report."""
+    """Compute a (64 × depth) times b (depth × columns), plus c, in c's type; return the launch's
+    report as well."""
     columns, depth = b.shape[1], a.shape[1]
     first = laid_out(a, swizzle, 0, outer[0])
     second = laid_out(np.ascontiguousarray(b.T), swizzle, ROOM, outer[1])
@@ -146,7 +151,7 @@ def multiplied(
 
 
 def random(shape: tuple[int, int], type_: str) -> np.ndarray:
-    """Small numbers that every type has, so that sums are exact."""
+    """Small numbers that every type can represent, so that sums are exact."""
     low = 0 if type_ == "u8" else -4
     return RANDOM.integers(low, 5, shape).astype(TYPES[type_])
 

@@ -1,4 +1,5 @@
-"""What commands work out from the harness's own files is made once, and never shown when stale."""
+"""Results that commands compute from the harness's own files are computed once, and never used when
+out of date."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ def module(tmp_path: Path) -> str:
 
 
 def made(module: str, given: bytes) -> tuple[str, bool]:
-    """The text, and whether it was made for this call."""
+    """The text, and whether this call computed it."""
     calls = []
 
     def make() -> str:

@@ -1,4 +1,4 @@
-"""What a repository calls the source line that a message names."""
+"""The path in the repository of the source line that a message names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from harness.files.in_repository import Line
 
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A repository whose kernels lie in gpu/, where somebody stands, with a run in it."""
+    """A repository whose kernels are in gpu/, which is the working directory and contains a run."""
     top = tmp_path / "repository"
     for name in ("gpu/kernels/sum/v1.cu", "gpu/kernels/common/tile.cuh", "include/shared.cuh",
                  "gpu/reports/run/kernels/sum/v1.cu"):  # fmt: skip

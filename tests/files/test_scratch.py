@@ -1,4 +1,4 @@
-"""Folders for the time being: none outlives its process for long."""
+"""Scratch folders: none remains for long after its process has ended."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ with scratch.folder(Path(sys.argv[1])) as folder:
 
 @pytest.fixture
 def holder(tmp_path: Path) -> subprocess.Popen[str]:
-    """A process that has a folder there."""
+    """A process that holds a scratch folder."""
     return holding(HOLDS, tmp_path)
 
 

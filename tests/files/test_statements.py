@@ -1,4 +1,4 @@
-"""Words on statements change no result; statements do."""
+"""Comments and docstrings do not affect a result; statements do."""
 
 from __future__ import annotations
 

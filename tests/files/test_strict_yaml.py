@@ -1,4 +1,4 @@
-"""YAML is read strictly: what is refused has a line, and what is read was meant."""
+"""YAML is read strictly: a refusal names the line, and accepted values are unambiguous."""
 
 from __future__ import annotations
 
@@ -151,10 +151,10 @@ BOMBS: dict[str, tuple[bytes, int, str]] = {
 
 
 def within_a_second(path: Path) -> ConfigError | None:
-    """What reading it says. It takes less than a second of processor time.
+    """Read the file; return the message. Reading takes less than a second of processor time.
 
-    The garbage collector does not go through what other tests left, and of three readings the
-    fastest counts: what else the machine does is not the reader's doing.
+    Objects of other tests are exempt from garbage collection, and the fastest of three attempts is
+    used, because other load on the machine must not matter.
     """
     gc.collect()
     gc.freeze()

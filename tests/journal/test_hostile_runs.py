@@ -1,4 +1,5 @@
-"""A run's folder from a stranger is data: it is shown, or refused with a sentence; nothing runs."""
+"""A run's folder from a stranger is data: it is displayed, or refused with a message; nothing is
+executed."""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ Make = Callable[..., Path]
 
 
 def line(body: str) -> str:
-    """A line whose checksum holds: a stranger can work it out as well as anybody."""
+    """A line with a correct checksum, which a stranger can compute as well."""
     return f'{{"crc32":"{zlib.crc32(body.encode()):08x}","record":{body}}}\n'
 
 
@@ -56,7 +57,7 @@ def planned(**changes: Any) -> str:
 
 @pytest.fixture
 def made(tmp_path: Path) -> Make:
-    """A run's folder: made(journal, run.json's changes or its whole text)."""
+    """Make a run's folder: made(journal, run.json's changes or its whole text)."""
 
     def make(journal: str, info: dict[str, Any] | str | None = None) -> Path:
         text = info if isinstance(info, str) else json.dumps({**INFO, **(info or {})})
@@ -68,7 +69,7 @@ def made(tmp_path: Path) -> Make:
 
 
 def report(folder: Path, monkeypatch: pytest.MonkeyPatch, *more: str) -> int:
-    """The exit code of `report`, as the command line gives it; a traceback passes through."""
+    """Run `report`; return its exit code. A traceback passes through."""
     monkeypatch.setattr(sys, "argv", ["harness", "report", str(folder), *more])
     with pytest.raises(SystemExit) as ended:
         program.main()
@@ -209,7 +210,7 @@ FORBIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u2028\u202e\u2067\ufe
 
 
 def hostile(folder: Path, act: str, failed: bool) -> Path:
-    """A run in which whatever can be named or said has the act in it."""
+    """A run in which every name and every text contains the attack."""
     folder.mkdir()
     name = f"{act}{MARKUP}"
     sizes, launch, kernel = {name: 1}, {name: 64}, f"k{name}"
@@ -380,5 +381,5 @@ def test_nothing_in_the_package_can_execute_what_it_reads() -> None:
 
 
 def _is_builtin(node: ast.Name | ast.Attribute) -> bool:
-    """`eval`, and not `re.compile`."""
+    """Return whether the name is the builtin or a loader; `re.compile`, for example, is neither."""
     return isinstance(node, ast.Name) or node.attr.endswith(("load", "Loader", "pickle"))

@@ -1,4 +1,4 @@
-"""The journal keeps what was measured, and says so where it does not."""
+"""The journal keeps all measurements, and reports damage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A record is the same after it was written and read, whoever wrote it, and when."""
+"""A record is the same after writing and reading, regardless of its writer and version."""
 
 from __future__ import annotations
 

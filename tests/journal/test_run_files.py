@@ -1,4 +1,4 @@
-"""A run's folder may be anybody's: no link in it is followed, and nothing but files is opened."""
+"""A run's folder may be untrusted: no link in it is followed, and only regular files are opened."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PRECIOUS = "what nobody may touch\n"
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    """A run's folder with one case that was skipped, and beside it a file of the user's."""
+    """A run's folder with one skipped case, next to a file that belongs to the user."""
     folder = tmp_path / "run"
     folder.mkdir()
     (folder / "run.json").write_text(
@@ -44,7 +44,8 @@ def run(tmp_path: Path) -> Path:
 
 
 def command(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """The command with as much memory as it may need, so that /dev/zero cannot take all."""
+    """The command, limited to the memory that it may need, so that reading /dev/zero cannot exhaust
+    the machine."""
     most = 6 << 30
     return subprocess.run(
         [sys.executable, "-m", "harness", *arguments], cwd=cwd, text=True, capture_output=True,
@@ -186,7 +187,8 @@ def test_a_comparison_reads_no_path_that_leads_out(run: Path, tmp_path: Path, na
 
 
 def _difference(run: Path, tmp_path: Path, name: str) -> sources.Difference:
-    """As `compare` looks for it; run.json says of the file what the journal says of the case."""
+    """Look for the differing source as `compare` does; run.json has the same hash as the
+    journal."""
     code = "0" * 64
     info = json.loads((run / "run.json").read_text()) | {"sources": {name: code}}
     loaded = tables.Run(run, info, [PLANNED, _compiled(code)])

@@ -1,4 +1,4 @@
-"""Whatever a disk refuses, what was written before is whole."""
+"""Whatever error the disk reports, previously written data remains intact."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BROKEN = OSError(errno.EIO, os.strerror(errno.EIO))
 
 
 class Disk:
-    """Takes so many bytes, and then fails as it is told."""
+    """Accepts this many bytes, and then fails with the given error."""
 
     def __init__(self, room: int, error: OSError) -> None:
         self.room, self.error = room, error
@@ -45,7 +45,7 @@ RECORDS = [Finished(f"stage {number}") for number in range(4)]
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A journal of two records."""
+    """A journal with two records."""
     with Journal(tmp_path / "journal.jsonl") as journal:
         for record in RECORDS[:2]:
             journal.append(record)

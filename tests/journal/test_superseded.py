@@ -1,4 +1,4 @@
-"""Of a journal count the records that no later one has renewed."""
+"""The valid records of a journal are those that no later record supersedes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def case(variant: str) -> str:
 
 
 def of(variant: str) -> list[Record]:
-    """Everything that a journal says of one case."""
+    """All records of a journal on one case."""
     name, where = case(variant), ("p", variant, "float32", SIZES, LAUNCH)
     return [
         Planned(name, *where, 1, 1, False, False),

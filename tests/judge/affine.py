@@ -1,4 +1,4 @@
-"""The problem of many tests of the judge, y[i] = 3 x[i] + n, and kernels for it, right and not."""
+"""The problem of many of the judge's tests, y[i] = 3 x[i] + n, with correct and wrong kernels."""
 
 from __future__ import annotations
 

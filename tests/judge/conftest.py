@@ -1,4 +1,4 @@
-"""One judge for all tests of a file: its processes take seconds to start."""
+"""One judge for all tests of a file, because its processes take seconds to start."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ def judge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judge]:
 
 @pytest.fixture(scope="module")
 def own_place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Work in a folder of the file's own, and end the judge of `harness.check` after its tests."""
+    """Work in a folder that belongs to the test file, and end the judge of `harness.check` after
+    its tests."""
     before = Path.cwd()
     os.chdir(tmp_path_factory.mktemp("place"))
     yield

@@ -1,4 +1,4 @@
-"""`harness.check`, `compare` and `time` from Python: reports that can be asserted on."""
+"""`harness.check`, `compare` and `time` from Python return reports for use in assertions."""
 
 from __future__ import annotations
 

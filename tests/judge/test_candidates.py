@@ -1,4 +1,5 @@
-"""Candidates that launch their kernels from host code: it is read, and what is not is refused."""
+"""Candidates that launch their kernels from host code: supported code is interpreted, and other
+code is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A submission's folder holds the matrix, the problem and the kernels, and nothing else."""
+"""A submission's folder contains the matrix, the problem and the kernels, and nothing else."""
 
 from __future__ import annotations
 

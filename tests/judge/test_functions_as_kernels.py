@@ -1,5 +1,5 @@
 """Functions in place of kernels, in Python and in host code: written as a matrix, and bound to
-arrays. Without a GPU they are not executed, and what stands beside them is."""
+arrays. Without a GPU they are not executed, but the kernels in the same submission are."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ int affine_on(const float* x, float* y, int n, cudaStream_t stream) {
 
 
 class Tensor:
-    """What a function and its caller use of torch's."""
+    """The parts of a torch tensor that a function and its caller use."""
 
     def __init__(self, values: np.ndarray) -> None:
         self.values = values
@@ -71,7 +71,7 @@ class Tensor:
 
 @pytest.fixture
 def streams(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """A stand-in for torch; the streams that were current."""
+    """A stand-in for torch, which records the current streams."""
     used: list[int] = []
     torch = ModuleType("torch")
     torch.cuda = SimpleNamespace(  # type: ignore[attr-defined]
@@ -91,7 +91,8 @@ def problem() -> Problem:
 
 
 def called(problem: Problem, kernel: PythonFunction, place: Path) -> np.ndarray:
-    """What a function leaves in y, from the folder that is written for it."""
+    """The values that a function leaves in y, when called from the folder that is written for
+    it."""
     folder = folders.to_folder(Submission((kernel,), problem), place) / "kernels" / problem.name
     bench = model.load(place / "bench.yaml")
     variant = bench.problems[problem.name].variants[kernel.title]
@@ -184,7 +185,7 @@ def test_a_torch_module_is_no_function(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_function_of_a_compiled_extension_is_found_by_its_file(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """torch leaves such a module out of sys.modules; its functions are built in."""
+    """torch does not put such a module into sys.modules; its functions are built in."""
     monkeypatch.setattr(extensions, "is_installed", lambda file: False)
     found = reference(_json.encode_basestring)
     assert (found.file, found.name) == (_json.__file__, "encode_basestring")
@@ -215,7 +216,7 @@ def test_a_function_that_calls_an_extension_loads_it_from_its_file(
 def test_a_builtin_method_of_a_hidden_class_is_found_under_its_plain_name(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """torch.relu says that it is `_VariableFunctionsClass.relu`."""
+    """torch.relu's qualified name is `_VariableFunctionsClass.relu`."""
     torch = ModuleType("torch")
     torch.find = bytearray().find  # type: ignore[attr-defined]
     assert torch.find.__qualname__ == "bytearray.find"

@@ -1,4 +1,4 @@
-"""The examples of docs/judge.md, and those of the README, run as they stand there."""
+"""The examples of docs/judge.md and of the README run exactly as on the page."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_the_example_in_python(place: Path) -> None:
 
 
 def plugin() -> list[str]:
-    """The options of pytest for the plugin, which an installed package needs none for."""
+    """pytest's options for the plugin, which are unnecessary if the package is installed."""
     name = "harness.judge.pytest_plugin"
     known = any(each.value == name for each in entry_points(group="pytest11"))
     return [] if known else ["-p", name]

@@ -1,4 +1,4 @@
-"""Problems that others publish are read as they are. The samples are ours, in their forms."""
+"""Published problems are read in their own formats. The samples are our own."""
 
 from __future__ import annotations
 

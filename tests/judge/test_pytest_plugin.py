@@ -53,7 +53,7 @@ def test_time(cuda_kernel):
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What pytest says of a project with the plugin, from another folder than the kernels'."""
+    """pytest's output for a project with the plugin, run from a folder other than the kernels'."""
     folder = tmp_path_factory.mktemp("project")
     (folder / "own").mkdir()
     for name in ("right", "outside"):

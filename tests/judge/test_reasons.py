@@ -1,4 +1,4 @@
-"""Every reason that the harness words is read back as its kind, cause and place."""
+"""Every reason that the harness words is parsed into its kind, cause and place."""
 
 from __future__ import annotations
 

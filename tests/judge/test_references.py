@@ -1,4 +1,4 @@
-"""A Python function travels into a problem.py by its place or as text, or is refused by name."""
+"""A Python function is exported to a problem.py by its path or as text, or is refused by name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def tripled(x: Any) -> Any:
 
 
 def executed(found: Written) -> Any:
-    """What a function that travelled as text is, where it arrives."""
+    """The function that the exported text defines."""
     there: dict[str, Any] = {}
     exec(found.source, there)
     return there[found.name]

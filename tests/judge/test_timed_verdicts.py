@@ -1,4 +1,4 @@
-"""Verdicts on kernels that were timed, from the records of committed runs on an H200."""
+"""Verdicts on timed kernels, from the records of committed runs on an H200."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A judge answers every kernel with a typed verdict, and none costs the next anything."""
+"""The judge answers every kernel with a typed verdict, and no kernel affects the next."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KERNELS = Path(__file__).parents[2] / "kernels"
 
 @pytest.fixture(scope="module")
 def found(judge: Judge) -> dict[str, Verdict]:
-    """What each kernel comes to, all judged in one run."""
+    """The verdict on each kernel, all judged in one run."""
     names = ("right", "wrong", "outside", "unknown", "endless", "cheat")
     verdicts = judge.judge(affine.submission(*names)).verdicts
     return dict(zip(names, verdicts, strict=True))

@@ -1,4 +1,4 @@
-"""The images that libraries with channels last are given are those that the kernels are given."""
+"""The images given to libraries with channels last equal those given to the kernels."""
 
 from __future__ import annotations
 

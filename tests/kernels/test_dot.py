@@ -1,4 +1,4 @@
-"""What a sum in halves loses, which the random signs of the problem's own inputs hide."""
+"""The error of a sum in halves, which the random signs of the problem's own inputs hide."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _ptx(source: str, ptx: Path) -> str:
 
 
 def dot(variant: str, values: np.ndarray) -> float:
-    """The inner product of `values` with ones, launched as the matrix says."""
+    """The inner product of `values` with ones, launched as in the matrix."""
     cases = plan.cases_at(BENCH, emulated_device("sm_90"), "dot", [{"n": len(values)}])
     case = next(c for c in cases if c.variant == variant and c.dtype == "float16")
     module = compiled(case.source)

@@ -1,4 +1,5 @@
-"""What the matrix's sizes do not reach in gemm_bf16: a cluster that makes several tiles."""
+"""A case of gemm_bf16 that the matrix's sizes do not reach: a cluster that computes several
+tiles."""
 
 from __future__ import annotations
 
@@ -19,9 +20,10 @@ WHOLE_NUMBERS = 1
 
 
 def test_one_cluster_makes_all_tiles_one_after_the_other() -> None:
-    """Two tiles of 256 × 256, of which the second is mostly outside of c; the ring goes on.
+    """There are two tiles of 256 × 256, the second mostly outside of c; the ring buffer continues
+    from one to the next.
 
-    Machine code leaves the same bits.
+    Machine code gives bit-identical results.
     """
     sizes = {"m": 200, "n": 264, "k": 136}
     cases = plan.cases_at(BENCH, emulated_device("sm_90"), "gemm_bf16", [sizes])

@@ -1,4 +1,4 @@
-"""The collection on an architecture other than that of the measurements, through the command."""
+"""The collection on an architecture other than the measured one, through the command line."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_on_a_turing_card_what_it_lacks_is_skipped_and_the_rest_runs(tmp_path: P
 def test_on_an_ampere_card_with_99_kib_its_shapes_run_and_its_machine_code_is_counted(
     tmp_path: Path,
 ) -> None:
-    """The multiplication was written for the 227 KiB of Hopper; the scan votes in divided warps."""
+    """The matrix product was written for Hopper's 227 KiB; the scan votes in diverged warps."""
     ended = harness(
         "run", "--quick", "--backend", "emulator", "--arch", "sm_86", "--out", tmp_path / "run",
         "--only", "sgemm_tf32/v1_mma_async_copy", "--only", "scan/v4_look_back",

@@ -1,6 +1,6 @@
-"""Kernels that take 16 bytes at a time, on arrays that do not start on a multiple of 16.
+"""Kernels that access 16 bytes at a time, on arrays that do not start at a multiple of 16.
 
-The harness's buffers always do, so that a run never takes the other path.
+The harness's buffers always start at a multiple of 16, so a run never takes the other path.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Published versions with a known defect: the problem that they belong to has to refuse each.
+"""Published versions with a known defect: the problem that they belong to must reject each.
 
-tests/faulty/published/<problem>/ holds them, with a matrix. They are run with that problem's own
-problem.py, so what is tested is that its inputs, reference and tolerance tell right from wrong.
+They are in tests/faulty/published/<problem>/, with a matrix. They run with the problem's own
+problem.py, so the test shows whether its inputs, reference and tolerance distinguish right from
+wrong.
 """
 
 from __future__ import annotations

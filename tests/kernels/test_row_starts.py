@@ -1,4 +1,4 @@
-"""Rows of a matrix of more than 2^32 elements start where they should."""
+"""Rows of a matrix with more than 2^32 elements start at the right addresses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Variants whose heads say that the compiler makes the same machine code of them, or does not."""
+"""Variants whose comments state that the compiler generates the same machine code for them, or that
+it does not."""
 
 from __future__ import annotations
 

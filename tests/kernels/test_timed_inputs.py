@@ -1,4 +1,5 @@
-"""What is timed is typical: no infinities, NaN or subnormal numbers, and no buffer of one value."""
+"""Timed inputs are typical: no infinities, NaNs or subnormal numbers, and no buffer with a single
+value."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ OF_HALVES = 5e-3
 
 
 def timed(name: str) -> Iterator[tuple[Problem, dict[str, int], str, Mapping[str, Array]]]:
-    """The timed draw of every type, at the largest test size and at the smallest that is timed."""
+    """The timed draw of every type, at the largest test size and at the smallest timed size."""
     problem, matrix = loading.load(ROOT / "kernels" / name), BENCH.problems[name]
     smallest = min(matrix.sizes.bench, key=lambda s: problem.work(s, matrix.dtypes[0]).bytes)
     largest = max(matrix.sizes.test, key=lambda s: problem.work(s, matrix.dtypes[0]).bytes)

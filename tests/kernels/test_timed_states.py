@@ -1,4 +1,5 @@
-"""Of every problem a small change of the inputs is seen in the results, so that launches differ."""
+"""For every problem, a small change of the inputs affects the results, so that launches can be told
+apart."""
 
 from __future__ import annotations
 

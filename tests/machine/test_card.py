@@ -1,4 +1,4 @@
-"""What is the matter with a card is said, from an NVML that is made up."""
+"""Unusual properties of a card are reported; NVML is simulated."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ UUID = "GPU-8d5f0a61-93c3-0c3e-5a3b-1f0b9c2d7e11"
 
 
 class NvmlError(Exception):
-    """As the library raises one for whatever a card or a user does not have."""
+    """The error that the library raises for a value that a card does not provide or a user may not
+    read."""
 
 
 class Nvml:
@@ -72,7 +73,7 @@ def process(pid: int, held: int | None = 3 << 30) -> SimpleNamespace:
 
 @pytest.fixture
 def nvml(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The driver from here on: nvml(nvmlDeviceGetMigMode=[1, 1])."""
+    """Replace the driver's answers: nvml(nvmlDeviceGetMigMode=[1, 1])."""
 
     def make(**facts: Any) -> None:
         monkeypatch.setitem(sys.modules, "pynvml", Nvml(**facts))

@@ -1,4 +1,4 @@
-"""Which device a run is for, and what its user is told of it."""
+"""The device that a run uses, and what the user is told about it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from harness.silicon.architectures import architecture
 
 @pytest.fixture
 def card(device: Device, monkeypatch: pytest.MonkeyPatch) -> Device:
-    """The GPU of this machine, of a compute capability that no row of the table has."""
+    """This machine's GPU, with a compute capability that has no row in the table."""
     found = replace(
         device, name="a card of tomorrow", arch="sm_121", capability=(13, 0),
         own_limits=architecture("sm_90"),

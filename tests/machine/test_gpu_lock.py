@@ -1,4 +1,4 @@
-"""Two runs never time each other, whoever they belong to."""
+"""Two runs never use a GPU at the same time, even if they belong to different users."""
 
 from __future__ import annotations
 

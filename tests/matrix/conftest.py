@@ -1,4 +1,4 @@
-"""The tiny problem with a matrix of its own, kernels/double/bench.yaml, as rich as they get."""
+"""The tiny problem with a matrix of its own, kernels/double/bench.yaml, that uses most features."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from own_matrix import OWN
 
 @pytest.fixture
 def own(folder: Path) -> Callable[..., Path]:
-    """Writes the problem's own file, with passages replaced: own(old, new, …) → its path."""
+    """Write the problem's own file, with passages replaced: own(old, new, …) → its path."""
 
     def write(*passages: str) -> Path:
         text = OWN

@@ -29,7 +29,8 @@ variants:
 
 
 def add_triple(path: Path, text: str) -> Path:
-    """Write this matrix with its problem a second time, as `triple`; return that one's folder."""
+    """Write this matrix with its problem again, under the name `triple`; return the folder of that
+    problem."""
     body = text[text.index("  double:") : text.index("timing:")]
     path.write_text(text.replace("timing:", body.replace("  double:", "  triple:") + "timing:"))
     kernels = path.parent / "kernels"

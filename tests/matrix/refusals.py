@@ -1,4 +1,4 @@
-"""How the tests of a matrix see it refused."""
+"""Helpers for tests in which a matrix is refused."""
 
 from __future__ import annotations
 

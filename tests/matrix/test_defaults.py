@@ -1,4 +1,5 @@
-"""A variant says only what differs from its problem's defaults, and every value knows its line."""
+"""A variant states only its differences from the problem's defaults, and every value has its
+line."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ Own = Callable[..., Path]
 
 
 def variants(path: Path) -> dict[str, Variant]:
-    """Those of the problem whose own file is at the path."""
+    """The variants of the problem whose own file is at the path."""
     bench = model.load(path.parents[2] / "bench.yaml")
     return dict(bench.problems["double"].variants)
 

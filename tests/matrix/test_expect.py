@@ -1,4 +1,5 @@
-"""`expect:` as it is written: limits by the names of what is counted, refused with their line."""
+"""`expect:` as written: limits by the names of counters and quantities; mistakes are refused with
+their line."""
 
 from __future__ import annotations
 
@@ -126,7 +127,7 @@ def test_the_names_of_counters_are_those_in_the_docs() -> None:
 
 
 def _expanded(text: str) -> list[str]:
-    """`a_{b,c}` as a shell reads it."""
+    """Expand `a_{b,c}` as a shell does."""
     found = re.search(r"\{(.*?)\}", text)
     if not found:
         return [text]

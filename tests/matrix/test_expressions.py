@@ -1,4 +1,4 @@
-"""Expressions are exact integer arithmetic, and nothing else gets in."""
+"""Expressions are exact integer arithmetic, and no other syntax is accepted."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_value_agrees_with_pythons_own_integer_arithmetic(text: str) -> None:
 
 
 class _Truths(ast.NodeTransformer):
-    """Makes `a and b` of Python, which is one of the two, a bool, which is 0 or 1."""
+    """Turn Python's `a and b`, whose value is one of the two, into a bool, which is 0 or 1."""
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.Call:
         self.generic_visit(node)

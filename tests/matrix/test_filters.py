@@ -1,4 +1,5 @@
-"""`--size`, `--dtype`, `--launch` and `--quick` make the matrix smaller, and say what there is."""
+"""`--size`, `--dtype`, `--launch` and `--quick` reduce the matrix, and their errors list the valid
+values."""
 
 from __future__ import annotations
 

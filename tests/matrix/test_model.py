@@ -1,4 +1,4 @@
-"""A matrix is accepted whole or refused with file, line, key and what would be right."""
+"""A matrix is accepted as a whole or refused with file, line, key and a correction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No path of a matrix, and no link, leads out of the folders that it is read from."""
+"""No path in a matrix, and no link, leads out of the folders from which it is read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every combination becomes a case, and what cannot run says why."""
+"""Every combination becomes a case, and a case that cannot run has a reason."""
 
 from __future__ import annotations
 

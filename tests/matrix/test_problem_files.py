@@ -1,4 +1,4 @@
-"""A problem's matrix stands in its folder and is found there, or in the file at the top."""
+"""A problem's matrix is found in its folder, or in the top-level file."""
 
 from __future__ import annotations
 

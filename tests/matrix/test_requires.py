@@ -1,4 +1,4 @@
-"""What a variant requires of the hardware: skipped by name where that is not there."""
+"""Hardware that a variant requires: if it is missing, the variant is skipped with a reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The JSON Schema of bench.yaml takes what the harness takes, and refuses what it refuses."""
+"""The JSON Schema of bench.yaml accepts and refuses the same files as the harness."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`--only` chooses what `list` prints: a case, or the beginning of one."""
+"""`--only` selects what `list` prints: a case, or a prefix of its id."""
 
 from __future__ import annotations
 

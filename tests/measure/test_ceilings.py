@@ -1,4 +1,4 @@
-"""The ceilings are the best of several shapes, in units that follow from their work."""
+"""A ceiling is the best of several launch shapes, in units that follow from the kernel's work."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ from harness.statistics.net_ceilings import ceiling_over_placements
 
 
 class FakeBackend:
-    """A device of 4e12 byte/s and 6e13 flop/s, at one shape; twice as slow at the others."""
+    """A device with 4e12 byte/s and 6e13 flop/s at one launch shape, and half of that at the
+    others."""
 
     name = "cuda"
 
@@ -52,12 +53,12 @@ class FakeBackend:
         return self
 
     def run(self, case: Case, built: Built, draw: int = 0) -> Execution:
-        """What the kernel must write."""
+        """The values that the kernel must write."""
         count = int(case.steps[0].args[-1])
         return Execution({"copy": written(case.variant, count, self.inputs["input"])})
 
     def noise(self, name: str) -> None:
-        """Not zeros, whatever else."""
+        """Values other than zero."""
         self.noisy.append(name)
 
     def time(
@@ -264,7 +265,7 @@ def test_a_kernel_that_writes_something_else_is_no_ceiling(small: Device) -> Non
 
 
 def test_what_ceilings_take_beyond_reading_copying_and_arithmetic_is_small(device: Device) -> None:
-    """Launches alone, at 4 TB/s, 4 × 10¹² exponentials and 10¹⁵ flops a second."""
+    """Only launches are counted, at 4 TB/s, 4 × 10¹² exponentials and 10¹⁵ flops per second."""
     new = {"mix_4_1", "mix_2_1", "mix_1_4", "write_once", "exponential_rate", "wgmma_bf16_rate"}
     seconds = sum(
         amount / (1e15 if case.variant == "wgmma_bf16_rate" else 4e12)

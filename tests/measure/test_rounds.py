@@ -1,4 +1,4 @@
-"""Rounds on a workspace whose clock is arithmetic."""
+"""Rounds on a workspace whose clock is simulated."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ RIGHT = Right((7,))
 
 
 class FakeWorkspace:
-    """Every launch takes its variant's time, longer as calls go by; warm ones half of it.
+    """Every launch takes its variant's time, which increases from call to call; warm launches take
+    half of it.
 
-    wrong: variant → after so many calls one launch of each batch is wrong. changed: the same, for a
-    batch that changed an input.
+    wrong: variant → the number of calls after which one launch of each batch is wrong. changed: the
+    same, for a batch that changed an input.
     """
 
     def __init__(

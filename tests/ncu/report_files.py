@@ -1,7 +1,7 @@
-"""Writes .ncu-rep files with just enough in them for the real ncu_report to open.
+"""Write .ncu-rep files with just enough content for the real ncu_report to open them.
 
-The framing and field numbers are those of Nsight Compute's extras/FileFormat/*.proto; the figures
-are the tests' own.
+The framing and the field numbers are those of Nsight Compute's extras/FileFormat/*.proto; the
+figures are invented.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ DOMAIN_ID = 7
 
 @dataclass(frozen=True)
 class Launch:
-    """One profiled launch. ranges: its push/pop ranges, outermost first; None is no value."""
+    """One profiled launch. ranges: its push/pop ranges, outermost first; None means no value."""
 
     kernel: str
     ranges: tuple[str, ...] = ()

@@ -1,7 +1,7 @@
-"""An ncu for tests: answers questions, pretends to profile, and misbehaves when told to.
+"""A stand-in for ncu: answers queries, pretends to profile, and misbehaves on request.
 
-Run as `ncu`; the environment variable STUB_NCU says how it behaves. It plays the worker too: the
-last two arguments are the worker's, a job and the file for its lines.
+It is run as `ncu`; the environment variable STUB_NCU selects its behaviour. It also plays the
+worker: the last two arguments are the worker's, a job and the file for its lines.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FORBIDDEN = (
 
 
 def install(folder: Path) -> str:
-    """An executable ncu in the folder; its path."""
+    """Write an executable ncu into the folder; return its path."""
     path = folder / "ncu"
     here = str(Path(__file__).parent)
     path.write_text(
@@ -107,7 +107,8 @@ def profile(arguments: list[str], behaviour: str, detail: str) -> int:
 
 
 def mishap(behaviour: str, tell: Callable[[str], None], lines: Path) -> int:
-    """What befalls one case: ncu dies, its worker dies, or the worker hangs until it is ended."""
+    """Simulate a failure in one case: ncu dies, its worker dies, or the worker hangs until it is
+    ended."""
     if behaviour == "crashing":
         os.kill(os.getpid(), signal.SIGSEGV)
     if behaviour == "dying-worker":

@@ -30,7 +30,7 @@ THREE = (case("v0", steps=2), case("v1"), case("v2"))
 
 
 class Bench:
-    """A collector over the stub, and what it handed on."""
+    """A collector that runs the stub, and the records that it passed on."""
 
     def __init__(self, folder: Path, ncu: Ncu | Failure, deadline_s: float = 20.0) -> None:
         self.records: list[Record] = []

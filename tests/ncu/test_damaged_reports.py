@@ -1,4 +1,4 @@
-"""Files that are no whole report of Nsight Compute: what is wrong with them is said by name."""
+"""Incomplete or damaged reports of Nsight Compute: the message names the defect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""metrics.yaml against what an H200's ncu lists, and what is chosen on a GPU that lacks some."""
+"""metrics.yaml compared with the list of an H200's ncu, and the selection on a GPU that lacks some
+metrics."""
 
 from __future__ import annotations
 

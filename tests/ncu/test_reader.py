@@ -1,4 +1,4 @@
-"""Reports → figures: by the real ncu_report from files, and by a fake of it where it cannot be."""
+"""Reports are converted to figures: files by the real ncu_report, other cases by a fake of it."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ class FakeMetric:
 
 
 class FakeRange:
-    """INvtxRange: a registered string stands in the message, and the name is empty."""
+    """INvtxRange: a registered string is in the message, and the name is empty."""
 
     def name(self) -> str:
         return ""

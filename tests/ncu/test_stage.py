@@ -1,4 +1,4 @@
-"""The stage as a run sees it: from the command line's wishes to the journal."""
+"""The profiling stage within a run: from the command line's options to the journal."""
 
 from __future__ import annotations
 

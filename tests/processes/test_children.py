@@ -1,4 +1,5 @@
-"""Whatever the harness starts ends with everything below it, and before the harness is gone."""
+"""Every process that the harness starts ends with all its descendants, before the harness is
+gone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cores are shared between workers and emulated launches: never more at a time than there are."""
+"""Workers and emulated launches share the cores and never use more than there are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A problem.py that never ends is stopped, with its line, and costs its own problem alone."""
+"""A problem.py that never ends is stopped, its line is reported, and other problems are not
+affected."""
 
 from __future__ import annotations
 

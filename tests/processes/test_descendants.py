@@ -1,4 +1,5 @@
-"""Whatever a process has started is found and ended, even what left its session or its parent."""
+"""All processes that a process has started are found and ended, even those that left its session or
+whose parent has ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is forked from a server is a process of its own, and none outlives its server."""
+"""A process forked from a server is independent of it, but does not outlive it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ Fork = Callable[..., tuple[Forked, dict[str, Any]]]
 
 @pytest.fixture
 def fork(server: ForkServer) -> Fork:
-    """A process that runs a program, and what it writes to its pipe until it ends."""
+    """A process that runs a program; return what it writes to its pipe until it ends."""
 
     def do(program: str, *words: str) -> tuple[Forked, dict[str, Any]]:
         process, reading = begun(server, program, *words)

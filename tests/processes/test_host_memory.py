@@ -1,4 +1,4 @@
-"""What memory of the machine is left, as /proc and cgroups tell it, and holding a process to it."""
+"""The available memory according to /proc and cgroups, and limiting a process to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The process that judges imports no code of those it judges, and holds them to another's word."""
+"""The judging process imports none of the judged code, and compares its reports with another
+process's results."""
 
 from __future__ import annotations
 

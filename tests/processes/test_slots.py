@@ -1,4 +1,4 @@
-"""As many workers at once as memory allows."""
+"""As many concurrent workers as memory allows."""
 
 from __future__ import annotations
 

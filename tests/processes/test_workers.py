@@ -1,4 +1,4 @@
-"""However a worker ends, it ends as a sentence, and nothing of it stays."""
+"""However a worker ends, the end is described in a sentence, and no process remains."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
 
 @pytest.fixture
 def qualify(folder: Path, built: Built, double: Callable[..., Case]) -> Qualify:
-    """A job at n = 1 and then n = 33, whose problem.py does something at its second size."""
+    """A job at n = 1 and then n = 33, whose problem.py misbehaves at its second size."""
 
     def make(at_33: str) -> Job:
         problem = folder / "kernels" / "double" / "problem.py"

@@ -1,4 +1,4 @@
-"""The catalogue of quantities: whole, in itself and beside the code that reads it."""
+"""The catalogue of quantities is complete and agrees with the code that uses it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""How long a run of 28 problems takes to draw, and how large its pages are.
+"""Measure how long a run of 28 problems takes to draw, and how large its pages are.
 
-Processor time is also given in plain figures, charts of 20 bars as SVG and PNG, which take longer
-where the machine is slow: 250 of them, 0.24 s each where this was written, stand for a minute. The
-exit code is 1 where it takes longer or a page is too large.
+Processor time is also expressed in plain figures, charts of 20 bars as SVG and PNG, which take
+longer on a slow machine: 250 of them, at 0.24 s each on the original machine, represent one minute.
+The exit code is 1 if drawing takes longer or a page is too large.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from harness import report
 
 
 def processor_seconds() -> float:
-    """Of this process and those that it started and has seen end."""
+    """The processor time of this process and of those child processes that have ended."""
     return sum(os.times()[:4])
 
 

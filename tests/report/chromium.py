@@ -1,4 +1,4 @@
-"""A headless Chromium, spoken to in its DevTools protocol over a pipe: one process for all pages.
+"""A headless Chromium, controlled by its DevTools protocol over a pipe: one process for all pages.
 
 Debian's package is `chromium`.
 """
@@ -25,7 +25,7 @@ DEADLINE_S = 60.0
 
 
 def found() -> str | None:
-    """The browser's path, if there is one."""
+    """The path of the browser, if it is installed."""
     return next(filter(None, map(shutil.which, NAMES)), None)
 
 
@@ -62,7 +62,7 @@ class Chromium:
             self._call(f"{domain}.enable")
 
     def open(self, url: str, width: int, height: int = 900, dark: bool = False) -> float:
-        """Load a page at a window's width; returns how long it took, in seconds."""
+        """Load a page at a window's width; return how long it took, in seconds."""
         self._call("Emulation.setDeviceMetricsOverride", width=width, height=height,
                    deviceScaleFactor=1, mobile=False)  # fmt: skip
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
@@ -80,22 +80,22 @@ class Chromium:
             self._take()
 
     def evaluate(self, script: str) -> Any:
-        """What an expression, or a promise, comes to in the page."""
+        """The value of an expression, or of a promise, in the page."""
         answer = self._call("Runtime.evaluate", expression=script, awaitPromise=True,
                             returnByValue=True)  # fmt: skip
         assert "exceptionDetails" not in answer, json.dumps(answer["exceptionDetails"])[:2000]
         return answer["result"].get("value")
 
     def scripts(self, allowed: bool) -> None:
-        """Whether pages may run scripts of their own."""
+        """Set whether pages may run scripts of their own."""
         self._call("Emulation.setScriptExecutionDisabled", value=not allowed)
 
     def media(self, kind: str) -> None:
-        """`print`, or `screen`."""
+        """Set the medium: `print` or `screen`."""
         self._call("Emulation.setEmulatedMedia", media=kind)
 
     def screenshot(self, path: Path) -> None:
-        """The whole page."""
+        """Write a picture of the whole page."""
         size = self._call("Page.getLayoutMetrics")["cssContentSize"]
         clip = {"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1}
         shot = self._call("Page.captureScreenshot", captureBeyondViewport=True, clip=clip)
@@ -116,7 +116,7 @@ class Chromium:
                 return result
 
     def _take(self) -> dict[str, Any]:
-        """The next message; what it says of the page is kept."""
+        """Read the next message; messages on the page are recorded."""
         deadline = time.monotonic() + DEADLINE_S
         while b"\0" not in self._buffer:
             assert time.monotonic() < deadline, "the browser does not answer"

@@ -12,8 +12,8 @@ from harness.report.figures import style
 
 @pytest.fixture(scope="module")
 def without_pictures() -> Iterator[None]:
-    """Files that are empty instead of PNGs, which take a third of a page's time: for modules that
-    look at pages alone."""
+    """Empty files instead of PNGs, which take a third of a page's time: for modules that test only
+    pages."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(style, "_png", lambda *_: b"")
         yield

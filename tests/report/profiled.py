@@ -1,6 +1,7 @@
-"""A synthetic timed run that was profiled too: every counter of metrics.yaml, by made-up numbers.
+"""A synthetic timed run with profiling: every counter of metrics.yaml, with invented values.
 
-They are made up so that the ladder's causes are known: v3 has no bank conflicts, v9 loads wider.
+The values are chosen so that the ladder's causes are known: v3 has no bank conflicts, v9 uses wider
+loads.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ MISSING = "l1tex__t_sector_hit_rate.pct"
 
 
 def profiled(bench: Bench, folder: Path, blocks: tuple[int, ...] = (128, 256, 512)) -> Run:
-    """The bench's timed run with ncu's counters; one counter is refused everywhere."""
+    """The bench's timed run with ncu's counters; one counter is refused for all cases."""
     run = bench.timed(folder)
     records = list(run.records)
     for name, value in (("l2_bandwidth", 9.1e12), ("shared_bandwidth", 30.2e12)):

@@ -1,4 +1,4 @@
-"""Pages as a reader meets them: what they say and what they refer to."""
+"""Pages as a reader sees them: their text and their links."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ VOID = {"meta", "link", "br", "img", "input", "hr", "wbr"}
 
 
 class Page(HTMLParser):
-    """One page: its text, its ids, and what it links to."""
+    """One page: its text, its ids, and its links."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -74,5 +74,5 @@ class Site:
 
 
 def plain(text: str) -> str:
-    """Markup without its tags, and with plain spaces."""
+    """The text of markup, without tags and with ordinary spaces."""
     return re.sub(r"<[^>]+>", "", text).replace("\u202f", " ")

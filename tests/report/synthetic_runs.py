@@ -1,6 +1,7 @@
-"""Synthetic runs: what a journal holds after a timed and after an emulated run, with every mishap.
+"""Synthetic runs: the journal's content after a timed and after an emulated run, with every kind of
+failure.
 
-The numbers are made up. They are chosen so that the winner, ties and failures are known.
+The numbers are invented, so that the winner, ties and failures are known.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ WRONG = "wrong result: |error| is 12.5 times its bound at out[0]"
 
 @dataclass
 class Bench:
-    """What the synthetic run is to hold; tests change a field and build it."""
+    """The content of the synthetic run; tests change a field and build it."""
 
     problem: str = "reduce_sum"
     gbps: dict[str, float] = field(default_factory=lambda: dict(GBPS))
@@ -114,7 +115,7 @@ class Bench:
         return Run(folder, run_info("cuda", self.info), [*self.records(), *self.limits()])
 
     def records(self) -> list[Record]:
-        """What a timed run has of the problem."""
+        """A timed run's records of the problem."""
         records: list[Record] = []
         cases = self.cases()
         for p in cases:
@@ -178,7 +179,7 @@ class Bench:
         return Run(folder, run_info("emulator", self.info), records)
 
     def _common(self, p: Planned) -> list[Record]:
-        """What both backends record of a case before running it: compiled, and tested small."""
+        """Both backends' records of a case before its run: compiled, and tested at small sizes."""
         if (
             p.is_library
             or p.variant in self.uncompiled

@@ -1,4 +1,5 @@
-"""The pages in a real browser: no error, no overflow, no labels over each other, by keyboard."""
+"""The pages in a real browser: no error, no overflow, no overlapping labels, and keyboard
+navigation."""
 
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ def ask(browser: Chromium, question: str) -> Any:
 
 @dataclass
 class Verdict:
-    """What is wrong with the pages, by page, width and scheme; and what was looked at."""
+    """The defects of the pages, by page, width and scheme; and the number of checks."""
 
     wrong: dict[str, list[str]] = field(default_factory=dict)
     headings: int = 0
@@ -56,7 +57,7 @@ class Verdict:
 
 
 def inspect(browser: Chromium, pages: list[Path]) -> Verdict:
-    """Every page at both widths, light and dark, folded and unfolded."""
+    """Check every page at both widths, light and dark, folded and unfolded."""
     verdict = Verdict()
     for page in pages:
         for width in WIDTHS:
@@ -99,7 +100,7 @@ def _lightness(colour: str) -> float:
 
 
 def opens_in_a_second(browser: Chromium, page: Path) -> bool:
-    """The best of several tries: a busy machine may delay any one of them."""
+    """The best of several attempts, because a busy machine may delay any of them."""
     return any(browser.open(page.as_uri(), 1280) < 1 for _ in range(10))
 
 
@@ -193,7 +194,8 @@ def test_nothing_overlaps_overflows_is_clipped_or_reports_an_error(
 
 @pytest.fixture(scope="module")
 def of_28_problems(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Of few cases each, as only the overview grows with the number of problems."""
+    """A run of 28 problems with few cases each, because only the overview grows with the number of
+    problems."""
     run = many(tmp_path_factory.mktemp("run"), variants=2, sizes=1, rounds=6)
     return _pages(run)
 

@@ -1,4 +1,5 @@
-"""Which variant to use when: as few words as the sizes allow, and no claim between them."""
+"""Which variant to use at which size: as briefly as the sizes allow, and no claim for sizes between
+them."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ Make = Callable[..., Ladder]
 
 @pytest.fixture
 def at(bench: Callable[..., Bench], few: dict[str, float], tmp_path: Path) -> Make:
-    """A ladder at some sizes, of which the variants named are fastest and cannot be told apart."""
+    """A ladder at some sizes, where the named variants are fastest and cannot be told apart."""
     gbps = {**few, "v12_last": 4400.0}
     [made] = ladders(bench(gbps=gbps, sizes=[{"n": 2**20}], rounds=8).timed(tmp_path))
     return partial(_at, made)

@@ -1,4 +1,4 @@
-"""Pages drawn on several cores are those drawn on one, and leave no process behind."""
+"""Pages drawn on several cores equal those drawn on one, and no process remains."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Drawn = Callable[..., tuple[set[int], dict[str, bytes]]]
 
 @pytest.fixture
 def drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Drawn:
-    """Draws the report of five problems; who drew the pages, and the files."""
+    """Draw the report of five problems; return the processes that drew the pages, and the files."""
     page, pids = Maker.page, tmp_path / "pids"
     pids.mkdir()
 

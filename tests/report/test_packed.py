@@ -1,4 +1,4 @@
-"""A run packed to be kept tells the same as before, in a tenth of the space."""
+"""A packed run has the same content as before, in a tenth of the space."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Make = Callable[..., Bench]
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run's folder with all that a report writes."""
+    """A run's folder with all files that a report writes."""
     folder = tmp_path_factory.mktemp("reports") / "whole"
     folder.mkdir()
     few = {name: GBPS[name] for name in ("v0_global_memory", "v9_vectorized", "torch")}
@@ -42,7 +42,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def run(made: Path, tmp_path: Path) -> tables.Run:
-    """The same, of this test's own."""
+    """A copy of that folder for one test."""
     return tables.load(shutil.copytree(made, tmp_path / "reports" / "whole"))
 
 

@@ -1,4 +1,5 @@
-"""docs/results.md's table comes from committed runs, and is known to be out of date when it is."""
+"""docs/results.md's table is generated from committed runs, and a check detects when it is out of
+date."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ def script(script_of: Callable[[str], ModuleType]) -> ModuleType:
 
 @pytest.fixture
 def project(bench: Make, few: dict[str, float], tmp_path: Path) -> Path:
-    """A page with markers, and a committed run of each of two cards, of which one has a page."""
+    """A page with markers, and a committed run on each of two cards, one of which has a page."""
     made = bench(gbps={**few, "v5_wrong": 9.0}, failed={"v5_wrong": WRONG}, rounds=8,
                  sizes=SIZES[1:], launches=BLOCKS[:2])  # fmt: skip
     for card in ("h200", "h100"):

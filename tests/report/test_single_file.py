@@ -1,4 +1,4 @@
-"""A report in one file: the same pages, with nothing beside it."""
+"""A report in one file: the same pages, without any other file."""
 
 from __future__ import annotations
 

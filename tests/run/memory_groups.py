@@ -1,4 +1,4 @@
-"""Memory cgroups for tests: what is started in one has so much memory and no more."""
+"""Memory cgroups for tests: the processes in a group have a fixed amount of memory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Group:
     """Its file that says how many processes the kernel has killed for want of memory."""
 
     def enter(self) -> None:
-        """This process, and what it starts."""
+        """Put this process, and the processes that it starts, into the group."""
         (self.folder / "cgroup.procs").write_text(str(os.getpid()))
 
     @property
@@ -34,7 +34,7 @@ class Group:
 
 @contextmanager
 def group_of(nbytes: int) -> Iterator[Group]:
-    """Skips the test where no cgroup may be made."""
+    """Create a group; skip the test if cgroups cannot be created."""
     folder, limit, counts = _below_ours()
     try:
         folder.mkdir()
@@ -50,7 +50,7 @@ def group_of(nbytes: int) -> Iterator[Group]:
 
 
 def _remove(folder: Path) -> None:
-    """As soon as the last that was started in it has ended."""
+    """Remove the group as soon as the last process in it has ended."""
     until = time.monotonic() + 20
     while True:
         try:

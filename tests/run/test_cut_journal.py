@@ -1,4 +1,4 @@
-"""A journal that is cut anywhere is gone on with to the same tables."""
+"""A run whose journal was cut at any line resumes and ends with the same tables."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from harness.worker import __main__ as worker
 
 
 class Lines:
-    """What a worker tells, in this process."""
+    """A worker's lines, in this process."""
 
     def __init__(self, record: Callable[[Record], None]) -> None:
         self._record = record
@@ -34,7 +34,8 @@ class Lines:
 
 
 class InThisProcess:
-    """Workers that are none, because a test that starts hundreds would take minutes."""
+    """Workers that run in this process, because starting hundreds of processes would take
+    minutes."""
 
     stopped = False
 
@@ -47,7 +48,7 @@ class InThisProcess:
 
 @pytest.fixture
 def whole(folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], tables.Run]:
-    """A run of two launch shapes in the emulator, from wherever its journal has got to."""
+    """An emulated run of two launch shapes, continued from any state of its journal."""
     monkeypatch.setattr(runner, "Workers", InThisProcess)
     out = folder / "run"
     out.mkdir()
@@ -93,7 +94,7 @@ def test_a_journal_cut_at_any_line_is_completed_to_the_same_tables(
 def test_a_cut_within_a_line_is_a_cut_before_it(
     folder: Path, whole: Callable[[], tables.Run]
 ) -> None:
-    """So that a cut at any line, which is tested above, stands for one at any byte."""
+    """Therefore cuts at any line, which are tested above, also cover cuts at any byte."""
     whole()
     journal = folder / "run" / "journal.jsonl"
     content = journal.read_bytes()

@@ -1,4 +1,5 @@
-"""What is drawn ahead waits in as much memory as it may have, and nobody waits for it in vain."""
+"""Data generated ahead waits in the permitted amount of memory, and no process waits for it in
+vain."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ SECONDS = 20.0
 
 
 class Workers:
-    """In the place of processes: each leaves a file, as soon as its group may go on."""
+    """A stand-in for processes: each writes a file as soon as its group may proceed."""
 
     held: ClassVar[set[str]] = set()
     failing: ClassVar[set[str]] = set()
@@ -49,7 +50,7 @@ Begin = Callable[..., Drawing]
 
 @pytest.fixture
 def begin(monkeypatch: pytest.MonkeyPatch, double: Callable[..., Case]) -> Begin:
-    """Drawing of groups of these sizes, in so much memory; group 7 is of n = 7."""
+    """Generate data for groups of these sizes, in the given amount of memory; group 7 has n = 7."""
 
     def drawing_of(
         sizes: dict[int, int], most: int, held: tuple[int, ...] = (), failing: tuple[int, ...] = ()
@@ -68,7 +69,8 @@ def begin(monkeypatch: pytest.MonkeyPatch, double: Callable[..., Case]) -> Begin
 
 
 def begun(drawn: Drawing, case: Case) -> None:
-    """Wait until it is drawn: one that has not begun is not waited for by who measures."""
+    """Wait until the case's data has been generated, because a measurement does not wait for work
+    that has not begun."""
     drawn._found[case.group].result(SECONDS)
 
 

@@ -1,4 +1,4 @@
-"""A run's folder: its name, and what is told where another run is there."""
+"""A run's folder: its name, and the message if another run is in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A forecast is of what this machine took before; simulated runs are held to what was said."""
+"""A forecast uses this machine's earlier durations; simulated runs are compared with their
+forecasts."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ UNITS, VARIANTS, GROUPS = 12, 8, 10
 
 
 class Simulated:
-    """A run whose steps take what the rates say, times how fast the machine is at their stage."""
+    """A run whose steps take the time that the rates give, times the machine's factor for their
+    stage."""
 
     def __init__(self, durations: Durations, pace: dict[str, float], groups: int = GROUPS) -> None:
         self.now, self.said = 0.0, list[str]()
@@ -31,7 +33,7 @@ class Simulated:
         self.of = Forecast(self.steps, durations, CORES, self.said.append, lambda: self.now)
 
     def run(self) -> float:
-        """What it took."""
+        """Run all steps; return the simulated duration."""
         self.of.begin()
         with self.of.stage("compile"):
             self.now += 3.0 * UNITS * self.pace["compile"] / CORES["compile"]

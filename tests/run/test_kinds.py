@@ -1,4 +1,4 @@
-"""Whole runs on the emulator: other element types, templates, functions, and what is refused."""
+"""Whole emulated runs of other element types, templates and functions, and refused matrices."""
 
 from __future__ import annotations
 

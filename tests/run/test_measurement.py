@@ -1,4 +1,4 @@
-"""Placement after placement of a group, on a card that throttles when it is told to."""
+"""The placements of a group, on a card that throttles on request."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PLACEMENT_S = 5.0
 
 
 class Bench:
-    """The run around a measurement: its placements take five seconds each on its own clock."""
+    """The run around a measurement: its placements take five seconds each on a simulated clock."""
 
     def __init__(self, cases: Sequence[Case], throttled: Iterable[int]) -> None:
         self.cases, self.throttled = cases, set(throttled)
@@ -87,7 +87,7 @@ def test_a_steady_card_is_measured_as_often_as_the_first_look_wants(measured: Me
 
 
 def test_verifying_gigabytes_may_take_longer(double: Callable[..., Case]) -> None:
-    """Which the host compares with its reference."""
+    """The host compares these gigabytes with its reference."""
     case = double()
     for needed, more in ((12 * 1024, 0), (2**34, 85)):
         bench = Bench([case], ())

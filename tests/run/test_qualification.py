@@ -1,4 +1,4 @@
-"""What verified launches say about a launch shape."""
+"""The status of a launch shape that follows from verified launches."""
 
 from __future__ import annotations
 

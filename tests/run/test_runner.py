@@ -1,4 +1,4 @@
-"""A whole run on the emulator: what is wrong is named, and costs the others nothing."""
+"""A whole run on the emulator: faults are named, and do not affect other cases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""More cores than the machine's memory has room for: no worker is killed for it."""
+"""If the machine has more cores than its memory has room for workers, no worker is killed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def tmp_path(same_place: Path) -> Path:
 
 @pytest.fixture
 def emulate(folder: Path, importable: None) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Four variants on sixteen cores, each of which takes so much memory for a while."""
+    """Run four variants on sixteen cores, each of which uses a large amount of memory for a
+    while."""
 
     def run(mib: int, before: Callable[[], None]) -> subprocess.CompletedProcess[str]:
         hungry = "    def reference(self, sizes, dtype, inputs):\n"
@@ -71,7 +72,7 @@ ALL_RIGHT = dict.fromkeys((f"v{number}" for number in range(VARIANTS)), "ok")
 def test_in_a_small_cgroup_the_kernel_kills_no_worker(
     emulate: Callable[..., subprocess.CompletedProcess[str]], folder: Path, mib: int
 ) -> None:
-    """Of 500 MiB all four would be too many at once; of 700 even three are."""
+    """At 500 MiB each, four workers at once would be too many; at 700 MiB, even three would be."""
     with group_of(1700 * MIB) as group:
         ended = emulate(mib, group.enter)
         assert ended.returncode == 0, ended.stdout + ended.stderr

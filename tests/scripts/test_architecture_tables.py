@@ -1,4 +1,4 @@
-"""Machine code of every architecture, as the committed tables have it, and their scripts."""
+"""The committed tables of machine code by architecture, and the scripts that write them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two machines' tables beside each other: what is not the same on both is named."""
+"""The tables of two machines are compared, and rows that differ are named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The emulator beside another checkout's: here beside itself."""
+"""The emulator compared with that of another checkout; in this test, with itself."""
 
 from __future__ import annotations
 

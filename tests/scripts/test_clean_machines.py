@@ -1,4 +1,4 @@
-"""The table of clean machines: what was tried with torch itself stands beside what was without."""
+"""The table of clean machines has separate rows for trials with and without the real torch."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Litmus tests as kernels: whether they race, by the manual, and what the judge says of them.
+"""Litmus tests as kernels: whether they race according to the manual, and the judge's findings.
 
-They are written here, in the format of Dat3M's.
+The tests are written here, in Dat3M's format.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Some hundred broken inputs for each reader; `make fuzz` draws a hundred thousand."""
+"""A few hundred broken inputs for each reader; `make fuzz` generates a hundred thousand."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Kernels that others wrote: their list, how they are launched on a GPU, and what is compared.
+"""Kernels by others: their list, their launches on a GPU, and the comparison of results.
 
-Their code is not here; what is tested runs a kernel of our own in the same way.
+Their code is not in this repository; the test runs one of our own kernels in the same way.
 """
 
 from __future__ import annotations
@@ -57,14 +57,14 @@ def scripts() -> Iterator[SimpleNamespace]:
 
 @pytest.fixture(scope="module")
 def own(scripts: SimpleNamespace) -> Any:
-    """A launch of our own kernel, as the list would have it."""
+    """A launch of our own kernel, in the form of the list."""
     source = scripts.launches.Source("us/ours", "0" * 40, "MIT", "a/scaled.cu", "0" * 64, (), ())
     return scripts.launches._launch(source, ENTRY)
 
 
 @pytest.fixture(scope="module")
 def compiled(own: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder as sources.py makes it."""
+    """A folder in the form that sources.py writes."""
     folder = tmp_path_factory.mktemp("compiled")
     path = folder / "scaled.cu"
     path.write_text(SOURCE)
@@ -119,7 +119,7 @@ def test_an_argument_that_is_not_understood_is_said(
 
 
 def driver() -> ModuleType:
-    """PyCUDA's driver, as far as on_gpu.py uses it, with the emulator for a GPU."""
+    """PyCUDA's driver, as far as on_gpu.py uses it, with the emulator in place of a GPU."""
     memory: dict[int, np.ndarray[Any, Any]] = {}
 
     class Allocation:

@@ -1,4 +1,4 @@
-"""Counters of an emulated run are compared with those that a GPU's run read."""
+"""Counters of an emulated run are compared with those that were read on a GPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `make setup` decides of a machine, by its driver and its toolkit; nothing is downloaded."""
+"""The decisions of `make setup` for a machine's driver and toolkit; nothing is downloaded."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ def executable(path: Path, text: str) -> Path:
 
 
 def toolkit_in(root: Path, release: str = "12.6") -> Path:
-    """A toolkit as NVIDIA's installer lays it out; its nvcc tells what the real one tells."""
+    """A toolkit in the layout of NVIDIA's installer; its nvcc prints the same version as the real
+    one."""
     (root / "include").mkdir(parents=True)
     for name in ("cuda.h", "cudaProfiler.h"):
         (root / "include" / name).touch()
@@ -43,7 +44,7 @@ def toolkit_in(root: Path, release: str = "12.6") -> Path:
 
 
 def only(monkeypatch: pytest.MonkeyPatch, *folders: Path) -> None:
-    """A machine whose PATH has these folders and a shell, and no usual toolkit."""
+    """A machine whose PATH has these folders and a shell, without the usual toolkit."""
     monkeypatch.setenv("PATH", os.pathsep.join(map(str, folders)))
     monkeypatch.delenv("CUDA_HOME", raising=False)
     monkeypatch.delenv("NVCC", raising=False)
@@ -151,7 +152,7 @@ def test_a_step_that_fails_names_the_error_and_the_log(gpu: ModuleType, tmp_path
 
 
 def test_what_make_setup_runs_first_needs_nothing_installed() -> None:
-    """It runs with the system's Python, before there is a `.venv`."""
+    """The script runs with the system's Python, before there is a `.venv`."""
     imports = f"import sys; sys.path.insert(0, {str(SCRIPTS)!r}); import setup"
     without_site_packages = [sys.executable, "-I", "-S", "-c", imports]
     subprocess.run(without_site_packages, check=True)

@@ -1,4 +1,5 @@
-"""The facts per compute capability: consistent with each other, and looked up by name."""
+"""The limits of each compute capability are consistent with each other, and are looked up by
+name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules of tensor maps: an H100's driver accepts and refuses the same."""
+"""The rules for tensor maps accept and refuse the same maps as an H100's driver."""
 
 from __future__ import annotations
 

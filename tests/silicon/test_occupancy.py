@@ -1,4 +1,4 @@
-"""Theoretical occupancy against published examples and against arithmetic done by hand."""
+"""Theoretical occupancy compared with published examples and with arithmetic done by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of architectures beside the driver's own word for the card that is there."""
+"""The table of architectures compared with the driver's values for the installed card."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What two events cost is taken off a time, and what is not known of it widens the interval."""
+"""The cost of two events is subtracted from a time, and the uncertainty of the cost widens the
+interval."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ TRULY = {"v0": 12_000.0, "v1": 4_000.0}
 
 
 def run(host_ns: float, *, measured: bool = True, truly: dict[str, float] = TRULY) -> Timings:
-    """Kernels of known length, timed on a host whose events cost so much more than the others'."""
+    """Kernels of known length, timed on a host whose events cost the given number of ns."""
     rng = np.random.default_rng(1)
     records: list[Record] = []
     planned = {}

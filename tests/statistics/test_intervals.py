@@ -1,4 +1,5 @@
-"""Summaries and intervals against closed forms and simulation; verdicts against worked cases."""
+"""Summaries and intervals compared with closed forms and simulation; verdicts compared with worked
+examples."""
 
 from __future__ import annotations
 
@@ -109,7 +110,8 @@ def test_a_drift_that_both_share_leaves_no_trace() -> None:
 
 
 def test_the_interval_holds_the_truth_as_often_as_it_says_where_placements_differ() -> None:
-    """Rounds alone would not: they share what their placement drew."""
+    """Intervals over rounds would not contain the truth as often, because rounds share the effects
+    of their placement."""
     rng = np.random.default_rng(8)
     hits = naive = 0
     for _ in range(2000):

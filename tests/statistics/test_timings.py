@@ -1,4 +1,4 @@
-"""Rounds of runs that are made up, so that every choice and every verdict is known."""
+"""Rounds of runs with invented times, so that every choice and every verdict is known."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def timings(
     extra: Callable[[Round], Round] = lambda r: r,
     **timing: Any,
 ) -> Timings:
-    """costs: `variant/block`, the first variant being the baseline, whose second batch differs."""
+    """costs: `variant/block` → ns; the first variant is the baseline, whose second batch
+    differs."""
     rng = np.random.default_rng(3)
     planned, records = {}, []
     baseline = next(iter(costs)).split("/", maxsplit=1)[0]
@@ -140,7 +141,8 @@ def test_equal_kernels_are_called_the_same() -> None:
 
 
 def test_a_difference_that_only_one_of_many_shows_is_no_finding() -> None:
-    """Of 40 equal kernels some differ at 95 %; the family as a whole allows for that."""
+    """Of 40 equal kernels, some differ at 95 %; the procedure for the whole family allows for
+    that."""
     rng = np.random.default_rng(5)
     noise = {f"v{i}/64": 0.003 * rng.standard_normal(8) for i in range(41)}
     costs = {name: (lambda p, _, e=e: 1000.0 * float(np.exp(e[p]))) for name, e in noise.items()}

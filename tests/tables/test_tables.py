@@ -1,4 +1,4 @@
-"""Tables against speed-ups, medians and shares worked out by hand."""
+"""Tables compared with speed-ups, medians and shares worked out by hand."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def planned(variant: str, block: int | None = 64, n: int = 1000) -> Planned:
 def rounds(
     p: Planned, times: Sequence[float], repeat: bool = False, cache: Any = "cold"
 ) -> list[Record]:
-    """One launch far off in each batch, which leaves it out."""
+    """Rounds with one outlier in each batch, which the trimmed mean leaves out."""
     return [
         Round(p.case, cache, i, repeat, (t, t, t * 50)) for i, t in enumerate(times)
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Fixtures for runs on the device that exists nowhere."""
+"""Fixtures for runs on the simulated device."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def station(folder: Path, monkeypatch: pytest.MonkeyPatch, importable: None) -> 
 
 @pytest.fixture
 def outcome() -> Callable[..., tuple[str, str]]:
-    """How a variant ended, and why: outcome(run, variant, n)."""
+    """The outcome of a variant and its reason: outcome(run, variant, n)."""
 
     def of(run: Run, variant: str, n: int = 1024) -> tuple[str, str]:
         found = run.outcomes[f"double/{variant}/float32/n={n}/block=64"]

@@ -1,8 +1,8 @@
-"""A device that exists nowhere: it tells the time, and its kernels do what their names say.
+"""A simulated device: it reports times, and its kernels do what their names say.
 
-The command line does not offer it; tests name it `fake_device:open_backend`. A variant is called
-after what it does, `honest` or one of MISDEEDS, with any number behind it. What it costs stands in
-COSTS by its name, else 1,000 ns. A misdeed is done at the timed size only: n = 1024.
+The command line does not offer it; tests name it `fake_device:open_backend`. A variant is named
+after its behaviour, `honest` or one of MISDEEDS, followed by any number. COSTS gives its cost by
+name; the default is 1,000 ns. A misdeed takes place only at the timed size: n = 1024.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ def open_backend(arch: str | None) -> FakeBackend:
 
 
 def _seat() -> int | None:
-    """Of a device with as many seats as the file `seats` says, one that is free.
+    """Take a free seat of a device that has as many seats as the file `seats` says.
 
-    A process keeps it as long as it lives. Raises OutOfMemory where all are taken.
+    A process keeps the seat as long as it lives. Raises OutOfMemory if all seats are taken.
     """
     if not flag("seats").exists():
         return None
@@ -73,7 +73,7 @@ def device(arch: str = "sm_90") -> Device:
 
 
 class FakeBackend:
-    """In the file `processes`, where there is one, it notes which process worked at which size."""
+    """It records in the file `processes`, if there is one, which process worked at which size."""
 
     name = "fake"
 
@@ -89,7 +89,7 @@ class FakeBackend:
         return FakeWorkspace(buffers, inputs)
 
     def event_costs(self, cache: str, launches: int) -> tuple[float, ...]:
-        """Its events cost nothing: a kernel that times itself is only seen to begin and to end."""
+        """Its events cost nothing: a self-timed kernel records only its own begin and end."""
         return (IN_AND_OUT_NS,) * launches
 
     def rest(self) -> None: ...
@@ -98,7 +98,7 @@ class FakeBackend:
 
 
 class FakeWorkspace(FakeLaunches):
-    """What the harness asks of a workspace, answered without a device."""
+    """The workspace's interface, implemented without a device."""
 
     def run(self, case: Case, built: Built | None, draw: int = 0) -> Execution:
         if case.problem == "ceilings":
@@ -188,7 +188,7 @@ class FakeWorkspace(FakeLaunches):
         return any(not np.array_equal(self._x[n], self._inputs[n]) for n in self._inputs)
 
     def _audited(self) -> str:
-        """What changed that must not have, put back."""
+        """The illegal changes that a launch has made, after restoring the data."""
         inputs = [b for b in self._buffers if b.role == "input"]
         faults = list(broken_promises(inputs, (), self._inputs, self._x)) if self._inputs else []
         if self._guard:

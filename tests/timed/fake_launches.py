@@ -1,4 +1,4 @@
-"""A fake workspace's launches: they compute 2 x, or do what the variant is named for."""
+"""The launches of a fake workspace: they compute 2 x, or do what the variant's name says."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ TIMED = 1024
 
 
 def flag(name: str) -> Path:
-    """A file by which processes tell each other, and the test tells them, what is the matter."""
+    """A file by which processes signal each other, and by which the test controls them."""
     return Path(os.environ.get("FAKE_FLAGS", "/nowhere")) / name
 
 
 class FakeLaunches:
-    """y = 2 x, or what the variant does instead."""
+    """Launches that compute y = 2 x, or misbehave as the variant does."""
 
     def __init__(self, buffers: Sequence[Buffer], inputs: Mapping[str, Array]) -> None:
         self._buffers = buffers
@@ -66,7 +66,7 @@ class FakeLaunches:
         self._changes = changes
 
     def _enter(self, is_other: bool) -> None:
-        """The inputs' places in one state or the other; whatever else has changed stays so."""
+        """Set the inputs to one state or the other; other changes remain."""
         for name, (where, others) in self._changes.items():
             self._x[name][where] = others if is_other else self._inputs[name][where]
 
@@ -87,7 +87,8 @@ class FakeLaunches:
                 misdeed(self)
 
     def _in_rounds(self) -> bool:
-        """Whether the launch is one of a round, before which a worker times two of each case."""
+        """Return whether the launch is part of a round; before rounds, a worker times two launches
+        of each case."""
         return self._timed[self._case.id] > 2
 
     def hang(self) -> None:
@@ -104,13 +105,13 @@ class FakeLaunches:
             raise DeviceFault("an illegal memory access was encountered")
 
     def lose_card(self) -> None:
-        """What a GPU that falls off its bus looks like: a fault, and then nothing is there."""
+        """Simulate a GPU that falls off its bus: a fault, after which the device is gone."""
         if self._launches > 40 and not flag("mended").exists():
             flag("lost").touch()
             raise DeviceFault("unspecified launch failure")
 
     def hang_card(self) -> None:
-        """A launch that never ends, after which the GPU does not answer."""
+        """Simulate a launch that never ends, after which the GPU does not answer."""
         if self._launches > 40 and not flag("mended").exists():
             flag("lost").touch()
             time.sleep(3600)
@@ -120,13 +121,13 @@ class FakeLaunches:
             raise fault(self._case.id, "uncorrectable ECC error encountered")
 
     def die_once(self) -> None:
-        """Killed from outside, in the middle of a round."""
+        """Be killed from outside, once, in the middle of a round."""
         if self._launches > 40 and not flag("mended").exists():
             flag("mended").touch()
             os.kill(os.getpid(), signal.SIGKILL)
 
     def die(self) -> None:
-        """Killed from outside, whenever it gets there."""
+        """Be killed from outside, whenever this point is reached."""
         if self._launches > 40 and not flag("mended").exists():
             os.kill(os.getpid(), signal.SIGKILL)
 
@@ -167,23 +168,24 @@ class FakeLaunches:
         self._guard = True
 
     def keep_answer(self) -> None:
-        """Computes ten times, and gives its last answer from then on."""
+        """Compute ten times, and return the last answer from then on."""
         if self._timed[self._case.id] > 10 and self._known is not None:
             self._y = self._known.copy()
         self._known = self._y.copy()
 
     def keep_by_shape(self) -> None:
-        """Gives the answer to the first inputs of this shape again."""
+        """Return the answer for the first inputs of this shape again."""
         self._y = self._by_shape.setdefault(self._y.size, self._y.copy()).copy()
 
     def hash_inputs(self) -> None:
-        """Keeps an answer for each content of all inputs: it is right, and reads all of them."""
+        """Store an answer for each content of all inputs: the answer is right, and all inputs are
+        read."""
         content = self._x["input"].tobytes()
         self._by_content.setdefault(content, self._y.copy())
         self._y = self._by_content[content].copy()
 
     def forge(self) -> None:
-        """Writes a round of its own into the pipe of the process that it is in."""
+        """Write an invented round into the pipe of the current process."""
         if self._timed[self._case.id] == 3:
             every = gc.get_objects()
             pipe = next(each for each in every if isinstance(each, Pipe))
@@ -191,7 +193,7 @@ class FakeLaunches:
             pipe.record(Round(self._case.id, "cold", 0, False, (1.0,), placement=job.placement))
 
     def patch_checks(self) -> None:
-        """Gives kept answers, and has nothing found wrong with them."""
+        """Return stored answers, and disable the checks that would find them."""
         self.keep_answer()
         if self._in_rounds():
             judged = Launched.judged
@@ -207,12 +209,12 @@ class FakeLaunches:
             self._late = True
 
     def vary(self) -> None:
-        """In every second launch, so that no chance can hide it."""
+        """Vary in every second launch, so that detection does not depend on chance."""
         if self._launches % 2:
             self.vary_now()
 
     def vary_rarely(self) -> None:
-        """Not before it is timed, and then in every third launch."""
+        """Vary only when timed, in every third launch."""
         if self._launches > 32 and self._launches % 3 == 0:
             self.vary_now()
 

@@ -1,4 +1,4 @@
-"""A place at which a process waits for as long as a test wants to find it there."""
+"""A point at which a process waits until a test has found it there."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 
 
 def pause(place: str) -> None:
-    """Wait, if PAUSE_AT names the place, for as long as the file that PAUSE names exists.
+    """Wait, if PAUSE_AT names this point, for as long as the file that PAUSE names exists.
 
-    A file of the same name with `.reached` behind it tells that somebody waits.
+    A file of the same name with the suffix `.reached` shows that a process is waiting.
     """
     file = os.environ.get("PAUSE", "")
     if os.environ.get("PAUSE_AT") == place and os.path.exists(file):

@@ -1,4 +1,4 @@
-"""Runs on the device that exists nowhere, in this process but for its workers."""
+"""Runs on the simulated device, in this process except for its workers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ problems:
 
 
 class Station:
-    """A folder in which variants are run by their names, again and again."""
+    """A folder in which variants are run by name, repeatedly."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.flags = folder, folder / "flags"
@@ -51,10 +51,10 @@ class Station:
         library: str = "null", rows: str = "", choice: Choice | None = None,
         wanted: ProfileOptions | None = None, timing: str = "",
     ) -> Run:  # fmt: skip
-        """What stands in the folder after a run; `stopped`: why it went no further.
+        """The state of the folder after a run; `stopped`: why the run ended early.
 
-        rows: of the variants, where they are more than names. wanted: what to profile. timing: more
-        of that, behind a comma.
+        rows: those of the variants, if they are more than names. wanted: what to profile. timing:
+        additional settings, after a comma.
         """
         lines = rows or "".join(f"      {name}: {{source: v0.cu}}\n" for name in variants)
         text = MATRIX.format(
@@ -80,5 +80,5 @@ class Station:
         return tables.load(out)
 
     def flag(self, name: str) -> Path:
-        """A file that tells the fake device what is the matter: flag(name).touch()."""
+        """A file that controls the fake device: flag(name).touch()."""
         return self.flags / name

@@ -1,4 +1,4 @@
-"""Where ncu is missing or forbidden, the emulator counts what was timed and names the cause."""
+"""If ncu is missing or forbidden, the emulator counts the timed kernels, and causes are named."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def forbidden(station: Station, monkeypatch: pytest.MonkeyPatch) -> ProfileOptio
 
 
 def why(run: Run) -> LadderStep:
-    """The step from the scattered variant to the other, at the largest size."""
+    """The step from the variant with scattered accesses to the other, at the largest size."""
     group = max(run.groups(), key=lambda each: run.groups()[each][0].bytes)
     [step] = Explainer(Readings(run)).steps(group)
     return step
@@ -277,7 +277,7 @@ def test_what_was_counted_of_one_size_is_kept_when_the_run_is_stopped_at_another
 
 
 def command(station: Station, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """The command line, with the matrix of these tests."""
+    """Run the command line with the matrix of these tests."""
     here = Path(__file__).parent
     text = MATRIX.format(
         variants=ROWS, sizes="[1024]", limits="{launch_s: 20}", library="null", timing=""

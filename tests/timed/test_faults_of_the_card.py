@@ -1,4 +1,4 @@
-"""What ends a worker for no fault of a kernel: the card, its memory, or somebody else."""
+"""Failures of a worker that are no fault of a kernel: the card, its memory, or another process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def rounds(run: Run, variant: str) -> list[Round]:
 
 
 def whole_rounds(run: Run, variants: tuple[str, ...]) -> bool:
-    """Whether every round has a batch of each variant."""
+    """Return whether every round has a batch of each variant."""
     found = [{(r.placement, r.round, r.cache) for r in rounds(run, v)} for v in variants]
     return all(each == found[0] for each in found)
 

@@ -1,4 +1,5 @@
-"""Whoever gives an answer that it has not computed is told by name; the honest twin passes."""
+"""A function that returns an answer that it has not computed is reported by name; its honest twin
+passes."""
 
 from __future__ import annotations
 

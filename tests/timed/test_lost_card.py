@@ -1,4 +1,4 @@
-"""A card that is lost in mid-round, from the matrix to the exit code of the command line."""
+"""A card that is lost in the middle of a round, from the matrix to the command line's exit code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever one variant does at the timed size, the others end as if it had not been there."""
+"""Whatever a variant does at the timed size, the others end as if it were not there."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Measure = Callable[..., Run]
 
 @pytest.fixture
 def measure(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Measure:
-    """A run of variants by name on the device that exists nowhere."""
+    """A run of the named variants on the simulated device."""
     here = str(Path(__file__).parent)
     monkeypatch.setenv("PYTHONPATH", f"{Path(__file__).parents[2]}:{here}")
 
@@ -88,7 +88,8 @@ REASONS = {
 )
 @pytest.mark.parametrize("place", [0, 1, 3], ids=["first", "in the middle", "last"])
 def test_misdeeds_cost_their_own_variants_and_no_other(measure: Measure, place: int) -> None:
-    """All at once, and the verdicts on the others are those without any."""
+    """All misdeeds take place in one run; the verdicts on the other variants are those of a run
+    without misdeeds."""
     variants = list(SOUND)
     variants[place:place] = REASONS
     run = measure(variants)

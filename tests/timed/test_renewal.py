@@ -1,4 +1,4 @@
-"""A run into a folder that has results does anew what changed, and keeps the rest."""
+"""A run into a folder that has results repeats what changed, and keeps the rest."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ Ended = Callable[..., tuple[str, str]]
 
 
 def prepare(folder: Path, patch: pytest.MonkeyPatch) -> None:
-    """The matrix and its three sources, of which one includes a header, in the tiny problem."""
+    """Write the matrix and its three sources, one of which includes a header, into the tiny
+    problem."""
     patch.setenv("PYTHONPATH", f"{Path(__file__).parents[2]}:{Path(__file__).parent}")
     patch.setenv("FAKE_COSTS", json.dumps({"honest2": 500.0}))
     double = folder / "kernels" / "double"
@@ -70,7 +71,7 @@ def run(folder: Path, choice: Choice, profiling: bool) -> Run:
 
 @pytest.fixture
 def again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Again:
-    """A run into the same folder as the one before: again(choice, profiling)."""
+    """Run into the same folder again: again(choice, profiling)."""
     prepare(folder, monkeypatch)
 
     def run_again(choice: Choice = Choice(), profiling: bool = False) -> Run:  # noqa: B008
@@ -81,7 +82,7 @@ def again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Again:
 
 @pytest.fixture
 def first(again: Again, folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A run of the whole matrix, which stands in this test's folder; the first test makes it."""
+    """A run of the whole matrix in this test's folder; the first test makes it."""
     finished = tmp_path_factory.getbasetemp() / "finished"
     if not finished.exists():
         again()
@@ -95,12 +96,12 @@ def rounds(run: Run, case: str) -> list[Round]:
 
 
 def timed(run: Run) -> set[str]:
-    """The cases that have rounds, those of the ceilings aside."""
+    """The cases that have rounds, except those of the ceilings."""
     return {r.case for r in run.of(Round)} & set(run.planned)
 
 
 def kept(before: Run, after: Run) -> set[str]:
-    """The cases of which every round is one that was there before."""
+    """The cases all of whose rounds existed before."""
     return {case for case in timed(before) if rounds(before, case) == rounds(after, case)}
 
 

@@ -1,4 +1,4 @@
-"""A run that is stopped, wherever it is, leaves nothing running and can be gone on with."""
+"""A run that is stopped at any point leaves no process running, and can be resumed."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ sys.exit(stub_ncu.main(sys.argv[1:]))
 
 
 class Stage:
-    """A folder with two sound kernels, in which runs are started and found again."""
+    """A folder with two correct kernels, in which runs are started and found again."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.out = folder, folder / "run"
@@ -59,7 +59,7 @@ class Stage:
             (folder / name).chmod(0o755)
 
     def start(self, place: str = "") -> subprocess.Popen[str]:
-        """A run that waits at the place."""
+        """A run that waits at the given point."""
         if place:
             self.pause.touch()
             self._reached.unlink(missing_ok=True)
@@ -81,13 +81,14 @@ class Stage:
         return running
 
     def run(self) -> subprocess.CompletedProcess[str]:
-        """A whole run."""
+        """Make a whole run."""
         started = self.start()
         said, _ = started.communicate(timeout=200)
         return subprocess.CompletedProcess(started.args, started.returncode, said)
 
     def left(self, within_s: float = 10) -> list[str]:
-        """The command lines of what still runs after a while, of whatever a run has started."""
+        """The command lines of the processes that still run after a while, of all that a run has
+        started."""
         mark, end = f"PAUSE={self.pause}".encode(), time.monotonic() + within_s
         while True:
             found = []
@@ -110,7 +111,7 @@ def stage(folder: Path) -> Iterator[Stage]:
 
 
 def is_whole(folder: Path) -> bool:
-    """Whether both variants are timed and counted, and the faster one is known."""
+    """Return whether both variants are timed and counted, and the faster one is known."""
     run = tables.load(folder)
     cold = run.results[run.results.cache == "cold"].set_index("variant")
     assert set(run.counters.case) == set(run.planned)
@@ -134,7 +135,8 @@ WAYS = {
 def test_a_run_that_is_stopped_at_every_place_in_turn_leaves_nothing_and_is_completed(
     stage: Stage, way: str
 ) -> None:
-    """Slow, because each of the places is reached by a command of its own with all its workers."""
+    """The test is slow, because each point is reached by a separate command with all its
+    workers."""
     for place, (number, code) in zip(PLACES, cycle(WAYS[way])):
         running = stage.start(place)
         running.send_signal(number)

@@ -1,6 +1,6 @@
-"""The command line with the device that exists nowhere for its GPU: python whole_run.py run …
+"""The command line with the simulated device as its GPU: python whole_run.py run …
 
-Of the report it writes the tables alone, because pictures take seconds.
+Only the report's tables are written, because pictures take seconds.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""What workers are forked from has made their imports, but for what a fork does not survive."""
+"""The process from which workers are forked has done their imports, except those that do not
+survive a fork."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from harness.worker import __main__ as worker
 
 @pytest.fixture
 def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], str]:
-    """A module of this text."""
+    """A module with the given text."""
     monkeypatch.syspath_prepend(tmp_path)
 
     def written(name: str, text: str) -> str:
@@ -28,7 +29,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, st
 
 @pytest.fixture
 def begun(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The driver counts as started where a module of that name was imported."""
+    """The driver is regarded as started if a module of that name was imported."""
     monkeypatch.setattr(worker, "_has_begun_cuda", lambda: "begins_the_driver" in sys.modules)
 
 

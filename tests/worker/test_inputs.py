@@ -1,4 +1,5 @@
-"""A launch at the timed size is judged on the device, and by the host where that cannot tell."""
+"""A launch at the timed size is checked on the device, and by the host if the device cannot
+decide."""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ CASE = Case("double", "v0", "float32", {"n": 8})
 
 @dataclass
 class Launches:
-    """A workspace that says what it is told to, and counts who looked."""
+    """A workspace that gives the answers of the test, and counts the checks."""
 
     inputs: Inputs
     on_device: float | str | Exception | None = 0.25

@@ -1,4 +1,5 @@
-"""A function that replaces what times or judges it is told by name, and that is put back."""
+"""A function that replaces timing or checking code is reported by name, and the original is
+restored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a page remarks on a variant's instructions, and what goes without saying."""
+"""Remarks on a variant's instructions, and properties that need no remark."""
 
 from __future__ import annotations
 

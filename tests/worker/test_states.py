@@ -1,4 +1,4 @@
-"""The other state of timed inputs: valid, secret, small, and seen in the results."""
+"""The other state of timed inputs: valid, secret, small, and visible in the results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CASE = Case("sum", "v0", "float32", {"n": 4096})
 
 
 class Sum(Problem):
-    """Of n numbers."""
+    """The sum of n numbers."""
 
     def buffers(self, sizes: Mapping[str, int], dtype: str) -> list[Buffer]:
         return [Buffer("x", "input", dtype, sizes["n"]), Buffer("y", "output", "float64", 1)]
@@ -45,7 +45,7 @@ class Sum(Problem):
 
 
 class Boxes(Sum):
-    """Intervals [a, b), of which none may be empty; and an order that must stay."""
+    """Intervals [a, b), none of which may be empty; and data whose order must not change."""
 
     changed_together: Mapping[str, int] = {"x": 2, "order": 0}
 

@@ -1,4 +1,4 @@
-"""What a worker does, in this process: verifying, counting, and its lines to the parent."""
+"""A worker's actions in this process: verifying, counting, and its lines to the parent."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from harness.worker.qualify import qualify
 
 @pytest.fixture
 def piped() -> tuple[Pipe, Callable[[], list[str]]]:
-    """A pipe's writing end, and what came out at the other, once."""
+    """The writing end of a pipe, and the output at the other end, read once."""
     reading, writing = os.pipe()
     pipe = Pipe(os.dup(writing))
 

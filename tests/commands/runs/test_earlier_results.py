@@ -1,4 +1,4 @@
-"""`run` without a GPU says what it takes over from earlier runs."""
+"""`run` without a GPU reports which results it reuses from earlier runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from harness.__main__ import app
 
 
 def run(*more: str) -> tuple[str, dict[str, Any]]:
-    """Run the tiny problem of the folder; return what the terminal has and run.json."""
+    """Run the tiny problem of the folder; return the terminal's output and run.json."""
     ended = CliRunner().invoke(app, ["run", "--backend", "emulator", *more])
     assert ended.exit_code == 0, ended.output
     newest = sorted(Path("reports").glob("2*"), key=lambda path: path.stat().st_mtime_ns)[-1]

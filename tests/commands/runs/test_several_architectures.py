@@ -1,4 +1,4 @@
-"""`run --arch` with several architectures: a run of each, and their figures side by side."""
+"""`run --arch` with several architectures: a run for each, and their figures side by side."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def test_a_grid_that_cannot_execute_at_once_is_refused(compile_ptx: CompilePtx) 
 
 
 def test_blocks_wait_for_as_many_others_as_a_device_holds(compile_ptx: CompilePtx) -> None:
-    """132 SMs hold 264 blocks of 1024 threads; a 265th would never be there to be waited for."""
+    """132 SMs hold 264 blocks of 1024 threads; waiting for a 265th block would never end."""
 
     def meet(blocks: int) -> tuple[LaunchReport, np.ndarray]:
         arrived = np.zeros(1, np.uint32)

@@ -1,4 +1,4 @@
-"""A machine's header is parsed once; later starts take what was made of it."""
+"""A machine's header is parsed once; later starts use the stored result."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ HEADERS = (layout.MACHINE / "interface.h", machine_code.SOURCES / "interface.h")
 
 @pytest.fixture(autouse=True)
 def engine() -> None:
-    """Nothing is launched."""
+    """Run each test once, because nothing is launched."""
 
 
 @pytest.fixture
 def parsings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What is parsed, with an empty cache."""
+    """The headers that are parsed, starting with an empty cache."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     found: list[str] = []
     parse = cffi.FFI.cdef

@@ -1,7 +1,7 @@
-"""Random kernels give what a scalar interpreter of the PTX ISA gives, to the bit and to the count.
+"""Random kernels give the same bits and the same counts as a scalar interpreter of the PTX ISA.
 
-`reference` makes the kernels and interprets them. A failure prints the smallest kernel that
-Hypothesis could find; `scripts/fuzzing/fuzz_emulator.py` runs more of them than a test should.
+`reference` generates the kernels and interprets them. A failure prints the smallest kernel that
+Hypothesis found; `scripts/fuzzing/fuzz_emulator.py` runs more kernels than a test should.
 """
 
 from __future__ import annotations
@@ -31,12 +31,13 @@ def engine() -> None:
 @EVERYDAY
 @given(cases())
 def test_results_and_counts_of_random_kernels_are_those_of_a_scalar_interpreter(case: Case) -> None:
-    """Memory to the bit, thread instructions by opcode, and neither depends on `chunk_threads`.
+    """Memory is equal bit by bit, thread instructions are equal by opcode, and neither depends on
+    `chunk_threads`.
 
-    Warp instructions are held too, but only where all schemes of reconvergence agree on them: not
-    in kernels where a lane breaks, continues or exits from inside a branch, or exits in a loop.
-    Slow, because it takes many kernels to meet two features that go wrong together, and each is
-    interpreted thread by thread and launched three times.
+    Warp instructions are compared as well, but only if all schemes of reconvergence agree on them:
+    not in kernels in which a lane breaks, continues or exits inside a branch, or exits in a loop.
+    The test is slow, because it takes many kernels to find two features that fail together, and
+    each is interpreted thread by thread and launched three times.
     """
     note(case.kernel.ptx())
     found = compare(case)
@@ -44,7 +45,8 @@ def test_results_and_counts_of_random_kernels_are_those_of_a_scalar_interpreter(
 
 
 def _case(*body: object) -> Case:
-    """Stores what the body leaves in `%r0`, which starts as the thread; 2 blocks of 40 threads."""
+    """The kernel stores the value that the body leaves in `%r0`, which is initially the thread
+    index; 2 blocks of 40 threads."""
     start = (
         Load("param", "u64", OUTPUT, "output"),
         Instr("mov.b32", THREAD, ("%tid.x",)),

@@ -1,4 +1,5 @@
-"""Every variant of kernels/reduce_sum against a float64 sum, launched as its matrix says."""
+"""Every variant of kernels/reduce_sum, launched as in its matrix and compared with a float64
+sum."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ VARIANTS = [name for name, variant in MATRIX.variants.items() if variant.kind ==
 
 @cache
 def _cases(n: int, arch: str) -> dict[str, Case]:
-    """Variant → its case at a size, in blocks of BLOCK."""
+    """Map each variant to its case at a size, in blocks of BLOCK threads."""
     cases = plan.cases_at(BENCH, emulated_device(arch), "reduce_sum", [{"n": n}])
     return {case.variant: case for case in cases if case.launch.get("block") == BLOCK}
 
@@ -30,7 +31,7 @@ def _cases(n: int, arch: str) -> dict[str, Case]:
 def _sum(
     module: Module, case: Case, values: np.ndarray, chunk_threads: int = 65536
 ) -> tuple[float, list[LaunchReport]]:
-    """All steps of a variant: the sum, and the report of each step."""
+    """Launch all steps of a variant; return the sum, and the report of each step."""
     n = len(values)
     buffers = {
         "input": values.copy(),

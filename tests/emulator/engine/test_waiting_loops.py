@@ -1,4 +1,5 @@
-"""Loops that branch on what another thread may have changed: some wait for it, most do not."""
+"""Loops that branch on a value that another thread may have changed: some wait for the change, most
+do not."""
 
 from __future__ import annotations
 

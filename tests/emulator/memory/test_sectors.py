@@ -1,4 +1,5 @@
-"""Distinct sectors that a launch reads and writes, against sets of addresses worked out by hand."""
+"""The distinct sectors that a launch reads and writes, compared with sets of addresses worked out
+by hand."""
 
 from __future__ import annotations
 
@@ -64,14 +65,14 @@ extern "C" __global__ void copy_async(const float* in, float* out) {
 
 
 def sectors(report: LaunchReport) -> tuple[float, float]:
-    """Distinct sectors read and written."""
+    """The numbers of distinct sectors read and written."""
     read, written = (report.counter(f"distinct_sectors_{x}") for x in ("read", "written"))
     assert (read.unit, read.provenance) == ("sector", "emulator-model")
     return read.value, written.value
 
 
 def of(words: Iterable[int], size: int = 4) -> int:
-    """Sectors of words of so many bytes at these places of one buffer."""
+    """The sectors of words of this size at these places of one buffer."""
     return len({place * size // 32 for place in words})
 
 
@@ -132,7 +133,8 @@ def test_scattered_words_touch_each_its_own_sector_whatever_the_chunk(
 def test_an_atomic_reads_and_writes_also_where_nobody_wants_its_result(
     compile_ptx: CompilePtx, stride: int
 ) -> None:
-    """On an H200, reductions of a cold buffer read as many bytes from memory as loads of it."""
+    """On an H200, reductions of a cold buffer read as many bytes from memory as loads of the
+    buffer."""
     counts, found = np.zeros(5000, np.uint32), np.zeros(128, np.uint32)
     report = run(compile_ptx(SOURCE), "atomics", 2, 64, [counts, found, stride])
     own = of({i * stride for i in range(128)} | set(range(4096, 4096 + 128)))
@@ -149,7 +151,7 @@ def test_lanes_in_several_buffers_touch_each_its_own(compile_ptx: CompilePtx) ->
 def test_shared_and_constant_memory_and_parameters_are_not_global(
     compile_ptx: CompilePtx,
 ) -> None:
-    """Of `spaces` only the store to the variable in global memory counts."""
+    """Of `spaces`, only the store to the variable in global memory is counted."""
     report = run(compile_ptx(SOURCE), "spaces", 1, 64, [np.zeros(4, np.float32)])
     assert sectors(report) == (0, 8)
 

@@ -1,4 +1,4 @@
-"""A position in memory is told by the variable, array element or member that lies there."""
+"""A position in memory is described by the variable, array element or member at that position."""
 
 from __future__ import annotations
 

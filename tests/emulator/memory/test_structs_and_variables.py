@@ -1,4 +1,4 @@
-"""What a launch takes besides buffers and numbers: structs, variables and pointers to functions."""
+"""Arguments other than buffers and numbers: structs, variables and pointers to functions."""
 
 from __future__ import annotations
 

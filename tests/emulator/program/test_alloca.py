@@ -1,4 +1,4 @@
-"""`alloca`: memory that a function takes from its thread's stack, and gives back by returning."""
+"""`alloca`: memory that a function allocates on its thread's stack and releases by returning."""
 
 from __future__ import annotations
 

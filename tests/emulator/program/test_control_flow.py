@@ -1,4 +1,4 @@
-"""Lanes that part ways, wait for each other, leave early, and call functions."""
+"""Lanes that diverge, wait for each other, exit early, and call functions."""
 
 from __future__ import annotations
 

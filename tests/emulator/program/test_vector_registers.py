@@ -1,4 +1,5 @@
-"""Vector registers: PTX has them, though nvcc writes none; ptxas assembles every kernel here."""
+"""Vector registers, which PTX has although nvcc does not use them; ptxas assembles every kernel
+here."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from harness.emulator import UnknownInstruction, launch, parse
 
 
 def _run(body: str, declarations: str = "") -> list[int]:
-    """32 threads with 4 words each: what they make of the words."""
+    """Run 32 threads with 4 words each; return the words that they compute."""
     module = parse(ptx_kernel(
         ".reg .v4 .u32 %v; .reg .v2 .b32 %w<2>;\n"
         "ld.param.u64 %a0, [p0]; ld.param.u64 %a1, [p1];\n"

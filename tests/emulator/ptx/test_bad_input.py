@@ -1,4 +1,4 @@
-"""PTX that is broken, hostile or too large gives a clear error or a fault in the report."""
+"""Broken, hostile or oversized PTX leads to a clear error, or to a fault in the report."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def _arguments(kernel: Kernel) -> list[object]:
 
 
 def _ends_well(text: str) -> str:
-    """Parse and launch; what came of it. Any exception but the documented ones is a failure."""
+    """Parse and launch; return the outcome. Any exception except the documented ones is a
+    failure."""
     try:
         module = parse(text)
         for name, kernel in module.kernels.items():
@@ -56,7 +57,7 @@ def test_a_real_kernel_cut_anywhere_is_read_or_refused_with_its_line(real: str) 
 
 
 def _edited(text: str, rng: random.Random) -> str:
-    """A random edit of a line: tokens lost, doubled, exchanged or replaced, or the line lost."""
+    """Edit a line at random: delete, duplicate, exchange or replace tokens, or delete the line."""
     lines = text.split("\n")
     code = [i for i, line in enumerate(lines) if re.match(r"\s*[@.$%a-z{}]", line)]
     at = rng.choice(code)

@@ -1,4 +1,4 @@
-"""Some broken kernels; scripts/fuzzing/fuzz_kernels.py draws 100,000, with sanitizers."""
+"""Some broken kernels; scripts/fuzzing/fuzz_kernels.py generates 100,000, with sanitizers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FEW = 100
 
 @pytest.fixture(scope="module")
 def fuzz(ptx_file: PtxFile, script_of: Callable[[str], ModuleType]) -> Iterator[ModuleType]:
-    """scripts/fuzz.py with kernels among its targets."""
+    """The module scripts/fuzz.py, with kernels among its targets."""
     with pytest.MonkeyPatch.context() as patch:
         kernels = script_of("fuzz_kernels")
         patch.setattr(kernels, "ptx_of", lambda path: ptx_file(path).read_bytes())

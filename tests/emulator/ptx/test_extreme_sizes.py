@@ -1,4 +1,4 @@
-"""Kernels of extreme sizes, odd variables, and printf without end: they end, and say with what."""
+"""Kernels of extreme sizes, odd variables and endless printf all end, with the expected report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What a kernel's PTX has in it: clocks and what hangs on them, precision, cache hints, atomics."""
+"""Features of a kernel's PTX: clocks and values that depend on them, precision, cache hints,
+atomics."""
 
 from __future__ import annotations
 

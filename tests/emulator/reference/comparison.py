@@ -1,4 +1,4 @@
-"""One case on both sides, and every difference in words."""
+"""Run a case on both sides, and describe every difference."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ BUFFERS = ("input", "output", "totals", "own")
 
 @dataclass(frozen=True)
 class Comparison:
-    """`differences` is empty when both sides agree; `warps_compared` if warp counts were held."""
+    """`differences` is empty if both sides agree; `warps_compared`: whether warp counts were
+    compared."""
 
     differences: tuple[str, ...]
     thread_instructions: int
@@ -26,11 +27,11 @@ class Comparison:
 
 
 def compare(case: Case) -> Comparison:
-    """Emulate in both runs, interpret once, and compare all of it.
+    """Emulate with both engines, interpret once, and compare all results.
 
-    The judge with a chunk of all blocks, and with chunks of one or of two: what blocks share
-    must not matter to any result, counter or count of an instruction. Then the fast run, with one
-    job or two. Warp instructions are compared with the reference only where
+    The judge runs with a chunk of all blocks, and with chunks of one or two: the blocks of a chunk
+    must not affect any result, counter or count of an instruction. Then the fast run is made, with
+    one job or two. Warp instructions are compared with the reference only if
     `Kernel.reconvergence_is_plain`.
     """
     expected = [bytearray(b.tobytes()) for b in case.buffers()]
@@ -75,7 +76,7 @@ def _emulate(
 
 
 def _memory(arrays: list[np.ndarray], expected: list[bytearray]) -> list[str]:
-    """The first word of each buffer that is not as it should be."""
+    """The first wrong word of each buffer."""
     out = []
     for name, array, wanted in zip(BUFFERS, arrays, expected, strict=True):
         words = np.frombuffer(bytes(wanted), np.uint64)
@@ -88,7 +89,7 @@ def _memory(arrays: list[np.ndarray], expected: list[bytearray]) -> list[str]:
 
 
 def _counts(report: LaunchReport, expected: Counter[str]) -> list[str]:
-    """Thread instructions, predicated on, by opcode and in all."""
+    """Compare the predicated-on thread instructions, by opcode and in total."""
     found: Counter[str] = Counter()
     for each in report.instructions:
         found[each.opcode] += each.threads_predicated_on

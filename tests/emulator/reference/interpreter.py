@@ -1,9 +1,10 @@
-"""Executes a kernel's tree thread by thread, as the PTX ISA's programming model describes it.
+"""Execute a kernel's tree thread by thread, according to the PTX ISA's programming model.
 
-Threads know nothing of each other but at collectives, where each waits (a Python generator that
-yields) until all of its block are there. Kernels are made so that no other order can be told apart.
-A dynamic instruction is counted for a thread when its guard is on; a warp counts one for each place
-in the tree, with the iterations of the loops around it, that any of its lanes reaches.
+Threads are independent except at collectives, where each waits (a Python generator that yields)
+until all threads of its block have arrived. Kernels are generated so that no other order gives a
+different result. A dynamic instruction is counted for a thread if its guard is true; for a warp,
+once for each position in the tree, including the iterations of the loops around it, that any of its
+lanes reaches.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ Results = tuple[int, ...]
 
 @dataclass
 class Outcome:
-    """What the reference counted; memory was changed in place."""
+    """The reference's counts; memory is changed in place."""
 
     by_opcode: Counter[str] = field(default_factory=Counter)
     warp_instructions: int = 0
@@ -51,7 +52,8 @@ class Outcome:
 
 @dataclass
 class Memory:
-    """What one thread sees: global buffers by number, its block's shared memory, its own."""
+    """The memory that one thread can access: global buffers by number, its block's shared memory,
+    its own."""
 
     buffers: list[bytearray]
     shared: bytearray
@@ -76,7 +78,7 @@ class Memory:
 
 @dataclass
 class Thread:
-    """One thread: its registers, what it can ask for by name, and where counts go."""
+    """One thread: its registers, its special registers, and its counts."""
 
     lane: int
     named: dict[str, int]
@@ -103,7 +105,7 @@ class Thread:
     def run(
         self, body: Sequence[Statement], path: Place
     ) -> Generator[tuple[Place, Collective], Results, str]:
-        """Execute; yields at collectives. Returns how the body was left, "" if at its end."""
+        """Execute; yield at collectives. Returns how the body was left, "" at its end."""
         for at, each in enumerate(body):
             place = (path, at)
             if isinstance(each, If | Loop | Switch):
@@ -217,7 +219,7 @@ class Thread:
 
 
 def collective(each: Collective, threads: Sequence[Thread]) -> list[Results]:
-    """Results of an instruction that these threads, of one warp or block, execute together."""
+    """The results of an instruction that these threads, of one warp or block, execute together."""
     name, *modifiers = each.opcode.split(".")
     together = len(threads)
     if name == "activemask":
@@ -263,7 +265,7 @@ def execute(
     kernel: Kernel, grid: Dim3, block: Dim3, buffers: list[bytearray], scalars: dict[str, int],
     shared_bytes: int,
 ) -> Outcome:  # fmt: skip
-    """Run every block in turn; `buffers` belong to the u64 parameters in order."""
+    """Run every block in turn; `buffers` belong to the u64 parameters, in order."""
     outcome = Outcome()
     pointers = [name for type_, name in PARAMETERS if type_ == "u64"]
     named = dict(scalars)

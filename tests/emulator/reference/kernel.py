@@ -1,7 +1,7 @@
 """A structured kernel that prints itself as PTX.
 
-Control flow is kept as a tree, and turned into labels and branches only when printed: the reference
-interpreter walks the tree, so it and the emulator do not share a notion of a branch.
+Control flow is stored as a tree, and becomes labels and branches only when printed: the reference
+interpreter walks the tree, so the interpreter and the emulator do not share a notion of a branch.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LOCAL, LOCAL_BYTES = "mine", 32
 
 @dataclass(frozen=True)
 class Reg:
-    """A register; the letter after % says its kind."""
+    """A register; the letter after % gives its kind."""
 
     kind: str
     name: str
@@ -36,7 +36,7 @@ Operand = Reg | int | str  # a string is a special register, a parameter or the 
 
 @dataclass(frozen=True)
 class Guard:
-    """`@p` or `@!p`."""
+    """A guard: `@p` or `@!p`."""
 
     register: Reg
     negated: bool = False
@@ -74,7 +74,7 @@ class Instr:
 
 @dataclass(frozen=True)
 class Load:
-    """`second` is there for a vector of two."""
+    """A load; `second` is the second element of a vector."""
 
     space: str
     type: str
@@ -96,7 +96,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Store:
-    """`second` is there for a vector of two."""
+    """A store; `second` is the second element of a vector."""
 
     space: str
     type: str
@@ -118,7 +118,7 @@ class Store:
 
 @dataclass(frozen=True)
 class Atomic:
-    """`atom`, or `red` where there is no result; `compared` is there for cas."""
+    """`atom`, or `red` if there is no result; `compared` is set for cas."""
 
     space: str
     operation: str
@@ -145,7 +145,7 @@ class Atomic:
 class Collective:
     """An instruction of a whole warp or block: shfl, vote, redux, match, bar.red, bar.sync.
 
-    `sources` stand as PTX has them, `second` is the predicate after `|`.
+    `sources` are in the order of PTX, `second` is the predicate after `|`.
     """
 
     opcode: str
@@ -193,7 +193,8 @@ class Leave:
 
 @dataclass(frozen=True)
 class Switch:
-    """`brx.idx`: the register, below the number of cases, chooses one; none falls through."""
+    """`brx.idx`: the register, whose value is below the number of cases, selects a case; no case
+    falls through."""
 
     index: Reg
     cases: tuple[tuple[Statement, ...], ...]
@@ -204,7 +205,7 @@ Nested = If | Loop | Switch
 
 
 def statements(body: Sequence[Statement], depth: int = 0) -> Iterator[tuple[Statement, int]]:
-    """Every statement with the number of ifs around it within its innermost loop."""
+    """Yield every statement with the number of ifs around it within its innermost loop."""
     for each in body:
         yield each, depth
         if isinstance(each, If):
@@ -241,11 +242,12 @@ class Kernel:
 
     @property
     def reconvergence_is_plain(self) -> bool:
-        """Whether every divergent branch has a join that all schemes of reconvergence agree on.
+        """Return whether all schemes of reconvergence agree on where the lanes of every divergent
+        branch meet.
 
         A break, continue or exit inside an `if`, and an exit inside a loop, moves the immediate
-        post-dominator of the branches around it beyond the place where lanes could already meet;
-        schemes differ in whether they do.
+        post-dominator of the branches around it beyond the point at which lanes could already meet;
+        schemes differ in whether the lanes meet there.
         """
         every = list(statements(self.body))
         looped = [e for s, _ in every if isinstance(s, Loop) for e in s.body]
@@ -282,7 +284,7 @@ class _Printer:
         self.lines.append(f"{name}:")
 
     def body(self, body: Sequence[Statement], leave: str, again: str) -> None:
-        """`leave` and `again` are the labels of break and continue."""
+        """`leave` and `again` are the labels for break and continue."""
         for each in body:
             if isinstance(each, If):
                 self.branch(each, leave, again)

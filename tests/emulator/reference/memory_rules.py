@@ -1,12 +1,14 @@
-"""The costs of a warp's memory instruction, a second time: the engine's `bank_and_sector_rules.h`.
+"""The costs of a warp's memory instruction: a second implementation of the engine's
+`bank_and_sector_rules.h`.
 
 Pure functions over many warps at once. `addresses` and `active` have shape (warps, 32): the byte
 address of each lane, and whether the lane executes the instruction. The addresses of inactive lanes
 are ignored. Results have shape (warps,). Accesses are naturally aligned.
 
-Written from the readings of an H200 in `tests/data/h200_memory_instructions.csv`, to which both are
-held. The counters they give are, summed over warps, `memory_l1_wavefronts_shared`,
-`l1tex__t_requests_pipe_lsu_mem_global_op_*` and `l1tex__t_sectors_pipe_lsu_mem_global_op_*`.
+The rules were derived from an H200's readings in `tests/data/h200_memory_instructions.csv`, with
+which both implementations are compared. Summed over warps, the results are the counters
+`memory_l1_wavefronts_shared`, `l1tex__t_requests_pipe_lsu_mem_global_op_*` and
+`l1tex__t_sectors_pipe_lsu_mem_global_op_*`.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ Counts = NDArray[np.int64]
 def shared_wavefronts(
     addresses: Addresses, active: Active, bytes_per_lane: int, *, is_load: bool
 ) -> Counts:
-    """Wavefronts of a shared load or store of 1 to 16 bytes a lane.
+    """The wavefronts of a shared load or store of 1 to 16 bytes per lane.
 
     The warp is served in phases of 32, 16 or 8 lanes for 4-, 8- and 16-byte accesses. A phase
     takes one wavefront for each distinct word in its fullest bank. See `_merges` for loads.
@@ -48,7 +50,7 @@ def shared_wavefronts(
 def shared_wavefronts_ideal(
     addresses: Addresses, active: Active, bytes_per_lane: int, *, is_load: bool
 ) -> Counts:
-    """Wavefronts of the same instruction if it had no bank conflict: one per non-empty phase."""
+    """The wavefronts of the same instruction without bank conflicts: one per non-empty phase."""
     lanes = _lanes_per_phase(bytes_per_lane)
     ideal = _phases(active, lanes)
     if is_load and lanes < WARP_SIZE:
@@ -59,12 +61,12 @@ def shared_wavefronts_ideal(
 def shared_atomic_wavefronts(
     addresses: Addresses, active: Active, operation: str, *, counts_up: bool = False
 ) -> Counts:
-    """Wavefronts of a shared atomic or reduction on 4-byte words.
+    """The wavefronts of a shared atomic or reduction on 4-byte words.
 
-    Lanes are served one at a time in each bank, even on the same word; a compare-and-swap takes
-    two wavefronts for each. `counts_up` is the compiler's POPC.INC form (add the constant 1,
-    result unused), which costs what a store costs. For a floating-point add, which is a load and
-    compare-and-swap loop in machine code, there is no rule.
+    In each bank, lanes are served one at a time, even on the same word; a compare-and-swap takes
+    two wavefronts for each lane. `counts_up` is the compiler's POPC.INC form (add the constant 1,
+    result unused), which costs as much as a store. There is no rule for a floating-point addition,
+    which is a loop of loads and compare-and-swaps in machine code.
     """
     if counts_up:
         return _conflicts(addresses, active, WORD_BYTES, WARP_SIZE)
@@ -77,13 +79,13 @@ def shared_atomic_wavefronts(
 
 
 def global_requests(active: Active) -> Counts:
-    """Requests of any global access: one for each warp with an active lane."""
+    """The requests of any global access: one for each warp with an active lane."""
     requests: Counts = np.asarray(active.any(axis=1), np.int64)
     return requests
 
 
 def global_sectors(addresses: Addresses, active: Active, bytes_per_lane: int) -> Counts:
-    """Sectors of a global load or store: the distinct 32-byte sectors that active lanes touch.
+    """The sectors of a global load or store: the distinct 32-byte sectors that active lanes touch.
 
     A naturally aligned access of up to 32 bytes lies in one sector.
     """
@@ -93,9 +95,10 @@ def global_sectors(addresses: Addresses, active: Active, bytes_per_lane: int) ->
 
 
 def by_address(addresses: Addresses, active: Active) -> tuple[Addresses, Active]:
-    """The same warps with lanes in ascending order of their addresses, inactive ones (-1) first.
+    """The same warps with lanes in ascending order of address, inactive lanes (-1) first.
 
-    What an atomic costs does not depend on which lane has which address, and sorted it is had fast.
+    The cost of an atomic does not depend on which lane has which address, and sorting makes it fast
+    to compute.
     """
     if active.all():
         return np.sort(addresses, axis=1), active
@@ -104,10 +107,11 @@ def by_address(addresses: Addresses, active: Active) -> tuple[Addresses, Active]
 
 
 def lanes_by_address(ordered: Addresses, active: Active, known: int = 1) -> tuple[int, int]:
-    """Distinct addresses, summed over warps, and the most active lanes of a warp on one of them.
+    """The number of distinct addresses, summed over warps, and the largest number of active lanes
+    on one address.
 
-    Of warps with an active lane each, as `by_address` gives them. A number below `known` is not
-    looked for.
+    Each warp has an active lane, as `by_address` returns them. Maxima of at most `known` are not
+    searched for.
     """
     step = ordered[:, 1:] != ordered[:, :-1]
     distinct = len(ordered) + int(np.count_nonzero(step)) - int(np.count_nonzero(~active[:, 0]))
@@ -122,10 +126,10 @@ def lanes_by_address(ordered: Addresses, active: Active, known: int = 1) -> tupl
 
 
 def global_atomic_sectors(addresses: Addresses, active: Active) -> Counts:
-    """Sectors of a global atomic or reduction.
+    """The sectors of a global atomic or reduction.
 
-    Lanes on the same address are served in rounds, the k-th of them in round k; each round costs
-    its distinct sectors.
+    Lanes on the same address are served in rounds, the k-th lane in round k; each round costs its
+    distinct sectors.
     """
     far = np.int64(np.iinfo(np.int64).max)
     ordered = np.sort(np.where(active, addresses.astype(np.int64), far), axis=1)
@@ -144,10 +148,10 @@ def _lanes_per_phase(bytes_per_lane: int) -> int:
 
 
 def _merges(addresses: Addresses, active: Active) -> Active:
-    """Warps whose load is served in phases of twice the length.
+    """The warps whose load is served in phases of twice the length.
 
-    Either every active lane has the address of its neighbour l^1, or every one has that of l^2;
-    an inactive neighbour counts as the same.
+    Either every active lane has the address of its neighbour l^1, or every active lane has that of
+    l^2; an inactive neighbour is ignored.
     """
     lane = np.arange(WARP_SIZE)
     merged = np.zeros(len(addresses), dtype=np.bool_)
@@ -158,14 +162,14 @@ def _merges(addresses: Addresses, active: Active) -> Active:
 
 
 def _phases(active: Active, lanes: int) -> Counts:
-    """How many phases of so many lanes have an active lane."""
+    """The number of phases of this many lanes with an active lane."""
     if lanes >= WARP_SIZE:
         return global_requests(active)
     return active.reshape(len(active), -1, lanes).any(axis=2).sum(axis=1).astype(np.int64)
 
 
 def _conflicts(addresses: Addresses, active: Active, bytes_per_lane: int, lanes: int) -> Counts:
-    """Sum over phases of the distinct words in the phase's fullest bank."""
+    """The distinct words in a phase's fullest bank, summed over phases."""
     lanes = min(lanes, WARP_SIZE)
     warps, words_per_lane = len(addresses), max(1, bytes_per_lane // WORD_BYTES)
     words: NDArray[Any] = (
@@ -190,7 +194,8 @@ def _conflicts(addresses: Addresses, active: Active, bytes_per_lane: int, lanes:
 
 
 def _distinct_per_row(values: NDArray[np.int64], active: Active) -> Counts:
-    """Distinct values among the active entries of each row; values are not negative."""
+    """The number of distinct values among the active entries of each row; values are not
+    negative."""
     if not active.all():
         values = np.where(active, values, -1)
     step = values[:, 1:] != values[:, :-1]

@@ -1,12 +1,12 @@
-"""Random pieces of a kernel: statements, bodies, and what a whole block does together.
+"""Random pieces of a kernel: statements, bodies, and collectives of a whole block.
 
-Nothing here may depend on an order that hardware leaves open, or the comparison would be with a
-coincidence: what other threads can see is written only before a barrier and read only after it,
-totals are only added to by operations that commute and belong each to one operation, and
-collectives stand where whole blocks meet.
+No piece may depend on an order that hardware leaves open, because equal results would then be a
+coincidence: data that other threads can see is written only before a barrier and read only after
+it, each total is updated only by one operation, which commutes, and collectives are placed where
+whole blocks meet.
 
-A strategy is made once for what it is made with: Hypothesis checks each new one, which takes longer
-than to draw from it.
+A strategy is created once for each set of arguments: Hypothesis checks each new one, which takes
+longer than generating examples.
 """
 
 from __future__ import annotations
@@ -75,10 +75,11 @@ Body = tuple[Statement, ...]
 
 @dataclass(frozen=True)
 class Context:
-    """What may stand at a place: `shared` is "write" or "read", by the phase between barriers.
+    """The statements allowed at a position: `shared` is "write" or "read", depending on the phase
+    between barriers.
 
-    `plain` keeps lanes from leaving out of the middle of branches, so that warp instructions have
-    one count (`Kernel.reconvergence_is_plain`).
+    `plain` prevents lanes from leaving inside branches, so that warp instructions have one possible
+    count (`Kernel.reconvergence_is_plain`).
     """
 
     shared: str
@@ -154,7 +155,7 @@ def _computing(draw: st.DrawFn, context: Context) -> Body:
 
 
 def _type(draw: st.DrawFn) -> tuple[str, Reg, Reg | None]:
-    """A type to load or store as, and the register that holds it, or two for a vector."""
+    """A type for a load or store, and the register that holds it, or two for a vector."""
     type_ = draw(st.sampled_from(["u32", "u64", "s32", "b32", "u8", "s8", "u16", "s16", "b64"]))
     bits = int(type_[1:])
     kinds = ["b32", "b64"] if bits < 32 else [f"b{bits}"]
@@ -167,7 +168,7 @@ def _type(draw: st.DrawFn) -> tuple[str, Reg, Reg | None]:
 @cache
 @st.composite
 def _accesses(draw: st.DrawFn, context: Context) -> Body:
-    """A load or store where no other thread writes at the same time."""
+    """A load or store at a place that no other thread writes at the same time."""
     guard = draw(MAYBE)
     type_, register, second = _type(draw)
     size = int(type_[1:]) // 8 * (1 if second is None else 2)
@@ -251,7 +252,7 @@ def _switches(draw: st.DrawFn, context: Context) -> Body:
 
 @st.composite
 def _loops(draw: st.DrawFn, context: Context) -> Body:
-    """Up to seven times, by the lane's own value."""
+    """A loop of up to seven iterations, whose number depends on the lane."""
     level = len(context.counters)
     counter, limit = Reg("b32", f"%count{level}"), Reg("b32", f"%limit{level}")
     inner = context.inside_loop(counter)
@@ -271,7 +272,8 @@ def _leaving(draw: st.DrawFn, context: Context) -> Body:
 
 @cache
 def _parts(context: Context, least: int, most: int) -> st.SearchStrategy[list[Body]]:
-    """Of equal weight, but branches and loops of twice it: two strategies each, so never cached."""
+    """All parts have equal weight, except branches and loops, which have twice as much: two
+    strategies each, so they are never cached."""
     options = [_computing(context), _accesses(context), _atomics(context)]
     if context.depth < 3:
         options += [_ifs(context), _loops(context), _ifs(context), _loops(context)]
@@ -291,7 +293,8 @@ def bodies(draw: st.DrawFn, context: Context, least: int, most: int) -> Body:
 @cache
 @st.composite
 def _collectives(draw: st.DrawFn, full_warps: bool) -> Body:
-    """An instruction for all threads together. Lanes missing from the last warp are not read."""
+    """An instruction that all threads execute together. Lanes missing from the last warp are not
+    read."""
     result = draw(st.sampled_from(POOL["b32"]))
     predicate = draw(st.sampled_from(POOL["pred"]))
     condition = draw(guards())
@@ -335,7 +338,8 @@ BARRIER = Collective("bar.sync", None, (0,))
 @cache
 @st.composite
 def phases(draw: st.DrawFn, full_warps: bool, plain: bool) -> Body:
-    """Writing shared memory, then reading it, each up to a barrier; or nothing."""
+    """A phase that writes shared memory, then one that reads it, each up to a barrier; or
+    nothing."""
     out: list[Statement] = []
     for shared in draw(st.sampled_from([(), ("write", "read")])):
         out += draw(bodies(Context(shared, plain), 0, 4))

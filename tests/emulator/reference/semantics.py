@@ -1,8 +1,8 @@
 """Single instructions as the PTX ISA defines them, on Python integers, one thread at a time.
 
-A value is the bit pattern of its register as a non-negative integer; definitions that speak of
-signed values reinterpret it. Where the manual gives pseudo-code with a loop over bits, this has it
-too: being slow and literal is what makes it worth comparing with.
+A value is the bit pattern of its register as a non-negative integer; definitions with signed values
+reinterpret it. If the manual gives pseudocode with a loop over bits, this module has the same loop:
+it is useful for comparison because it is slow and literal.
 """
 
 from __future__ import annotations
@@ -25,18 +25,19 @@ def signed(value: int, bits: int) -> int:
 
 
 def number(value: int, type_: str) -> int:
-    """What the bits mean in a type such as s32, u16 or b64."""
+    """The number that the bits represent in a type such as s32, u16 or b64."""
     bits = int(type_[1:])
     return signed(value, bits) if type_[0] == "s" else unsigned(value, bits)
 
 
 @dataclass(frozen=True)
 class Definition:
-    """An instruction without memory: register kinds of its result and sources, and its meaning.
+    """An instruction without memory access: register kinds of its result and sources, and its
+    meaning.
 
     A source kind may also be `lut` (an immediate byte), `byte` (b32, but an immediate is a byte) or
-    `nonzero32` and `nonzero64` (for which division is defined). `template` is how the operands are
-    written.
+    `nonzero32` and `nonzero64` (for which division is defined). `template` is the written form of
+    the operands.
     """
 
     opcode: str
@@ -59,7 +60,7 @@ def _define(
 
 
 def _quotient(a: int, b: int) -> int:
-    """Towards zero, unlike Python's."""
+    """The quotient, rounded towards zero, unlike Python's."""
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
@@ -177,7 +178,7 @@ def _permute(a: int, b: int, c: int) -> int:
 
 
 def _permute_by(mode: str) -> Callable[[int, int, int], int]:
-    """The modes of prmt that are named: which byte of {b, a} each byte of the result is."""
+    """The named modes of prmt: which byte of {b, a} becomes each byte of the result."""
     chosen: dict[str, Callable[[int, int], int]] = {
         "f4e": lambda i, c: i + c,
         "b4e": lambda i, c: (c - i) % 8,
@@ -195,7 +196,8 @@ def _permute_by(mode: str) -> Callable[[int, int, int], int]:
 
 
 def _pack(to: str) -> Callable[..., int]:
-    """cvt.pack.sat: two clamped numbers, the upper one first, and for bytes half a word above."""
+    """cvt.pack.sat: two clamped numbers, the upper one first; for bytes, followed by half a
+    word."""
     low, high = _range(to)
     bits = int(to[1:])
 
@@ -263,9 +265,9 @@ def _range(type_: str) -> tuple[int, int]:
 
 
 def _convert(to: str, source: str) -> None:
-    """A result narrower than its register is extended as its own type says.
+    """A result narrower than its register is extended according to its own type.
 
-    `.sat` is an instruction only where a value can be out of range.
+    `.sat` is valid only if a value can be out of range.
     """
     low, high = _range(to)
     least, most = _range(source)
@@ -350,7 +352,7 @@ _define_all()
 
 
 def atomic(operation: str, type_: str, old: int, b: int, c: int = 0) -> int:
-    """What an atomic leaves in memory."""
+    """The value that an atomic leaves in memory."""
     bits = int(type_[1:])
     if operation in ("min", "max"):
         choose = min if operation == "min" else max

@@ -1,7 +1,7 @@
-"""Random kernels, launches and inputs, within what the PTX ISA and CUDA define.
+"""Random kernels, launches and inputs, within the limits of the PTX ISA and CUDA.
 
-A kernel is a prologue that gives every register a first value, a body made of `pieces`, and an
-epilogue that stores every register. Threads leave early only after the last barrier or collective.
+A kernel is a prologue that initialises every register, a body made of `pieces`, and an epilogue
+that stores every register. Threads leave early only after the last barrier or collective.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Case:
 
     @property
     def threads(self) -> int:
-        """Of all blocks."""
+        """The number of threads in all blocks."""
         return int(np.prod(self.grid)) * int(np.prod(self.block))
 
     @property
@@ -93,7 +93,7 @@ class Case:
 
 
 def _linear(result: Reg, index: str) -> Body:
-    """Of %tid or %ctaid; special registers may stand in `mov` only."""
+    """The linear index from %tid or %ctaid; special registers are valid only in `mov`."""
     out = [do("mov.b32", result, f"%{index}.z")]
     for axis in "yx":
         out += [
@@ -106,7 +106,8 @@ def _linear(result: Reg, index: str) -> Body:
 
 
 def _prologue(used: set[Reg]) -> Body:
-    """Where the thread is, the bases of its memory, and a first value of every register used."""
+    """The thread's index, the addresses of its memory, and an initial value for every register
+    used."""
 
     def reg(name: str) -> Reg:
         return Reg("b32", name)
@@ -176,7 +177,7 @@ def _prologue(used: set[Reg]) -> Body:
 
 
 def _epilogue(used: set[Reg]) -> Body:
-    """Store every register that the body can have changed, 8 bytes of `output` for each."""
+    """Store every register that the body may have changed, in 8 bytes of `output` each."""
     out: list[Statement] = []
     for n, register in enumerate(ORDER):
         if register not in used:
@@ -192,7 +193,7 @@ def _epilogue(used: set[Reg]) -> Body:
 
 @st.composite
 def _shapes(draw: st.DrawFn) -> tuple[tuple[int, int, int], tuple[int, int, int], bool]:
-    """Grid, block, and whether all warps are full; about 128 threads in all."""
+    """A grid, a block, and whether all warps are full; about 128 threads in all."""
     full = [(32, 1, 1), (64, 1, 1), (16, 2, 1), (8, 4, 2), (4, 8, 3), (96, 1, 1), (2, 8, 2)]
     odd = [(1, 1, 1), (31, 1, 1), (33, 1, 1), (7, 1, 1), (5, 7, 1), (3, 5, 3), (45, 1, 2)]
     block = draw(st.sampled_from(full + odd) | st.tuples(
@@ -225,5 +226,5 @@ def cases(draw: st.DrawFn) -> Case:
 
 
 def opcodes(kernel: Kernel) -> set[str]:
-    """Opcodes that a kernel has, branches apart."""
+    """The opcodes of a kernel, except branches."""
     return {s.opcode for s, _ in statements(kernel.body) if not isinstance(s, Nested | Leave)}

@@ -1,4 +1,4 @@
-"""Boxes of tensors, element by element, from the PTX manual's "Tensors"."""
+"""Boxes of tensors, element by element, according to "Tensors" in the PTX manual."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def pixels(
     lower: Sequence[int], upper: Sequence[int], steps: Sequence[int], at: Sequence[int],
     offsets: Sequence[int],
 ) -> list[int | None]:  # fmt: skip
-    """The same of a column of pixels: every base pixel of the corners' box in order, from one
-    on."""
+    """The offsets for a column of pixels: every base pixel of the pixel box in order, starting at a
+    given one."""
     inner = len(shape) - 2
     ranges = [range(low, n + up, s) for low, up, n, s in
               zip(lower, upper, shape[1:-1], steps[1:-1], strict=True)]  # fmt: skip
@@ -51,8 +51,8 @@ def pixels(
 
 
 def in_shared(count: int, element: int, span: int, base: int = 0) -> list[int]:
-    """Where each element of a box lies: with a swizzle of `span` bytes, the 16-byte units of a row
-    are exchanged by the number of the 128 bytes that they lie in."""
+    """The position of each element of a box: with a swizzle of `span` bytes, the 16-byte units of a
+    row are permuted according to the number of their 128-byte row."""
     out = []
     for n in range(count):
         at = base + n * element
@@ -69,7 +69,7 @@ def loaded(tensor: bytes, found: list[int | None], element: int, filled: bytes) 
 
 
 def of_bytes(elements: list[bytes], where: list[int]) -> Array:
-    """Shared memory in which elements lie at places, and zeros elsewhere."""
+    """Shared memory with elements at the given positions, and zeros elsewhere."""
     size = len(elements[0])
     out = np.zeros(max(where) + size, np.uint8)
     for value, at in zip(elements, where, strict=True):

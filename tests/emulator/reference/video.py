@@ -1,8 +1,8 @@
 """Video instructions as the PTX ISA defines them, on Python integers, one thread at a time.
 
-`meaning` makes one of an instruction's name and modifiers. What the manual leaves open is as the
-machine code of ptxas has it: a second operation that compares (`.min`, `.max`) takes 32 bits of the
-first one's result, and c, as numbers of the type of d.
+`meaning` derives the function from an instruction's name and modifiers. Where the manual is
+ambiguous, the machine code of ptxas decides: a secondary comparison (`.min`, `.max`) compares 32
+bits of the first result with c, as numbers of the type of d.
 """
 
 from __future__ import annotations
@@ -41,13 +41,14 @@ def _clamped(value: int, width: int, signed: bool) -> int:
 
 
 def _place(selector: str) -> tuple[int, int]:
-    """Where a part of a word begins, and how many bits it has."""
+    """The first bit of a part of a word, and its number of bits."""
     width = {"b": 8, "h": 16, "": 32}[selector[:1]]
     return width * int(selector[1:] or 0), width
 
 
 def _taken(first: int, width: int, signed: bool) -> Callable[[int], int]:
-    """From a word the number in some of its bits: `_number`, with what is the same for each."""
+    """Return a function that extracts a number from some bits of a word: `_number`, with its fixed
+    arguments."""
     mask, sign = (1 << width) - 1, 1 << width - 1 if signed else 0
     return lambda word: (word >> first & mask ^ sign) - sign
 
@@ -67,7 +68,8 @@ def _first(name: str, mode: str, a: int, b: int) -> int:
 def meaning(name: str, mode: str, types: tuple[str, str, str], *words: str) -> Meaning:
     """`types` are those of d, a and b (`u32`, `s32`); an absent modifier is an empty word.
 
-    `mode` is a comparison, how a shift takes 32 and more, or what `vmad` negates.
+    `mode` is a comparison, the treatment of shifts by 32 and more, or the operand that `vmad`
+    negates.
     """
     if name == "vmad":
         return _multiply_add(mode, types, *words)
@@ -101,7 +103,8 @@ def _scalar(
 def _multiply_add(
     negated: str, types: tuple[str, str, str], saturates: str, scale: str, a_part: str, b_part: str
 ) -> Meaning:
-    """`vmad`. `negated` is what a minus stands before: `product`, `c`; or `po` adds one."""
+    """`vmad`. `negated` is the operand with a minus sign: `product`, `c`; or `po`, which adds
+    one."""
     of_a, of_b = _part(a_part, types[1]), _part(b_part, types[2])
 
     def compute(a: int, b: int, c: int) -> int:
@@ -122,7 +125,7 @@ def _several(
     name: str, mode: str, types: tuple[str, str, str], how: str, mask: str, a_parts: str,
     b_parts: str,
 ) -> Meaning:  # fmt: skip
-    """`vadd2`, `vset4` and so on; parts as `h32` or `b7654`: the highest field comes first."""
+    """`vadd2`, `vset4` and similar; parts as `h32` or `b7654`: the highest field comes first."""
     count = int(name[-1])
     width, base = 32 // count, name[:-1]
     signed = types[0] == "s32"

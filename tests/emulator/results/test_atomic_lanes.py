@@ -1,4 +1,4 @@
-"""How the lanes of a warp's atomics meet on addresses, against what the indices say."""
+"""Collisions of a warp's atomics on addresses, compared with those that follow from the indices."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ extern "C" __global__ void both(unsigned* counts) {
 
 
 def by_hand(bins: np.ndarray, block: int) -> tuple[int, int, int]:
-    """Lanes, distinct addresses summed over warps, and the most lanes of a warp on one."""
+    """The lanes, the distinct addresses summed over warps, and the largest number of a warp's lanes
+    on one address."""
     addresses = most = 0
     for first in range(0, len(bins), block):
         own = bins[first : first + block]

@@ -1,4 +1,4 @@
-"""Branches at which lanes part, against counts by hand and against what an H200 read."""
+"""Divergent branches, compared with counts made by hand and with an H200's readings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ UNIFORM = "smsp__sass_average_branch_targets_threads_uniform.pct"
 
 
 def counts(report: LaunchReport) -> tuple[float, float, float]:
-    """All branches, divergent ones and uniform ones."""
+    """The numbers of all branches, divergent ones and uniform ones."""
     kinds = ("", "_threads_divergent", "_threads_uniform")
     total, divergent, uniform = (report.counter(TARGETS.format(kind)).value for kind in kinds)
     return total, divergent, uniform
@@ -36,7 +36,7 @@ def below(limit: int) -> str:
     ("limit", "diverged"), [(0, 0), (1, 1), (8, 1), (31, 1), (32, 0), (33, 1), (47, 1), (48, 0)]
 )
 def test_a_warp_diverges_where_its_lanes_go_both_ways(limit: int, diverged: int) -> None:
-    """Blocks of 48 threads: a whole warp and half a one."""
+    """Blocks of 48 threads: a whole warp and half a warp."""
     report = run(parse(ptx_kernel(below(limit))), "k", 5, 48, [])
     assert counts(report) == (5 * 2, 5 * diverged, 5 * (2 - diverged))
     assert report.counter(UNIFORM).value == 100 * (2 - diverged) / 2
@@ -45,7 +45,8 @@ def test_a_warp_diverges_where_its_lanes_go_both_ways(limit: int, diverged: int)
 
 
 def test_warps_diverge_in_some_blocks_and_not_in_others() -> None:
-    """In block b the lanes from 8·b on are through: 0, 8, 16, 24, then all 32 of the first warp."""
+    """In block b the lanes from 8·b on have finished: 0, 8, 16, 24, then all 32 of the first
+    warp."""
     body = """
     mov.u32 %r2, %ctaid.x;
     shl.b32 %r2, %r2, 3;
@@ -71,7 +72,7 @@ def test_a_choice_by_block_diverges_no_warp() -> None:
 
 
 def test_lanes_that_are_elsewhere_do_not_make_a_branch_divergent() -> None:
-    """Of the 16 lanes that come to the inner branch, all go the same way."""
+    """Of the 16 lanes that reach the inner branch, all go the same way."""
     body = """
     setp.lt.u32 %p1, %i, 16;
     @%p1 bra DONE;

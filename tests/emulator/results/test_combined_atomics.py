@@ -1,7 +1,7 @@
-"""Atomics of lanes on one address, against the machine code that ptxas 13.0 makes of each kernel.
+"""Atomics of several lanes on one address, compared with ptxas 13.0's machine code for each kernel.
 
-There a warp whose lanes are combined executes REDUX (or counts its lanes) and then one RED or ATOMG
-by one lane.
+If the lanes of a warp are combined, the machine code executes REDUX (or counts the lanes) and then
+a RED or ATOMG by one lane.
 """
 
 from __future__ import annotations

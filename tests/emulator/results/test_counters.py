@@ -1,4 +1,4 @@
-"""Counters against what an H200 read for the same kernel, and against counting by hand."""
+"""Counters compared with an H200's readings for the same kernel, and with counts made by hand."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ def _value(report: LaunchReport, name: str) -> float:
 def test_interleaved_addressing_costs_the_wavefronts_that_hardware_read(
     compile_ptx: CompilePtx, arch: str
 ) -> None:
-    """2^22 floats in blocks of 256 read 2,457,600 wavefronts, 737,280 ideal: per block, 150, 45."""
+    """For 2^22 floats in blocks of 256, 2,457,600 wavefronts were read, 737,280 of them ideal: 150
+    and 45 per block."""
     blocks = 64
     values = np.random.default_rng(1).random(256 * blocks, dtype=np.float32)
     report = run(

@@ -1,4 +1,4 @@
-"""Floating-point operations, against counts by hand and against what an H200 read."""
+"""Floating-point operations, compared with counts made by hand and with an H200's readings."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ THREADS = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum"
 
 
 def instructions(report: LaunchReport) -> dict[str, float]:
-    """Thread instructions of each kind that occurs."""
+    """The thread instructions of each kind that occurs."""
     found = {kind: report.counter(THREADS.format(kind)).value for kind in INSTRUCTIONS}
     return {kind: value for kind, value in found.items() if value}
 

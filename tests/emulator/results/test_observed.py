@@ -1,4 +1,4 @@
-"""What a launch read and wrote, byte by byte, and what of it the launch before had left."""
+"""The bytes that a launch reads and writes, and which of them the previous launch had written."""
 
 from __future__ import annotations
 

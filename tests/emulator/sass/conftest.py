@@ -1,4 +1,4 @@
-"""nvcc for machine code: source text to a cubin, read."""
+"""nvcc for machine code: compiles source text to a cubin, and reads it."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ MadeOnce = Callable[[str, Callable[[], Any]], Any]
 
 @pytest.fixture(autouse=True)
 def engine() -> None:
-    """Machine code has one engine: these tests need not run twice."""
+    """Run each test once, because machine code has only one engine."""
 
 
 @pytest.fixture(scope="session")
 def compile_cubin(ptx_file: PtxFile) -> CompileCubin:
-    """CUDA source (text, or the path of a file) to a cubin's file, assembled once of its PTX."""
+    """Compile CUDA source (text, or the path of a file) to a cubin file, assembled once from its
+    PTX."""
 
     def compiled(source: str | Path, arch: str = "sm_90") -> Path:
         ptx = ptx_file(source, arch)
@@ -41,7 +42,8 @@ def compile_cubin(ptx_file: PtxFile) -> CompileCubin:
 
 @pytest.fixture(scope="session")
 def read_source(compile_cubin: CompileCubin) -> ReadSource:
-    """CUDA source to machine code, read anew: its variables live on within a test only."""
+    """Compile CUDA source to machine code, which is read again for each test, so that its variables
+    persist only within a test."""
 
     def found(source: str | Path, arch: str = "sm_90") -> MachineCode:
         cubin = compile_cubin(source, arch)
@@ -52,7 +54,7 @@ def read_source(compile_cubin: CompileCubin) -> ReadSource:
 
 @pytest.fixture(scope="session")
 def list_together(compile_cubin: CompileCubin, made_once: MadeOnce) -> ListTogether:
-    """Files that are read one after another, listed in one call of the disassembler."""
+    """List several files, which are read one after another, in one call of the disassembler."""
 
     def listed(sources: Sequence[Path]) -> None:
         def make() -> None:

@@ -1,6 +1,6 @@
-"""Asynchronous copies: when they land, zeros behind them, and their sectors.
+"""Asynchronous copies: when they complete, the zeros behind them, and their sectors.
 
-Sectors are as an H200 counted them for tiles whose rows are padded.
+The sectors are those that an H200 counted for tiles with padded rows.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""What Blackwell's code has and no other's: each form gives what the PTX manual says, by NumPy."""
+"""Instruction forms that only Blackwell's code has: each gives the result that the PTX manual
+specifies, computed by NumPy."""
 
 from __future__ import annotations
 
@@ -79,13 +80,13 @@ def _floats(count: int, odd: bool = True) -> NDArray[np.float32]:
 
 
 def _equal(found: NDArray[np.float32], wanted: NDArray[np.float32]) -> None:
-    """Bit by bit, except that a GPU has one NaN."""
+    """Return whether the results are equal bit by bit, except that a GPU has only one NaN."""
     bits = np.where(np.isnan(wanted), np.uint32(0x7FFFFFFF), wanted.view(np.uint32))
     np.testing.assert_array_equal(found.view(np.uint32), bits)
 
 
 def _rounded(exact: NDArray[np.float64], how: str) -> NDArray[np.float32]:
-    """A float64, in which sums and products of these floats are exact, in one direction."""
+    """Round a float64, in which sums and products of these floats are exact, in one direction."""
     near = exact.astype(np.float32)
     with np.errstate(all="ignore"):
         below, above = (np.nextafter(near, np.float32(s)) for s in (-np.inf, np.inf))
@@ -221,7 +222,7 @@ def test_ptx_that_ptxas_refuses_of_these_forms_is_refused(text: str) -> None:
 
 
 def _wide(arguments: list[Any]) -> list[Any]:
-    """The same memory in words of 64 bits where a kernel takes pairs of floats."""
+    """The same memory in 64-bit words, for kernels that use pairs of floats."""
     pairs = any(isinstance(each, float) for each in arguments)
     return [
         each.view(np.uint64) if pairs and isinstance(each, np.ndarray) else each

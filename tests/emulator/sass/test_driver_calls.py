@@ -1,4 +1,4 @@
-"""printf, malloc, free, assert and clocks in machine code: what PTX gives."""
+"""printf, malloc, free, assert and clocks in machine code give the same results as in PTX."""
 
 from __future__ import annotations
 

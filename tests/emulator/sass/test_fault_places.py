@@ -1,4 +1,4 @@
-"""A fault names the array or member that was accessed, from PTX and from machine code."""
+"""A fault names the array or member that was accessed, in PTX and in machine code."""
 
 from __future__ import annotations
 

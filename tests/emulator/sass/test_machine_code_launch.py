@@ -1,4 +1,4 @@
-"""Machine code computes what PTX computes, and its faults name the line of the source."""
+"""Machine code gives the same results as PTX, and its faults name the source line."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ SOURCE = "\n".join([
 
 
 def line_of(text: str) -> int:
-    """The only line of the source with this text."""
+    """The only source line with this text."""
     [number] = [n for n, line in enumerate(SOURCE.splitlines(), 1) if text in line]
     return number
 
@@ -180,7 +180,8 @@ def test_a_warps_arrivals_at_barriers_are_counted_in_machine_code(
 
 
 def test_calls_and_returns_are_branches_too(read_source: ReadSource) -> None:
-    """As an H200 counted them where lanes of a layer norm take a division's slow path."""
+    """The counts are an H200's, for a layer norm some of whose lanes take a division's slow
+    path."""
     out = np.zeros_like(FLOATS)
     args = [FLOATS, out, len(FLOATS)]
     report = launch_machine_code(read_source(SOURCE), "divisions", 10, 32, args)
@@ -195,7 +196,7 @@ def test_calls_and_returns_are_branches_too(read_source: ReadSource) -> None:
 def test_of_a_branch_for_diverged_warps_all_lanes_are_predicated_on(
     read_source: ReadSource,
 ) -> None:
-    """As an H200 counted cuda-samples' binaryPartitionCG, whose guards are false."""
+    """The counts are an H200's, for cuda-samples' binaryPartitionCG, whose guards are false."""
     out, words = np.zeros(32, np.int32), WORDS[:32]
     report = launch_machine_code(read_source(SOURCE), "partition", 1, 32, [words, out])
     odd = words % 2 != 0

@@ -1,4 +1,5 @@
-"""Wavefronts of PTX make no claim where ptxas may merge accesses to shared memory."""
+"""Wavefronts counted in PTX are not called exact where ptxas may merge accesses to shared
+memory."""
 
 from __future__ import annotations
 
@@ -97,6 +98,7 @@ again:
 
 
 def test_registers_that_add_each_other_are_followed_in_no_time() -> None:
-    """Each in its two makers, and so on: without what is known already 2^32 steps."""
+    """Each register has two definitions, and so on: without memoisation, the search would take 2^32
+    steps."""
     module = parse(ADD_EACH_OTHER)
     assert merged_accesses(translate(module, find_kernel(module, "k"))) == frozenset()

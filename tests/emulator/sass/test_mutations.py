@@ -1,4 +1,4 @@
-"""Some broken cubins and listings; scripts/fuzzing/fuzz_machine_code.py draws 100,000."""
+"""Some broken cubins and listings; scripts/fuzzing/fuzz_machine_code.py generates 100,000."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FEW = {"cubin": 100, "listing": 100, "sm_90a-listing": 30}
 
 @pytest.fixture(scope="module")
 def fuzz(script_of: Callable[[str], ModuleType]) -> Any:
-    """scripts/fuzz.py with the targets of machine code."""
+    """The module scripts/fuzz.py, with the targets for machine code."""
     return script_of("fuzz_machine_code").fuzz
 
 

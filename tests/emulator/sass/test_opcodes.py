@@ -1,7 +1,8 @@
-"""Single machine instructions: ptxas makes them of a line of CUDA, and PTX says what they compute.
+"""Single machine instructions: ptxas generates them from a line of CUDA, and PTX defines their
+results.
 
-Each case names what the machine code must contain, so that none of them tests something else when a
-compiler chooses otherwise.
+Each case names the instructions that the machine code must contain, so that a case does not test
+something else if the compiler's choice changes.
 """
 
 from __future__ import annotations
@@ -203,7 +204,7 @@ VOTES_AFTER_A_WAIT = """extern "C" __global__ void k(volatile int* flags, int* o
 def test_lanes_that_are_apart_meet_for_what_all_of_them_do_together(
     read_source: ReadSource, arch: str
 ) -> None:
-    """Those that wait for a flag yield; the others come first to the branch for divided warps."""
+    """Lanes that wait for a flag yield; the others reach the branch for diverged warps first."""
     code = read_source(VOTES_AFTER_A_WAIT, arch)
     for wanted in ("BRA.DIV ~URZ,", "BRA.CONV ~URZ,"):
         assert any(text.startswith(wanted) for text in texts(code)), texts(code)
@@ -243,7 +244,8 @@ MASKS_OF_A_WARP = """extern "C" __global__ void k(const unsigned* in, unsigned* 
 def test_a_vote_by_parts_of_a_warp_each_with_its_mask_is_each_parts_own(
     read_source: ReadSource,
 ) -> None:
-    """ptxas tells by `@!P0 BRA.DIV` that masks differ; P0 is true where a lane has another one."""
+    """ptxas tests by `@!P0 BRA.DIV` whether masks differ; P0 is true in lanes whose mask
+    differs."""
     code, out = read_source(MASKS_OF_A_WARP), np.zeros(96, np.uint32)
     assert any(re.match(r"@!P\d BRA\.DIV", text) for text in texts(code))
     assert not launch_machine_code(code, "k", 1, 32, [WORDS[:32], out]).faults
@@ -257,7 +259,7 @@ def test_a_vote_by_parts_of_a_warp_each_with_its_mask_is_each_parts_own(
 
 
 def ballots(of: np.ndarray, votes: np.ndarray) -> np.ndarray:
-    """For each lane the bits of the lanes with it that vote for something."""
+    """For each lane, the bits of the lanes of its part that vote yes."""
     return ((of & (votes != 0)) << np.arange(32, dtype=np.uint64)).sum(1)
 
 
@@ -306,7 +308,8 @@ CHOSEN_MEMORY = """extern "C" __global__ void k(const int* values, int* out, int
 def test_an_address_that_may_be_of_shared_memory_is_generic(
     read_source: ReadSource, arch: str, which: int
 ) -> None:
-    """Code of before sm_90 makes it one by a constant that the driver fills in."""
+    """Code for architectures before sm_90 makes the address generic with a constant that the driver
+    fills in."""
     code, out = read_source(CHOSEN_MEMORY, arch), np.zeros(32, np.int32)
     report = launch_machine_code(code, "k", 1, 32, [np.arange(32, dtype=np.int32), out, which])
     assert not report.faults

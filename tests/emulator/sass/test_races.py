@@ -1,4 +1,4 @@
-"""Races that are planted are found in machine code as in PTX, and nothing else is accused."""
+"""Planted races are found in machine code as in PTX, and nothing else is reported."""
 
 from __future__ import annotations
 

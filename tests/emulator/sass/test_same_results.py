@@ -1,7 +1,8 @@
-"""PTX and machine code come to the same: results, and global accesses where ptxas left them alone.
+"""PTX and machine code give the same results, and the same global accesses where ptxas does not
+change them.
 
-A check of ptxas's translation as much as of ours. tests/test_fidelity.py does the same with every
-kernel that was read on a GPU.
+The test checks ptxas's translation as well as ours. tests/test_fidelity.py makes the same
+comparison for every kernel with GPU readings.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Video instructions in the machine code that ptxas makes: why some of their forms are refused.
+"""Video instructions in ptxas's machine code, which show why some of their forms are refused.
 
-The instructions' definitions are those of the manual. A form is known exactly where the machine
-code agrees with them: were that to change with another ptxas, the list in
-`decode/arithmetic/video.py` would have to.
+The instructions' definitions are those of the manual. A form is supported exactly if the machine
+code agrees with its definition: if that changes with another ptxas, the list in
+`decode/arithmetic/video.py` has to change as well.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Both runs of the engine for what is executed from PTX; machine code has but one."""
+"""Run tests of PTX with both engines; machine code has only one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels in Triton, as its tutorials write them, whose PTX the tests execute (`make_ptx.py`)."""
+"""Triton kernels, as in its tutorials, whose PTX the tests execute (`make_ptx.py`)."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def attention(q, k, v, out, n, scale, M: tl.constexpr, N: tl.constexpr, D: tl.co
 
 
 class Kernel(NamedTuple):
-    """What is compiled: a function, its parameters' types, its constants and warps."""
+    """A kernel to compile: its function, its parameters' types, its constants and warps."""
 
     function: Any
     types: str

@@ -1,10 +1,10 @@
-"""Compile the kernels beside this file to PTX, for sm_80 and sm_90, and say how each is launched.
+"""Compile the kernels of kernels.py to PTX, for sm_80 and sm_90, and record how each is launched.
 
     pip install triton==3.9.0 && python tests/emulator/triton/make_ptx.py
 
-Needs no GPU. Line information stays; the rest of the debug information, which is most of the text
-and holds paths, is left out. The version is the newest that the assembler of CUDA 13.0 reads:
-nothing in these kernels needs the one that Triton writes.
+Needs no GPU. Line information is kept; the other debug information, which makes up most of the text
+and contains paths, is removed. The PTX version is set to the newest that the assembler of CUDA 13.0
+accepts: these kernels do not need the version that Triton writes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Kernels that Triton compiled for sm_80 and sm_90 give what NumPy gives, from both front ends."""
+"""Kernels that Triton compiled for sm_80 and sm_90 give NumPy's results, in PTX and in machine
+code."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ ASSEMBLED = (
 
 
 class Case(NamedTuple):
-    """A launch; `check` looks at what it left."""
+    """A launch; `check` compares its results."""
 
     grid: int | tuple[int, int]
     args: list[Any]
@@ -118,7 +119,8 @@ def matmul(type_: str, *how: str) -> Case:
 
 
 def case_of(name: str) -> Case:
-    """Of `matmul_fp16_at.sm_90`, say. The last two parameters, for scratch, are not used."""
+    """The case of a name such as `matmul_fp16_at.sm_90`. The last two parameters, for scratch, are
+    not used."""
     family, *how = name.partition(".")[0].replace("layer_norm", "layernorm").split("_")
     makers: dict[str, Callable[..., Case]] = {
         "add": add, "softmax": softmax, "layernorm": layer_norm, "dropout": dropout,
@@ -139,7 +141,7 @@ def test_every_compiled_kernel_has_a_launch() -> None:
 
 @pytest.mark.parametrize("name", LAUNCHES)
 def test_a_kernel_from_ptx(name: str) -> None:
-    """On sm_90 matrices are multiplied by warpgroups, from swizzled shared memory."""
+    """On sm_90, matrices are multiplied by warpgroups, from swizzled shared memory."""
     module, case, about = parse(ptx_of(name)), case_of(name), LAUNCHES[name]
     (kernel,) = module.kernels
     report = run(module, kernel, case.grid, about["threads"], case.args,
@@ -151,7 +153,7 @@ def test_a_kernel_from_ptx(name: str) -> None:
 
 @pytest.mark.parametrize("name", ASSEMBLED)
 def test_a_kernel_from_machine_code(name: str, tmp_path: Path) -> None:
-    """On sm_90 it counts what Nsight Compute counted, to the digit."""
+    """On sm_90, the counts equal Nsight Compute's exactly."""
     module, case, about = parse(ptx_of(name)), case_of(name), LAUNCHES[name]
     (kernel,) = module.kernels
     source, cubin = tmp_path / "k.ptx", tmp_path / "k.cubin"

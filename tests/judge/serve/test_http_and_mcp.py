@@ -1,4 +1,4 @@
-"""The judge over HTTP and MCP: the same requests and answers, for whoever may ask."""
+"""The judge over HTTP and MCP: the same requests and answers, for authorised clients."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ALLOWED = {"Authorization": f"Bearer {TOKEN}"}
 
 
 class JudgeOfTests:
-    """Finds every kernel right at once."""
+    """A judge that finds every kernel right, immediately."""
 
     def submit(self, submission: Submission) -> Future[Judged]:
         done: Future[Judged] = Future()
@@ -114,7 +114,7 @@ def test_whoever_reads_where_it_listens_can_connect_at_once(
     pytest.importorskip("starlette")
 
     class Server:
-        """One that has not begun to serve."""
+        """A server that has not begun to serve."""
 
         def __init__(self, config: Any) -> None: ...
 

@@ -1,4 +1,4 @@
-"""`serve` answers every line: requests with verdicts, whatever else with what is wrong with it."""
+"""`serve` answers every line: a request with verdicts, anything else with the error in it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def line(name: str, **more: object) -> str:
 
 @pytest.fixture
 def asked(tmp_path: Path) -> Asked:
-    """Send lines to a judge of its own: asked(lines, option, …) → its answers."""
+    """Send lines to a separate judge: asked(lines, option, …) → its answers."""
 
     def ask(lines: Sequence[str], *options: str) -> list[dict[str, Any]]:
         ended = subprocess.run(
@@ -231,7 +231,7 @@ def test_it_ends_with_whoever_started_it_and_leaves_no_process(tmp_path: Path) -
 
 
 def _below(pid: int) -> list[int]:
-    """All processes below one."""
+    """All processes below a given one."""
     parents: dict[int, list[int]] = {}
     for path in Path("/proc").glob("[0-9]*"):
         try:
@@ -270,7 +270,7 @@ def test_requests_and_answers_keep_to_the_published_schema(asked: Asked) -> None
 
 
 class FreeSlots:
-    """As many slots as are asked for."""
+    """A pool that has as many slots as requested."""
 
     def __init__(self, home: Path) -> None:
         self.home = home

@@ -1,7 +1,7 @@
 """The sum of each row, in Triton.
 
-row_sum.ptx is what Triton 3.6.0 makes of it for sm_90, with BLOCK = 256, 4 warps and pointers that
-are multiples of 16 bytes, without its debug sections and its folders.
+row_sum.ptx is Triton 3.6.0's output for sm_90, with BLOCK = 256, 4 warps and pointers that are
+multiples of 16 bytes, without its debug sections and paths.
 """
 
 import triton

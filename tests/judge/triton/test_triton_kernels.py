@@ -1,6 +1,7 @@
-"""Kernels in Triton are judged as Triton launches them, and refused by name without it.
+"""Triton kernels are judged with Triton's own launch, and refused by name if Triton is missing.
 
-Triton itself is only where a GPU is: elsewhere a stand-in gives PTX that Triton wrote.
+Triton itself is installed only where there is a GPU: elsewhere a stand-in returns PTX that Triton
+wrote.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def problem(**more: Any) -> Problem:
 
 
 class Function:
-    """What `triton.jit` makes of row_sum."""
+    """A stand-in for the object that `triton.jit` makes of row_sum."""
 
     __module__ = "triton.runtime.jit"
     __name__ = "row_sum"
@@ -50,7 +51,8 @@ class Function:
 
 @pytest.fixture
 def compiled(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    """A stand-in for Triton: what it was `asked` for, and what it says `about` a kernel."""
+    """A stand-in for Triton: records its calls in `asked`, and returns the description `about` a
+    kernel."""
     found = SimpleNamespace(ptx=PTX, about={}, asked=None)
 
     def compile(source: tuple[Any, ...], target: Any, options: Any) -> SimpleNamespace:
@@ -127,7 +129,7 @@ def test_what_is_not_judged_is_refused_by_name(
 
 
 def tuned(*configs: dict[str, Any]) -> Any:
-    """What `triton.autotune` makes of row_sum."""
+    """A stand-in for the object that `triton.autotune` makes of row_sum."""
     made = [SimpleNamespace(**{"num_warps": 4, "num_stages": 3, "num_ctas": 1, "maxnreg": None,
                                "pre_hook": None, "ir_override": None, **each})
             for each in configs]  # fmt: skip

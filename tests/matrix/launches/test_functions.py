@@ -19,7 +19,7 @@ HOST = "    host: host.cu:twice\n    args: [input, output, n, 1.0 / n]\n"
 
 @pytest.fixture
 def functions(folder: Path) -> None:
-    """Files with a Python and a host function beside the kernel."""
+    """Files with a Python and a host function, next to the kernel."""
     here = folder / "kernels" / "double"
     (here / "fast.py").write_text("def twice(tensors, stream, n, rows): ...\n")
     (here / "host.cu").write_text("int twice() { return 0; }\n")

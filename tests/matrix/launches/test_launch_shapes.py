@@ -1,4 +1,5 @@
-"""The launch shapes that a matrix asks for: lists multiply, zipped keys go in step."""
+"""The launch shapes that a matrix requests: lists are multiplied, and keys that are named together
+advance together."""
 
 from __future__ import annotations
 

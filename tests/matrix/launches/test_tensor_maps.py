@@ -1,4 +1,4 @@
-"""A tensor map among a step's arguments: with its numbers where it is right, refused where not."""
+"""A tensor map among a step's arguments: its numbers if it is valid, otherwise a refusal."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MAP = "{tensor_map: input, shape: [32, n // 32], box: [32, 8], swizzle: 128B, l2
 
 @pytest.fixture
 def with_map(edited: Edited) -> Callable[..., Path]:
-    """Writes the matrix with a tensor map of the input: with_map(text, extras) → its path."""
+    """Write the matrix with a tensor map of the input: with_map(text, extras) → its path."""
 
     def write(text: str = MAP, more: str = "when: n >= 32") -> Path:
         edited("source: v0.cu", f"source: v0.cu\n        {more}")

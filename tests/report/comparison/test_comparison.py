@@ -1,4 +1,4 @@
-"""A comparison's files and its page, of runs in which everything happened."""
+"""The files and the page of a comparison of runs that have every kind of change."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TRAP = "</script><img src=x onerror=alert(1)>"
 
 
 def timed(folder: Path) -> Judgement:
-    """Slower, faster, faulty, mended, equal, on one side only; counters that moved."""
+    """Slower, faster, faulty, mended, equal, on one side only; counters that changed."""
     changed = dict(GBPS)
     changed["v3_no_bank_conflict"] *= 0.8
     changed["v7_fixed_blocks"] *= 0.988
@@ -45,7 +45,7 @@ def timed(folder: Path) -> Judgement:
 
 
 def conflicts(folder: Path) -> Judgement:
-    """An emulated run that got a bank conflict, spills and more."""
+    """An emulated run that gained a bank conflict, spills and more."""
     before = emulated({WAVEFRONTS: 100.0, IDEAL: 100.0}, folder=folder,
                       lines=[line(12, wavefronts=100, wavefronts_ideal=100)])  # fmt: skip
     after = emulated({WAVEFRONTS: 1650.0, IDEAL: 100.0}, folder=folder, spill_bytes=16,
@@ -55,7 +55,7 @@ def conflicts(folder: Path) -> Judgement:
 
 
 def traps(folder: Path) -> Judgement:
-    """Whatever can be named is named so that it would act if it were markup."""
+    """A run in which every name would be active if it were not escaped."""
     sound = {"v0": Kernel(), f"{TRAP}|`_*": Kernel()}
     failing = sound | {f"{TRAP}|`_*": Kernel(status="failed", reason=f"{TRAP}\x00 | `x` _y_")}
     base = run(sound, 1, problem=TRAP, folder=folder, device={"name": TRAP})
@@ -98,7 +98,7 @@ def test_a_browser_shows_a_trend_without_overlap(
     browser: Chromium,  # noqa: F811
     tmp_path: Path,
 ) -> None:
-    """Eighteen runs of twelve variants, two of which took longer from some run on."""
+    """Eighteen runs of twelve variants, two of which became slower at some run."""
     runs = []
     for day in range(1, 19):
         kernels = {f"v{i}_a_variant_with_a_name": Kernel((1 + 0.03 * i) * 1e5) for i in range(12)}

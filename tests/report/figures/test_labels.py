@@ -1,4 +1,4 @@
-"""Labels of points never overlap where there is room, and never leave the frame."""
+"""Labels of points never overlap if there is room, and never leave the frame."""
 
 from __future__ import annotations
 

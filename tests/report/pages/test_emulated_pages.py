@@ -1,4 +1,4 @@
-"""Pages of emulated runs: they show what was counted, and no time."""
+"""Pages of emulated runs show counts, and no times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sentence of the first screen claims what was shown and nothing else."""
+"""The headline claims what the data shows and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The overview: one row per problem, failures first and with their reason."""
+"""The overview: one row per problem, failures first, with their reasons."""
 
 from __future__ import annotations
 

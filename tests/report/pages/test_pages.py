@@ -1,4 +1,4 @@
-"""The pages of every kind of run: whole, self-contained, escaped, with no number that is none."""
+"""The pages of every kind of run are complete, self-contained and escaped, and show no NaN."""
 
 from __future__ import annotations
 
@@ -243,7 +243,7 @@ def test_the_same_run_gives_the_same_pages(
 def test_one_pair_of_variants_has_one_speed_up_wherever_it_stands(
     bench: Make, few: dict[str, float], tmp_path: Path
 ) -> None:
-    """v9 builds on the baseline and is the fastest: five places say by how much."""
+    """v9 builds on the baseline and is the fastest: its speed-up is shown in five places."""
     found = Site(bench(**_small(few, sizes=SIZES[2:])).timed(tmp_path))
     text = found.only.text
     row = text.split("v9_vectorized block 256")[1].split("torch its own")[0]

@@ -1,4 +1,4 @@
-"""The source in the page, with what its lines cost."""
+"""The source on the page, with the costs of its lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Each case is counted wholly or has a reason; one that takes the worker down costs no other."""
+"""Each case is counted completely or has a reason; a case that crashes the worker affects no
+other."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ CASES = [Case("double", "v0", "float32", {"n": 1024}, {"block": b}) for b in (64
 
 @dataclass
 class Surroundings:
-    """Workers that end as they are told to, each after so many of its job's cases."""
+    """Workers that end as the test specifies, each after the given number of its job's cases."""
 
     endings: Iterator[tuple[int, Ended]]
     wrong: Sequence[int] = ()
@@ -47,7 +48,7 @@ class Surroundings:
 
     @property
     def counted(self) -> dict[str, str]:
-        """Case → why it has no counters, or nothing."""
+        """Case → the reason why it has no counters, or an empty text."""
         return {r.case: r.reason for r in self.kept if isinstance(r, Emulated)}
 
 

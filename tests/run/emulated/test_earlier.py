@@ -1,4 +1,4 @@
-"""A run on the emulator takes over what an earlier one found, where nothing has changed."""
+"""A run on the emulator reuses the results of an earlier run if nothing has changed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Run = Callable[..., tables.Run]
 
 @pytest.fixture
 def emulated(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The variants that a worker was started for since the list was last emptied."""
+    """The variants for which a worker was started since the list was last emptied."""
     found: list[str] = []
     qualify = TaskRunner.qualify
 

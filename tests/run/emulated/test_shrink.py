@@ -1,4 +1,4 @@
-"""A case with a fault is shrunk to the least numbers that still have it."""
+"""A case with a fault is reduced to the smallest numbers that still show the fault."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_no_number_below_one_is_tried_and_few_are() -> None:
 
 @pytest.fixture(scope="module")
 def faulty(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The problem that `new` writes, of which one reads an element too far."""
+    """The problem that `new` writes, with a variant that reads one element too far."""
     here = tmp_path_factory.mktemp("faulty")
     ended = harness("new", "scaled", cwd=here)
     assert ended.returncode == 0, ended.stdout + ended.stderr

@@ -1,4 +1,4 @@
-"""Which size stands for one that is too large to be emulated, and how long a size would take."""
+"""The stand-in for a size that is too large to be emulated, and the estimated time of a size."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LIMITS = Limits(emulate_bytes=1000, emulate_flops=1000)
 
 
 def by_bytes(*every: dict[str, int]) -> list[tuple[dict[str, int], Work]]:
-    """Sizes whose work is a byte and a flop for each of n."""
+    """Sizes n whose work is n bytes and n flops."""
     return [(size, Work(size["n"], 0, size["n"])) for size in every]
 
 

@@ -1,4 +1,4 @@
-"""docs/generated/claims.md is generated, and says of every claim what became of it."""
+"""docs/generated/claims.md is generated, and has the result for every claim."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables in docs/ are those that their scripts make of the committed runs and figures."""
+"""Tables in docs/ equal those that their scripts generate from the committed runs and figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of kernels is generated, has every variant of the matrix, and leads to its files."""
+"""The page of kernels is generated, has every variant of the matrix, and links to its files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ ladders_of = cache(ladders)
 def reading_once(
     script_of: Callable[[str], ModuleType],
 ) -> Iterator[Callable[[str], ModuleType]]:
-    """Import a script that reads the committed runs; all of them share what one has read."""
+    """Import a script that reads the committed runs; all scripts share the runs that one has
+    read."""
     with pytest.MonkeyPatch.context() as patch:
 
         def imported(name: str) -> ModuleType:

@@ -1,4 +1,4 @@
-"""docs/generated/reliability.md is generated from the tests' own words and is up to date."""
+"""docs/generated/reliability.md is generated from the tests' markers and is up to date."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A committed run with other inputs or libraries than today's is marked as such."""
+"""A committed run with inputs or libraries other than today's is marked."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def script(script_of: Callable[[str], ModuleType]) -> ModuleType:
 
 
 def run(libraries: list[str], **digests: str) -> Any:
-    """Of transpose, made from the files of today, but for what is named."""
+    """A run of transpose, made from today's files except for the given libraries."""
     names = ("problem.py", "with_torch.py", "v0_naive.cu")
     made_from = {
         f"transpose/{name}": digests.get(

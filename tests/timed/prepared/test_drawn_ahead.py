@@ -1,4 +1,5 @@
-"""Inputs and references of what is timed: worked out once a run, by processes that time nothing."""
+"""Inputs and references of timed sizes are computed once per run, by processes that time
+nothing."""
 
 from __future__ import annotations
 
@@ -24,9 +25,9 @@ NOTED = """\
 
 @pytest.fixture
 def worked_out(station: Station) -> Path:
-    """A line for every time that a reference is worked out at a size that is timed: of what.
+    """A line for every computation of a reference at a timed size, with its inputs.
 
-    The other state of the typical draw is looked for, by chance in more than one try.
+    The search for the other state of the typical draw takes a random number of attempts.
     """
     problem = station.folder / "kernels" / "double" / "problem.py"
     text, path = problem.read_text(), station.folder / "worked_out"

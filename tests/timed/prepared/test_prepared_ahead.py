@@ -1,4 +1,4 @@
-"""Small groups are verified at their timed sizes side by side, before the first one is timed."""
+"""Small groups are verified at their timed sizes in parallel, before the first one is timed."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_so_is_a_group_whose_inputs_are_large(
 
 
 def test_no_process_that_prepares_is_left_when_timing_begins(station: Station) -> None:
-    """It would hold memory, and its context, beside what is timed."""
+    """Such a process would hold memory and its context during timing."""
     run(station, "honest1", timing=", shared_processes: true")
     worked = sizes_by_process(station)
     assert all(gone(int(process)) for process in worked)

@@ -1,4 +1,5 @@
-"""A quick run's processes each make one placement of every group: none makes two of the same."""
+"""A quick run's processes each run one placement of every group, and never two of the same
+group."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ SHARED = ", shared_processes: true"
 
 
 def processes(station: Station) -> Counter[tuple[str, str]]:
-    """(process, size) → its workspaces there, at the sizes that are timed."""
+    """(process, size) → its workspaces at the timed sizes."""
     lines = station.flag("processes").read_text().splitlines()
     pairs = (line.split() for line in lines)
     return Counter((pid, size) for pid, size in pairs if size in TIMED)

@@ -1,4 +1,4 @@
-"""A commit's kernels and today's on a device that exists nowhere: in the same rounds."""
+"""A commit's kernels and today's on the simulated device, in the same rounds."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Beside = Callable[..., Result]
 
 @pytest.fixture
 def beside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Beside:
-    """honest2 edited after a commit, and both sides timed: beside({variant: ns})."""
+    """Edit honest2 after a commit, and time both sides: beside({variant: ns})."""
     monkeypatch.setenv("PYTHONPATH", f"{Path(__file__).parents[3]}:{Path(__file__).parents[1]}")
     monkeypatch.chdir(folder)
     double = folder / "kernels" / "double"

@@ -1,4 +1,5 @@
-"""What `scripts/judge/timed_candidates.py` submits is timed as it says, incumbent first."""
+"""The submissions of `scripts/judge/timed_candidates.py` are timed as documented, the incumbent
+first."""
 
 from __future__ import annotations
 
@@ -58,7 +59,7 @@ def verdict(kernel: str, kind: str, speedup: float, width: float = 0.01) -> dict
 
 
 class FakeServe:
-    """Answers every request as a judge with a GPU would."""
+    """A stand-in that answers every request as a judge with a GPU would."""
 
     def __init__(self, told: Callable[[str, float], dict[str, Any]]) -> None:
         self._told = told

@@ -1,4 +1,4 @@
-"""What kernels measure themselves, on the device that exists nowhere."""
+"""Values that kernels measure themselves, on the simulated device."""
 
 from __future__ import annotations
 

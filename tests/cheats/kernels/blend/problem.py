@@ -1,4 +1,4 @@
-"""Three neighbours blended, within a bound so wide that half precision is good enough."""
+"""A blend of three neighbours, with a bound so wide that half precision is accurate enough."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Elements by index: a right kernel does not read all of x, and the problem says so."""
+"""Elements by index: a correct kernel does not read all of x, as the problem states."""
 
 from __future__ import annotations
 

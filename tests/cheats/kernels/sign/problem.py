@@ -1,4 +1,4 @@
-"""The sign of n integers: one of its three answers, −1, is what memory full of 0xFF reads as."""
+"""The sign of n integers. One of its three values, −1, equals memory that is filled with 0xFF."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Functions that try to win without working, each with an honest twin that looks like it.
+"""Functions that try to win without doing the work, each with an honest twin that looks like it.
 
-What becomes of each is in function_endings.yaml. Cheats are honest while they are verified.
+function_endings.yaml has the outcome of each. Cheats behave honestly while they are verified.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def cheats_now(name: str) -> bool:
 
 
 def answer(tensors, key) -> torch.Tensor:
-    """Memory of its own for an answer; made in the first, untimed calls."""
+    """The memory for a stored answer, allocated in the first, untimed calls."""
     if key not in kept:
         kept[key] = torch.empty_like(tensors["total"])
     return kept[key]
@@ -212,7 +212,7 @@ def replays_a_graph_of_the_sum(tensors, stream):
 
 
 def _graph(work) -> torch.cuda.CUDAGraph:
-    """Captured in a first call, which may wait."""
+    """Capture the work as a CUDA graph, in a first call, which may wait."""
     graph = torch.cuda.CUDAGraph()
     torch.cuda.synchronize()
     with torch.cuda.graph(graph):
@@ -225,7 +225,7 @@ def _graph(work) -> torch.cuda.CUDAGraph:
 
 
 class Lazy(torch.Tensor):
-    """Adds up when it is copied, which is after the time was taken."""
+    """A tensor that computes its sum when it is copied, which is after the last event."""
 
     @classmethod
     def __torch_function__(cls, function, kinds, args=(), kwargs=None):
@@ -330,7 +330,7 @@ def prints_a_record(tensors, stream):
 
 
 def forges_the_journal(tensors, stream):
-    """In any process of this user's that has one open, as `journal.jsonl`."""
+    """Write into a `journal.jsonl` that any process of this user has open."""
     if cheats_now("journal") and "written" not in own:
         own["written"] = True
         for link in glob.glob("/proc/[0-9]*/fd/*"):

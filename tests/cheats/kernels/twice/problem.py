@@ -1,4 +1,4 @@
-"""y = 2 x: one pass over memory, exact in every bit."""
+"""y = 2 x: one pass over memory, with an exact result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""y = 2 x in half precision: where halves are the problem's own, they are no shortcut."""
+"""y = 2 x in half precision: if a problem's own type is half, computing in halves is no
+shortcut."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Kernels with one planted fault each are accused at its line; tricky correct ones never are."""
+"""Kernels with one planted fault are reported at its line; tricky correct kernels are never
+reported."""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ def test_a_correct_kernel_is_not_accused_and_right(
 
 
 def test_flt_min_is_not_the_identity_of_max(compile_ptx: CompilePtx) -> None:
-    """Nothing touches memory wrongly: the result is what gives it away."""
+    """No access is faulty: only the result is wrong."""
     path = FAULTY / f"{ONLY_WRONG}.cu"
     outcome = run_file(compile_ptx, path)
     assert not outcome.report.faults

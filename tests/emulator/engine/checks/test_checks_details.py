@@ -1,4 +1,4 @@
-"""What the checks say, what they leave alone, and that they can be switched off."""
+"""The messages of the checks, what they tolerate, and how they are turned off."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_checks_do_not_change_a_count(compile_ptx: CompilePtx) -> None:
 def test_two_warps_that_access_a_word_race_if_one_writes(
     first: str, second: str, raced: bool
 ) -> None:
-    """Thread 0 does the first, thread 32 the second, with no barrier between them."""
+    """Thread 0 makes the first access, thread 32 the second, with no barrier between them."""
     body = f"""
     .shared .align 8 .b8 s[16];
     mov.u64 %l0, 0;

@@ -1,4 +1,4 @@
-"""Thread block clusters: what blocks exchange is right, and what nothing orders is accused."""
+"""Thread block clusters: exchanged data is correct, and unordered accesses are reported."""
 
 from __future__ import annotations
 

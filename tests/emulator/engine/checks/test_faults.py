@@ -1,4 +1,4 @@
-"""What a wrong kernel is told: which line, block and thread, and what it hit."""
+"""The report of a faulty kernel: line, block, thread, and the accessed memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Buffers that hold nothing before a launch: what may be read of them, and when."""
+"""Buffers that are uninitialised before a launch: which reads of them are allowed, and when."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def line_of(mark: str) -> int:
 
 
 def nothing(count: int) -> np.ndarray:
-    """What is written of so many floats: nothing."""
+    """A map for this many floats, none of which has been written."""
     return np.zeros(4 * count, np.bool_)
 
 

@@ -1,4 +1,5 @@
-"""Boxes that go to several blocks of a cluster: there when their bytes have come, not before."""
+"""Boxes that are sent to several blocks of a cluster arrive when their mbarrier has completed, not
+before."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ def _kernel(
     expected: int, copies: str, mask: int, *, wait: str = WAIT, then: str = "", first: str = "",
     size: int = SIZE * BLOCKS, end: str = MEET,
 ) -> str:  # fmt: skip
-    """Rank in %r20; %p5: whether it is not 0. Each rank dumps so many bytes to its own part."""
+    """The rank is in %r20; %p5 is true if it is not 0. Each rank stores the given number of bytes
+    to its own part."""
     return kernel(f"""@!%p1 mbarrier.init.shared::cta.b64 [%r3], 1;
         fence.mbarrier_init.release.cluster; {MEET}
         mov.u32 %r20, %cluster_ctarank; mov.b16 %h1, {mask}; setp.ne.u32 %p5, %r20, 0;
@@ -53,7 +55,7 @@ def test_each_block_gets_what_all_asked_for_at_the_same_place() -> None:
 
 
 def test_a_block_that_the_mask_leaves_out_gets_nothing() -> None:
-    """Ranks 0 and 2 are told of a box; the others wait for nothing."""
+    """Ranks 0 and 2 expect a box; the others wait for nothing."""
     first = "and.b32 %r23, %r20, 1; setp.ne.u32 %p6, %r23, 0; @%p6 bra LEAVES;"
     text = _kernel(SIZE, OF_THE_FIRST, 0b0101, first=first, size=SIZE)
     report, tensor, out = _launched(text)

@@ -1,4 +1,5 @@
-"""Words of which a part is written: the rest is followed bit by bit, and arithmetic takes all."""
+"""Partly written words: the unwritten part is tracked bit by bit, and arithmetic uses the whole
+word."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from harness.emulator import launch, parse
 
 
 def _faults(does: str) -> list[str]:
-    """Of a kernel that has written the lowest byte of a word, and then read all of it into %r2."""
+    """The faults of a kernel that has written the lowest byte of a word, and then loaded the word
+    into %r2."""
     body = f"""
     .shared .align 8 .b8 s[512];
     ld.param.u64 %a0, [p0];
@@ -109,7 +111,7 @@ SET_BY_MASK = "and.b32 %r3, %r2, -8; or.b32 %r2, %r3, %r6;"
 
 
 def _faults_of_bits(does: str, set_: str = SET_BY_MASK) -> list[str]:
-    """Of a kernel that has set three bits of %r2, of which nothing was written before."""
+    """The faults of a kernel that has set three bits of %r2, which was not written before."""
     body = f"""
     .shared .align 8 .b8 s[512];
     ld.param.u64 %a0, [p0];
@@ -185,7 +187,8 @@ def test_to_use_a_bit_that_nothing_set_is_a_fault(does: str) -> None:
 def test_a_struct_is_copied_word_by_word_with_words_that_nothing_set(
     compile_ptx: CompilePtx,
 ) -> None:
-    """A copy of one such word alone is a fault: nothing tells it from any other value."""
+    """A copy of a single such word is a fault, because it cannot be distinguished from any other
+    value."""
     source = """
     struct Fields {
         unsigned never_set;

@@ -1,4 +1,4 @@
-"""A pipeline as kernels for Hopper are written is right, and each mistake in it is found."""
+"""A typical Hopper pipeline is accepted as correct, and each planted mistake in it is found."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def defines(without: str) -> list[str]:
 
 
 def product(k: int) -> tuple[list[Any], np.ndarray]:
-    """The arguments of a product of one tile, and what the third one, as bits, is to be."""
+    """The arguments of a one-tile matrix product, and the expected third one, as bits."""
     random = np.random.default_rng(1)
     m, n = 72, 120
     a, b = (random.integers(-4, 5, (rows, k)).astype(ml_dtypes.bfloat16) for rows in (m, n))
@@ -41,7 +41,7 @@ def product(k: int) -> tuple[list[Any], np.ndarray]:
 
 
 def _launched(compile_ptx: CompilePtx, without: str, k: int) -> tuple[LaunchReport, bool]:
-    """The report of a product, and whether it is right."""
+    """The report of a matrix product, and whether the result is right."""
     arguments, wanted = product(k)
     module = compile_ptx(SOURCE, "sm_90a", defines(without))
     report = launch(module, "gemm", 1, 384, arguments, shared_bytes=SHARED)

@@ -1,4 +1,4 @@
-"""Registers of a warpgroup's products: used too soon or unfenced, and kernels that are right."""
+"""Registers of a `wgmma`, used too early or without a fence, and correct kernels."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ WRONG = {
 
 
 def _registers(given_back: int) -> LaunchReport:
-    """Three warpgroups, of which two take registers that the third one gives back."""
+    """Three warpgroups, of which two request registers that the third one releases."""
     text = kernel(f"""
     setp.lt.u32 %p2, %r1, 256; @%p2 bra TAKES;
     setmaxnreg.dec.sync.aligned.u32 {given_back}; bra END;

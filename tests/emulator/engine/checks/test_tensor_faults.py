@@ -1,4 +1,4 @@
-"""What is wrong with copies by a tensor map is said; kernels that are right stand beside."""
+"""Mistakes in TMA copies are reported; correct kernels are tested next to them."""
 
 from __future__ import annotations
 
@@ -142,8 +142,8 @@ def test_other_forms_are_refused_by_name(text: str, words: str) -> None:
 
 
 def test_a_map_that_a_kernel_changes_copies_what_it_says_then() -> None:
-    """A copy of the map in shared memory gets another tensor, box and swizzle, and goes to global
-    memory, from where it is used."""
+    """A copy of the map in shared memory gets another tensor, box and swizzle; it is then copied to
+    global memory and used there."""
     array, out = np.arange(64 * 16, dtype=np.float32), np.zeros(SIZE, np.uint8)
     words = " ".join(
         f"ld.global.u64 %l9, [%l1+{n}]; st.shared.u64 [%r2+{n}], %l9;" for n in range(0, 128, 8)

@@ -1,4 +1,4 @@
-"""Values that nothing has written: no fault to carry about, one to use."""
+"""Values that were never written: copying them is no fault, using them is."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ UNOPTIMISED = "-Xcicc -O0"
 
 
 def _faults(does: str) -> list[str]:
-    """Of a kernel that has read an unwritten word into %r2, and %i + 1 into %r3."""
+    """The faults of a kernel that has loaded an unwritten word into %r2, and %i + 1 into %r3."""
     body = f"""
     .shared .align 16 .b8 s[1024];
     .local .align 16 .b8 own[16];
@@ -120,7 +120,8 @@ def test_a_correct_kernel_is_not_accused_when_it_is_not_optimised(
 def test_a_planted_fault_has_its_line_when_it_is_not_optimised(
     compile_ptx: CompilePtx, name: str
 ) -> None:
-    """There the functions of CUDA's headers are called, and some have no lines of their own."""
+    """Unoptimised code calls functions of CUDA's headers, some of which have no lines of their
+    own."""
     path = FAULTY / f"{name}.cu"
     (fault,) = run_file(compile_ptx, path, flags=UNOPTIMISED).report.faults
     assert Path(fault.file).name == path.name

@@ -1,4 +1,4 @@
-"""Shuffles, votes, matches and reductions within a warp; cooperative groups on top of them."""
+"""Shuffles, votes, matches and reductions within a warp, and cooperative groups that use them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ extern "C" __global__ void matches(const unsigned* in, unsigned* out) {
 
 
 def _source(mode: str, lane: int, b: int, c: int) -> tuple[int, bool]:
-    """The PTX ISA manual's pseudocode of shfl."""
+    """The pseudocode of shfl in the PTX ISA manual."""
     b, clamp, segment = b & 31, c & 31, c >> 8 & 31
     top = (lane & segment) | (clamp & ~segment)
     bottom = lane & segment

@@ -1,4 +1,4 @@
-"""These tests name the engines themselves."""
+"""The tests of this folder name the engines themselves."""
 
 from __future__ import annotations
 
@@ -7,4 +7,4 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def engine() -> None:
-    """A launch chooses, unless it is told."""
+    """Let a launch choose its engine, unless a test specifies one."""

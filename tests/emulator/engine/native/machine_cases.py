@@ -55,13 +55,13 @@ def _memory() -> Iterator[Group]:
 
 
 def _registers_read_first() -> Iterator[Group]:
-    """A register that is written in some lanes, and read in these."""
+    """A register that is written in some lanes, and read in the given ones."""
     yield Group(("setp.ne.u32 %p1, $1, 0; @%p1 mov.u32 %r20, $1; mov.u32 $0, 7; "
                  "@%p1 add.u32 $0, %r20, 1",), "u32", ("shift",))  # fmt: skip
 
 
 def _atomics() -> Iterator[Group]:
-    """On eight words, which many lanes share: what each finds, and what is left."""
+    """Atomics on eight words, which many lanes share: the old values, and the final ones."""
     kinds = [("u32", "u32", "add and or xor exch min max inc dec"), ("s32", "s32", "min max"),
              ("u64", "u64", "add and or xor exch min max"), ("s64", "s64", "min max"),
              ("f32", "f32", "add"), ("f64", "f64", "add"), ("f16", "f16", "add.noftz"),
@@ -118,12 +118,12 @@ def _registers(letter: str, first: int, count: int) -> str:
 
 
 def _operand(type_: str, kind: str = "tame") -> str:
-    """What a register of a fragment holds."""
+    """The contents of a register of a fragment."""
     return f"{kind} {_DRAWN[type_]}" if type_ in _DRAWN else "s32"
 
 
 def _mma(shape: str, types: str, kind: str = "tame", end: str = "") -> Group:
-    """`types` of d, a, b and c, and `end` of the opcode; the factors are tame or wild."""
+    """`types` of d, a, b and c, and `end` of the opcode; the matrices have tame or wild values."""
     rows, depth = (int(n) for n in shape[1:].split("n8k"))
     d, a, b, c = types.split(".")
     counts = [n // 32 // _PACKED.get(t, 1) for n, t in
@@ -161,7 +161,7 @@ def _mma_products() -> Iterator[Group]:
 
 
 def _matrices() -> Iterator[Group]:
-    """ldmatrix and stmatrix."""
+    """Kernels with ldmatrix and stmatrix."""
     fill = f"{_ANYWHERE}st.shared.v4.u32 [%r21], {{$1, $2, $2, $1}}; bar.warp.sync -1; "
     for trans in ("", ".trans"):
         shape = f"sync.aligned.m8n8.{{}}{trans}.shared.b16"
@@ -186,7 +186,7 @@ def _wmma_products() -> Iterator[Group]:
 
 
 def _wmma(shape: str, types: str, layouts: str, end: str = "") -> Group:
-    """Fragments from the operands' arrays; the result by way of shared memory."""
+    """Load fragments from the operands' arrays; store the result through shared memory."""
     m, n, k = (int(v) for v in shape.replace("n", "m").replace("k", "m").split("m")[1:])
     d, a, b, c = types.split(".")
     own = layouts.split()

@@ -1,8 +1,9 @@
-"""Every computing instruction that the warp machine has, as kernels of a few instructions each.
+"""Every computing instruction of the warp machine, as kernels of a few instructions each.
 
-A `Group` is some instructions on the same operands: `$1`, `$2`, … are registers that hold them and
-`$0` is the result, of which each instruction has its own. Types say what the operands are drawn
-from; `shift` is an amount or a bit position, and there are tame and wild floats for matrices.
+A `Group` consists of instructions with the same operands: `$1`, `$2`, … are registers that hold the
+operands, and `$0` is the result, which is a different register for each instruction. Types
+determine the operands' values; `shift` is an amount or a bit position, and there are tame and wild
+floats for matrices.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ UNORDERED = ("equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan")
 
 
 def _each(pattern: str, *choices: str) -> tuple[str, ...]:
-    """`{}` replaced by every combination of modifiers; `-` in a choice stands for none."""
+    """Replace `{}` by every combination of modifiers; `-` in a choice stands for no modifier."""
     options = [["" if w == "-" else f".{w}" for w in choice.split()] for choice in choices]
     return tuple(pattern.format(*chosen) for chosen in itertools.product(*options))
 
@@ -234,7 +235,7 @@ def _fp8() -> Iterator[Group]:
 
 
 def _converted(to: str, source: str, *choices: str) -> Group:
-    """Those modifiers that there are."""
+    """The modifiers that are valid for this conversion."""
     modifiers = [m.strip(".").split(".") if m else [] for m in _each("{}" * len(choices), *choices)]
     known = [m for m in modifiers if signatures.converts(m, to, source)]
     operands_ = "$0, $1, $2" if to.endswith("x2") else "$0, $1"

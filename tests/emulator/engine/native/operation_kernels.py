@@ -1,4 +1,4 @@
-"""Groups of instructions on the same operands, as kernels, with the operands they are given."""
+"""Groups of instructions with the same operands, as kernels, and their operands."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ BLOCKS = 4
 
 
 def size_of(type_: str) -> int:
-    """Bytes of an element that is stored; predicates are stored as words."""
+    """The size of a stored element in bytes; predicates are stored as words."""
     return 4 if type_ in ("shift", "pred") else TYPE_SIZES[type_.rsplit(maxsplit=1)[-1]]
 
 
 @dataclass(frozen=True)
 class Group:
-    """Instructions with results of one type from operands of others."""
+    """Instructions with results of one type and operands of others."""
 
     instructions: tuple[str, ...]
     result: str
@@ -39,7 +39,7 @@ class Group:
 
 
 def _float_edges(digits: int, bits: int) -> list[int]:
-    """Patterns of a format with so many digits after the point, both signs."""
+    """The patterns of a format with this many fraction digits, of both signs."""
     infinite = ((1 << bits - 1 - digits) - 1) << digits
     one = (infinite >> digits + 1) << digits
     positive = [
@@ -108,7 +108,7 @@ def _edges(type_: str) -> list[int]:
 
 
 def operands(group: Group, seed: int = 0) -> list[np.ndarray]:
-    """An array for each source: pairs of edges, edges at random, neighbours, noise."""
+    """An array for each source: pairs of edge values, random edge values, neighbours, noise."""
     random = np.random.default_rng(seed)
     drawn = [t for t in group.sources if " " not in t]
     grid = np.array(list(itertools.product(*(_edges(t) for t in drawn[:2]))), np.uint64)
@@ -140,7 +140,7 @@ _ONE = {"f16": 0x3C00, "bf16": 0x3F80, "f32": 0x3F800000, "f64": 0x3FF << 52,
 
 
 def _floats_like(type_: str, count: int, random: np.random.Generator) -> np.ndarray:
-    """Tame floats have so few digits that sums of their products are exact; wild ones do not."""
+    """Tame floats have so few digits that sums of their products are exact; wild floats do not."""
     kind, format_ = type_.split()
     values = random.integers(-128, 129, 2 * count) / 32
     if kind == "wild":
@@ -153,7 +153,7 @@ def _floats_like(type_: str, count: int, random: np.random.Generator) -> np.ndar
 
 
 def register_class(type_: str) -> str:
-    """The letter of the registers that hold a type."""
+    """The letter that names registers of a type."""
     for format_, letter in (("f32", "f"), ("f64", "d"), ("pred", "p")):
         if type_.endswith(format_) and not type_.endswith("tf32"):
             return letter
@@ -167,7 +167,7 @@ _BYTES = {"h": 2, "r": 4, "l": 8, "f": 4, "d": 8}
 
 
 def kernel(group: Group) -> Module:
-    """A parameter for each operand, then one for each instruction's result."""
+    """A kernel with a parameter for each operand, followed by one for each instruction's result."""
     lines, at = [], 0
     registers = [f"%{register_class(t)}{n + 1}" for n, t in enumerate(group.sources)]
 

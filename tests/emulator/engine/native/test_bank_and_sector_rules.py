@@ -1,4 +1,4 @@
-"""The memory rules that run, and the reference's, against what an H200 counted, row by row."""
+"""The engine's memory rules and the reference's, compared with an H200's counts, row by row."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def rules(request: pytest.FixtureRequest) -> ModuleType:
 
 
 def _warps(rows: list[dict[str, str]]) -> tuple[np.ndarray, np.ndarray, int]:
-    """Addresses and active lanes, warp by warp, and the bytes of a lane."""
+    """The addresses and active lanes of each warp, and the bytes per lane."""
     addresses = np.array([[int(x) for x in row["lane_byte_offsets"].split()] for row in rows])
     masks = np.array([int(row["active_mask"], 16) for row in rows])
     (width,) = {int(row["bytes_per_lane"]) for row in rows}

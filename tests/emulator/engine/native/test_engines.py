@@ -1,4 +1,4 @@
-"""The fast run and the judge say the same of every kernel, and which of them ran."""
+"""The fast run and the judge agree on every kernel, and the report names the one that ran."""
 
 from __future__ import annotations
 

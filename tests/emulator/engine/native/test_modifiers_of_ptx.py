@@ -1,4 +1,4 @@
-"""A modifier of PTX changes what is executed, is known to change nothing, or is refused."""
+"""A modifier of PTX changes the executed operations, is known to change nothing, or is refused."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EVERYTHING = {modifier for _, row, _ in ROWS for modifier in row.modifiers} | {"
 
 @functools.cache
 def _executed(name: str, row: Signature, type_: str, modifiers: frozenset[str]) -> bytes:
-    """What the machine is given for it."""
+    """The machine's operations for the instruction."""
     (result,), sources = row.operands(type_, modifiers)
     opcode = ".".join([name, *_in_order(modifiers), type_])
     places = ", ".join(f"${n}" for n in range(len(sources) + 1))
@@ -49,7 +49,8 @@ def _in_order(modifiers: frozenset[str]) -> list[str]:
 
 
 def _alternatives(row: Signature) -> Iterator[tuple[frozenset[str], frozenset[str], str]]:
-    """Two sets of modifiers that should differ in what is executed, and by which word."""
+    """Two sets of modifiers that should lead to different operations, and the word in which they
+    differ."""
     base = frozenset(min(group) for group in row.required)
     groups = [*row.required, row.modifiers & signatures.ROUNDINGS]
     for modifier in sorted(row.modifiers - base):

@@ -1,4 +1,4 @@
-"""Every operation of the warp machine gives what NumPy gives on arrays, bit for bit."""
+"""Every operation of the warp machine gives the same bits as NumPy on arrays."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _launched(group: Group, given: list[np.ndarray]) -> tuple[list[np.ndarray], 
 def _expected(
     group: Group, given: list[np.ndarray]
 ) -> tuple[list[np.ndarray], tuple[InstructionCount, ...]]:
-    """Results and counts on arrays."""
+    """The expected results and counts, computed on arrays."""
     module, results, memory = _kernel(group), _arrays(group), AddressSpace()
     entry = find_kernel(module, "k")
     program = translate(module, entry)
@@ -89,7 +89,8 @@ def _expected(
 
 
 def _canonical(type_: str, raw: np.ndarray) -> np.ndarray:
-    """All NaNs alike: NumPy's are the host's. What ours are is tested in test_not_a_number.py."""
+    """All NaNs alike: NumPy's are those of the host. The bits of ours are tested in
+    test_not_a_number.py."""
     if type_.endswith("x2") and type_ != "u16x2":
         half = f"u{raw.dtype.itemsize // 2}"
         return _canonical(type_.removesuffix("x2"), raw.view(half))
@@ -102,7 +103,7 @@ def _canonical(type_: str, raw: np.ndarray) -> np.ndarray:
 
 
 def _ordered(raw: np.ndarray) -> np.ndarray:
-    """Floats as integers that are as far apart as there are floats between them."""
+    """Map floats to integers whose differences are the numbers of floats between them."""
     top = 1 << 8 * raw.dtype.itemsize - 1
     signed = raw.astype(object)
     return np.where(raw >= top, top - signed, signed)

@@ -1,5 +1,5 @@
-"""What is kept of an operation's last addresses holds for these, but for a shift, and for the
-memory that they are in."""
+"""The costs stored for an operation's last addresses are reused only for the same addresses, apart
+from a common offset, in the same memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ EITHER: list[Literal["auto", "judge"]] = ["auto", "judge"]
 def test_one_instruction_that_goes_to_shared_and_then_to_global_memory_is_counted_in_both(
     engine: Literal["auto", "judge"],
 ) -> None:
-    """32 lanes read every second word: 2 wavefronts in one memory, 8 sectors in the other."""
+    """32 lanes read every second word: 2 wavefronts in shared memory, 8 sectors in global
+    memory."""
     body = """
         ld.param.u64 %l1, [p0];
         mov.u32 %r3, buffer;
@@ -56,7 +57,7 @@ def test_one_instruction_that_goes_to_shared_and_then_to_global_memory_is_counte
 def test_addresses_so_far_apart_that_their_distance_wraps_around_are_outside(
     engine: Literal["auto", "judge"], first: int, lane: int
 ) -> None:
-    """All lanes read a buffer but one, which is half of all addresses away."""
+    """All lanes read a buffer except one lane, whose address is half of the address space away."""
     body = f"""
         ld.param.u64 %l1, [p0];
         mov.u64 %l2, {first};

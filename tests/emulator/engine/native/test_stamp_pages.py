@@ -1,4 +1,5 @@
-"""More words than the engine keeps plain stamps of, and more bytes than it keeps copies of."""
+"""Launches with more words than the engine keeps uncompressed stamps of, and more bytes than it
+copies."""
 
 from __future__ import annotations
 
@@ -93,7 +94,8 @@ def test_a_block_may_not_come_back_to_words_of_its_other_threads(module: Module)
 
 @pytest.mark.parametrize("repeats", [False, True])
 def test_what_was_given_up_leaves_nothing_behind(module: Module, repeats: bool) -> None:
-    """The fast run doubts hand-over by a ticket; the judge runs it on what was there before."""
+    """The fast run abandons a launch that synchronises through a ticket; the judge starts from the
+    original buffers."""
     words = np.arange(COUNT * APART, dtype=np.uint32)
     if repeats:
         words[: words.size // 2] = 7  # pages of one word over and over

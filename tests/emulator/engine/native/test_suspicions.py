@@ -1,5 +1,5 @@
-"""Random kernels full of races, unwritten words and stray masks: what the judge accuses, the fast
-run must have suspected, for else it would have let it pass."""
+"""Random kernels full of races, unwritten words and invalid masks: whatever the judge reports, the
+fast run must have suspected."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BLOCK = 96
 
 
 def _address(r: random.Random, space: str, even: bool) -> list[str]:
-    """%a1 ← an address that depends on the thread, and in global memory maybe on the block."""
+    """%a1 ← an address that depends on the thread and, in global memory, possibly on the block."""
     number = "%r10" if space == "global" and r.random() < 0.5 else "%i"
     times, plus = r.choice((0, 0, 1, 1, 1, 2, 5)), r.choice((0, 0, 1, 3, 32))
     base = "%l1" if space == "global" else "%l2"
@@ -44,7 +44,7 @@ def _vector(r: random.Random) -> list[str]:
 
 
 def _copy(r: random.Random) -> list[str]:
-    """Global memory is only read, or the fast run would leave all copies to the judge."""
+    """Global memory is only read; otherwise the fast run would leave all copies to the judge."""
     copy = "cp.async.ca.shared.global [%a1], [%l1], 4;"
     shared = (
         "ld.shared.u32 %r2, [%a1];",

@@ -1,4 +1,4 @@
-"""Video instructions in every form that there is, with parts and masks in turn."""
+"""Video instructions in every valid form, with varying parts and masks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Lanes that leave a loop after different numbers of trips: its counts are those of PTX only."""
+"""If lanes leave a loop after different numbers of iterations, counts of the loop are
+`ptx-level`."""
 
 from __future__ import annotations
 

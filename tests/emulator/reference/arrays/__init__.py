@@ -1,1 +1,1 @@
-"""Kernels on arrays: every operation as NumPy computes it, a launch's threads all at once."""
+"""Kernels on arrays: every operation is computed by NumPy, for all threads of a launch at once."""

@@ -1,7 +1,7 @@
-"""Atomic operations on an array of words, with an order that does not depend on chance.
+"""Atomic operations on an array of words, in a deterministic order.
 
-Lanes take their turn in ascending order: blocks, then threads. Hardware promises no order; a fixed
-one makes float sums and tickets the same on every run and every machine.
+Lanes execute in ascending order: blocks, then threads. Hardware guarantees no order; a fixed order
+makes float sums and tickets the same in every run and on every machine.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _HALF_SUMS: dict[str, Callable[[Array, Array], Array]] = {
 
 
 def fetch(words: Array, index: Array, operation: str, operands: tuple[Array, ...]) -> Array:
-    """Apply an atomic; returns what each lane found before its own turn."""
+    """Apply an atomic; return the value that each lane found before its own operation."""
     order = np.argsort(index, kind="stable")
     sorted_index = index[order]
     first = np.flatnonzero(np.concatenate(([True], sorted_index[1:] != sorted_index[:-1])))
@@ -58,7 +58,7 @@ def fetch(words: Array, index: Array, operation: str, operands: tuple[Array, ...
 
 
 def _apply(operation: str, old: Array, operands: tuple[Array, ...]) -> Array:
-    """One turn of each of several words."""
+    """Apply one operation to each of several words."""
     first = operands[0]
     ufunc = _UFUNCS.get(operation)
     if ufunc is not None:
@@ -77,7 +77,7 @@ def _apply(operation: str, old: Array, operands: tuple[Array, ...]) -> Array:
 
 
 def _sequence(operation: str, old: Any, operands: tuple[Array, ...]) -> tuple[Array, Any]:
-    """All turns on one word: what each lane found, and what is left."""
+    """Apply all operations on one word; return the old value for each lane, and the final value."""
     first = operands[0]
     ufunc = _UFUNCS.get(operation)
     if ufunc is not None:

@@ -23,7 +23,7 @@ def _dtype(type_: str) -> np.dtype[Any]:
 
 
 def conversion(to: str, source: str, modifiers: tuple[str, ...]) -> Callable[[Array], Array]:
-    """The function of a `cvt.<modifiers>.<to>.<source>`."""
+    """The function that implements a `cvt.<modifiers>.<to>.<source>`."""
     target = _dtype(to)
     rounding = next((m for m in modifiers if m.startswith("r")), "")
     saturates = "sat" in modifiers
@@ -60,7 +60,8 @@ def _integer_to_integer(target: np.dtype[Any], saturates: bool) -> Callable[[Arr
 def _float_to_integer(
     target: np.dtype[Any], rounding: str, of_double: bool
 ) -> Callable[[Array], Array]:
-    """Out of range clamps. NaN gives zero, or of doubles and in 64 bits the highest bit alone."""
+    """Values out of range are clamped. NaN gives zero or, from a double or to 64 bits, only the
+    highest bit."""
     limits = np.iinfo(target)
     top = np.array(1 << limits.bits - 1, f"u{target.itemsize}").astype(target)
     of_nan = top if of_double or limits.bits == 64 else target.type(0)
@@ -94,7 +95,8 @@ def _integer_to_float(
 
 
 def _compare_integer(rounded: Array, exact: Array) -> Array:
-    """Sign of `rounded - exact`, exactly: the integer's remainder is small, so split it off."""
+    """The sign of `rounded - exact`, computed exactly: the integer's low part is small, so split it
+    off."""
     out = np.empty(exact.shape, np.int8)
     for at in np.ndindex(exact.shape):
         value = float(rounded[at])

@@ -1,4 +1,4 @@
-"""What an access costs, by the reference's memory rules."""
+"""The cost of an access according to the reference's memory rules."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Array = NDArray[Any]
 
 
 def global_access(counts: RawCounts, lanes: Lanes, site: int, addresses: Array, width: int) -> None:
-    """One request per warp, and its sectors."""
+    """Count one request per warp, and its sectors."""
     counts.requests[site] += lanes.warps
     laid_out, active = lanes.to_warps(addresses), lanes.warp_mask()
     counts.sectors[site] += int(memory_rules.global_sectors(laid_out, active, width).sum())
@@ -25,7 +25,8 @@ def global_access(counts: RawCounts, lanes: Lanes, site: int, addresses: Array, 
 def global_atomic(
     counts: RawCounts, lanes: Lanes, site: int, addresses: Array, width: int, rule: str
 ) -> None:
-    """The same of an atomic; `rule` says whether lanes on one address take turns."""
+    """Count the requests and sectors of an atomic; `rule` says whether lanes on one address are
+    served in turn."""
     counts.requests[site] += lanes.warps
     laid_out, active = memory_rules.by_address(lanes.to_warps(addresses), lanes.warp_mask())
     _atomic(counts, lanes, site, laid_out, active)
@@ -44,7 +45,7 @@ def global_atomic(
 def shared_access(
     counts: RawCounts, lanes: Lanes, site: int, addresses: Array, width: int, *, load: bool
 ) -> None:
-    """Wavefronts and ideal wavefronts of a load or a store."""
+    """Count the wavefronts and ideal wavefronts of a load or a store."""
     laid_out, active = lanes.to_warps(addresses), lanes.warp_mask()
     cost = memory_rules.shared_wavefronts(laid_out, active, width, is_load=load)
     ideal = memory_rules.shared_wavefronts_ideal(laid_out, active, width, is_load=load)
@@ -56,7 +57,7 @@ def shared_access(
 def shared_atomic(
     counts: RawCounts, lanes: Lanes, site: int, addresses: Array, operation: str
 ) -> None:
-    """One request per warp, and its wavefronts; `operation` names their rule."""
+    """Count one request per warp, and its wavefronts; `operation` selects their rule."""
     laid_out, active = memory_rules.by_address(lanes.to_warps(addresses), lanes.warp_mask())
     _atomic(counts, lanes, site, laid_out, active)
     counts.shared_requests[site] += lanes.warps
@@ -72,7 +73,7 @@ def shared_atomic(
 
 
 def _atomic(counts: RawCounts, lanes: Lanes, site: int, laid_out: Array, active: Array) -> None:
-    """How the lanes of each warp meet on addresses; lanes are in the order of these."""
+    """Count how the lanes of each warp collide on addresses; lanes are sorted by address."""
     most = max(counts.atomic_most_lanes[site], 1)
     addresses, most = memory_rules.lanes_by_address(laid_out, active, most)
     counts.atomic_lanes[site] += lanes.count

@@ -1,8 +1,8 @@
-"""A kernel on arrays, with all threads of a launch at once: slow, without checks, and obvious.
+"""Execute a kernel on arrays, all threads of a launch at once: slow, without checks, and simple.
 
-Of the lanes that can go on, those at the lowest basic block go next, in every warp. The arithmetic
-is NumPy's, and what an access costs is what the reference's `memory_rules.py` says: nothing here is
-shared with the engine but the program.
+In every warp, of the lanes that can continue, those at the lowest basic block run next. The
+arithmetic is NumPy's, and the cost of an access follows the reference's `memory_rules.py`: only the
+program is shared with the engine.
 """
 
 from __future__ import annotations
@@ -193,7 +193,7 @@ class _Execution:
         self._write(op, (address >= np.uint64(base)) & (address < np.uint64(base + size)))
 
     def _nothing(self, op: Op) -> None:
-        """Memory is consistent after every instruction, and copies arrive at once."""
+        """Do nothing: memory is consistent after every instruction, and copies arrive at once."""
 
     _op_fence = _op_syncwarp = _op_copy_commit = _op_copy_wait = _nothing
 
@@ -231,14 +231,15 @@ class _Execution:
     # --- memory ---------------------------------------------------------------------------
 
     def _addresses(self, op: Op) -> Array:
-        """Of every lane; an address of 32 bits wraps around before it is widened."""
+        """The address of every lane; a 32-bit address wraps around before it is widened."""
         base, offset = self._read(op.sources[0], op.source_types[0]), op.sources[1]
         assert isinstance(offset, Constant)
         plus = np.array(offset.bits & ((1 << 8 * base.itemsize) - 1), base.dtype)
         return (base + plus).astype(np.int64)
 
     def _places(self, space: str, addresses: Array, width: int) -> tuple[Array, Array, Any]:
-        """The bytes of a memory, where in it each active lane's access begins, and its buffer."""
+        """The bytes of a memory, the position of each active lane's access in them, and its
+        buffer."""
         active = self.lanes.active[0]
         at = addresses[0][active]
         if space == "shared":
@@ -265,7 +266,7 @@ class _Execution:
             self._write(op, self._spread(raw[:, i]), i)
 
     def _spread(self, values: Array) -> Array:
-        """Active lanes' values among those of all lanes."""
+        """Put active lanes' values at their positions among all lanes."""
         out = np.zeros((1, self.count), values.dtype)
         out[self.lanes.active] = values
         return out
@@ -316,7 +317,8 @@ def _join(masks: dict[int, Array], target: int, more: Array) -> None:
 
 
 def _as(value: Array, type_: str, result_type: str | None = None) -> Array:
-    """A value as another type: its low bits, or extended as the type of a result says."""
+    """Convert a value to another type: its low bits, or an extension as the result's type
+    requires."""
     to = np.dtype(NUMPY_TYPES[type_])
     value = np.ascontiguousarray(value)
     if value.dtype == to:

@@ -1,7 +1,8 @@
 """Extended-precision integer arithmetic: add.cc, addc, sub.cc, subc, mad.cc, madc.
 
-The condition code is one more register, a predicate: the carry of an addition, or that a
-subtraction borrows nothing. Every function takes it last and returns the result with the new one.
+The condition code is an additional predicate register: the carry of an addition, or the absence of
+a borrow in a subtraction. Every function takes it as the last argument and returns the result with
+the new condition code.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def _add(a: Array, b: Array, carry: Array) -> Both:
 
 
 def _subtract(a: Array, b: Array, carry: Array) -> Both:
-    """A carry says that nothing was borrowed, or is to be."""
+    """The carry means that there was no borrow, or that there is to be none."""
     borrow = ~carry
     partial = a - b
     total = partial - borrow.astype(a.dtype)
@@ -34,7 +35,7 @@ def _subtract(a: Array, b: Array, carry: Array) -> Both:
 
 
 def implementation(op: Op) -> Callable[..., Both]:
-    """The function of add_carry, sub_carry or mad_carry."""
+    """The function that implements add_carry, sub_carry or mad_carry."""
     if op.name == "add_carry":
         return _add
     if op.name == "sub_carry":

@@ -1,8 +1,8 @@
-"""Floating-point instructions with one rounding, as the hardware has them.
+"""Floating-point instructions with one rounding, as in the hardware.
 
-NumPy's add, multiply, divide and square root round once and are used as they are. A fused
-multiply-add is not in NumPy: it is computed exactly enough here that it rounds once too. Payloads
-of NaNs are not modelled.
+NumPy's add, multiply, divide and square root round once and are used directly. NumPy has no fused
+multiply-add: it is computed precisely enough to be rounded only once as well. Payloads of NaNs are
+not modelled.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _F32_TINY = np.float32(np.finfo(np.float32).tiny)
 
 
 def of_upper_words(name: str) -> Callable[[Array], Array]:
-    """`rcp.approx.ftz.f64` and `rsqrt`'s: of a double's upper word, and nothing below that."""
+    """`rcp.approx.ftz.f64` and `rsqrt`'s counterpart: they use only a double's upper word."""
     upper, tiny = np.uint64(0xFFFFFFFF << 32), np.finfo(np.float64).tiny
 
     def flushed(a: Array) -> Array:
@@ -37,17 +37,17 @@ def of_upper_words(name: str) -> Callable[[Array], Array]:
 
 
 def flush(a: Array) -> Array:
-    """Denormals to zero of the same sign."""
+    """Flush subnormals to zero of the same sign."""
     return np.where(np.abs(a) < _F32_TINY, np.copysign(np.float32(0), a), a)
 
 
 def fma_f32(a: Array, b: Array, c: Array) -> Array:
     """a·b + c, rounded once.
 
-    The product of two floats is exact in double precision. The sum is rounded to double and then
-    to single, which differs from rounding once only where the double lies exactly half-way
-    between two floats (or the float is denormal); those lanes are redone with the sum rounded to
-    odd, from which the second rounding is right.
+    The product of two floats is exact in double precision. The sum is rounded to double and then to
+    single, which differs from rounding once only if the double lies exactly half-way between two
+    floats (or the float is subnormal); for these lanes the sum is rounded to odd instead, after
+    which the second rounding is right.
     """
     product = np.multiply(a, b, dtype=np.float64)
     addend = c.astype(np.float64)
@@ -61,7 +61,8 @@ def fma_f32(a: Array, b: Array, c: Array) -> Array:
 
 
 def round_to_odd(a: Array, b: Array, total: Array) -> Array:
-    """a + b rounded to the neighbour with an odd last bit, given `total` rounded to nearest."""
+    """a + b rounded to the neighbour with an odd last bit, given `total`, which is rounded to
+    nearest."""
     virtual = total - a
     error = (a - (total - virtual)) + (b - virtual)
     raw = np.array(total).view(np.int64)
@@ -74,7 +75,7 @@ def round_to_odd(a: Array, b: Array, total: Array) -> Array:
 def fma_f64(a: Array, b: Array, c: Array) -> Array:
     """a·b + c in double precision, rounded once (Boldo and Melquiond's algorithm).
 
-    Valid where no intermediate overflows or loses bits to underflow; other lanes are done with
+    Valid if no intermediate overflows or loses bits to underflow; other lanes are computed with
     exact rational arithmetic, one by one.
     """
     a, b, c = np.broadcast_arrays(a, b, c)
@@ -99,7 +100,8 @@ def fma_f64(a: Array, b: Array, c: Array) -> Array:
 
 
 def _rounded(exact: Fraction, plain: float) -> float:
-    """A rational to the nearest double; the sign of a zero is that of the plain arithmetic."""
+    """Round a rational to the nearest double; the sign of a zero is that of the plain
+    arithmetic."""
     if exact == 0:
         return float(plain) * 0.0 if plain == 0 else 0.0
     try:
@@ -127,9 +129,9 @@ def _split(a: Array) -> tuple[Array, Array]:
 
 
 def directed(nearest: Array, above: Array, rounding: str) -> Array:
-    """Step back by one where rounding to nearest went past the exact value the wrong way.
+    """Step back by one if rounding to nearest went beyond the exact value in the wrong direction.
 
-    `above` is the sign of `nearest` less the exact value.
+    `above` is the sign of `nearest` - exact value.
     """
     kind = nearest.dtype.type
     down, up = np.nextafter(nearest, kind(-np.inf)), np.nextafter(nearest, kind(np.inf))
@@ -148,7 +150,7 @@ def chosen(name: str, variant: frozenset[str]) -> Callable[[Array, Array], Array
         return plain
 
     def signed(a: Array, b: Array) -> Array:
-        """The magnitude that is smaller or larger, with the exclusive or of the signs."""
+        """The smaller or larger magnitude, with the exclusive or of the signs."""
         magnitude = plain(np.abs(a), np.abs(b))
         return np.where(np.signbit(a) != np.signbit(b), -magnitude, magnitude)
 
@@ -156,7 +158,7 @@ def chosen(name: str, variant: frozenset[str]) -> Callable[[Array, Array], Array
 
 
 def minimum_maximum(smallest: bool, propagates_nan: bool, a: Array, b: Array) -> Array:
-    """min or max: one NaN loses to a number unless `.NaN`; -0 is less than +0."""
+    """min or max: a number is preferred to a NaN unless `.NaN` is given; -0 is less than +0."""
     if propagates_nan:
         result = np.minimum(a, b) if smallest else np.maximum(a, b)
     else:

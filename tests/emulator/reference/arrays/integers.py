@@ -1,7 +1,7 @@
-"""Integer and bit-field instructions that NumPy has no single function for.
+"""Integer and bit-field instructions for which NumPy has no single function.
 
-Operands and results are arrays of the PTX type; a shift or a field beyond the width clamps as the
-PTX ISA manual says, where C would leave it undefined.
+Operands and results are arrays of the PTX type; a shift or a field beyond the width is clamped, as
+in the PTX ISA manual, where it would be undefined in C.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def multiply_high(a: Array, b: Array) -> Array:
 
 
 def multiply_24(high: bool, a: Array, b: Array, c: Array | None = None) -> Array:
-    """Product of the low 24 bits: its bits 0 to 31, or 16 to 47."""
+    """The product of the low 24 bits: its bits 0 to 31, or 16 to 47."""
     wide = np.int64 if _signed(a) else np.uint64
     shift = a.dtype.type(8)
     x, y = ((v << shift) >> shift for v in (a, b))
@@ -60,7 +60,7 @@ def multiply_24(high: bool, a: Array, b: Array, c: Array | None = None) -> Array
 
 
 def divide(a: Array, b: Array) -> Array:
-    """Truncating division. By zero, all bits are set, as sm_80 and sm_90 machine code leaves it."""
+    """Truncating division. Division by zero gives all ones, as in sm_80 and sm_90 machine code."""
     zero = b == 0
     safe = np.where(zero, b.dtype.type(1), b) if zero.any() else b
     if _signed(a):
@@ -75,7 +75,7 @@ def divide(a: Array, b: Array) -> Array:
 
 
 def remainder(a: Array, b: Array) -> Array:
-    """Remainder with the sign of the dividend; by zero, the dividend."""
+    """The remainder with the sign of the dividend; for a divisor of zero, the dividend."""
     zero = b == 0
     safe = np.where(zero, b.dtype.type(1), b) if zero.any() else b
     if _signed(a):
@@ -90,7 +90,7 @@ def remainder(a: Array, b: Array) -> Array:
 
 
 def _amount(a: Array, shift: Array) -> Array:
-    """A shift amount clamped to the width, in the type of the shifted value."""
+    """A shift amount, clamped to the width, in the type of the shifted value."""
     clamped: Array = np.minimum(shift, np.uint32(width(a))).astype(a.dtype)
     return clamped
 
@@ -107,7 +107,7 @@ def shift_right(a: Array, shift: Array) -> Array:
 
 
 def funnel_shift(left: bool, wrap: bool, low: Array, high: Array, shift: Array) -> Array:
-    """Shift of the 64 bits high:low; the upper word for left, the lower for right."""
+    """Shift the 64 bits high:low; return the upper word for left, the lower for right."""
     both = high.astype(np.uint64) << np.uint64(32) | low.astype(np.uint64)
     n = (shift & np.uint32(31)) if wrap else np.minimum(shift, np.uint32(32))
     n = n.astype(np.uint64)
@@ -134,19 +134,19 @@ def field_extract(a: Array, position: Array, length: Array) -> Array:
 
 
 def _valid(start: Array, count: Array, size: int) -> Array:
-    """How many of a field's bits come from the operand and not from beyond it."""
+    """The number of a field's bits that are in the operand and not beyond it."""
     return np.clip(np.minimum(count, size - start), 0, size)
 
 
 def _ones(kind: np.dtype[Any], count: Array) -> Array:
-    """So many low bits set, up to the whole width."""
+    """This many low bits set, up to the whole width."""
     size = 8 * kind.itemsize
     one = np.left_shift(kind.type(1), count.astype(kind))
     return np.where(count >= size, ~kind.type(0), one - kind.type(1)).astype(kind)
 
 
 def field_insert(a: Array, b: Array, position: Array, length: Array) -> Array:
-    """`bfi`: b with the low bits of a put in at a position."""
+    """`bfi`: b with the low bits of a inserted at a position."""
     size, kind = width(a), a.dtype
     start = (position & np.uint32(0xFF)).astype(np.int64)
     count = (length & np.uint32(0xFF)).astype(np.int64)
@@ -156,7 +156,8 @@ def field_insert(a: Array, b: Array, position: Array, length: Array) -> Array:
 
 
 def find_leading(as_shift: bool, a: Array) -> Array:
-    """`bfind`: the place of the highest bit that is not a sign bit; all ones if there is none."""
+    """`bfind`: the position of the highest bit that is not a sign bit; all ones if there is
+    none."""
     size, kind = width(a), _unsigned_type(a)
     raw = np.where(a < 0, ~a, a).view(kind) if _signed(a) else a
     found = size - 1 - leading_zeros(raw).astype(np.int64)
@@ -175,7 +176,7 @@ def leading_zeros(a: Array) -> Array:
 
 
 def reverse(a: Array) -> Array:
-    """Bits in reverse order."""
+    """The bits in reverse order."""
     out, kind = a.byteswap(), a.dtype.type
     for shift, mask in ((4, 0x0F), (2, 0x33), (1, 0x55)):
         keep = kind(int.from_bytes(bytes([mask]) * a.dtype.itemsize, "little"))
@@ -184,7 +185,7 @@ def reverse(a: Array) -> Array:
 
 
 def permute_bytes(a: Array, b: Array, selector: Array) -> Array:
-    """`prmt`: four bytes picked from b:a by nibbles; a nibble's top bit replicates the sign."""
+    """`prmt`: four bytes selected from b:a by nibbles; a nibble's top bit replicates the sign."""
     both = b.astype(np.uint64) << np.uint64(32) | a.astype(np.uint64)
     out: Array = np.zeros((1, 1), np.uint32)
     for byte in range(4):
@@ -198,7 +199,7 @@ def permute_bytes(a: Array, b: Array, selector: Array) -> Array:
 
 
 def permute_bytes_by(mode: str, a: Array, b: Array, c: Array) -> Array:
-    """`prmt` in a mode that is named: the selector that the mode makes of the last operand."""
+    """`prmt` in a named mode, which determines the selector from the last operand."""
     at = (c & np.uint32(3)).astype(np.int64)
     bytes_ = np.arange(4).reshape(4, *[1] * at.ndim)
     nibbles = {
@@ -211,7 +212,7 @@ def permute_bytes_by(mode: str, a: Array, b: Array, c: Array) -> Array:
 
 
 def pack(*parts: Array) -> Array:
-    """Parts joined into one word, the first lowest."""
+    """Combine parts into one word, the first part lowest."""
     kind = np.dtype(f"u{parts[0].dtype.itemsize * len(parts)}")
     out = parts[0].astype(kind)
     for i, part in enumerate(parts[1:], 1):
@@ -227,14 +228,14 @@ def unpack(count: int, a: Array) -> tuple[Array, ...]:
 
 
 def extend(wrap: bool, a: Array, position: Array) -> Array:
-    """`szext`: the value below a bit position, its top bit copied (signed) or cleared upwards."""
+    """`szext`: the value below a bit position, sign-extended (signed) or zero-extended."""
     n = position & np.uint32(31) if wrap else np.minimum(position, np.uint32(32))
     shift = (np.uint32(32) - n).astype(a.dtype)
     return np.right_shift(np.left_shift(a, shift), shift)
 
 
 def mask(wrap: bool, position: Array, length: Array) -> Array:
-    """`bmsk`: so many set bits from a position on, cut off at the top."""
+    """`bmsk`: this many set bits from a position on, cut off at the top."""
     if wrap:
         position, length = position & np.uint32(31), length & np.uint32(31)
     count = np.minimum(length, np.uint32(32))
@@ -242,7 +243,8 @@ def mask(wrap: bool, position: Array, length: Array) -> Array:
 
 
 def find_nth_set(word: Array, base: Array, offset: Array) -> Array:
-    """`fns`: place of the n-th set bit from a base, upwards for n > 0, downwards for n < 0."""
+    """`fns`: the position of the n-th set bit from a base, upwards for n > 0, downwards for n <
+    0."""
     word, base, offset = np.broadcast_arrays(word, base, offset)
     place = np.arange(32)
     is_set = (word[..., None] >> place.astype(np.uint32) & np.uint32(1)) != 0
@@ -258,7 +260,7 @@ def find_nth_set(word: Array, base: Array, offset: Array) -> Array:
 
 
 def saturated_sum(subtracts: bool, a: Array, b: Array) -> Array:
-    """The sum or difference of s32, clamped to their range."""
+    """The sum or difference of s32, clamped to the range of s32."""
     wide = b.astype(np.int64)
     total = a.astype(np.int64) + (-wide if subtracts else wide)
     return np.clip(total, -(1 << 31), (1 << 31) - 1).astype(np.int32)

@@ -14,7 +14,7 @@ WARP = 32
 
 @dataclass(frozen=True)
 class Lanes:
-    """Which lanes of a launch execute an instruction. Values have one row with all lanes."""
+    """The lanes of a launch that execute an instruction. Values have one row with all lanes."""
 
     blocks: int
     threads: int
@@ -33,7 +33,7 @@ class Lanes:
         return int(np.count_nonzero(self.active))
 
     def to_warps(self, value: Array) -> Array:
-        """Shape (warps, 32); places without a thread are zero."""
+        """Reshape to (warps, 32); positions without a thread are zero."""
         value = np.broadcast_to(value, (1, self.n_columns)).reshape(self.blocks, self.threads)
         out = np.zeros((self.blocks, -(-self.threads // WARP) * WARP), value.dtype)
         out[:, : self.threads] = value
@@ -45,16 +45,16 @@ class Lanes:
         return np.ascontiguousarray(padded[:, : self.threads]).reshape(1, -1)
 
     def warp_mask(self, _rows: int = 1) -> Array:
-        """Active places in the layout of `to_warps`."""
+        """The active lanes in the layout of `to_warps`."""
         return self.to_warps(self.active)
 
     @property
     def warps(self) -> int:
-        """How many warps have an active lane."""
+        """The number of warps with an active lane."""
         return int(self.warp_mask().any(axis=1).sum())
 
     @property
     def full_warps(self) -> bool:
-        """Whether every warp has all its lanes active, or none."""
+        """Return whether every warp has all of its lanes active, or none."""
         mask = self.warp_mask()
         return bool((mask.all(axis=1) | ~mask.any(axis=1)).all())

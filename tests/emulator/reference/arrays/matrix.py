@@ -1,10 +1,10 @@
 """Tensor-core instructions: mma.sync, ldmatrix, stmatrix and wmma, a warp at a time.
 
-Which lane holds which element of an mma operand is fixed by the PTX ISA manual and follows one
-pattern for every type: lane 4g + t has row g, and in a register that holds p elements, columns
-p·t to p·t + p - 1. For wmma the manual leaves it open; here a lane holds consecutive elements in
-the order of memory. Products are exact and sums are taken in double precision (integers: exactly)
-and rounded once at the end; the hardware keeps fewer bits in an order of its own.
+The PTX ISA manual specifies which lane holds which element of an mma operand, by one pattern for
+every type: lane 4g + t has row g and, in a register that holds p elements, columns p·t to p·t + p -
+1. For wmma the manual leaves this open; here a lane holds consecutive elements in the order of
+memory. Products are exact; sums are computed in double precision (integers: exactly) and rounded
+once at the end. The hardware keeps fewer bits, in an undocumented order.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _FP8 = {"e4m3": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2}
 
 
 def _by_warp(lanes: Lanes, values: tuple[Array, ...]) -> Array:
-    """Registers laid out by warp, shape (warps, 32, registers). Every lane must be there."""
+    """Registers arranged by warp, shaped (warps, 32, registers). Every lane must be active."""
     assert lanes.full_warps
     shape = (lanes.n_rows, lanes.n_columns)
     return np.stack([lanes.to_warps(np.broadcast_to(v, shape)) for v in values], axis=2)
@@ -45,7 +45,7 @@ def _to_lanes(lanes: Lanes, registers: Array) -> tuple[Array, ...]:
 
 
 def _elements(type_: str, registers: Array) -> Array:
-    """Shape (…, registers) to (…, registers, elements) of doubles."""
+    """Convert (…, registers) to (…, registers, elements) of doubles."""
     bits = ELEMENT_BITS[type_]
     if type_ in ("f64", "f32", "s32"):
         return registers[..., None].astype(np.float64)
@@ -64,7 +64,7 @@ def _elements(type_: str, registers: Array) -> Array:
 
 
 def _registers(type_: str, elements: Array, *, saturates: bool) -> Array:
-    """Results as registers: shape (…, elements) to (…, registers), packed where they are halves."""
+    """Convert results (…, elements) to registers (…, registers); halves are packed."""
     if type_ == "f16":
         raw = half.narrow("f16", elements).astype(np.uint32)
         return raw[..., 0::2] | raw[..., 1::2] << np.uint32(16)
@@ -76,7 +76,7 @@ def _registers(type_: str, elements: Array, *, saturates: bool) -> Array:
 
 
 def _a_places(rows: int, count: int, registers: int) -> tuple[Array, Array]:
-    """Row and column of each element, shape (32, registers, elements of a register)."""
+    """The row and column of each element, shaped (32, registers, elements of a register)."""
     r, j = np.arange(registers)[None, :, None], np.arange(count)[None, None, :]
     if rows == 8:
         row, column = np.broadcast_arrays(_GROUP, count * _THREAD + j + 4 * count * r)
@@ -125,8 +125,8 @@ def fragment_address(
     lanes: Lanes, variant: tuple[str, ...], base: Array, stride: Array,
     lane: Array,
 ) -> tuple[Array]:  # fmt: skip
-    """Where a lane's elements start; `variant`: elements per lane, of a row of memory, and
-    the bytes of one."""
+    """The address of a lane's first element; `variant`: elements per lane and per row of memory,
+    and the bytes of an element."""
     held, inner, size = (int(v) for v in variant)
     first = lane.astype(np.uint64) * np.uint64(held)
     row, column = first // np.uint64(inner), first % np.uint64(inner)
@@ -138,9 +138,11 @@ def column_address(
     lanes: Lanes, variant: tuple[str, ...], base: Array, stride: Array,
     lane: Array,
 ) -> tuple[Array]:  # fmt: skip
-    """Where one element is whose matrix is kept by rows in registers and by columns in memory.
+    """The address of one element of a matrix that is row-major in registers and column-major in
+    memory.
 
-    `variant`: elements per lane, columns of the matrix, bytes of an element, which of the lane's.
+    `variant`: elements per lane, columns of the matrix, bytes of an element, and the number of the
+    lane's element.
     """
     held, columns, size, which = (int(v) for v in variant)
     index = lane.astype(np.uint64) * np.uint64(held) + np.uint64(which)
@@ -166,7 +168,8 @@ def wmma(lanes: Lanes, variant: tuple[str, ...], *operands: Array) -> tuple[Arra
 
 
 def _fragment(type_: str, registers: Array, rows: int, columns: int, layout: str) -> Array:
-    """A matrix from the registers of a warp; elements beyond a lane's share repeat the first."""
+    """A matrix from the registers of a warp, without the elements beyond a lane's share, which are
+    copies."""
     warps, held = len(registers), rows * columns // WARP
     elements = _elements(type_, registers).reshape(warps, WARP, -1)[:, :, :held]
     if layout == "row":
@@ -178,9 +181,10 @@ def _fragment(type_: str, registers: Array, rows: int, columns: int, layout: str
 
 
 def matrix_rows(lanes: Lanes, variant: tuple[str, ...], addresses: Array) -> tuple[Array, ...]:
-    """From the addresses of rows, which lanes 8i to 8i + 7 give for matrix i, to those of words.
+    """Convert the addresses of rows, which lanes 8i to 8i + 7 give for matrix i, to the addresses
+    of words.
 
-    Lane 4g + t gets word t of row g, for each of the matrices.
+    Lane 4g + t gets word t of row g of each matrix.
     """
     rows = _by_warp(lanes, (addresses.astype(np.uint64),))[:, :, 0]
     count = int(variant[0])
@@ -190,7 +194,7 @@ def matrix_rows(lanes: Lanes, variant: tuple[str, ...], addresses: Array) -> tup
 
 
 def transpose_8x8(lanes: Lanes, __: tuple[str, ...], *words: Array) -> tuple[Array, ...]:
-    """Each register, taken as an 8 × 8 matrix of halves over the warp, transposed."""
+    """Transpose each register, taken as an 8 × 8 matrix of halves distributed over the warp."""
     given = _by_warp(lanes, words)
     low, high = given & np.uint32(0xFFFF), given >> np.uint32(16)
     matrix = np.stack([low, high], axis=2).reshape(len(given), 8, 8, len(words))

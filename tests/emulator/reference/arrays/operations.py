@@ -1,9 +1,9 @@
-"""What the computing instructions compute, on arrays.
+"""The results of computing instructions, on arrays.
 
-`implementation(op)` gives a function from operand arrays to the result array. Operands arrive in
-the NumPy type of their PTX type, results leave in theirs. Definitions are those of the PTX ISA
-manual; approximate instructions are computed to double precision and rounded, so they are within
-the accuracy that the manual promises but not the hardware's bits.
+`implementation(op)` returns a function from operand arrays to the result array. Operands have the
+NumPy type of their PTX type, and so do results. Definitions are those of the PTX ISA manual;
+approximate instructions are computed in double precision and rounded, so they have the accuracy
+that the manual guarantees but not the hardware's bits.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ NUMPY_TYPES: dict[str, type[np.generic]] = {
 
 
 def implementation(op: Op) -> Function:
-    """The function of a computing operation. KeyError for an operation that is not one."""
+    """The function that implements a computing operation. KeyError for any other operation."""
     if op.name == "cvt" and fp8.concerns(op):
         return fp8.conversion(op)
     if op.name == "cvt":
@@ -112,7 +112,7 @@ def _pairs_of_floats(op: Op) -> Function:
 
 
 def _flushing(function: Function, op: Op, sources: tuple[int, ...] | None = None) -> Function:
-    """`.ftz`: denormal operands and results of 32-bit floats become zero of the same sign."""
+    """`.ftz`: subnormal operands and results of 32-bit floats become zero of the same sign."""
     if "ftz" not in op.variant:
         return function
     which = range(len(op.source_types)) if sources is None else sources

@@ -26,7 +26,8 @@ def _fields(packed: Array, bits: int, signed: bool) -> list[Array]:
 
 
 def implementation(op: Op) -> Callable[[Array, Array, Array], Array]:
-    """`dp4a`: four products of bytes; `dp2a`: two of half-words with the lower or upper bytes."""
+    """`dp4a`: four products of bytes; `dp2a`: two products of half-words with the lower or upper
+    bytes."""
     a_signed, b_signed = (type_[0] == "s" for type_ in op.source_types[:2])
     width = 8 if op.name == "dp4a" else 16
     first = 2 if "hi" in op.variant else 0
@@ -42,7 +43,7 @@ def implementation(op: Op) -> Callable[[Array, Array, Array], Array]:
 
 
 def _packed(fields: list[Array], width: int) -> Array:
-    """The inverse of `_fields`, cutting off what does not fit."""
+    """The inverse of `_fields`, without the bits that do not fit."""
     word: Array = np.zeros((1, 1), np.int64)
     for i, field in enumerate(fields):
         word = word | (field & ((1 << width) - 1)) << (i * width)

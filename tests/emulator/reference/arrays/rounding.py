@@ -1,8 +1,8 @@
 """Arithmetic on floats and doubles rounded towards zero, down or up.
 
-A result is computed to nearest together with the sign of its error, from which the neighbour that
-was asked for follows. In single precision the error comes out of double precision; in double
-precision every lane is done with rational numbers, which is slow and rare.
+A result is computed to nearest, together with the sign of its error, which determines the requested
+neighbour. In single precision the error is computed in double precision; in double precision every
+lane uses rational numbers, which is slow but rare.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ _SUMS = ("add", "sub", "fma", "mad")
 
 
 def _cancels(name: str, a: Array, b: Array, c: Array | None = None) -> Array:
-    """Whether the terms of a sum have opposite signs: then an exact zero is -0 when rounding down.
+    """Return whether the terms of a sum have opposite signs: in that case an exact zero is -0 when
+    rounding down.
 
     Terms that are both +0 have a sum of +0 in every direction.
     """
@@ -54,7 +55,8 @@ def _cancels(name: str, a: Array, b: Array, c: Array | None = None) -> Array:
 
 
 def _from_odd(exact: Array) -> tuple[Array, Array]:
-    """A double, exact or rounded to odd, to the nearest float and the sign of its error."""
+    """Round a double, exact or rounded to odd, to the nearest float; return it with the sign of its
+    error."""
     nearest = exact.astype(np.float32)
     return nearest, np.sign(nearest.astype(np.float64) - exact)
 

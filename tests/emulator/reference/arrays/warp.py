@@ -1,8 +1,8 @@
-"""Instructions by which the lanes of a warp see each other.
+"""Instructions by which the lanes of a warp exchange values.
 
-Values are laid out by warp, shape (warps, 32). A lane that does not execute the instruction
-contributes nothing; a shuffle from it, which hardware leaves undefined, gives the reader its own
-value.
+Values are arranged by warp, shaped (warps, 32). A lane that does not execute the instruction
+contributes nothing; a shuffle from such a lane, which is undefined on hardware, gives the reader
+its own value.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def shuffle(
 
 
 def source_lanes(mode: str, b: Array, c: Array) -> tuple[Array, Array]:
-    """The lane that each lane reads, and whether it lies in range (PTX ISA, shfl)."""
+    """The lane that each lane reads, and whether it is in range (PTX ISA, shfl)."""
     b = b.astype(np.int64) & 31
     clamp, segment = c.astype(np.int64) & 31, c.astype(np.int64) >> 8 & 31
     top = (_LANE & segment) | (clamp & ~segment)
@@ -67,7 +67,7 @@ def source_lanes(mode: str, b: Array, c: Array) -> tuple[Array, Array]:
 
 
 def _participants(lanes: Lanes, mask: Array, rows: int) -> Array:
-    """Lanes that execute the instruction and are named in its member mask."""
+    """The lanes that execute the instruction and are named in its member mask."""
     named = (_laid_out(lanes, mask, rows) & _BIT) != 0
     return named & lanes.warp_mask(rows)
 
@@ -99,12 +99,12 @@ def _bits(flags: Array) -> Array:
 
 
 def active_mask(lanes: Lanes) -> Array:
-    """`activemask`: the lanes that execute it."""
+    """`activemask`: the lanes that execute the instruction."""
     return _to_all(lanes, _bits(lanes.warp_mask(1)), 1)
 
 
 def match(mode: str, lanes: Lanes, value: Array, mask: Array) -> tuple[Array, Array]:
-    """`match.sync`: which participating lanes hold this lane's value, or whether all do."""
+    """`match.sync`: the participating lanes that hold this lane's value, or whether all do."""
     rows = _rows(value, mask)
     who = _participants(lanes, mask, rows)
     values = _laid_out(lanes, value, rows)
@@ -135,7 +135,7 @@ def reduce(operation: str, lanes: Lanes, value: Array, mask: Array) -> Array:
 
 
 def _extreme(operation: str, values: Array, who: Array) -> Array:
-    """The least or the largest float of each row, one lane after the other."""
+    """The smallest or the largest float of each row, computed one lane after the other."""
     name, _, modifier = operation.partition(".")
     found = values[np.arange(len(values)), np.argmax(who, axis=1)]
     for lane in range(values.shape[1]):

@@ -1,4 +1,4 @@
-"""Kernels of PTX, executed from PTX and from the machine code that ptxas makes of them."""
+"""PTX kernels, executed both as PTX and as the machine code that ptxas generates from it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from harness.emulator.sass import MachineCode, MachineReport, launch_machine_cod
 
 @dataclass(frozen=True)
 class Case:
-    """arguments: makes new ones for each launch."""
+    """arguments: a function that makes new arguments for each launch."""
 
     name: str
     text: str
@@ -29,14 +29,14 @@ class Case:
 
 @dataclass(frozen=True)
 class Both:
-    """One module of many kernels."""
+    """One module of many kernels, in both forms."""
 
     ptx: Module
     code: MachineCode
 
 
 def together(cases: Sequence[Case], folder: Path) -> Both:
-    """All kernels in one module, each by its case's name."""
+    """Put all kernels into one module, each named after its case."""
     head = cases[0].text.partition(".visible")[0]
     bodies = [
         re.sub(r"\.entry k\b", f".entry {each.name}", each.text.partition(".visible")[2])
@@ -49,7 +49,7 @@ def together(cases: Sequence[Case], folder: Path) -> Both:
 
 
 def launched(both: Both, case: Case) -> tuple[LaunchReport, MachineReport, list[Any], list[Any]]:
-    """Both reports, and the arguments of both launches."""
+    """Launch both forms; return both reports, and the arguments of both launches."""
     theirs = case.arguments()
     ours = [_copy(each) for each in theirs]
     shape = (case.grid, case.block)

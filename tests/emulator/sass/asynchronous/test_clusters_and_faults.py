@@ -1,7 +1,7 @@
-"""Clusters from machine code, and mistakes that it shows by itself.
+"""Clusters in machine code, and mistakes that machine code alone reveals.
 
-Races are judged where the launch is given the PTX. What hangs, what nobody set up, and what is told
-of too many arrivals or of other bytes than come is found without it.
+Races are found if the launch is given the PTX. Without it, hangs, uninitialised mbarriers, too many
+arrivals and wrong byte counts are found.
 """
 
 from __future__ import annotations
@@ -174,7 +174,8 @@ BETWEEN_BLOCKS = {
 
 
 def _between_blocks(copy: str) -> str:
-    """Each block has its rank times 100 and the thread in 128 bytes, and 150 in the next ones."""
+    """Each block has its rank times 100, plus the thread index, in 128 bytes, and 150 in the next
+    ones."""
     return kernel(f"""mov.u32 %r20, %cluster_ctarank; add.u32 %r21, %r20, 1; and.b32 %r21, %r21, 3;
         add.u32 %r10, %r2, 128; shl.b32 %r9, %r1, 2; add.u32 %r11, %r2, %r9; mov.u32 %r12, 150;
         mad.lo.u32 %r13, %r20, 100, %r1; st.shared.u32 [%r11], %r13; st.shared.u32 [%r11+128], %r12;
@@ -189,7 +190,7 @@ def _between_blocks(copy: str) -> str:
 
 
 def test_bulk_copies_go_to_other_blocks(tmp_path: Path) -> None:
-    """PTX of these forms is not executed: what they should do is from its manual."""
+    """PTX of these forms is not executed: the expected results come from its manual."""
     cases = [Case(name, _between_blocks(copy), list) for name, copy in BETWEEN_BLOCKS.items()]
     code = together(cases, tmp_path).code
     own = np.arange(4)[:, None] * 100 + np.arange(32)

@@ -1,4 +1,5 @@
-"""Races in a warp-specialised product are found in machine code as in PTX, with their lines."""
+"""Races in a warp-specialised matrix product are found in machine code as in PTX, with their
+lines."""
 
 from __future__ import annotations
 
@@ -59,7 +60,8 @@ TILE_CHANGED_BEHIND_THE_WAIT = """
 
 
 def test_a_wait_is_for_the_product_of_all_four_warps(tmp_path: Path) -> None:
-    """Warps are executed one after another: the first one would change what others still read."""
+    """Warps are executed one after another: without the wait for all four, the first warp would
+    change data that the others still read."""
     text = kernel(TILE_CHANGED_BEHIND_THE_WAIT)
     case = Case("k", text, lambda: [bytes(128), np.zeros(512, np.float32)], block=128)
     ptx, code, theirs, ours = launched(together([case], tmp_path), case)

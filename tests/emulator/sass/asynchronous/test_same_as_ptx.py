@@ -1,7 +1,7 @@
-"""Hopper's asynchronous machine from machine code: results equal those of PTX to the bit.
+"""Hopper's asynchronous instructions in machine code: results are bit-identical to those of PTX.
 
-Each kernel has one form of an instruction, or a few. No reading of hardware supports what is
-counted of them, so that no counter of such a launch is called exact.
+Each kernel has one form of an instruction, or a few. No hardware readings support the counts of
+these instructions, so no counter of such a launch is called exact.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def _random(dtype: Any, count: int, seed: int = 7) -> np.ndarray:
 
 
 def _own(body: str, size: int = OUT) -> str:
-    """A kernel of the same head as those with tensor maps, but for the map: a pointer and a second
-    one, in %l1, to what it reads."""
+    """A kernel with the same header as those with tensor maps, but with a pointer instead of the
+    map; %l1 holds a second pointer, to the data that it reads."""
     text = kernel(body).replace(".param .align 64 .b8 map[128]", ".param .u64 map")
     return text.replace("mov.b64 %l0, map; cvta.param.u64 %l1, %l0;", "ld.param.u64 %l1, [map];")
 

@@ -1,4 +1,4 @@
-"""What nvdisasm lists of several cubins in one call is what it lists of each alone."""
+"""nvdisasm's listing of several cubins in one call equals the listings of each alone."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ extern "C" __global__ void k(int* x, int n) {
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What the disassembler is asked for, call by call."""
+    """The calls of the disassembler, with the files of each."""
     asked: list[str] = []
     printed = disassembler.printed
 

@@ -1,4 +1,4 @@
-"""A cubin is read as it is, or refused with a sentence."""
+"""A cubin is read correctly, or refused with a clear message."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_each_instruction_of_an_inlined_function_has_the_calls_that_it_came_by(
     read_source: ReadSource, arch: str
 ) -> None:
     def calls(kernel: str, line: int) -> set[tuple[int, ...]]:
-        """The lines of those of a line, innermost first."""
+        """The line of an instruction and its callers' lines, innermost first."""
         found = set()
         for each in read_source(INLINED, arch).functions[kernel].instructions:
             place, lines = each.location, []
@@ -138,7 +138,8 @@ def test_two_addresses_may_stand_without_a_comma() -> None:
     ],
 )
 def test_an_address_may_follow_a_register_without_a_comma(text: str, parts: list[str]) -> None:
-    """As nvdisasm of CUDA 13.0 writes loads and atomics of shared memory."""
+    """The texts are those that nvdisasm of CUDA 13.0 writes for loads and atomics of shared
+    memory."""
     assert [found.text for found in operands.parse(text, 0)] == parts
 
 
@@ -182,7 +183,8 @@ def test_a_truncated_cubin_is_refused_wherever_it_ends(compile_cubin: CompileCub
 
 
 def test_an_edited_cubin_is_read_or_refused_by_name(compile_cubin: CompileCubin) -> None:
-    """With nvdisasm itself; scripts/fuzzing/fuzz_machine_code.py breaks many more without it."""
+    """The test runs nvdisasm; scripts/fuzzing/fuzz_machine_code.py corrupts many more cubins
+    without it."""
     content = compile_cubin(SCALE).read_bytes()
     draw = random.Random(3)
     for _ in range(8):
@@ -194,7 +196,7 @@ def test_an_edited_cubin_is_read_or_refused_by_name(compile_cubin: CompileCubin)
 
 
 def inlined_into(row: int) -> bytes:
-    """The opcodes of a row of lines that another one calls."""
+    """The opcodes at a row of the line table that another row calls."""
     return b"\x00\x04\x90" + bytes([row % 128 + 128, row // 128, 0]) + b"\x01"
 
 

@@ -1,7 +1,7 @@
-"""Accesses to memory, each executed alone: a lane's address is what the text adds up.
+"""Memory accesses, each executed alone: a lane's address is the sum of the terms in the text.
 
-Global addresses are `data`, and 512 bytes for each lane where a register is part of them; shared
-ones are 16 bytes a lane apart. What is loaded, stored and left is compared by its bytes.
+Global addresses are `data`, plus 512 bytes per lane if a register is part of the address; shared
+addresses are 16 bytes apart per lane. Loaded, stored and remaining data is compared byte by byte.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SCALE = re.compile(r"\.X(\d+)")
 
 @dataclass
 class Left:
-    """What was in the data before, and what is in registers and data after it; of each lane."""
+    """The data before the access, and the registers and data after it, for each lane."""
 
     results: Words
     before: Words
@@ -46,7 +46,7 @@ def result_of(each: Instruction) -> int | None:
 
 
 def executed(text: str, values: Words) -> Left:
-    """values: what the registers of the operands have, a word and its neighbours by lane."""
+    """values: the contents of the operands' registers, a word and its neighbours by lane."""
     each = instruction(text)
     texts = ["S2R R240,SR_TID.X", "IMAD.WIDE R242,R240,0x4,c[0x0][0x160]",
              "IMAD.WIDE R244,R240,0x10,c[0x0][0x168]"]  # fmt: skip
@@ -105,7 +105,8 @@ def _global(each: Instruction, texts: list[str]) -> list[int]:
 
 
 def _shared(each: Instruction, texts: list[str]) -> list[int]:
-    """The same for shared memory, where the lane's four words of the data are put first."""
+    """Do the same for shared memory, into which the lane's four words of the data are first
+    copied."""
     at, apart, start = _memory(each), 0, _memory(each).offset
     if at.uniform is not None and at.uniform.number != 255:
         start += UNIFORM
@@ -122,7 +123,8 @@ def _shared(each: Instruction, texts: list[str]) -> list[int]:
 
 
 def _back(each: Instruction) -> list[str]:
-    """What shared memory has at the address goes to the data behind what was read."""
+    """Copy the bytes in shared memory at the address to the data, after the bytes that were
+    read."""
     if not is_shared(each):
         return []
     return [

@@ -1,8 +1,9 @@
-"""Machine instructions by their words, from PTX's manual; of carries and DSETP.MIN, as the engine.
+"""Definitions of machine instructions by opcode, from the PTX manual; for carries and DSETP.MIN,
+those of the engine.
 
-A definition takes an instruction and the state before it, and returns the results: of its first
-register (one word or two), and of its predicates. Floats are such that every sum and product is
-exact, so that roundings do not matter here; other tests have those.
+A definition takes an instruction and the state before it, and returns the results: those of its
+first register (one word or two), and of its predicates. Floats are chosen so that every sum and
+product is exact, and rounding does not matter; other tests cover rounding.
 """
 
 from __future__ import annotations
@@ -139,7 +140,7 @@ _NAMES = {*_ORDERS, *(f"{name}U" for name in _ORDERS), "NAN", "NUM"}
 
 
 def _holds(r: Reader, a: Any, b: Any) -> Any:
-    """A comparison by its name; those with a U hold for what is unordered, too."""
+    """A comparison by its name; those with a U also hold for unordered operands."""
     name = next(m for m in r.each.modifiers if m in _NAMES)
     unordered = np.isnan(a.astype(float)) | np.isnan(b.astype(float))
     if name in ("NAN", "NUM"):

@@ -1,7 +1,8 @@
-"""Machine instructions executed one by one, each on operands of its own, without a compiler.
+"""Machine instructions executed one by one, each with its own operands, without a compiler.
 
-A program loads what an instruction mentions (registers, uniform registers, predicates), executes
-it and stores all of that. Constants are read from the parameters, wherever the text has them.
+A program loads everything that an instruction mentions (registers, uniform registers, predicates),
+executes the instruction and stores everything again. Constants are read from the parameters, at the
+offsets in the text.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ _NAMED = re.compile(r"\b(UR|R|UP|P)(\d+)\b")
 
 
 def forms_elsewhere() -> Iterator[tuple[str, str, str]]:
-    """An instruction, the architectures that have its form, and why it is refused, if it is."""
+    """The instructions, each with the architectures that have its form, and the reason if it is
+    refused."""
     for line in (Path(__file__).parent / "forms" / "forms_elsewhere.txt").read_text().splitlines():
         if not line.startswith("#"):
             text, arches, *refused = line.split(" | ")
@@ -37,7 +39,7 @@ def forms_elsewhere() -> Iterator[tuple[str, str, str]]:
 
 
 def instruction(text: str, address: int = 0) -> Instruction:
-    """The text as nvdisasm prints it, parsed; a float among its operands is encoded here."""
+    """Parse the text as nvdisasm prints it; a float among its operands is encoded here."""
     guard, _, rest = text.partition(" ") if text.startswith("@") else ("", "", text)
     opcode, _, listed = rest.partition(" ")
     name, *modifiers = opcode.split(".")
@@ -54,7 +56,7 @@ def _half(value: float, brain: bool) -> int:
 
 
 def _bits(name: str, listed: str, brain: bool) -> int:
-    """The 32 bits in which an instruction has a float: of a double the upper half."""
+    """The 32 bits that encode a float in an instruction: the upper half of a double."""
     found = [float(part.replace("QNAN", "nan")) for part in map(str.strip, listed.split(","))
              if re.fullmatch(r"[-+]?(\d[\d.]*(e[-+]?\d+)?|INF|QNAN)", part)]  # fmt: skip
     if not found:
@@ -69,7 +71,8 @@ def _bits(name: str, listed: str, brain: bool) -> int:
 
 @dataclass
 class State:
-    """What an instruction may read: by register and lane; a uniform register is the same in all."""
+    """The values that an instruction may read, by register and lane; a uniform register is the same
+    in all lanes."""
 
     registers: dict[int, Words] = field(default_factory=dict)
     uniforms: dict[int, Words] = field(default_factory=dict)
@@ -77,7 +80,7 @@ class State:
     constant: Words = field(default_factory=lambda: np.zeros(WORDS, np.uint32))
 
     def word(self, operand: Operand, at: int = 0) -> Words:
-        """A source's word as it stands, without a sign; what is beyond an immediate is 0."""
+        """A source's word, without a sign; 0 beyond an immediate."""
         if operand.kind == "immediate":
             high = operand.number >> 32 & 0xFFFFFFFF
             return np.full(LANES, (operand.bits, high)[at], np.uint32)
@@ -93,7 +96,7 @@ class State:
 
 
 def prepared(text: str, values: Words, seed: int) -> tuple[str, State]:
-    """The text without its guard, and words of `values` for all that it mentions."""
+    """The text without its guard, and words of `values` for all registers that it mentions."""
     text = text.replace(".reuse", "")
     text = text.partition(" ")[2] if text.startswith("@") else text
     random = np.random.default_rng(seed)
@@ -111,7 +114,7 @@ def prepared(text: str, values: Words, seed: int) -> tuple[str, State]:
 
 
 def executed(every: Sequence[tuple[str, State]]) -> list[State]:
-    """What each instruction leaves, all of them in one launch."""
+    """Execute all instructions in one launch; return the state that each leaves."""
     texts = [
         "S2R R240,SR_TID.X", "IMAD.WIDE R242,R240,0x4,c[0x0][0x160]",
         "IMAD.WIDE R244,R240,0x4,c[0x0][0x168]",

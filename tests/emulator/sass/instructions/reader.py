@@ -46,7 +46,7 @@ class Reader:
         return self.state.holds(self.predicates[at])
 
     def u(self, at: int) -> Wide:
-        """32 bits without a sign; a minus is two's complement, as it stands in the carries."""
+        """32 bits as an unsigned number; a minus is two's complement, as for carries."""
         operand = self.sources[at]
         value = self.state.word(operand).astype(object)
         if operand.inverted:
@@ -61,7 +61,7 @@ class Reader:
         return self.u(at) & WORD if self.has("U32") or self.has("U64") else self.s(at)
 
     def q(self, at: int) -> Wide:
-        """64 bits of two registers; an immediate has the bits that it shows."""
+        """The 64 bits of two registers; an immediate has the bits as written."""
         operand = self.sources[at]
         low, high = (self.state.word(operand, n).astype(object) for n in (0, 1))
         value = low | high << 32
@@ -79,7 +79,7 @@ class Reader:
         return _signed(np.ascontiguousarray(both).view(np.float64)[:, 0], operand)
 
     def h(self, at: int) -> Any:
-        """Two halves of each lane, chosen as the suffix says."""
+        """Two halves of each lane, selected by the suffix."""
         operand = self.sources[at]
         words = self.state.word(operand)
         if operand.suffixes == ("F32",):
@@ -95,7 +95,7 @@ class Reader:
 
 
 def _towards_zero(value: Any) -> Any:
-    """The half that is not beyond a float."""
+    """The nearest half whose magnitude does not exceed that of a float."""
     with np.errstate(over="ignore"):
         near = value.astype(np.float16)
     beyond = np.abs(near.astype(float)) > np.abs(value.astype(float))

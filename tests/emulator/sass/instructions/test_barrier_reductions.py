@@ -1,4 +1,4 @@
-"""Barriers with a reduction, on any barrier: the instruction that reads the result names none."""
+"""Reducing barriers, with any barrier number: the instruction that reads the result names none."""
 
 from __future__ import annotations
 

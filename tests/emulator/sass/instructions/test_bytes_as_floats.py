@@ -1,4 +1,4 @@
-"""Floats of 8 bits and predicates of bytes in machine code: what PTX gives."""
+"""8-bit floats and byte-wise predicates in machine code give the same results as PTX."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Forms of instructions that other architectures' code has and sm_90's has not, one by one.
+"""Instruction forms that occur in other architectures' code but not in sm_90's, one by one.
 
-forms_elsewhere.txt is written by scripts/architectures/forms.py: what nvdisasm prints of this
-repository's kernels, of others' and of CUDA's device functions.
+scripts/architectures/forms.py writes forms_elsewhere.txt: the forms that nvdisasm prints for this
+repository's kernels, for others' kernels and for CUDA's device functions.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _UPPER = np.uint32(0xFFFF0000)
 
 
 def _values(opcode: str, modifiers: tuple[str, ...]) -> Words:
-    """Operands of a kind: words, floats, upper halves of doubles, pairs of halves."""
+    """Operands by kind: words, floats, upper halves of doubles, pairs of halves."""
     opcode = opcode.removeprefix("U")
     if opcode[0] == "D":
         return (FLOATS.astype(np.float64).view(np.uint64) >> 32).astype(np.uint32)
@@ -93,7 +93,7 @@ def _differences(text: str, found: State, wanted: State) -> list[str]:
 
 
 def _both_no_numbers(text: str, one: Words, other: Words) -> bool:
-    """Which NaN it is the manual leaves open."""
+    """The manual leaves open which NaN results."""
     text = text.removeprefix("U")
     if text[0] not in "FDHM" or one.dtype == bool:
         return False
@@ -167,7 +167,7 @@ def test_each_access_is_of_the_bytes_that_its_address_says(text: str) -> None:
 
 
 def _filled(word: Any) -> Any:
-    """A register of 32 bits, or several."""
+    """A 32-bit register, or several."""
     return np.concatenate([word, np.zeros(max(0, 4 - len(word)), np.uint8)])
 
 
@@ -177,7 +177,7 @@ def _kind(text: str) -> str:
 
 
 def _atomic(text: str, old: Any, new: Any) -> Any:
-    """What an atomic leaves; values of one kind."""
+    """The value that an atomic leaves in memory, for operands of one kind."""
     count = len(old)
     if ".CAST" in text:
         return np.where(old == new[:1], new[1:2], old)

@@ -1,4 +1,5 @@
-"""Functions of one half of a register, with a sign before it, as from PTX; floats as halves."""
+"""Functions of one half of a register, possibly negated, give the same results as PTX; floats as
+halves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbered barriers for some of a block's warps, from machine code and from PTX."""
+"""Numbered barriers for some of a block's warps, in machine code and in PTX."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ Launches = Callable[[str, int], list[tuple[list[str], np.ndarray]]]
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> Launches:
-    """Faults and results of a kernel from PTX and from machine code."""
+    """The faults and results of a kernel in PTX and in machine code."""
     source = tmp_path_factory.mktemp("barriers") / "k.ptx"
     source.write_text(SOURCE)
     code, module = read(assemble(source, source.with_suffix(".cubin"), "sm_90")), parse(SOURCE)
@@ -118,7 +118,8 @@ def test_some_warps_meet_at_a_barrier(both: Launches, body: str, number: int) ->
 
 
 def test_there_is_no_sixteenth_barrier(both: Launches) -> None:
-    """ptxas keeps the low four bits of a constant barrier number, as a block has 16 barriers."""
+    """ptxas keeps the low four bits of a constant barrier number, because a block has 16
+    barriers."""
     for (fault,), _ in both(OF_THE_BLOCK, 16):
         assert fault.startswith("k.cu:42: out of bounds: barrier 16: a block has barriers 0 to 15")
 

@@ -1,4 +1,4 @@
-"""`P2R.B1` puts predicates into a byte of a register, `R2P` takes them from one."""
+"""`P2R.B1` stores predicates in a byte of a register, and `R2P` sets predicates from a byte."""
 
 from __future__ import annotations
 

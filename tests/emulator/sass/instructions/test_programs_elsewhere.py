@@ -1,6 +1,7 @@
-"""What directs lanes, or passes values between them, in forms that sm_90's code does not have.
+"""Control flow, and exchange of values between lanes, in forms that sm_90's code does not have.
 
-A program sets R1; lanes of the upper half have P0. `name:` is a place, and `<name>` its address.
+A program sets R1; P0 is true in the lanes of the upper half-warp. `name:` is a label, and `<name>`
+its address.
 """
 
 from __future__ import annotations
@@ -163,7 +164,7 @@ def test_a_product_of_turing_is_the_sum_of_eight() -> None:
 
 
 def _shape(text: str) -> tuple[str, ...]:
-    """What makes a form: the opcode with its modifiers, and the kinds of operands."""
+    """The form of an instruction: the opcode with its modifiers, and the kinds of operands."""
     each = instruction(text)
     return each.name, *(operand.kind for operand in each.operands)
 

@@ -1,7 +1,8 @@
-"""Roundings, limits and what is no number: the same from PTX, machine code and a GPU.
+"""Rounding, limits and NaNs give the same results in PTX, in machine code and on a GPU.
 
-reports/h200/fidelity/rounded_instructions.csv has what scripts/device_functions/on_gpu.py read.
-What is rounded is right by rational arithmetic, too, on operands at which it goes wrong easily.
+reports/h200/fidelity/rounded_instructions.csv has the readings of
+scripts/device_functions/on_gpu.py. Rounded results are also compared with rational arithmetic, on
+operands that are critical for rounding.
 """
 
 from __future__ import annotations
@@ -154,7 +155,7 @@ def _sign(number: Fraction | float) -> int:
 
 
 def _sign_of_zero(name: str, mode: str, of: Sequence[Fraction | float]) -> int:
-    """Of terms with one sign, that; of others minus where it is rounded down."""
+    """The common sign of the terms; for terms of different signs, minus if rounded down."""
     if name == "mul":
         return _sign(of[0]) * _sign(of[1])
     first = _sign(of[0]) * (_sign(of[1]) if name == "fma" else 1)
@@ -164,7 +165,7 @@ def _sign_of_zero(name: str, mode: str, of: Sequence[Fraction | float]) -> int:
 
 @pytest.mark.parametrize("to", FORMS)
 def test_a_conversion_rounds_once(both: Both, to: str) -> None:
-    """From any integer and any wider float, in all four ways."""
+    """Covers conversions from any integer and any wider float, in all four rounding directions."""
     others = {case.name: out for case, _, out in both.machine_code()}
     checked = 0
     for case, (operand,), out in (each for each in both.ptx() if len(each[1]) == 1):
@@ -197,7 +198,8 @@ WHOLE = {"u8": 8, "u16": 16, "u32": 32, "u64": 64, "s8": 8, "s16": 16, "s32": 32
 
 
 def test_what_is_no_number_is_zero_or_the_top_bit_as_an_integer(both: Both) -> None:
-    """0, but of a double and in 64 bits (PTX ISA, `cvt`); ptxas writes `.NTZ` for it."""
+    """The result is 0, but from a double or to 64 bits only the top bit is set (PTX ISA, `cvt`);
+    ptxas writes `.NTZ` for this."""
     for case, operands, out in both.ptx():
         to, source = case.result, case.sources[0]
         if case.name.startswith("cvt") and to in WHOLE:

@@ -1,7 +1,9 @@
-"""`FMUL.D2` to `.M8`: a product and a power of two that ptxas makes one instruction of.
+"""`FMUL.D2` to `.M8`: a multiplication and a scaling by a power of two, which ptxas combines in one
+instruction.
 
-ptxas does so only where it may fuse (not with `--fmad=false`, not of `mul.rn`), as the two are
-then rounded once: where the product alone is a normal number, that gives what PTX gives.
+ptxas combines them only where it may fuse (not with `--fmad=false`, not for `mul.rn`), because the
+combined instruction rounds once: if the unscaled product is a normal number, the result equals
+PTX's.
 """
 
 from __future__ import annotations
@@ -80,7 +82,7 @@ def cubin(tmp_path_factory: pytest.TempPathFactory) -> MachineCode:
 
 
 def _operands() -> tuple[np.ndarray, np.ndarray]:
-    """All pairs of the special ones, and such whose product is near to an end of the range."""
+    """All pairs of special values, and pairs whose product is close to an end of the range."""
     rng = np.random.default_rng(37)
     a, b = (each.ravel() for each in np.meshgrid(SPECIAL, SPECIAL))
     rest = COUNT - len(a)
@@ -97,7 +99,7 @@ def _operands() -> tuple[np.ndarray, np.ndarray]:
 
 
 def _defined(a: int, b: int, scale: str, ending: str) -> int:
-    """Bits of the scaled product rounded once; PTX's `.ftz` and `.sat` before and after it."""
+    """The bits of the scaled product, rounded once; PTX's `.ftz` and `.sat` before and after it."""
     if "ftz" in ending:
         a, b = _flushed(a), _flushed(b)
     x, y = (exact.decode(each, exact.F32) for each in (a, b))

@@ -1,4 +1,4 @@
-"""Machine code fetches from textures, and loads and stores surfaces, as an H200 was read to."""
+"""Texture fetches, surface loads and surface stores in machine code match an H200's readings."""
 
 from __future__ import annotations
 
@@ -84,8 +84,9 @@ def test_fetches_are_the_h200s(
     ],
 )
 def test_a_uniform_register_alone_is_a_handle(text: str) -> None:
-    """As ptxas writes for Blackwell what it writes with an offset of 0 for Hopper. From sm_120 on
-    a fetch without a level has none, where those before are given one that is below all."""
+    """For Blackwell, ptxas writes without an offset what it writes with an offset of 0 for Hopper.
+    From sm_120 on, a fetch without a level has none; earlier architectures have a level below all
+    others."""
     lane = np.arange(LANES, dtype=np.uint32)
     x, y = lane % 4, lane // 4
     centres = [(each + np.float32(0.5)).astype(np.float32).view(np.uint32) for each in (x, y)]
@@ -156,7 +157,8 @@ def test_a_wrong_handle_and_a_place_beyond_are_faults(read_source: ReadSource, a
 
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
 def test_handles_may_differ_within_a_warp(read_source: ReadSource, arch: str) -> None:
-    """Hopper's code goes round for one handle after the other; lanes with others skip the fetch."""
+    """Hopper's code loops over the handles, one after the other; lanes with other handles skip the
+    fetch."""
     code = read_source(BEYOND, arch)
     texels = [Texture(np.full((2, 4), value, np.float32)) for value in (3, 5, 7)]
     out = np.zeros(64, np.float32)
@@ -171,7 +173,7 @@ def test_handles_may_differ_within_a_warp(read_source: ReadSource, arch: str) ->
 def test_fetches_with_gradients_are_those_of_ptx(
     compile_ptx: CompilePtx, read_source: ReadSource, tmp_path: Path, arch: str
 ) -> None:
-    """There is one level, so none of them changes what is fetched."""
+    """There is only one level, so the gradients do not change the fetched values."""
     path = tmp_path / "gradients.cu"
     path.write_text(GRADIENTS)
     texels = np.arange(96, dtype=np.float32).reshape(4, 8, 3)[..., 0].copy()

@@ -1,8 +1,9 @@
-"""Where warps divide, the emulator counts what an H200 counted, launch by launch, to the digit.
+"""Where warps diverge, the emulator's counts equal an H200's exactly, launch by launch.
 
-The readings are reports/h200/fidelity/divergence.csv.gz; scripts/divergence made them. The rules of
-machine/scheduler/replays.h were found with the kernels of two files. Those of the third were read
-when the rules stood: all but 22 of its 720 launches agreed then, and they taught one rule more.
+The readings are in reports/h200/fidelity/divergence.csv.gz; scripts/divergence made them. The rules
+of machine/scheduler/replays.h were derived from the kernels of two files. The kernels of the third
+file were read after the rules were fixed: all but 22 of its 720 launches agreed, and these led to
+one more rule.
 """
 
 from __future__ import annotations
@@ -87,7 +88,8 @@ def test_every_counter_is_the_h200s_and_every_result_that_of_ptx(
 def test_what_is_issued_again_counts_for_the_launch_and_at_no_instruction(
     script: ModuleType,
 ) -> None:
-    """Lanes that a table sends to eight places, four to each: the branch is issued eight times."""
+    """A jump table sends the lanes to eight targets, four lanes to each: the branch is issued eight
+    times."""
     code = read(compiler.build(script.unit("designed")).cubin)
     x = np.arange(1, 33, dtype=np.uint32)
     masks = (0xAAAAAAAA, 0xCCCCCCCC, 0xF0F0F0F0, 0)

@@ -1,4 +1,5 @@
-"""One warp instruction whose lanes go to several memories: each lane is looked for in its own."""
+"""One warp instruction whose lanes access several memories: each lane's address is looked up in its
+own memory."""
 
 from __future__ import annotations
 
@@ -81,7 +82,7 @@ def arch(request: pytest.FixtureRequest) -> str:
 def execute(
     request: pytest.FixtureRequest, arch: str, compile_ptx: CompilePtx, read_source: ReadSource
 ) -> Execute:
-    """One block of 64 threads: execute(source, arguments)."""
+    """Launch one block of 64 threads: execute(source, arguments)."""
 
     def executed(source: str, *arguments: object) -> Report:
         if request.param == "machine code":

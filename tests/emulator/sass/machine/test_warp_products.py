@@ -1,4 +1,4 @@
-"""Products of a warp on bytes and doubles, from machine code, are those of the matrices."""
+"""Warp-level MMAs of bytes and doubles in machine code give the matrix product."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ def opcode_of(code: MachineCode, name: str) -> str:
 
 
 def held(matrix: np.ndarray) -> np.ndarray:
-    """Words by lane 4g + t: of rows g and g + 8, of each 16 bytes the four from 4t on."""
+    """The words held by lane 4g + t: from rows g and g + 8, four bytes of each 16, starting at
+    4t."""
     rows, depth = matrix.shape
     words = np.ascontiguousarray(matrix).view(np.int32).reshape(rows // 8, 8, depth // 16, 4)
     return np.ascontiguousarray(words.transpose(1, 3, 2, 0)).reshape(32, -1)
@@ -59,7 +60,7 @@ def held(matrix: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize(("a_type", "b_type", "depth", "clamps"), CASES)
 def test_bytes(code: MachineCode, a_type: str, b_type: str, depth: int, clamps: bool) -> None:
-    """Sums wrap around, or end where 32 bits do."""
+    """Sums wrap around, or are clamped to the range of 32 bits."""
     types = {"s8": np.int8, "u8": np.uint8}
     a, b = (
         RANDOM.integers(np.iinfo(t).min, np.iinfo(t).max + 1, shape).astype(t)

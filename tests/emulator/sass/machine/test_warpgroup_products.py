@@ -1,4 +1,5 @@
-"""HGMMA, QGMMA and IGMMA: products of a warpgroup from machine code, against matmul in doubles."""
+"""HGMMA, QGMMA and IGMMA: warpgroup MMAs in machine code, compared with matmul in double
+precision."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from harness.emulator.sass import MachineCode, MachineReport, launch_machine_cod
 
 
 class Product(NamedTuple):
-    """modes: behind the predicate. instruction: what ptxas makes of it."""
+    """modes: the operands after the predicate. instruction: the machine instruction that ptxas
+    generates."""
 
     types: str
     columns: int
@@ -50,7 +52,7 @@ def text(product: Product) -> str:
 
 @pytest.fixture(scope="module")
 def code(tmp_path_factory: pytest.TempPathFactory) -> MachineCode:
-    """All of them in one cubin, by number."""
+    """All MMAs in one cubin, by number."""
     folder = tmp_path_factory.mktemp("products")
     head, *bodies = (part for product in PRODUCTS for part in text(product).split(".visible"))
     bodies = [body for body in bodies if ".entry" in body]
@@ -63,7 +65,7 @@ def code(tmp_path_factory: pytest.TempPathFactory) -> MachineCode:
 @pytest.mark.parametrize("swizzle", ["none", "32", "64", "128"])
 @pytest.mark.parametrize("number", range(len(PRODUCTS)))
 def test_a_product_from_machine_code(code: MachineCode, number: int, swizzle: str) -> None:
-    """And what Nsight Compute counted of it on an H200, to the digit."""
+    """The counts also equal Nsight Compute's readings on an H200 exactly."""
     product = PRODUCTS[number]
     kernel_name = f"k{number}"
 

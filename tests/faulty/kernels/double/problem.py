@@ -1,4 +1,4 @@
-"""y = 2 x: as simple as can be, so that a test sees only the fault of the kernel."""
+"""y = 2 x: as simple as possible, so that a test sees only the fault of the kernel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""a x + z in half precision: two bytes an element, alone and packed."""
+"""a x + z in half precision: two bytes per element, single and packed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Points times weights, mirrored in tiles of 128: shared accesses of 8 and 16 bytes."""
+"""Points times weights, mirrored in tiles of 128: shared-memory accesses of 8 and 16 bytes."""
 
 from __future__ import annotations
 

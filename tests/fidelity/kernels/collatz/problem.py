@@ -1,4 +1,4 @@
-"""Lengths of Collatz sequences: a loop whose trip count is every lane's own."""
+"""Lengths of Collatz sequences: a loop whose trip count differs between lanes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A copy: the access pattern is all that a kernel can get wrong or slow."""
+"""A copy, whose cost depends only on the access pattern."""
 
 from __future__ import annotations
 

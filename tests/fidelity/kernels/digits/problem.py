@@ -1,4 +1,4 @@
-"""How often the commonest digit occurs: 16 counters a thread, addressed by data."""
+"""How often the most common digit occurs: 16 counters per thread, indexed by data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which keys occur: whoever stores first or last, the same number is stored."""
+"""Which keys occur: all threads store the same number, so the order of stores does not matter."""
 
 from __future__ import annotations
 

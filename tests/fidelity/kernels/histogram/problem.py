@@ -1,4 +1,4 @@
-"""How often each of 256 values occurs, of values spread over all bins or all in one."""
+"""How often each of 256 values occurs; the inputs are spread over all bins, or all in one."""
 
 from __future__ import annotations
 

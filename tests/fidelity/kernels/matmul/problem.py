@@ -1,4 +1,4 @@
-"""A product of square matrices: every element is read n times, by one route or another."""
+"""A product of square matrices: every element is read n times, in different ways."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A random permutation applied: one side of the copy is always scattered."""
+"""A random permutation: either the reads or the writes are always scattered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Running sums within segments of 256: what neighbours know must reach every thread."""
+"""Running sums within segments of 256: every thread needs the sums of those before it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A weighted sum of seven neighbours: the same elements read by several threads."""
+"""A weighted sum of seven neighbours: several threads read the same elements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A grey picture made black and white: accesses narrower than a word."""
+"""A grey image converted to black and white: accesses narrower than a word."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A matrix transposed: one of the two sides cannot be read or written in rows directly."""
+"""A matrix transposition: rows can be accessed directly either when reading or when writing, not
+both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floating-point instructions, bit for bit where the PTX ISA says which bits."""
+"""Floating-point instructions, bit for bit where the PTX ISA specifies the bits."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _pairs(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _same(found: np.ndarray, expected: np.ndarray) -> None:
-    """Equal bits, any NaN equal to any NaN."""
+    """Return whether the bits are equal; any two NaNs are equal."""
     kind = f"u{found.dtype.itemsize}"
     same = (found.view(kind) == expected.view(kind)) | (np.isnan(found) & np.isnan(expected))
     at = np.flatnonzero(~same)[:5]
@@ -31,7 +31,7 @@ def _same(found: np.ndarray, expected: np.ndarray) -> None:
 
 
 def _to_f32(exact: Fraction) -> np.float32:
-    """A rational to the nearest float, ties to even, by comparing exact neighbours."""
+    """Round a rational to the nearest float, ties to even, by comparing exact neighbours."""
     if exact == 0:
         return F32(0)
     guess = F32(exact.numerator / exact.denominator)
@@ -145,7 +145,8 @@ def test_minimum_and_maximum_prefer_numbers_to_nan_and_order_zeros() -> None:
 
 
 def test_an_approximate_quotient_by_more_than_2_to_126_is_zero_or_nan() -> None:
-    """PTX ISA, `div.approx`: "if a is infinity, delivers NaN, otherwise 0"; else as `div.rn`."""
+    """PTX ISA, `div.approx`: "if a is infinity, delivers NaN, otherwise 0"; for other divisors as
+    `div.rn`."""
     a, b = _pairs(np.append(EDGES, F32([1e38, -2e38, 2.0**126])))
     with np.errstate(all="ignore"):
         expected = a / b

@@ -1,4 +1,4 @@
-"""8-bit floats against exact rational arithmetic, one number at a time."""
+"""8-bit floats, compared with exact rational arithmetic, one number at a time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def _number(raw: int, format_: str) -> Fraction:
 
 
 def _nearest(value: Fraction | float, format_: str, negative: bool) -> int:
-    """The pattern next to a number, the even one of two; the largest for all that is beyond."""
+    """The pattern nearest to a number, with ties to even; the largest pattern for all numbers
+    beyond it."""
     largest = FORMATS[format_][2]
     sign = 0x80 if negative else 0
     if isinstance(value, float):

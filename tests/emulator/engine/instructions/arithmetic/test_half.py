@@ -1,4 +1,4 @@
-"""f16 and bf16 arithmetic, alone and in pairs: every bit, against rational arithmetic."""
+"""f16 and bf16 arithmetic, single and in pairs: every bit, compared with rational arithmetic."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAN = 0x7FFF
 
 
 def _operands(kind: str, count: int, number: int, seed: int) -> list[np.ndarray]:
-    """Random patterns, close pairs, and all pairs of edges."""
+    """Random patterns, pairs of close numbers, and all pairs of edge values."""
     random = np.random.default_rng(seed)
     edges = {"f16": [0, 0x8000, 1, 0x8001, 0x3FF, 0x400, 0x3C00, 0xBC00, 0x7BFF, 0xFBFF, 0x7C00,
                      0xFC00, 0x7E00, 0x3C01],
@@ -37,7 +37,7 @@ def _expected(
     kind: str, function: Callable[..., Fraction], raw: tuple[int, ...], *, sat: bool = False,
     relu: bool = False,
 ) -> int | None:  # fmt: skip
-    """Bits of the exact result; None where an operand is not finite (checked elsewhere)."""
+    """The bits of the exact result; None if an operand is not finite (tested elsewhere)."""
     values = [exact.decode(int(r), FORMATS[kind]) for r in raw]
     if any(isinstance(v, float) and v != 0 for v in values):
         return None

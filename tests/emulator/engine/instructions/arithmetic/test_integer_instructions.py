@@ -1,4 +1,4 @@
-"""Integer and bit instructions against Python's integers."""
+"""Integer and bit instructions, compared with Python's integers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ def _check(
     instruction: str, width: int, count: int, expected: Callable[..., int], result: int = 0,
     operands: list[np.ndarray] | None = None, kinds: list[int] | None = None,
 ) -> None:  # fmt: skip
-    """Compare for all pairs (or triples) of interesting values; `result` is the result's width."""
+    """Compare the results for all pairs (or triples) of interesting values; `result` is the
+    result's width."""
     values = operands or [_values(width)] * min(count, 2)
     grids = [g.ravel() for g in np.meshgrid(*values)]
     while len(grids) < count:
@@ -174,7 +175,7 @@ def test_bit_counting(width: int) -> None:
 
 @pytest.mark.parametrize("width", [32, 64])
 def test_bit_fields(width: int) -> None:
-    """The PTX ISA manual's own pseudocode for bfe and bfi."""
+    """The definition is the pseudocode for bfe and bfi in the PTX ISA manual."""
     fields = np.array([0, 1, 5, 8, 31, 32, 33, 63, 64, 70, 255, 256 + 3], np.uint32)
     msb = width - 1
 

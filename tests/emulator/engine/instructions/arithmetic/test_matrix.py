@@ -1,4 +1,5 @@
-"""Tensor cores: WMMA and inline mma.sync, ldmatrix and stmatrix, against matmul in doubles."""
+"""Tensor cores: WMMA and inline mma.sync, ldmatrix and stmatrix, compared with matmul in double
+precision."""
 
 from __future__ import annotations
 
@@ -155,7 +156,7 @@ SHAPES = [
 
 
 def _a_element(m: int, k: int, size: int, lane: int, i: int) -> tuple[int, int]:
-    """Row and column of a_i, by the formulas of the manual, case by case."""
+    """The row and column of a_i, by the manual's formulas, case by case."""
     group, thread = lane >> 2, lane % 4
     if size == 2 and k == 8:
         return (group if i < 2 else group + 8), thread * 2 + (i & 1)
@@ -184,7 +185,8 @@ def _b_element(k: int, size: int, lane: int, i: int) -> tuple[int, int]:
 
 
 def _mma(shape: str, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """One warp's mma.sync with fragments laid out here, lane by lane; the result as a matrix."""
+    """Execute one warp's mma.sync with fragments that this function lays out lane by lane; return
+    the result as a matrix."""
     m, k = a.shape
     size = a.itemsize
     a_parts, b_parts = m * k // 32, 8 * k // 32
@@ -298,7 +300,8 @@ extern "C" __global__ void store(const unsigned* in, unsigned short* out) {
 
 
 def _fragment(matrix: np.ndarray) -> np.ndarray:
-    """An 8 × 8 matrix of halves over a warp: lane 4r + t holds columns 2t and 2t + 1 of row r."""
+    """An 8 × 8 matrix of halves distributed over a warp: lane 4r + t holds columns 2t and 2t + 1 of
+    row r."""
     pairs = matrix.reshape(32, 2).astype(np.uint32)
     return pairs[:, 0] | pairs[:, 1] << 16
 

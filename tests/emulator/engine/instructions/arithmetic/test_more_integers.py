@@ -1,4 +1,4 @@
-"""Carries, dot products of bytes, masks and extensions: against Python's integers."""
+"""Carries, dot products of bytes, masks and extensions, compared with Python's integers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is no number has the same bits on every host, x86 or Arm, and those that a GPU gives it.
+"""NaNs have the same bits on every host, x86 or Arm, and the bits that a GPU gives them.
 
 CUDA C++ Programming Guide, "Floating-Point Standard", CUDART_NAN in math_constants.h, and readings
 of an H100 (test_rounded_instructions.py).
@@ -33,7 +33,7 @@ GIVEN = [
 
 
 def _one(instruction: str, operands: list[int], width: int) -> int:
-    """The bits of an instruction's result on operands of so many bits, loaded from memory."""
+    """The bits of an instruction's result for operands of this many bits, loaded from memory."""
     register = "%f" if width == 32 else "%d"
     sources = ", ".join(f"{register}{n + 1}" for n in range(len(operands)))
     loads = "\n".join(

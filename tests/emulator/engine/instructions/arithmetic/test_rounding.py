@@ -1,4 +1,4 @@
-"""Directed roundings of floats and doubles against rational arithmetic."""
+"""Directed rounding of floats and doubles, compared with rational arithmetic."""
 
 from __future__ import annotations
 

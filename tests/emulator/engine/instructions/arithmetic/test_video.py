@@ -1,6 +1,7 @@
-"""Video instructions: what nvcc makes of its intrinsics, inline PTX, and what is refused.
+"""Video instructions: nvcc's code for its intrinsics, inline PTX, and refused forms.
 
-`engine/native` holds every form to its definition, and `sass/test_video_forms.py` to machine code.
+`engine/native` compares every form with its definition, and `sass/test_video_forms.py` with machine
+code.
 """
 
 from __future__ import annotations

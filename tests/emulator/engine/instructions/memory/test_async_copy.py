@@ -1,4 +1,4 @@
-"""cp.async: what lands, when, and what is filled with zeros."""
+"""cp.async: the copied bytes, their time of arrival, and the bytes filled with zeros."""
 
 from __future__ import annotations
 

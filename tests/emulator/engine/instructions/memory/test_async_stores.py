@@ -1,4 +1,5 @@
-"""`st.async` and `red.async`: into shared memory, and an mbarrier is told how many bytes it was."""
+"""`st.async` and `red.async` write to shared memory and report the number of bytes to an
+mbarrier."""
 
 from __future__ import annotations
 

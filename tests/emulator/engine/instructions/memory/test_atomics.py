@@ -1,4 +1,5 @@
-"""Every atomic operation and width, on global and shared memory, against one lane at a time."""
+"""Every atomic operation and width, in global and shared memory, compared with one lane at a
+time."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ CASES = (
 
 
 def _run(opcode: str, space: str, target: np.ndarray, values: np.ndarray, *, fetch: bool):
-    """Lane i applies values[i] to target[i % len(target)]; what each lane found, and the target."""
+    """Lane i applies values[i] to target[i % len(target)]; return the old value that each lane got,
+    and the target."""
     size, count = target.itemsize, len(target)
     kind, register = {2: ("b16", "%h"), 4: ("b32", "%r"), 8: ("b64", "%l")}[size]
     address = "%a4" if space == "global" else "%a6"
@@ -112,7 +114,7 @@ def test_floats_add_in_lane_order(kind: str, space: str) -> None:
 def test_floats_that_are_subnormal_are_added_in_shared_memory_and_lost_in_global(
     space: str,
 ) -> None:
-    """As told by an H200, of which the committed run of `atomic_subnormals` is."""
+    """The expected values are an H200's, from the committed run of `atomic_subnormals`."""
     smallest = np.finfo(np.float32).tiny
     start = np.array([0, smallest / 4, smallest, -smallest / 2], np.float32)
     values = np.array([smallest / 2, smallest, -smallest * 0.75, smallest * 2], np.float32)

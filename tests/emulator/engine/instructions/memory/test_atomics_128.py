@@ -1,4 +1,4 @@
-"""Atomics on 128 bits: what they exchange, and what goes wrong with them."""
+"""Atomics on 128 bits: their results, and their faults."""
 
 from __future__ import annotations
 

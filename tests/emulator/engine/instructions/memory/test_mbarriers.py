@@ -1,4 +1,4 @@
-"""Barriers in shared memory, and the bulk copies that complete their phases."""
+"""mbarriers in shared memory, and the bulk copies that complete their phases."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WORD = ".shared .align 8 .b64 b;"
 
 
 class Reference:
-    """An mbarrier as the PTX ISA tells of it, in plain integers."""
+    """An mbarrier as the PTX ISA defines it, in plain integers."""
 
     def __init__(self, count: int) -> None:
         self.expected = self.pending = count
@@ -38,7 +38,8 @@ class Reference:
 
 
 def _step(reference: Reference) -> str:
-    """A random instruction that is allowed now, done to the reference as well."""
+    """Choose a random instruction that is currently allowed, and apply it to the reference as
+    well."""
     left, kind = reference.pending, int(RANDOM.integers(6))
     count, size = int(RANDOM.integers(1, left + 1)) if left else 0, int(RANDOM.integers(1, 5000))
     if kind == 0 and left:

@@ -1,4 +1,4 @@
-"""Copies of boxes of tensors, each against a reference that goes element by element."""
+"""TMA copies, each compared with a reference that copies element by element."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def store(rank: int, at: Sequence[int], size: int, how: str = "cp.async.bulk.ten
 
 
 def tensor(shape: Sequence[int], dtype: Any = np.float32, gap: int = 0) -> tuple[Any, list[int]]:
-    """An array of random bits with a tensor in it, and the tensor's strides."""
+    """An array of random bits that contains a tensor, and the tensor's strides."""
     size = np.dtype(dtype).itemsize
     strides = [size]
     for n in shape:

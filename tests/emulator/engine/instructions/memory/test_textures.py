@@ -1,7 +1,7 @@
-"""Textures and surfaces give what an H200 gives.
+"""Textures and surfaces give the same results as an H200.
 
-The readings are textures.csv.gz and surfaces.csv.gz in reports/h200/fidelity; scripts/textures made
-them.
+The readings are textures.csv.gz and surfaces.csv.gz in reports/h200/fidelity, written by
+scripts/textures.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def fetches(listed: ModuleType, compile_ptx: CompilePtx) -> Module:
 
 
 def fetched(module: Module, case: Any, count: int) -> np.ndarray:
-    """Bits, shaped (count, 4)."""
+    """The fetched bits, shaped (count, 4)."""
     width, height, depth = case.extent
     shapes = {"1d": (width,), "memory": (width,), "2d": (height, width),
               "layered 1d": (depth, width)}  # fmt: skip
@@ -140,7 +140,7 @@ def test_a_filtered_fetch_is_the_h200s_but_for_its_last_digit(
 def test_surfaces_are_loaded_and_stored_as_by_the_h200_within_and_beyond(
     script_of: Callable[[str], ModuleType], compile_ptx: CompilePtx
 ) -> None:
-    """Every kind and size of access, of texels' own size and of others."""
+    """Covers every kind and size of access, of the texels' own size and of other sizes."""
     script = script_of("surface_cases")
     with gzip.open(READINGS / "surfaces.csv.gz", "rt", encoding="utf-8", newline="") as file:
         readings = {row["case"]: (row["loaded"], row["stored"]) for row in csv.DictReader(file)}
@@ -229,7 +229,7 @@ def test_a_handle_of_something_else_is_a_fault_at_its_line(
 
 
 def test_one_address_mode_is_that_of_the_axes_there_are(fetches: Module) -> None:
-    """A GPU filters a line as a plane's only row, on that row's border."""
+    """A GPU filters a 1D texture as the only row of a 2D one, with that row's border."""
 
     def filtered(address: Any) -> float:
         out, at = np.zeros((1, 4), np.float32), np.full(1, 1.5, np.float32)

@@ -1,4 +1,5 @@
-"""The rules that run, `bank_and_sector_rules.h` of the engine, asked as the reference's own are."""
+"""The rules that the engine uses, `bank_and_sector_rules.h`, with the interface of the reference's
+rules."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ _LANES = 1 << np.arange(layout.LANES, dtype=np.uint64)
 
 
 def _costs(rule: str, addresses: Array, active: Array, *how: int) -> Array:
-    """Warp by warp; one without an active lane executes nothing."""
+    """Compute the costs warp by warp; a warp without an active lane executes nothing."""
     laid_out = np.ascontiguousarray(addresses, np.int64)
     ask = getattr(_RULES, rule)
     masks = (active * _LANES).sum(axis=1)
@@ -33,7 +34,8 @@ def _costs(rule: str, addresses: Array, active: Array, *how: int) -> Array:
 
 
 def global_requests(active: Array) -> Array:
-    """There is no rule to it: the engine counts an instruction of a warp that executes it."""
+    """There is no rule for requests: the engine counts an instruction for each warp that executes
+    it."""
     return np.asarray(active.any(axis=1), np.int64)
 
 

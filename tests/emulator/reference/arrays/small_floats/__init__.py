@@ -1,1 +1,1 @@
-"""Floats of 8 and 16 bits: their arithmetic and conversions, for whole arrays at once."""
+"""Floats of 8 and 16 bits: arithmetic and conversions, for whole arrays at once."""

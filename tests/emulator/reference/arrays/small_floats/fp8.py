@@ -1,4 +1,4 @@
-"""Pairs of 8-bit floats, by tables of all their values: the nearest one is looked up."""
+"""Pairs of 8-bit floats, by tables of all values, in which the nearest value is looked up."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def concerns(op: Op) -> bool:
 
 
 def conversion(op: Op) -> Callable[..., Array]:
-    """Packed ones take the upper number first, as PTX has it."""
+    """Packed conversions take the upper number first, as in PTX."""
     to, source, relu = op.result_types[0], op.source_types[0], "relu" in op.variant
     if source in FP8_PAIRS:
         return lambda a: _wide(source, a & 0xFF, relu) | _wide(source, a >> 8, relu) << 16
@@ -33,7 +33,7 @@ def _half(a: Array) -> Array:
 
 
 def _values(format_: str) -> Array:
-    """The numbers that there are, from 0 up to the largest."""
+    """All values of the format, from 0 to the largest."""
     digits, raw = _DIGITS[format_], np.arange(_LARGEST[format_] + 1)
     bias = (1 << 6 - digits) - 1
     exponent, fraction = raw >> digits, raw % (1 << digits) / 2**digits

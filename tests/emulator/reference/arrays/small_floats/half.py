@@ -1,10 +1,9 @@
-"""Half precision: f16 and bf16, one to a register or two (f16x2, bf16x2).
+"""Half precision: f16 and bf16, one per register or two (f16x2, bf16x2).
 
-A half is widened to a type in which the operation can be done without a second rounding changing
-the result, and narrowed once. Double precision has more than twice the bits of either half and
-two, which makes a rounded sum, product, quotient or root of halves safe to round again; a fused
-multiply-add is not covered by that and is rounded to odd first. A result that is not a number is
-0x7FFF, as the PTX ISA manual has it.
+A half is widened to a type in which a second rounding cannot change the result of the operation,
+and is narrowed once. Double precision has more than twice as many bits as either half, plus two, so
+a rounded sum, product, quotient or root of halves may be rounded again; a fused multiply-add is
+rounded to odd first. A NaN result is 0x7FFF, as in the PTX ISA manual.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _ONE = {"f16": np.uint16(0x3C00), "bf16": np.uint16(0x3F80)}
 
 
 def widen(format_: str, raw: Array) -> Array:
-    """The numbers that 16-bit patterns stand for, in double precision."""
+    """The numbers that 16-bit patterns represent, in double precision."""
     if format_ == "f16":
         return raw.view(np.float16).astype(np.float64)
     wide = raw.astype(np.uint32) << np.uint32(16)
@@ -39,7 +38,7 @@ def widen(format_: str, raw: Array) -> Array:
 
 
 def narrow(format_: str, value: Array, rounding: str = "rn") -> Array:
-    """Doubles to 16-bit patterns, rounded once in any direction."""
+    """Convert doubles to 16-bit patterns, rounded once in any direction."""
     if format_ == "f16" and rounding == "rn":
         raw = value.astype(np.float16).view(np.uint16)
     else:
@@ -48,7 +47,7 @@ def narrow(format_: str, value: Array, rounding: str = "rn") -> Array:
 
 
 def _round_bits(format_: str, value: Array, rounding: str) -> Array:
-    """By cutting a float that was rounded to odd, which keeps every rounding right."""
+    """Truncate a float that was rounded to odd, which keeps every rounding correct."""
     odd = to_odd_float(value)
     if format_ == "f16":
         return _directed_f16(odd, value, rounding)
@@ -74,7 +73,7 @@ def _directed_f16(odd: Array, value: Array, rounding: str) -> Array:
 
 
 def to_odd_float(value: Array) -> Array:
-    """Doubles to floats; where inexact, to the neighbour whose last bit is odd."""
+    """Convert doubles to floats; if inexact, to the neighbour whose last bit is odd."""
     nearest = np.asarray(value.astype(np.float32))
     wide = nearest.astype(np.float64)
     raw = nearest.view(np.int32)
@@ -103,7 +102,7 @@ def joined(parts: list[Array]) -> Array:
 
 
 def implementation(op: Op) -> Function:
-    """The function of a computing operation on halves. KeyError where there is none."""
+    """The function that implements a computing operation on halves. KeyError if there is none."""
     type_, variant = op.source_types[0], frozenset(op.variant)
     one = _bitwise(op.name, variant, element(type_)) or _computed(op.name, variant, element(type_))
 
@@ -116,7 +115,7 @@ def implementation(op: Op) -> Function:
 
 
 def _bitwise(name: str, variant: frozenset[str], format_: str) -> Function | None:
-    """neg and abs change the sign bit of any pattern, NaN and denormal included."""
+    """neg and abs change the sign bit of any pattern, including NaNs and subnormals."""
     if name not in ("neg", "abs"):
         return None
     flush = partial(_flush_bits, format_) if "ftz" in variant else lambda raw: raw
@@ -161,7 +160,7 @@ _PLAIN: dict[str, Function] = {
 
 
 def add(type_: str, a: Array, b: Array) -> Array:
-    """One addition of register contents, as an atomic does it."""
+    """Add register contents once, as an atomic does."""
     pairs = zip(halves(type_, a), halves(type_, b), strict=True)
     format_ = element(type_)
     return joined([narrow(format_, widen(format_, x) + widen(format_, y)) for x, y in pairs])
@@ -171,7 +170,8 @@ def add(type_: str, a: Array, b: Array) -> Array:
 
 
 def comparison(op: Op, compare: Function, combine: Function | None) -> Function:
-    """`setp` and `set`; a packed one compares both halves and gives two results, or two halves."""
+    """`setp` and `set`; a packed comparison compares both halves and gives two results, or two
+    halves."""
     type_, format_ = op.source_types[0], element(op.source_types[0])
 
     def compared(a: Array, b: Array, c: Array | None) -> list[Array]:

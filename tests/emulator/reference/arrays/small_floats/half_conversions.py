@@ -23,13 +23,14 @@ _TF32_REST = np.uint32(0x1FFF)
 
 
 def concerns(to: str, source: str, modifiers: tuple[str, ...]) -> bool:
-    """Whether a conversion is one of these."""
+    """Return whether this module implements the conversion."""
     special = {to, source} & {"bf16", "f16x2", "bf16x2", "tf32"}
     return bool(special) or "relu" in modifiers or "satfinite" in modifiers
 
 
 def conversion(to: str, source: str, modifiers: tuple[str, ...]) -> Callable[..., Array]:
-    """The function of a `cvt`; packed ones take the upper half first, as PTX has it."""
+    """The function that implements a `cvt`; packed conversions take the upper half first, as in
+    PTX."""
     if to == "tf32":
         return lambda a: _to_tf32(a, modifiers)
     if source == "bf16" and to != "bf16":
@@ -64,7 +65,7 @@ def _narrowed(format_: str, value: Array, modifiers: tuple[str, ...]) -> Array:
 
 
 def _to_double(a: Array) -> Array:
-    """A number as a double, exactly, or for a wide integer rounded to odd."""
+    """The number as a double, exactly or, for a wide integer, rounded to odd."""
     if a.dtype.kind == "f" or a.dtype.itemsize < 8:
         return a.astype(np.float64)
     low = a.dtype.type(0xFFF)
@@ -75,7 +76,7 @@ def _to_double(a: Array) -> Array:
 
 
 def _to_tf32(a: Array, modifiers: tuple[str, ...]) -> Array:
-    """A float with the 10-bit fraction of tf32; the rest of its bits are zero."""
+    """A float with the 10-bit fraction of tf32; its other fraction bits are zero."""
     if "relu" in modifiers:
         a = np.where(a <= 0, np.float32(0), a)
     raw = a.view(np.uint32)

@@ -1,6 +1,6 @@
-"""A modifier of a machine instruction is acted on, known to change nothing, or refused by name.
+"""A modifier of a machine instruction is implemented, known to change nothing, or refused by name.
 
-forms.txt has what nvdisasm was seen to print.
+forms.txt has the forms that nvdisasm has been seen to print.
 """
 
 from __future__ import annotations
