@@ -1,15 +1,15 @@
 """Emulate on an Arm machine, and compare its results and counts with this machine's.
 
 The Arm machine is an arm64 Debian 12 in a root folder, whose programs QEMU executes (qemu-user), so
-no hardware is needed. What runs in it:
+no hardware is needed. The following runs on it:
 
-- Python, and every dependency from PyPI's own aarch64 wheels, which are unpacked from outside
-- the emulator's engines, compiled for aarch64 by g++-aarch64-linux-gnu, which is mounted from
-  outside (the Arm machine's own g++ takes an hour under QEMU: --native-compiler)
-- nvcc and nvdisasm for aarch64, which only print their versions; PTX, cubins and listings are this
-  machine's, through the compile cache, which keeps them by content
-- scripts/emulated_digests.py, on both machines: per operation and per case a hash of the outputs'
-  bits and one of all counters
+- Python, and every dependency from PyPI's own aarch64 wheels, which the host unpacks
+- the emulator's engines, compiled for aarch64 by g++-aarch64-linux-gnu, which the host mounts (the
+Arm machine's own g++ takes an hour under QEMU: --native-compiler)
+- nvcc and nvdisasm for aarch64, which only print their versions; PTX, cubins and listings come from
+this machine, through the compile cache, whose key is their content
+- scripts/emulated_digests.py, on both machines: for each operation and each case, a hash of the
+outputs' bits and one of all counters
 
 QEMU does not show how an Arm processor orders memory between threads. Needs root, debootstrap,
 qemu-user-static, g++-aarch64-linux-gnu, binfmt_misc, and Debian's mirror and PyPI.
@@ -93,7 +93,7 @@ def check(place: Path) -> None:
 
 
 def register() -> bool:
-    """Make Linux run arm64 programs through QEMU; return False if it already did."""
+    """Make Linux run arm64 programs through QEMU; return False if it was already set up."""
     if (FORMATS / "qemu-aarch64").exists():
         return False
     (FORMATS / "register").write_text(FORMAT.read_text().strip())
@@ -141,7 +141,8 @@ def compared(work: Path, debian: str, given: argparse.Namespace) -> int:
 
 
 def unpacked(base: Path, debian: str) -> None:
-    """Unpack Debian's arm64 packages without configuring them, which would take long under QEMU."""
+    """Unpack Debian's arm64 packages without configuring them, because that would take long under
+    QEMU."""
     part = base.with_suffix(".part")
     shutil.rmtree(part, ignore_errors=True)
     run("debootstrap", "--foreign", "--arch=arm64", "--variant=minbase",

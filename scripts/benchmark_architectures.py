@@ -3,13 +3,13 @@
     python scripts/benchmark_architectures.py [sm_75 sm_80 …] [--measure whole] [--every N]
 
 Writes reports/emulated/architectures.csv: for each architecture, the cases and how they ended, how
-many were counted in machine code, how many of these have results bit-identical to their PTX's, and
-which differ. Clock readings are not compared. `small` (the default) launches each variant and type
-once, at a size at which it is verified; `--every 4` takes one variant in four. `whole` is a run
-with --quick, which does not keep results to compare. A row replaces the earlier one of its kind and
-sampling, so a few can be done at a time. Exits with 1 if a case failed or a run did not end.
-Deadlines are generous, because whether a kernel is right must not depend on how busy this machine
-is.
+many were counted in machine code, how many of these give results bit-identical to those of their
+PTX, and which differ. Clock readings are not compared. `small` (the default) launches each variant
+and type once, at a size at which it is verified; `--every 4` takes one variant in four. `whole` is
+a run with --quick, which does not keep results to compare. A row replaces the earlier one of its
+kind and sampling, so a few architectures can be run at a time. Exits with 1 if a case failed or a
+run did not end. Deadlines are generous, because the outcome must not depend on how busy this
+machine is.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def main(
     every: Annotated[int, typer.Option(min=1)] = 1,
     out: Path = TABLE,
 ) -> None:
-    """Run each architecture, and write a row after it."""
+    """Run each architecture, and write its row afterwards."""
     rows: dict[tuple[str, str], Row] = {}
     if out.exists():
         with out.open(newline="") as file:
@@ -132,7 +132,7 @@ def _row(
 
 
 def small(arch: str, every: int) -> dict[str, Any]:
-    """Launch each variant and type once at a small size, from PTX and machine code; return the
+    """Launch each variant and type once at a small size, as PTX and as machine code; return the
     row."""
     bench = model.load(ROOT / "bench.yaml")
     kinds: dict[tuple[str, str, str], list[Case]] = {}
@@ -182,7 +182,7 @@ def _built(
 def _launched(
     bench: model.Bench, case: Case, built: Built | str, arch: str
 ) -> tuple[set[str], str]:
-    """Launch a case; return which of "ok", "counted" and "equal" hold, and why any of them does
+    """Launch a case; return which of "ok", "counted" and "equal" hold, and the reason if one does
     not."""
     if isinstance(built, str):
         return set(), built

@@ -4,11 +4,10 @@
 
 Prints the table of docs/speed.md. A thread instruction is one instruction executed by one thread
 with its predicate on: a PTX instruction or, in the machine-code column, a machine instruction.
-Every result is compared
-with NumPy's before a rate is printed. Each row and setting of the checks is measured in a process
-of its own; its memory is the peak resident memory during its first launch, minus what was resident
-before: the interpreter, the compiled PTX and the kernel's buffers, all of which had already been
-written to.
+Every result is compared with NumPy's before a rate is printed. Each row and setting of the checks
+is measured in a process of its own; its memory is the peak resident memory during its first launch,
+minus the memory that was resident before it: the interpreter, the compiled PTX and the kernel's
+buffers, all of which had already been written to.
 """
 
 from __future__ import annotations

@@ -1,14 +1,15 @@
-"""Measure the judge's verdicts per second on one core, for every kernel here or for others'
-kernels.
+"""Measure the judge's verdicts per second on one core, for every kernel of this repository or for
+others' kernels.
 
     python scripts/benchmark_judge.py [--jobs N] [--out reports/benchmarks/judge.csv] [PROBLEM …]
     python scripts/benchmark_judge.py --solutions PAIRS [--right 60] --out FILE
 
 Each kernel is submitted twice, as by a program that knows only its text. The second submission
-finds compiled and disassembled files, and its cost is reported: a whole verdict, which is every
-test size verified on two draws of inputs, the search for shortcuts, and exact counters at the
+finds compiled and disassembled files, and its cost is reported. It is that of a whole verdict:
+every test size verified on two sets of inputs, the search for shortcuts, and exact counters at the
 largest test size. Seconds are processor time of all the judge's processes, so the figure hardly
-depends on the machine's other load; `load` is the number of processes that wanted a core meanwhile.
+depends on the machine's other load; `load` is the number of processes that competed for the cores
+at that time.
 
 PAIRS lists others' solutions to KernelBench's problems, as for benchmark_public_solutions.py, in
 the order in which to try them. Refused solutions are left out, and the script stops after `--right`
@@ -60,8 +61,8 @@ class Measured:
 
 
 def submissions(problems: list[str]) -> Iterator[Measured]:
-    """Every kernel here, as a text in its problem's folder, counted at the largest test size that
-    it supports."""
+    """Every kernel of this repository, as a text in its problem's folder, counted at the largest
+    test size that it supports."""
     bench = model.load(ROOT / "bench.yaml")
     device = devices.emulated(None)
     for name in problems or sorted(bench.problems):
@@ -78,7 +79,7 @@ def submissions(problems: list[str]) -> Iterator[Measured]:
 
 
 def solutions(pairs: Path) -> Iterator[Measured]:
-    """Others' solutions, in the order of a file, where their launches can be determined."""
+    """Others' solutions, in the order of a file, if their launches can be determined."""
     from benchmark_public_solutions import traced  # which needs torch
 
     for line in pairs.read_text().splitlines():

@@ -3,12 +3,12 @@
     python scripts/benchmark_public_problems.py KERNELBENCH/level1 DEFINITIONS --csv FILE
 
 The folders hold other people's problems (.py of KernelBench, .json of FlashInfer-Bench or
-SOL-ExecBench), which users fetch themselves; it needs torch, and no GPU. A problem keeps its own
-sizes if they can be judged within a minute; otherwise they are reduced, and the table says to what.
-Axes for which a definition sets no size get 1, 7 and 34.
-Every problem gets a kernel that does nothing, and must not pass;
-those whose operation is in KERNELS also get a correct one, and one that omits the last element. The
-kernels are our own, because public solutions launch from host code.
+SOL-ExecBench), which users fetch themselves. The script needs torch, but no GPU. A problem keeps
+its own sizes if they can be judged within a minute; otherwise its sizes are reduced, and the table
+lists the reduced sizes. Axes for which a definition sets no size get 1, 7 and 34. Every problem
+gets a kernel that does nothing, and must not pass; problems whose operation is in KERNELS also get
+a correct kernel, and one that omits the last element. The kernels are our own, because public
+solutions launch their kernels from host code.
 """
 
 from __future__ import annotations
@@ -100,8 +100,8 @@ def judged(judge: Judge, path: Path) -> dict[str, str]:
 
 
 def verdicts(judge: Judge, problem: Problem, operation: str) -> dict[str, str]:
-    """Judge each kernel for a problem; return its cells, and why a verdict is not the expected
-    one."""
+    """Judge each kernel for a problem; return the cells, and the reason if a verdict is not the
+    expected one."""
     row = {"why not": ""}
     for column, kernel in kernels(problem, operation):
         try:

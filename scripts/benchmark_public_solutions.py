@@ -3,9 +3,9 @@
     python scripts/benchmark_public_solutions.py PAIRS --csv FILE
 
 PAIRS has one line per solution: the problem's file, a space and the solution's file, followed by a
-third word if it is a cheat. Users fetch these files themselves; torch is required. Sizes are made
-small enough to
-be emulated. Results must meet KernelBench's own float32 tolerance, 1e-4 relative and absolute.
+third word if the solution is a cheat. Users fetch these files themselves; torch is required. Sizes
+are made small enough to be emulated. Results must meet KernelBench's own float32 tolerance, 1e-4
+relative and absolute.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ A cell has one number for each round: for the kernels of `make benchmark-emulato
 five launches in a process of its own, in million thread instructions per second; for small
 launches, the minimum of 500, in µs. If OTHER has several engines, the fastest is used. With
 `--machine-code` the same launches are of machine code. `--cubins` adds a row: the milliseconds to
-read all cubins of a folder and prepare every kernel for launching. Both use the same disassembler,
-so its listings are made beforehand and not timed.
+read all cubins of a folder and prepare every kernel for launching. Both checkouts use the same
+disassembler, so its listings are made beforehand and not timed.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def main(
     machine_code: Annotated[bool, typer.Option(help="Launch machine code, not PTX.")] = False,
     cubins: Annotated[Path | None, typer.Option(help="A folder of cubins to read.")] = None,
 ) -> None:
-    """Measure both, and print a table."""
+    """Measure both checkouts, and print a table."""
     print("| kernel, checks on | there | here | faster, by medians |\n|---|--:|--:|--:|")
     for make in WORKLOADS:
         print(row(make(), other.resolve(), rounds, engine, machine_code), flush=True)

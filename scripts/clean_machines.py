@@ -1,8 +1,7 @@
 """Run `make setup` on clean machines that differ in driver and CUDA toolkit; none needs a GPU.
 
-Each machine is a Debian 12 with Python, make, g++ and git. It has a root folder of its own, an
-overlay over one made by debootstrap, which is deleted after the trial. Stand-ins replace what is
-missing:
+Each machine is a Debian 12 with Python, make, g++ and git. Its root folder is an overlay over one
+made by debootstrap, and is deleted after the trial. Stand-ins replace missing components:
 
 - the driver: a libcuda.so.1 that has every name in cuda.h, reports the CUDA release of its machine
   and the names of errors, and answers all other calls with CUDA_ERROR_NO_DEVICE; and an nvidia-smi
@@ -14,7 +13,8 @@ missing:
   installed and imported, and gets a row and a log of its own
 
 Needs root, debootstrap, mounts, and Debian's mirror and PyPI as apt and pip are set up here. If
-it may not mount or has no debootstrap, it says so and exits with 3: nothing was tried.
+mounting is not permitted or debootstrap is missing, the script says so and exits with 3, without
+trying anything.
 
 A row of the table has a hash of the files that determine what `make setup` does. While they are
 unchanged, --unless-known does not try that machine again.
@@ -89,7 +89,7 @@ installed and imported."""
 
 
 class CannotTry(Exception):
-    """This machine cannot create the root folder of another machine."""
+    """Raised if this machine cannot create the root folder of another machine."""
 
 
 def main() -> int:
@@ -134,8 +134,8 @@ def in_own_mounts() -> None:
 
 
 def is_known(world: World) -> bool:
-    """Return whether the machine already met expectations with today's versions of the deciding
-    files; if so, print that."""
+    """Return whether the machine already met expectations with today's versions of the files that
+    determine the result; print a line if so."""
     tried = [row for row in rows_of(TABLE) if row["machine"] == world.name]
     if ("yes", digest_of_files()) not in [(row["as_expected"], row["files"]) for row in tried]:
         return False
@@ -148,7 +148,7 @@ def digest_of_files() -> str:
 
 
 def check(place: Path) -> None:
-    """Check that roots can be made in a folder there. Raises CannotTry."""
+    """Check that root folders can be made in a given folder. Raises CannotTry."""
     if os.geteuid() != 0:
         raise CannotTry("only root can make the root folder of another machine")
     if not shutil.which("debootstrap"):

@@ -1,8 +1,8 @@
-"""Hashes of the emulator's results and counts on this machine, to compare two hosts.
+"""Write hashes of the emulator's results and counts on this machine, to compare two hosts.
 
-One row per operation of the warp machine (on the operands of its tests) and per case, at its test
-sizes and, with --bench, at that of a quick run: hashes of its inputs, of the outputs of PTX and
-machine code, bit for bit, and of all counts of both.
+There is one row per operation of the warp machine (on the operands of its tests) and per case, at
+its test sizes and, with --bench, at the size of a quick run. A row has hashes of the inputs, of the
+outputs' bits, and of all counts, for PTX and for machine code.
 
 With --most N, only N cases of each problem, of variants spread over its ladder, each at a small
 test size; every problem's first case comes before any problem's second.

@@ -1,11 +1,11 @@
-"""Give broken inputs to everything that reads files from elsewhere: each is read, or refused.
+"""Give broken inputs to all readers of foreign files: each input must be read or refused.
 
     python scripts/fuzz.py --inputs 100000            # every target
     python scripts/fuzz.py --inputs 1000 yaml journal
 
-Good inputs are cut, spliced, and have bytes, tokens, numbers and whole lines changed, from a seed.
-A failure is an error that the harness did not word (such as a traceback), a run past the deadline,
-or the end of the process. Its input is kept in --out, and the exit code is 1.
+Good inputs are cut, spliced, and changed in bytes, tokens, numbers and whole lines, according to a
+seed. A failure is an error that the harness did not word (such as a traceback), a run past the
+deadline, or the end of the process. Its input is kept in --out, and the exit code is 1.
 """
 
 from __future__ import annotations
@@ -239,7 +239,7 @@ def _records() -> list[bytes]:
 
 
 def _reports() -> list[bytes]:
-    """Shorten the payloads of reports, of which only the framing is read here."""
+    """Shorten the payloads of reports, because only the framing is read."""
     found = _files("tests/data/**/*.ncu-rep")
     small = b"NVR\0" + (2).to_bytes(4, "little") + b"\x08\x01"
     for payload in (0, 3, 40):
@@ -287,7 +287,7 @@ TARGETS = {
 
 
 class LateError(BaseException):
-    """The deadline has passed; no reader may catch it."""
+    """Raised when the deadline has passed; no reader may catch it."""
 
 
 def raise_late(number: int, frame: FrameType | None) -> None:
@@ -345,8 +345,8 @@ def run(
     name: str, inputs: int, seed: int = 1, jobs: int = 1, deadline_s: float = DEADLINE_S
 ) -> Iterator[tuple[str, bytes]]:
     """Yield the failures of one target as they occur. jobs: the number of processes that share the
-    inputs. If a process ends early, its whole batch counts as a failure; the seed draws the same
-    inputs again."""
+    inputs. If a process ends early, its whole batch is a failure; the seed reproduces the
+    inputs."""
     batches = [(name, seed * 1_000_003 + i, min(BATCH, inputs - i * BATCH), deadline_s)
                for i in range(-(-inputs // BATCH))]  # fmt: skip
     if jobs == 1:

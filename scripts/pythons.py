@@ -3,8 +3,8 @@ there.
 
 The wheel is built from this checkout. For each Python there is a folder with only a virtual
 environment, into which `kernel-harness[compiler]` is installed with its dependencies; then typical
-first commands are run there, without a clone: `--version`, `new`, `run`, `beside` and `compare`,
-all emulated. The compiler is the extra's, even if the machine has one of its own.
+first commands are run in that folder, without a clone: `--version`, `new`, `run`, `beside` and
+`compare`, all emulated. The compiler is that of the extra, even if the machine has one of its own.
 
 The script looks for each Python on PATH and in the folders of pyenv and uv. If neither has it,
 Debian forky's is used, in a root folder made by debootstrap; this needs root and mounts. Anything
@@ -89,7 +89,7 @@ class Place:
 
     @property
     def told(self) -> str:
-        """Name the Python's origin, and the environment variables that a user there also has to
+        """Name the Python's origin, and the environment variables that its users also have to
         set."""
         flags = " ".join(f"{name}={value}" for name, value in NEW_HEADERS.items())
         return f"{self.origin}, {flags}" if self.root else self.origin

@@ -1,4 +1,4 @@
-"""Stand-ins for what a clean machine does not have: a driver, a CUDA toolkit, and torch.
+"""Stand-ins for components that a clean machine lacks: a driver, a CUDA toolkit, and torch.
 
 scripts/clean_machines.py puts them into the roots of its machines.
 """
@@ -88,7 +88,7 @@ def unpack(wheel: Path, folder: Path) -> None:
 
 
 def stand_in_torch(folder: Path) -> None:
-    """Write empty wheels of torch. To pip, a local version is newer than the real one."""
+    """Write empty wheels of torch. pip considers a local version newer than the real one."""
     folder.mkdir(parents=True, exist_ok=True)
     for version in ("2.11.0+nothing", "2.10.99+nothing"):
         info = f"torch-{version}.dist-info"

@@ -45,7 +45,7 @@ class Available:
 class Settings:
     """ncu's measurement settings.
 
-    cache: cache: "all" flushes the caches before every pass, as for a cold launch; "none" leaves
+    cache: "all" flushes the caches before every pass, as for a cold launch; "none" leaves
     them.
     clock: "none" leaves the clocks as they are, as in timing; "base" locks them.
     """

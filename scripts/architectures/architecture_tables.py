@@ -61,7 +61,7 @@ def collection(found: Sequence[Row]) -> str:
 
 
 def foreign(launches: Sequence[Row], kernels: Sequence[Row]) -> str:
-    """Others' kernels: how the launched ones end, and whether each kernel of the same files can be
+    """Others' kernels: the outcome of each launch, and whether each kernel of the same files can be
     executed."""
     as_read = {row["launch"]: row["digest"] for row in launches if row["arch"] == READ}
     files = _by_arch(kernels)
@@ -150,7 +150,7 @@ def functions(found: Sequence[Row]) -> str:
 
 
 def _by(difference: str) -> str:
-    """Describe a difference. The smallest float stands for zeros that differ only in sign."""
+    """Describe a difference. The smallest float represents zeros that differ only in sign."""
     if difference == "no-result":
         return f"without a result at {READ}"
     is_sign = float(difference) < 2 * sys.float_info.min

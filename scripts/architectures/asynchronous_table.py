@@ -1,11 +1,12 @@
-"""Hopper's asynchronous instructions: which forms are executed from PTX and from machine code.
+"""List the forms of Hopper's asynchronous instructions that the emulator executes in PTX and in
+machine code.
 
     python scripts/architectures/asynchronous_table.py          write the table of docs/fidelity.md
     python scripts/architectures/asynchronous_table.py --check  exit 1 if it is out of date
 
-Each form of PTX is assembled for sm_90a. The table lists the instructions that ptxas makes of it,
-except those that every kernel has, and says whether the emulator executes the form and the
-instructions. From these pairs, the meaning of the machine instructions was derived. Needs nvcc and
+Each form of PTX is assembled for sm_90a. The table lists the instructions that ptxas generates from
+the form, except those that every kernel has, and whether the emulator executes the form and the
+instructions. The meaning of the machine instructions was derived from these pairs. Needs nvcc and
 nvdisasm.
 """
 
@@ -119,7 +120,7 @@ def _assembled(folder: Path) -> tuple[Module, MachineCode]:
 
 
 def _own(function: Function, others: set[str]) -> list[str]:
-    """The names of the instructions to which a form was compiled."""
+    """The names of the machine instructions that ptxas generates from a form."""
     found = [
         each.name for each in function.instructions
         if each.opcode in hopper.OPCODES

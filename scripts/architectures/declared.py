@@ -1,7 +1,8 @@
 """The device functions that CUDA's headers declare, each as a kernel that calls it in every thread.
 
-They come from cuda_fp16.h, cuda_bf16.h, and the arithmetic and integer intrinsics of crt/, and take
-and return numbers, halves or pairs of halves. Warp, memory and texture functions are left out.
+The functions come from cuda_fp16.h, cuda_bf16.h, and the arithmetic and integer intrinsics of crt/.
+They take and return numbers, halves or pairs of halves. Warp, memory and texture functions are left
+out.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ _SMALL = ("jn", "jnf", "yn", "ynf")
 
 @dataclass(frozen=True)
 class Declared:
-    """A function, with its types as PTX and as C++ name them."""
+    """A function, with the PTX names and the C++ names of its types."""
 
     name: str
     result: str
@@ -58,7 +59,7 @@ class Declared:
 
     @property
     def text(self) -> str:
-        """The name that distinguishes it from its overloads."""
+        """The name that distinguishes the function from its overloads."""
         return f"{self.name}({', '.join(self.operands)})"
 
     def kernel(self, name: str) -> str:
@@ -72,7 +73,7 @@ class Declared:
         )
 
     def drawn(self) -> list[NDArray[np.unsignedinteger]]:
-        """Draw operands at which rounding, limits and signs tend to go wrong."""
+        """Generate operands that are critical for rounding, limits and signs."""
         _, *types = self.types
         if len({*types}) == 1 and len(types) <= 3 and types[0] not in ("s16", "u16"):
             found = instructions.operands(types)
@@ -105,7 +106,7 @@ def _declared(header: Path) -> Iterator[Declared]:
 
 
 def _type(text: str, named: bool = False) -> str:
-    """The C++ type in a declaration; empty if it is not a known one."""
+    """The C++ type in a declaration; empty if the type is not known."""
     words = " ".join(_QUALIFIER.sub("", text).split())
     for candidate in (words, words.rpartition(" ")[0]) if named else (words,):
         plain = _SPELLED.get(candidate, candidate)

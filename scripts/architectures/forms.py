@@ -5,11 +5,12 @@
 A form is an opcode with its modifiers and the kinds of its operands, as nvdisasm prints them for
 this repository's kernels, for others' kernels (CHECKOUTS as in scripts/others_kernels/sources.py)
 and for CUDA's device functions. `--own` uses only this repository's kernels. The forms of each
-architecture are kept in .cache/forms/. Together they make forms_elsewhere.txt, whose lines the
-tests execute: an instruction of each form that sm_90 lacks, the architectures that have it and, if
-it is refused, why. `--table` writes only that file. A form that only a CUDA release other than 13.0
-emits (NVCC names its compiler) is marked with the release, as in sm_120@13.5. An architecture whose
-kernels have not been compiled yet takes about ten minutes of processor time.
+architecture are cached in .cache/forms/. The file forms_elsewhere.txt, whose lines the tests
+execute, combines them: it has an instruction of each form that sm_90 lacks, the architectures that
+have the form and, if the form is refused, the reason. `--table` writes only that file. A form that
+only a CUDA release other than 13.0 emits (NVCC names its compiler) is marked with the release, as
+in sm_120@13.5. An architecture whose kernels have not been compiled yet takes about ten minutes of
+processor time.
 """
 
 from __future__ import annotations
@@ -72,8 +73,8 @@ _REPLACED = tuple(
 
 
 def form(each: Instruction) -> str:
-    """Reduce an instruction to its form: no numbers of registers, predicates, immediates or
-    labels."""
+    """Reduce an instruction to its form, without the numbers of registers, predicates, immediates
+    and labels."""
     text = each.text.partition(" ")[2] if each.guard else each.text
     opcode, _, operands = text.rstrip(" ;").partition(" ")
     if each.opcode in ("CALL", "RET") and each.operands[-1].kind == "name":

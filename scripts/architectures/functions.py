@@ -1,14 +1,14 @@
-"""Run every device function of declared.py for each architecture, from both front ends.
+"""Run every device function of declared.py for each architecture, as PTX and as machine code.
 
     python scripts/architectures/functions.py [sm_75 sm_90 …] [--again]
 
-Each is called with 2,048 operands at which rounding and limits tend to go wrong, from PTX and from
-machine code. reports/emulated/device_functions.csv gets a row for each architecture: the number of
-its functions, and of those executed from machine code; the number with results bit-identical to
-PTX's, and the number with the same results if products and sums are not fused; those that differ,
-with the largest relative difference; those that are refused; then the number with results
-bit-identical to those of sm_90's machine code, and those that differ from it. `--again` tries only
-those that were refused or differed.
+Each function is called with 2,048 operands that are critical for rounding and limits, both as PTX
+and as machine code. reports/emulated/device_functions.csv gets a row for each architecture: the
+number of functions, and of those executed as machine code; the number with results bit-identical to
+PTX's, and the number with the same results if multiplications and additions are not fused; the
+functions that differ, with the largest relative difference; the functions that are refused; the
+number with results bit-identical to those of sm_90's machine code, and the functions that differ
+from it. `--again` tries only the functions that were refused or differed.
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ class Compiled:
 
 
 def compiled(listed: Sequence[Declared], arch: str, folder: Path) -> Compiled:
-    """Compile the functions. Those that nvcc rejects are left out, because the architecture or C++
-    does not have them."""
+    """Compile the functions. Functions that nvcc rejects are left out, because the architecture or
+    C++ lacks them."""
     left, nvcc = list(listed), toolchain.find().nvcc
     path, ptx = folder / "k.cu", folder / "k.ptx"
     for _ in range(MOST_COMPLAINTS):
@@ -97,7 +97,7 @@ def compiled(listed: Sequence[Declared], arch: str, folder: Path) -> Compiled:
 
 
 def _results(function: Declared, launched: Any) -> Array | str:
-    """The results from one front end, or why there are none."""
+    """The results of one front end, or the reason why there are none."""
     operands = function.drawn()
     width = np.dtype(f"u{instruction_bytes(function.types[0])}")
     out = np.zeros(len(operands[0]), width)

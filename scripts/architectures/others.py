@@ -4,12 +4,13 @@
 
 CHECKOUTS is described in scripts/others_kernels/sources.py. reports/emulated/others.csv gets a row
 for each launch: whether its machine code was executed, how its results compare with PTX's, and the
-results' digest, by which architectures are compared. Where results differ from PTX's, the same PTX
-is assembled once more without fusing products with sums, a choice that PTX leaves to ptxas. Where
-they differ from sm_90's, whose rows have to exist already, the PTX that nvcc makes for sm_90 is
-assembled for the architecture instead: for sm_100 and later, nvcc makes different PTX of some
-kernels. reports/emulated/others_kernels.csv has the kernels of every file, launched or not, and why
-some are refused. A row replaces the earlier one for the same launch or file and architecture.
+digest of the results, by which architectures are compared. If the results differ from PTX's, the
+same PTX is assembled once more without fusing multiplications with additions, which PTX leaves to
+ptxas. If the results differ from sm_90's, whose rows have to exist already, the PTX that nvcc
+generates for sm_90 is assembled for the architecture instead: for sm_100 and later, nvcc generates
+different PTX from some kernels. reports/emulated/others_kernels.csv has the kernels of every file,
+launched or not, with the reason if a kernel is refused. A row replaces the earlier one for the same
+launch or file and architecture.
 """
 
 from __future__ import annotations
@@ -83,7 +84,8 @@ def _difference(ours: Results, theirs: Results) -> float:
 
 
 def launched(launcher: Launcher) -> Row:
-    """Run one launch from both front ends. The digest is empty if machine code was not executed."""
+    """Run one launch as PTX and as machine code. The digest is empty if the machine code was not
+    executed."""
     row = dict.fromkeys(LAUNCHES, "") | {"arch": launcher.arch, "launch": launcher.launch.name}
     try:
         machine = launcher.from_machine_code()
@@ -138,7 +140,7 @@ def compare(new: Sequence[Row], known: Sequence[Mapping[str, str]], checkouts: P
 
 
 def unfused(launcher: Launcher, cubin: Path) -> Path:
-    """Assemble a launch's PTX without fusing products with sums."""
+    """Assemble a launch's PTX without fusing multiplications with additions."""
     nvcc = toolchain.find().nvcc
     arch, ptx = f"-arch={launcher.arch}", str(launcher.ptx)
     command = [nvcc, arch, "-lineinfo", "-Xptxas", "--fmad=false", "-cubin", "-o", str(cubin), ptx]
@@ -147,7 +149,7 @@ def unfused(launcher: Launcher, cubin: Path) -> Path:
 
 
 def kernels(cubin: Path) -> Row:
-    """Count a file's kernels that can be executed, and list the instructions that the others
+    """Count a file's kernels that can be executed, and list the instructions that the other kernels
     need."""
     try:
         code = sources.read_listed(cubin)

@@ -1,4 +1,5 @@
-"""Write each kernel's measurement into its head: `// Measured: …`, from the committed runs.
+"""Write each kernel's measurement into the comment at its top, `// Measured: …`, from the committed
+runs.
 
     python scripts/committed_runs/measured_heads.py            rewrite the lines
     python scripts/committed_runs/measured_heads.py --check    exit 1 if one is out of date

@@ -1,12 +1,12 @@
-"""Add what the committed runs' records of the work model lack, such as bytes written.
+"""Add figures of the work model, such as bytes written, that the committed runs' records lack.
 
     python scripts/committed_runs/restate_work.py
 
 A run's journal records how many bytes each case moves, according to the work model of that time,
 but not how many of them are written. That number is not a measurement: the problem's work() still
-states it. So it is added to run.json for each size, beside the bytes that work() states today;
-harness/tables/stated_work.py uses it if these agree with the journal's. A run that recorded it
-itself is left unchanged.
+states it. Therefore the script adds it to run.json for each size, next to the bytes that work()
+states today; harness/tables/stated_work.py uses the number if these bytes agree with the journal's.
+A run that recorded the number itself is left unchanged.
 """
 
 from __future__ import annotations

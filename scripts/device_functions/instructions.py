@@ -48,8 +48,8 @@ class Case:
 
     @property
     def refused(self) -> bool:
-        """Return whether ptxas makes it an unsupported instruction (F2IP, or a rare form of
-        F2FP)."""
+        """Return whether ptxas compiles the instruction to an unsupported one (F2IP, or a rare form
+        of F2FP)."""
         pair = self.name.partition(".")[0] == "cvt" and (self.sources[0], self.result)
         narrowed = "relu" in self.modifiers and not self.result.endswith("x2")
         return (
@@ -248,7 +248,7 @@ def _operands(types: tuple[str, ...], seed: int) -> list[np.ndarray]:
 
 
 def patterns(type_: str, seed: int) -> np.ndarray:
-    """Draw numbers between those of a narrower type; add the ends of its range, and NaN."""
+    """Generate numbers between those of a narrower type; add the ends of its range, and NaN."""
     random = _random(f"{type_} {seed}", 4)
     dtype = np.dtype(f"u{bits(type_) // 8}")
     drawn = (_reals if type_ in PRECISION else _whole)(type_, random)
@@ -258,8 +258,8 @@ def patterns(type_: str, seed: int) -> np.ndarray:
 
 
 def _reals(type_: str, random: np.ndarray) -> np.ndarray:
-    """Draw floats with random signs, exponents near the limits of other types, and fractions that
-    end in ties."""
+    """Generate floats with random signs, exponents near the limits of other types, and fractions
+    that end in ties."""
     digits = PRECISION[type_] - 1
     exponents = bits(type_) - 1 - digits
     bias = (1 << exponents - 1) - 1
@@ -275,7 +275,7 @@ def _reals(type_: str, random: np.ndarray) -> np.ndarray:
 
 
 def _whole(type_: str, random: np.ndarray) -> np.ndarray:
-    """Draw integers of every length and sign whose low bits end in ties."""
+    """Generate integers of every length and sign whose low bits end in ties."""
     size = bits(type_)
     long = _ending_in_ties(random[0], random[1], size)
     shifted = long >> random[2] % size
@@ -284,7 +284,7 @@ def _whole(type_: str, random: np.ndarray) -> np.ndarray:
 
 
 def _ending_in_ties(random: np.ndarray, how: np.ndarray, digits: int) -> np.ndarray:
-    """Draw numbers of `size` bits. Below some bit position, the rest is 0, 1, just below half,
+    """Generate numbers of `size` bits. Below some bit position, the rest is 0, 1, just below half,
     half, just above half, all ones, or random."""
     ones = (1 << digits) - 1
     cut = (how % (digits + 1)).astype(np.uint64)
@@ -313,8 +313,8 @@ def _edges(type_: str) -> np.ndarray:
 
 
 def _beside(first: np.ndarray, type_: str, seed: int) -> np.ndarray:
-    """Draw a second operand: independent of the first, near it or its negative, or far larger or
-    smaller."""
+    """Generate a second operand: independent of the first, near it or its negative, or far larger
+    or smaller."""
     other = patterns(type_, seed)
     random = _random(f"{type_} beside {seed}", 2)
     other = np.roll(other, 37 * seed).astype(np.uint64)

@@ -2,9 +2,9 @@
 
     python scripts/device_functions/on_gpu.py OUT       needs a GPU, its driver and nvcc
 
-OUT/rounded_instructions.csv has a row for each: its text, the digest of its results, and the card.
-It is stored in reports/h200/fidelity, where test_rounded_instructions.py compares the emulator with
-it. OUT/rounded_instructions.npz has the results themselves, by name.
+OUT/rounded_instructions.csv has a row for each instruction: its text, the digest of its results,
+and the card. The file is committed in reports/h200/fidelity, where test_rounded_instructions.py
+compares the emulator with it. OUT/rounded_instructions.npz has the results themselves, by name.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ARCH = "sm_90"
 
 
 class Gpu:
-    """The first GPU, through its driver only."""
+    """The first GPU, used through the driver's interface alone."""
 
     def __init__(self) -> None:
         self.driver = ctypes.CDLL("libcuda.so.1")

@@ -1,4 +1,4 @@
-"""The launches of the diverging kernels: each with lane masks that control its branches.
+"""The launches of the diverging kernels, each with lane masks that control its branches.
 
 This module needs only the Python standard library, so that it runs on a minimal machine.
 """

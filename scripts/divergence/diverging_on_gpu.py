@@ -3,9 +3,9 @@
     python scripts/divergence/diverging_on_gpu.py prepare FOLDER    compile, where there is nvcc
     python scripts/divergence/diverging_on_gpu.py FOLDER OUT        needs a GPU, PyCUDA and ncu
 
-OUT/divergence.csv.gz has one row per launch: the kernel, its masks and its counters. It is stored
-in reports/h200/fidelity, where tests/emulator/sass/machine/test_divergence.py compares the emulator
-with it. The environment variable NCU names another ncu.
+OUT/divergence.csv.gz has one row per launch: the kernel, its masks and its counters. The file is
+committed in reports/h200/fidelity, where tests/emulator/sass/machine/test_divergence.py compares
+the emulator with it. The environment variable NCU names another ncu.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Generate random kernels whose warps diverge in many ways, for comparing the emulator with a GPU.
 
-Each kernel is generated from its number, and the hashes of both files match those of the files
-executed on an H200. Branches, loops whose lanes leave at different iterations, breaks, switches and
-early exits are nested at random. Four masks, a to d, which are arguments, control the path of each
-lane.
+Each kernel is generated from its number, and the hash of each generated file has to match that of
+the file executed on an H200. Branches, loops whose lanes leave at different iterations, breaks,
+switches and early exits are nested at random. Four masks, a to d, which are arguments, control the
+path of each lane.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ class Writer:
         yield _line(depth, "}")
 
     def _loop(self, depth: int, leave: str) -> Iterator[str]:
-        """Write a loop in which the lanes of one mask run one iteration fewer; some may leave
-        mid-iteration."""
+        """Write a loop in which the lanes of one mask run one iteration fewer; some lanes may leave
+        in the middle of an iteration."""
         self._loops += 1
         trip = f"r{self._loops}"
         yield _line(depth, "#pragma unroll 1")

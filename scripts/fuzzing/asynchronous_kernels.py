@@ -1,8 +1,8 @@
 """PTX kernels with Hopper's asynchronous instructions, for fuzz_kernels.py to break.
 
-They are small on purpose: a launch takes milliseconds. Together they use tensor maps, bulk copies
-and reductions, mbarriers of all kinds, multicast, clusters, warpgroup products, `setmaxnreg`,
-`elect` and `stmatrix`.
+The kernels are small, so that a launch takes milliseconds. Together they use TMA copies, bulk
+copies and reductions, mbarriers of all kinds, multicast, clusters, `wgmma`, `setmaxnreg`, `elect`
+and `stmatrix`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from harness.emulator import TensorMap
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel named `k`, and its launch. arguments: a function that makes new ones for each
+    """A kernel named `k`, and its launch. arguments: a function that makes new arguments for each
     launch."""
 
     text: str
@@ -88,7 +88,7 @@ _SUMS = ", ".join(f"%f{n}" for n in range(8))
 
 
 def _product_step(step: int) -> str:
-    """A warpgroup's product of one slot of the ring, 64 elements deep."""
+    """A `wgmma` on one slot of the ring buffer, 64 elements deep."""
     place, parity = step % 2, step // 2
     products = "".join(f"""
 \tadd.s64 %l10, %l8, {(4096 * 2 * place + 32 * k) >> 4};

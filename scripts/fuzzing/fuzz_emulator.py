@@ -1,10 +1,10 @@
-"""Run random kernels in the emulator and in a scalar interpreter.
+"""Run random kernels in the emulator and in a scalar interpreter, and compare the results.
 
     python scripts/fuzzing/fuzz_emulator.py --kernels 2000 --seed 1 [--out build/fuzz]
 
-This does for thousands of kernels what `tests/emulator/engine/test_properties.py` does for a few.
-Each differing kernel is written below `--out` with its launch, its inputs and the differences. The
-same seed gives the same kernels. The exit status is 1 if any kernel differed.
+The script makes the comparison of `tests/emulator/engine/test_properties.py` for thousands of
+kernels. Each differing kernel is written below `--out` with its launch, its inputs and the
+differences. The same seed gives the same kernels. The exit code is 1 if any kernel differed.
 """
 
 from __future__ import annotations

@@ -3,11 +3,11 @@
     python scripts/fuzzing/fuzz_kernels.py --inputs 100000 [--seconds 600] [--seed 1] [--plain]
 
 In the PTX of the tests' correct kernels, instructions are changed, dropped, moved and given each
-other's operands, so that most of them still run; each kernel is launched as its file says. Each has
-to end with a report, or with a refusal that the emulator words. Anything else is a failure, as is a
-run past the deadline or a sanitizer's error: its input is kept in --out, and the exit code is 1.
-`--plain`: without sanitizers. `--asynchronous`: only kernels with mbarriers, bulk copies, tensor
-maps, clusters and warpgroup products (scripts/fuzzing/asynchronous_kernels.py).
+other's operands, so that most of them still run; each kernel is launched as its file says. Each
+launch has to end with a report, or with one of the emulator's own refusals. Anything else is a
+failure, and so are a run past the deadline and a sanitizer's error: the input is kept in --out, and
+the exit code is 1. `--plain`: without sanitizers. `--asynchronous`: only kernels with mbarriers,
+bulk copies, TMA copies, clusters and `wgmma` (scripts/fuzzing/asynchronous_kernels.py).
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def ptx_of(path: Path) -> bytes:
 
 
 def _seeds() -> list[bytes]:
-    """The PTX of every file, headed by its name."""
+    """The PTX of every file, preceded by the file's name."""
     paths = sorted(_files().values())
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as several:
         ptx = several.map(ptx_of, paths)
@@ -118,7 +118,7 @@ _TYPES = b"""u8 s8 u16 s16 u32 s32 b32 f32 u64 s64 b64 f64 f16x2 b128 e4m3x2 pre
 
 
 def _in_kernel(draw: random.Random, seeds: list[bytes]) -> bytes:
-    """Change one to six instructions of one kernel; a few kernels are broken as text."""
+    """Change one to six instructions of one kernel; in a few cases, change the text arbitrarily."""
     if draw.random() < 0.1:
         head, text = draw.choice(seeds).split(b"\n", 1)
         return head + b"\n" + mutated(draw, [text])
@@ -150,7 +150,7 @@ def _number(draw: random.Random, line: bytes, _: bytes) -> bytes:
 
 
 def _opcode(draw: random.Random, line: bytes, other: bytes) -> bytes:
-    """Take the opcode of another instruction."""
+    """Replace the opcode by that of another instruction."""
     own, theirs = _WORD.search(line), _WORD.search(other)
     if own is None or theirs is None:
         return line

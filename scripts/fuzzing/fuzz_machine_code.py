@@ -1,13 +1,14 @@
-"""Give the emulator broken cubins and nvdisasm listings: each runs, or is refused by name.
+"""Give the emulator broken cubins and nvdisasm listings: each has to run or be refused by name.
 
     python scripts/fuzzing/fuzz_machine_code.py --inputs 100000           # every target
     python scripts/fuzzing/fuzz_machine_code.py --inputs 1000 listing sm_120-listing
 
-scripts/fuzz.py does the work, and its options apply. A `cubin` has bytes changed and is read with
-the listing of the good one, without running nvdisasm. A `listing` has instructions changed; what
-can still be read is executed, on arrays of known size and with a small budget of instructions. Both
-contain code for sm_90, or for the architecture in their name; that for sm_90a uses copies by a
-tensor map, bulk copies, mbarriers and a cluster.
+The script uses scripts/fuzz.py and has the same options. In the target `cubin`, bytes of a cubin
+are changed, and the cubin is read with the listing of the original, without running nvdisasm. In
+the target `listing`, instructions are changed; if the result can still be read, it is executed, on
+arrays of known size and with a small budget of instructions. Both targets have code for sm_90, or
+for the architecture in their name; the code for sm_90a uses TMA copies, bulk copies, mbarriers and
+a cluster.
 """
 
 from __future__ import annotations
@@ -115,7 +116,8 @@ def _launch(arch: str, code: MachineCode) -> None:
 
 
 def _in_listing(random: random.Random, seeds: list[bytes]) -> bytes:
-    """Replace a few of the listing's instructions, or parts of them, with those of others."""
+    """Replace a few of the listing's instructions, or parts of them, with those of other
+    instructions."""
     if random.random() < 0.2:
         return mutated(random, seeds)
     parts = json.loads(seeds[0])

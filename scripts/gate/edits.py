@@ -3,9 +3,9 @@
     python scripts/gate/edits.py --out reports/emulated           all of them, into gate_edits.csv
     python scripts/gate/edits.py --only "a comment in a kernel"   one; with --out, its row anew
 
-Each edit of edits.yaml is made in a repository of its own that has this one's kernels, and compared
-with the commit without it by the command that a pull request's check runs: `beside git:HEAD
---gate`, emulated, in this process.
+Each edit of edits.yaml is made in a separate repository with the kernels of this one. The command
+of a pull request's check, `beside git:HEAD --gate`, then compares the edit with the commit before
+it, emulated, in this process.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ class Edit:
         return text.replace(self.find, self.replace)
 
     def is_as_wanted(self, code: int) -> bool:
-        """Return whether the gate did as required: closed for a regression, opened for anything
-        else."""
+        """Return whether the gate's result is the required one: closed for a regression, open for
+        any other edit."""
         return code in (1, 3) if self.kind == "regression" else code == 0
 
 
@@ -139,7 +139,7 @@ class Repository:
 def _at_small_sizes(text: str, small: Mapping[str, Any]) -> str:
     """Give a matrix these sizes and launch shapes, and keep every other line.
 
-    Edits refer to the text of lines, so the file is not written anew: only the values of these keys
+    Edits refer to the text of lines, so the file is not rewritten: only the values of these keys
     are replaced.
     """
     data = yaml.safe_load(text)
@@ -157,7 +157,7 @@ def _at_small_sizes(text: str, small: Mapping[str, Any]) -> str:
 
 
 def _reason(ended: Result, told: Path) -> str:
-    """Say why the gate closes for the first case or that it found nothing worse; without a
+    """Describe why the gate closes for the first case, or that nothing is worse; without a
     comparison, return the last line of output."""
     if not told.is_file():
         printed = str(ended.exception or ended.output).strip().splitlines()
@@ -172,7 +172,7 @@ def _reason(ended: Result, told: Path) -> str:
 
 
 def _causes(case: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the findings against a case, with their figures and line."""
+    """Yield the reasons why a case closes the gate, with their figures and line."""
     if fault := case["fault"]["new"]:
         yield f"{case['verdict']}: {fault.splitlines()[0]}"
     for each in [*case["compiled"], *case["counters"]]:

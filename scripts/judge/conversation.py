@@ -24,9 +24,9 @@ class Serve:
     ready: dict[str, Any]
 
     def ask(self, requests: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-        """Send all requests at once; yield the answers in the order in which they come.
+        """Send all requests at once; yield the answers in order of arrival.
 
-        It ends early if the judge does.
+        The answers end early if the judge ends.
         """
         told, heard = self.process.stdin, self.process.stdout
         assert told

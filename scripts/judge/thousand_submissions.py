@@ -1,17 +1,17 @@
-"""Send 1,000 submissions to `serve`, half of them broken in eleven ways, and measure what that
-costs the judge.
+"""Send 1,000 submissions to `serve`, half of them broken in eleven ways, and measure the judge's
+memory and processes.
 
     python scripts/judge/thousand_submissions.py [--count 1000] [--jobs N] [--out FILE]
 
 Half are correct. Of the others, some have kernels that do not compile, are wrong, write out of
 bounds, never end, trap or cheat; some have references that hang, crash, leave processes behind or
-take all memory. The submission that follows must not be affected. After 100, 500 and 1,000 answers
-the judge is left to rest, and its memory is measured and its processes are counted; after its end,
-the processes that are left.
+use up all memory. None may affect the next submission. After 100, 500 and 1,000 answers the script
+waits until the judge is idle, measures its memory and counts its processes; after the judge's end,
+it counts the remaining processes.
 
 Texts repeat, so that the script measures the judge and not nvcc. The exit code is 1 if a submission
-has no answer or another verdict than expected, if the judge's memory has grown by more than a tenth
-from the first count to the last, or if a process is left.
+has no answer or an unexpected verdict, if the judge's memory has grown by more than a tenth from
+the first measurement to the last, or if a process remains.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ def mebibytes(process: Path) -> float:
 
 @dataclass(frozen=True)
 class Count:
-    """The judge's memory at rest, in MiB. server: its main process. all: all its processes."""
+    """The judge's memory when idle, in MiB. server: its main process. all: all its processes."""
 
     answered: int
     server: float
@@ -187,7 +187,7 @@ def judged(
     judge: Serve, requests: Sequence[dict[str, Any]], count: Callable[[int], Count]
 ) -> tuple[dict[int, str], list[Count]]:
     """Send all requests; return each submission's verdict, and the judge's memory and processes
-    whenever it was left to rest."""
+    each time it was idle."""
     found: dict[int, str] = {}
     counts, before = [count(0)], 0
     for part in COUNTED_AFTER:
@@ -203,7 +203,7 @@ def judged(
 def told(
     names: Sequence[str], found: dict[int, str], counts: Sequence[Count], left: int, seconds: float
 ) -> tuple[list[str], bool]:
-    """The lines to print, and whether everything is as required."""
+    """The lines to print, and whether all requirements are met."""
     given: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
     for number, name in enumerate(names):
         given[name][found.get(number, "no answer")] += 1

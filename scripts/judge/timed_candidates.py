@@ -3,15 +3,15 @@
     python scripts/judge/timed_candidates.py [--n 16777216] [--times 3] [--alone 4] [--out FOLDER]
 
 The problem is bound by memory: output[i] = 2 input[i]. A candidate also writes a part of its
-result, from none to all of it in sixteenths, to a second array. So the bytes that each moves, and
-which candidates are faster than the incumbent, are known beforehand. One candidate is the incumbent
-again.
+result, from none to all of it in sixteenths, to a second array. The bytes that each candidate
+moves, and which candidates are faster than the incumbent, are therefore known in advance. One
+candidate is a copy of the incumbent.
 
 All candidates come in one submission, after the incumbent, several times: the first includes their
-compilation. Then some come alone, each in a submission with the incumbent. candidates.csv has
-every verdict, rates.csv a row for each submission, and for each series of single ones. The exit
-code is 1 if a verdict contradicts the bytes, an interval is wider than asked for, or fewer than 10
-candidates a minute were judged in one submission.
+compilation. Then some candidates come alone, each in a submission with the incumbent.
+candidates.csv has every verdict, rates.csv a row for each submission, and for each series of single
+candidates. The exit code is 1 if a verdict contradicts the bytes, an interval is wider than
+requested, or fewer than 10 candidates per minute were judged in one submission.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def request(extras: Sequence[int], n: int, interval: float, seconds: float) -> d
 
 
 def expected(extra: int) -> float:
-    """The speed-up over the incumbent that follows from the bytes both move."""
+    """The speed-up over the incumbent that follows from the bytes that the two kernels move."""
     return (2 * PARTS + INCUMBENT) / (2 * PARTS + extra)
 
 
@@ -179,7 +179,7 @@ def write(path: Path, of: type, rows: Iterable[object]) -> None:
 
 
 def tell(found: Sequence[Judged], rates: Sequence[Rate], interval: float) -> int:
-    """Print what was found; return the exit code."""
+    """Print the results; return the exit code."""
     for each in found:
         ratio = "" if each.speedup is None else f"{each.speedup:.4f}x"
         width = "" if each.half_width is None else f"±{100 * each.half_width:.2f} %"

@@ -1,11 +1,11 @@
-"""Run others' kernels with Hopper's asynchronous instructions, from PTX and from machine code.
+"""Run others' kernels that use Hopper's asynchronous instructions, as PTX and as machine code.
 
     python scripts/others_kernels/asynchronous.py CHECKOUTS FOLDER [NUMBER ...]
 
-The eleven bfloat16 matrix products of fast.cu (matmul_2.cuh to matmul_12.cuh) use tensor maps,
-mbarriers, warpgroup products, `setmaxnreg`, clusters with multicast, and stores by tensor maps.
-CHECKOUTS holds `pranjalssh+fast.cu` at the commit below, and is cloned if it is missing; FOLDER
-gets what nvcc makes of it. Each kernel is launched from both front ends with all checks, and
+The eleven bfloat16 matrix products of fast.cu (matmul_2.cuh to matmul_12.cuh) use TMA loads and
+stores, mbarriers, `wgmma`, `setmaxnreg`, and clusters with multicast. CHECKOUTS holds
+`pranjalssh+fast.cu` at the commit below, which is cloned if it is missing; FOLDER gets nvcc's
+output. Each kernel is launched as PTX and as machine code with all checks, and its result is
 compared with the product in double precision. Prints a CSV row for each. A launch that the checks
 stop is repeated without them.
 """
@@ -49,7 +49,8 @@ _BLOCKS, _PLACES = 128, 128  # of kernels that stay, and the tiles that the last
 
 @dataclass(frozen=True)
 class Launch:
-    """The launch of a kernel, as its own host function makes it. tile: rows, columns, depth."""
+    """The launch of a kernel, with the same parameters as in its own host function. tile: rows,
+    columns, depth."""
 
     tile: tuple[int, int, int]
     threads: int
@@ -89,7 +90,7 @@ def _map(number: int, array: np.ndarray, rows: int, columns: int, box: tuple[int
 
 
 def _arguments(number: int, how: Launch, a: np.ndarray, b: np.ndarray) -> tuple[list[Any], Any]:
-    """The arguments, and the array that receives the product, column by column."""
+    """The arguments, and the array that receives the product in column-major order."""
     m, n, k = how.sizes
     rows, columns, depth = how.tile
     c = np.zeros(m * n, np.uint16)

@@ -1,14 +1,14 @@
-"""Run others' programs with Hopper's asynchronous instructions, from PTX and from machine code.
+"""Run others' programs that use Hopper's asynchronous instructions, as PTX and as machine code.
 
     python scripts/others_kernels/asynchronous_programs.py CHECKOUTS FOLDER [NAME ...]
 
 CUTLASS's tutorials, examples and unit tests are compiled unmodified and run to completion, with a
-stand-in for the CUDA runtime that launches their kernels in the emulator (programs.py). So their
-own host code makes the tensor maps and arguments. ThunderKittens' attention and DeepGEMM's fp8
+stand-in for the CUDA runtime that launches their kernels in the emulator (programs.py). Their own
+host code thus makes the tensor maps and arguments. ThunderKittens' attention and DeepGEMM's fp8
 product, which need PyTorch on the host, get a host program written here. CHECKOUTS holds the
-repositories at the commits below, as `owner+name`; FOLDER gets what nvcc makes of them. Each is run
-from both front ends with all checks; a launch that the checks stop is repeated without them. Prints
-a CSV row for each.
+repositories at the commits below, as `owner+name`; FOLDER gets nvcc's output. Each program is run
+with PTX and with machine code, with all checks; a launch that the checks stop is repeated without
+them. Prints a CSV row for each.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ _INCLUDE: Final = {
 
 @dataclass(frozen=True)
 class Program:
-    """path: where its file is in its repository. arguments: those on its command line. until: where
-    the file's own host code begins, which is replaced with host code written here. check: checks
-    the arrays, for a program without a check of its own."""
+    """path: the program's file in its repository. arguments: those on its command line. until: the
+    beginning of the file's own host code, which is replaced with host code written here. check: a
+    function that checks the arrays, for a program without a check of its own."""
 
     name: str
     path: str

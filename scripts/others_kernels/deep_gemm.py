@@ -1,4 +1,4 @@
-"""DeepGEMM's product of fp8 with scales, launched as its own host code launches it.
+"""DeepGEMM's matrix product of fp8 with scales, launched as in its own host code.
 
 A has one scale per row for each 128 elements of depth, and B has one per 128 × 128 elements; the
 product is in bfloat16. One kernel works on blocks of 64 rows, the other on blocks of 128 with pairs
@@ -30,7 +30,7 @@ _N, _K = 256, 512
 
 @dataclass(frozen=True)
 class _Kind:
-    """A launch as DeepGEMM's heuristics choose it. rows: the rows of a block. ring: the number of
+    """A launch that DeepGEMM's heuristics choose. rows: the rows of a block. ring: the number of
     blocks that share a tile."""
 
     rows: int

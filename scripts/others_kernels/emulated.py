@@ -1,4 +1,4 @@
-"""Run a launch of kernels.yaml in the emulator, from PTX and from machine code."""
+"""Run a launch of kernels.yaml in the emulator, as PTX and as machine code."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Launcher:
         return Results(self._buffers(given), report)
 
     def from_machine_code(self, cubin: Path | None = None) -> Results:
-        """Run the machine code. cubin: another one, assembled from the same PTX."""
+        """Run the machine code. cubin: a different cubin to run, assembled from the same PTX."""
         given = self._arguments()
         code = read_cubin(cubin) if cubin else sources.read_listed(self.cubin)
         for each in self.launch.variables:
@@ -90,7 +90,7 @@ class Launcher:
 
 
 def launchers(folder: Path, arch: str = listed.ARCH) -> list[Launcher]:
-    """Every launch of the list that is compiled in the folder, for this architecture."""
+    """Every launch of the list whose kernel is compiled in the folder, for this architecture."""
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     return [
         Launcher(each, folder, manifest[each.name], arch)

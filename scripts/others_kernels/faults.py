@@ -73,7 +73,7 @@ def compiled(kernel: Kernel, folder: Path) -> Path:
 
 
 def cubins(files: list[Path]) -> None:
-    """Assemble and list the machine code beside each PTX if it is missing or outdated."""
+    """Assemble and list the machine code for each PTX file if it is missing or out of date."""
     old = [each for each in files if not _is_new(each.with_suffix(".cubin"), each)]
     nvcc = str(toolchain.find().nvcc)
     with ThreadPoolExecutor() as pool:
@@ -91,7 +91,7 @@ def _is_new(made: Path, source: Path) -> bool:
 
 
 def in_ptx(kernel: Kernel, ptx: Path) -> set[str]:
-    """Run the kernel from PTX; return the kinds of faults found."""
+    """Run the kernel's PTX; return the kinds of faults found."""
     module = emulator.parse(ptx.read_text())
     (name,) = (each for each in module.kernels if kernel.entry in each)
     arguments, written = kernel.arguments(), None
@@ -105,8 +105,8 @@ def in_ptx(kernel: Kernel, ptx: Path) -> set[str]:
 
 
 def in_machine_code(kernel: Kernel, ptx: Path) -> set[str] | None:
-    """Run the kernel from machine code; return the kinds of faults found, or None if an instruction
-    is not supported."""
+    """Run the kernel's machine code; return the kinds of faults found, or None if an instruction is
+    not supported."""
     module = emulator.parse(ptx.read_text())
     (name,) = (each for each in module.kernels if kernel.entry in each)
     code = sass.read(ptx.with_suffix(".cubin"), ptx.with_suffix(".listing"))

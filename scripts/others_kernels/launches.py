@@ -1,8 +1,8 @@
 """Read kernels.yaml: launches of kernels by others, and the contents of their buffers.
 
 This module needs only NumPy and PyYAML, so that it runs on a minimal machine. A buffer's contents
-depend on its launch's name, its own name and raw 64-bit draws, which NumPy promises not to change
-between releases.
+depend on its launch's name, its own name and raw 64-bit random numbers, which NumPy guarantees not
+to change between releases.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Buffer:
     args: tuple[float, ...] = ()
 
     def contents(self, launch: str) -> Array:
-        """Make its contents before the launch of this name."""
+        """Make the contents that the buffer has before the launch of this name."""
         draws = np.random.PCG64(zlib.crc32(f"{launch} {self.name}".encode()))
         raw = np.asarray(draws.random_raw(self.length), np.uint64)
         return np.ascontiguousarray(FILLS[self.fill](raw, np.dtype(self.dtype), *self.args))

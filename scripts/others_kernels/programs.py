@@ -1,8 +1,8 @@
 """Run others' programs unmodified, with their kernels in the emulator.
 
 A program is linked with a stand-in for the CUDA runtime (stand_ins/runtime.cpp), which shares
-device memory with this process and hands it each launch. So the program's own host code makes all
-arguments, and its own check judges the results.
+device memory with this process and passes each launch to it. The program's own host code thus makes
+all arguments, and its own check verifies the results.
 """
 
 from __future__ import annotations
@@ -140,7 +140,8 @@ class _Device:
         return [f"{Path(each.file).name}:{each.line}: {each.kind}: {each.message}" for each in said]
 
     def _argument(self, raw: bytes) -> Any:
-        """Translate a parameter's bytes: pointers and tensor maps become what they refer to."""
+        """Translate a parameter's bytes: pointers and tensor maps become the objects that they
+        refer to."""
         parts: list[Any] = []
         plain, at = bytearray(), 0
         while at < len(raw):

@@ -3,9 +3,9 @@
     python scripts/others_kernels/sources.py CHECKOUTS FOLDER
 
 CHECKOUTS holds a folder for each repository, such as `NVIDIA+cuda-samples`, at the commit that
-kernels.yaml names; a missing one is fetched from GitHub. FOLDER gets a cubin and the PTX of each
-file, and `manifest.json`: for each launch its cubin, its kernel's symbol and the offset of each
-argument in the parameters.
+kernels.yaml names; a missing repository is fetched from GitHub. FOLDER gets a cubin and the PTX of
+each file, and `manifest.json`: for each launch its cubin, its kernel's symbol and the offset of
+each argument in the parameters.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ def fetched(source: listed.Source, checkouts: Path) -> Path:
 def unit(
     source: listed.Source, of: Sequence[listed.Launch], folder: Path, arch: str = listed.ARCH
 ) -> compiler.Unit:
-    """Describe how a file is compiled. Raises HarnessError if it is not the listed file."""
+    """Describe how a file is compiled. Raises HarnessError if the file differs from the listed
+    one."""
     path = folder / source.path
     if not path.exists():
         raise HarnessError(f"{path} is missing: check out {source.repository} at {source.commit}")
@@ -118,7 +119,7 @@ def _built(
 
 
 def read_listed(cubin: Path) -> MachineCode:
-    """Read a cubin of the folder; its listing is stored beside it."""
+    """Read a cubin of the folder; its listing is stored next to it."""
     return read_cubin(cubin, cubin.with_suffix(LISTING))
 
 

@@ -3,10 +3,9 @@
     python scripts/others_kernels/table.py COMPILED            rewrite docs/fidelity.md
     python scripts/others_kernels/table.py COMPILED --check    exit 1 if it is out of date
 
-COMPILED is the output of sources.py; the readings are those that readings.py wrote. A launch runs
-from
-its machine code and from its PTX. Each counter that both the emulator and the H200 have is
-compared, and every buffer's contents, bit by bit; if those differ, the stored values are compared.
+COMPILED is the output of sources.py; the readings are those that readings.py wrote. Each launch
+runs as machine code and as PTX. The script compares each counter that both the emulator and the
+H200 have, and every buffer's contents, bit by bit; if these differ, it compares the stored values.
 """
 
 from __future__ import annotations
@@ -91,7 +90,7 @@ def read_results(path: Path = RESULTS) -> Mapping[str, Mapping[str, Result]]:
 def hold(
     launcher: Launcher, read_there: Mapping[str, float], left_there: Mapping[str, Result]
 ) -> Held:
-    """Run a launch from both front ends and compare it with the H200's readings. Nothing is
+    """Run a launch as PTX and as machine code, and compare it with the H200's readings. Nothing is
     compared twice."""
     held = Held(launcher.launch)
     try:

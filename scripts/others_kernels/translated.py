@@ -3,10 +3,10 @@
     python scripts/others_kernels/translated.py CHECKOUTS NAME@COMMIT[=FOLDER]... [--page PAGE]
 
 CHECKOUTS holds a folder for each repository, such as `NVIDIA+cuda-samples`; a NAME is one of them,
-COMMIT its checked-out commit, and FOLDER the part of it that is tried. The table goes into
-docs/emulator.md. Every `.cu` file is compiled to PTX for sm_90; files that do not compile by
-themselves, because a library or a definition from their build is missing, are counted and left out.
-Every kernel of the rest is translated from its PTX, and from the machine code assembled from it;
+COMMIT its checked-out commit, and FOLDER the part of the repository that is tried. The table is
+written to docs/emulator.md. Every `.cu` file is compiled to PTX for sm_90; files that do not
+compile by themselves, because a library or a definition from their build is missing, are counted
+and left out. For every other kernel, the PTX and the machine code assembled from it are translated,
 which is when unknown instructions are refused.
 """
 
@@ -45,8 +45,8 @@ SHARED_HEADERS = ("Common", "common/inc", "include", "common", "dev", "llmc", "c
 
 @dataclass(frozen=True)
 class Refused:
-    """The reasons why the emulator refuses a kernel from its PTX and from its machine code; empty
-    if it does not."""
+    """The reasons why the emulator refuses a kernel's PTX and its machine code; empty if it accepts
+    them."""
 
     ptx: str
     code: str
@@ -107,7 +107,7 @@ def translated(path: Path, root: Path, nvcc: str) -> File:
 
 
 def of_ptx(ptx: Path, names: Iterable[str]) -> dict[str, str]:
-    """Map each kernel to the reason why its PTX is refused; empty if it is not."""
+    """Map each kernel to the reason why its PTX is refused; empty if it is accepted."""
     try:
         module = parse(ptx.read_text(errors="replace"))
     except EmulatorError as error:
@@ -120,7 +120,7 @@ def of_ptx(ptx: Path, names: Iterable[str]) -> dict[str, str]:
 
 
 def of_code(ptx: Path, names: Iterable[str], nvcc: str) -> dict[str, str]:
-    """Map each kernel to the reason why its machine code is refused; empty if it is not."""
+    """Map each kernel to the reason why its machine code is refused; empty if it is accepted."""
     cubin = ptx.with_suffix(".cubin")
     command = [nvcc, "-cubin", "-w", "-lineinfo", f"-arch={ARCH}", str(ptx), "-o", str(cubin)]
     if subprocess.run(command, capture_output=True).returncode:

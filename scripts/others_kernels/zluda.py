@@ -1,13 +1,13 @@
-"""Run ZLUDA's tests of PTX, a small kernel for each instruction, from PTX and from machine code.
+"""Run ZLUDA's tests of PTX, a small kernel for each instruction, as PTX and as machine code.
 
     python scripts/others_kernels/zluda.py CHECKOUT COMPILED           rewrite docs/fidelity.md
     python scripts/others_kernels/zluda.py CHECKOUT COMPILED --check   exit 1 if it is out of date
 
-CHECKOUT is a clone of vosen/ZLUDA at the commit below, COMPILED keeps the machine code; nothing of
-either is kept in this repository. A test is a line
-of `spirv_run/mod.rs`: `test_ptx!(name, [input], [output])` launches one thread with two buffers,
-`test_ptx_warp!(name, [output])` 64 threads with one. A test without values only has to be
-translated. Results are compared with the values bit by bit; any two NaNs are equal.
+CHECKOUT is a clone of vosen/ZLUDA at the commit below, COMPILED keeps the machine code; this
+repository contains no part of either. A test is a line of `spirv_run/mod.rs`: `test_ptx!(name,
+[input], [output])` launches one thread with two buffers, `test_ptx_warp!(name, [output])` 64
+threads with one. A test without values only has to be translated. Results are compared with the
+values bit by bit; any two NaNs are equal.
 """
 
 from __future__ import annotations
@@ -126,8 +126,8 @@ def _extreme(found: re.Match[str]) -> str:
 
 
 def from_ptx(test: Test, path: Path) -> str:
-    """Run a test from PTX; say how the result differs from the expected one; empty if it does
-    not."""
+    """Run a test's PTX; describe how the result differs from the expected one; empty if it is
+    equal."""
     module = emulator.parse(path.read_text())
     if test.wanted is None:
         (name,) = module.kernels
@@ -162,7 +162,8 @@ def assembled(paths: list[Path], folder: Path) -> None:
 
 
 def from_machine_code(test: Test, path: Path) -> str:
-    """Run a test from ptxas's machine code; say how the result differs from the expected one."""
+    """Run a test's machine code, from ptxas; describe how the result differs from the expected
+    one."""
     if not path.exists():
         return PTXAS_REFUSES
     code = sass.read(path, path.with_suffix(".listing"))

@@ -3,8 +3,8 @@
     python scripts/pages/causes.py            write the file, and say how many steps are explained
     python scripts/pages/causes.py --check    exit 1 if it is out of date
 
-Reads the journals, whose counters Nsight Compute read; no GPU is needed. The ideas are those of
-today's bench.yaml, because the runs are older than that key. `agrees` says how the causes bear on
+Reads the journals, whose counters Nsight Compute read; no GPU is needed. The ideas come from
+today's bench.yaml, because the runs are older than that key. `agrees` states how the causes bear on
 the idea: yes, no, outweighed (the variant is better at it, but slower for another reason), no gain,
 or against (it is slower because the stated quantity got worse).
 """
@@ -102,8 +102,8 @@ def speedup(step: LadderStep) -> float:
 
 
 def rates(steps: Sequence[LadderStep]) -> Iterator[str]:
-    """How many steps are explained, how often by the stated idea, and which causes contradict an
-    idea."""
+    """Sentences on how many steps are explained, how often by the stated idea, and which causes
+    contradict an idea."""
     large = [s for s in steps if abs(math.log(speedup(s))) >= math.log(WORTH_SAYING)]
     stated = [s for s in large if s.idea not in ("", "none")]
     gained = [s for s in stated if (speedup(s) > 1) != s.after.is_trap]

@@ -65,7 +65,7 @@ def by_problem(found: Sequence[Claim]) -> list[list[Claim]]:
 
 
 def checked(own: Sequence[Claim], runs: Path) -> list[Checked]:
-    """The claims about one problem, checked in its committed run; without a run, none can be
+    """The claims about one problem, checked in its committed run; without a run, no claim can be
     tested."""
     folder = runs / own[0].tests[0].problem
     if not folder.is_dir():
@@ -98,8 +98,7 @@ def _here(figure: Figure) -> str:
 
 
 def waiting(found: Sequence[Claim], untested: Sequence[Checked]) -> Iterator[str]:
-    """List the claims that nothing here decides yet, and what is missing: a kernel, or a run of
-    one."""
+    """List the claims that no committed run decides yet, each with the missing kernel or run."""
     if untested:
         yield "These wait for a run, of kernels that stand here:"
         yield ""

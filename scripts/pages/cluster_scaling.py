@@ -4,7 +4,7 @@
 
 Writes the table of docs/cluster.md. Every row is a separate run with `--cluster local:N`, one core
 per worker, compiled beforehand; its time is that of the counting stage. The overhead is measured
-with work items that have no work left: they are sent, begun, recorded, fetched and settled.
+with work items that contain no work: they are sent, begun, recorded, fetched and settled.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class _Book:
 
 
 def _cost(items: int, workers: int) -> float:
-    """Return the seconds per work item that has no work left, for this number of workers."""
+    """Return the seconds per work item without work, for this number of workers."""
     cases = [Case("nothing", "v0", "float32", {"n": n}) for n in range(items)]
     known = JournalState({case.id: case.group for case in cases})
     for c in cases:

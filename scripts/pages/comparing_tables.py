@@ -4,9 +4,9 @@ right.
     python scripts/pages/comparing_tables.py            rewrite the text between the markers
     python scripts/pages/comparing_tables.py --check    exit 1 if it is out of date
 
-It reads harness/comparison/regression_metrics.py and the files that four targets write:
+The script reads harness/comparison/regression_metrics.py and the files that four targets write:
 reports/simulated/gate.csv (`make benchmark-compare`), reports/h200/reliability/gate.csv
-(`make benchmark-gate`), gate_ladder.csv beside it and in reports/h100
+(`make benchmark-gate`), gate_ladder.csv in the same folder and in reports/h100
 (`make benchmark-gate-ladder`), and reports/emulated/gate_edits.csv (`make benchmark-gate-edits`).
 """
 
@@ -131,7 +131,7 @@ def _rows(table: Path) -> list[dict[str, str]]:
 
 
 def _origin(table: Path, rows: Iterable[Mapping[str, str]]) -> str:
-    """The line below a table: the file of its rows, and the commits that made them."""
+    """The line below a table: the file that has its rows, and the commits that produced them."""
     commits = ", ".join(dict.fromkeys(row["commit"] for row in rows))
     return "\n" + sections.origin(table, ROOT, commits)
 

@@ -94,7 +94,8 @@ def table(runs: Sequence[Run], known: Mapping[str, Sequence[str]]) -> Iterator[s
 
 
 def code_since(hashes: Sequence[str]) -> str:
-    """Say how much of the measuring code was the same, statement for statement, at a commit."""
+    """Describe how much of the measuring code was the same, statement for statement, at a
+    commit."""
     files = list(staleness.harness_files(is_timed=True))
     differ = [file for file in files if _hash_today(file) not in hashes]
     if len(differ) > NAMED:

@@ -229,8 +229,8 @@ def of_head(path: Path) -> str:
 
 
 def shortened(text: str) -> str:
-    """Keep the sentences that fit into two lines, or clauses if the sentences are too short or too
-    long.
+    """Shorten the idea to the sentences that fit into two lines, or to clauses if these sentences
+    are too short or too long.
 
     The result is capitalised, unless it begins with a name such as v1 or __expf().
     """

@@ -1,8 +1,8 @@
 """Write docs/generated/reliability.md: every fault that a test plants, and its outcome.
 
-Tests state them with `@pytest.mark.fault("what goes wrong", outcome="what becomes of it")`; they
-are collected and not run. With --check the page is left as it is, and the exit code says whether it
-is up to date.
+Tests state the faults with `@pytest.mark.fault("what goes wrong", outcome="what becomes of it")`;
+the tests are collected but not run. With --check the page is not changed, and the exit code says
+whether it is up to date.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def _cell(text: str) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the page, or with --check say whether it is up to date."""
+    """Write the page; with --check, only check whether it is up to date."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=_Help)
     parser.add_argument("--check", action="store_true", help="only say whether it is up to date")
     asked = parser.parse_args(arguments)

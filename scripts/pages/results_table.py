@@ -75,7 +75,7 @@ def _fail(message: str) -> int:
 
 
 def section(runs: Sequence[Run], relative_to: Path, is_explained: bool = True) -> Iterator[str]:
-    """Yield the table, and below it which rows were measured where, when and at what commit.
+    """Yield the table, and below it on which card, when and at which commit the rows were measured.
     is_explained: add an explanation of the columns."""
     yield _row(HEAD)
     yield "|---|---|---|---|---:|---|---:|---:|---|"

@@ -4,7 +4,7 @@
     python scripts/pages/schemas.py --check    exit 1 if one is out of date
 
 The files are part of the package: editors use them to complete and check a bench.yaml, and programs
-to check what --json wrote.
+use them to check the output of --json.
 """
 
 from __future__ import annotations

@@ -19,8 +19,7 @@ def origin(table: Path, root: Path, commits: str = "") -> str:
 
 
 def keep(page: Path, contents: Mapping[str, str], check: bool, command: str) -> int:
-    """Write each content between its markers; or, with `check`, only say whether all are up to
-    date.
+    """Write each content between its markers; with `check`, only check whether all are up to date.
 
     contents: by the markers' name. command: the command that regenerates them. Returns the exit
     code.

@@ -3,7 +3,8 @@
     python scripts/pages/timing_tables.py            rewrite the text between the markers
     python scripts/pages/timing_tables.py --check    exit 1 if it is out of date
 
-Reads reports/h200/timing/*.csv, and made.json beside them for the commit and machine of each.
+Reads reports/h200/timing/*.csv, and made.json in the same folder for the commit and the machine of
+each.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ def is_older(run: Run, problem: str) -> bool:
     """Return whether the problem now has other libraries, or other files that make its inputs or
     libraries.
 
-    A problem that is not in kernels/ has none to compare.
+    For a problem that is not in kernels/, there is nothing to compare.
     """
     if problem not in _today():
         return False

@@ -1,11 +1,12 @@
-"""Compare an emulated run's counters with those that a GPU's run read, as CSV.
+"""Compare an emulated run's counters with those read in a run on a GPU; write CSV.
 
     python scripts/readings/beside.py EMULATED READ [EMULATED READ …] > readings.csv
 
 EMULATED and READ are folders of runs, or counters.csv files, packed or not. Each row is a counter
-of a launch that both have. For each variant and provenance, standard error says how many are equal;
-ratios are compared to six digits. A counter that only one run has is reported there as not
-compared. The exit code is 1 if a counter that is called exact differs, or if none was compared.
+of a launch that both runs have. For each variant and provenance, the number of equal counters is
+written to standard error; ratios are compared to six digits. A counter that only one run has is
+reported there as not compared. The exit code is 1 if a counter that is called exact differs, or if
+none was compared.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def summary(rows: Iterable[Mapping[str, str]]) -> dict[tuple[str, str], tuple[in
 
 
 def main(paths: Sequence[Path], to: TextIO) -> int:
-    """Write the rows of pairs of paths, and say how many are equal."""
+    """Write the rows of pairs of paths, and report how many are equal."""
     rows: dict[Key, dict[str, str]] = {}
     alone = 0
     for emulated, read in zip(paths[::2], paths[1::2], strict=True):

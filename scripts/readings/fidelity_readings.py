@@ -1,11 +1,10 @@
 """Compare the emulator with Nsight Compute's readings on a GPU, launch by launch.
 
 The readings are the `ncu` rows of reports/h200/*/counters.csv.gz and, for families that have
-changed since, of reports/h100. Their cases, found by id in
-kernels/ and tests/fidelity/bench.yaml, are compiled and emulated anew on the same inputs, from PTX
-and from machine code, as far as limits.emulate_bytes allows. Explained differences are listed in
-tests/fidelity/exceptions.yaml. `fidelity_table.py` makes a page of it; tests/test_fidelity.py
-checks it.
+changed since, of reports/h100. Their cases, found by id in kernels/ and tests/fidelity/bench.yaml,
+are compiled and emulated again on the same inputs, as PTX and as machine code, as far as
+limits.emulate_bytes allows. Explained differences are listed in tests/fidelity/exceptions.yaml.
+`fidelity_table.py` writes the comparison to a page; tests/test_fidelity.py checks it.
 """
 
 from __future__ import annotations
@@ -80,7 +79,7 @@ Readings = Mapping[tuple[str, int], Mapping[str, float]]
 
 @dataclass(frozen=True)
 class Compared:
-    """One counter of one launch, as counted here and as read by Nsight Compute."""
+    """One counter of one launch: the emulator's count and Nsight Compute's reading."""
 
     metric: str
     provenance: str
@@ -95,13 +94,15 @@ class Compared:
 
     @property
     def equal(self) -> bool:
-        """Return whether both are exactly equal, or within the counter's noise on hardware."""
+        """Return whether both values are exactly equal, or within the counter's noise on
+        hardware."""
         noise = WITHIN.get(self.metric, 0.0) * abs(self.theirs)
         return self.to_the_digit or abs(self.ours - self.theirs) <= noise
 
     @property
     def relative(self) -> float:
-        """The emulator's value over ncu's, minus one; infinite if only ncu's is zero."""
+        """The emulator's value divided by ncu's, minus one; infinite if only ncu's value is
+        zero."""
         if self.theirs:
             return self.ours / self.theirs - 1
         return float("inf") if self.ours else 0.0
@@ -165,7 +166,7 @@ def known(path: Path = EXCEPTIONS) -> list[Known]:
 
 
 def reading_files() -> list[Path]:
-    """The committed counters of every family, each from the newest code that was read."""
+    """The committed counters of every family, each from the newest code with readings."""
     renewed = {folder.name for folder in ON_H100}
     folders = [each for each in READINGS.iterdir() if each.name not in renewed]
     return sorted(path for folder in (*folders, *ON_H100) for path in folder.glob(COUNTERS))
@@ -288,7 +289,7 @@ def _code_bytes(case: Case, number: int, built: compiler.Built) -> int:
 
 
 def _threads(case: Case, read: Readings) -> float:
-    """Add up the thread instructions of a case's steps; a missing count is taken as small."""
+    """Add up the thread instructions of a case's steps; a missing count is assumed to be small."""
     steps = (read.get((case.id, step), {}) for step in range(len(case.steps)))
     return sum(found.get(THREADS, 0.0) for found in steps)
 
@@ -297,9 +298,9 @@ def _of_compilation(
     case: Case, number: int, built: compiler.Built, theirs: Mapping[str, float]
 ) -> Iterator[Compared]:
     """Compare registers, occupancy and derived values. Of ncu's limits, only the smallest is
-    compared. The shared-memory limit by itself depends on how much of the L1 cache the driver
-    reserves for shared memory at the launch, which is never so little that it becomes the smallest
-    limit."""
+    compared. Its shared-memory limit depends on how much of the L1 cache the driver reserves for
+    shared memory at the launch; the driver never reserves so little that this limit becomes the
+    smallest."""
     step, facts = case.steps[number], architecture(ARCH)
     used = built.kernels[compiler.kernel_name(step.kernel, built, case.source)]
     shared = used.shared_bytes + step.shared_bytes

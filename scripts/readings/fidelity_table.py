@@ -3,7 +3,7 @@
     python scripts/readings/fidelity_table.py           rewrite docs/fidelity.md between the markers
     python scripts/readings/fidelity_table.py --check   exit 1 if it is out of date
 
-`fidelity_readings.py` compares; tests/test_fidelity.py fails if it finds a difference that
+`fidelity_readings.py` makes the comparison; tests/test_fidelity.py fails on a difference that
 tests/fidelity/exceptions.yaml does not explain. Longer cases, which take minutes, have a separate
 table that no test recomputes.
 """
@@ -86,7 +86,7 @@ class Section:
         return f"{digit:,} of {len(every):,} `{provenance}` readings are exactly equal{within}."
 
     def traffic(self) -> str:
-        """Compare the bytes that memory delivered with the required minimum."""
+        """Compare the bytes that device memory delivered with the required minimum."""
         pairs = [launch.read for launch in self.launches if launch.read is not None]
         rest = [(theirs - ours - code, ours) for ours, code, theirs in pairs]
         over = sorted(more for more, _ in rest if 0 <= more <= PARAMETER_BYTES)

@@ -1,12 +1,12 @@
-"""Record the driver's 128-byte tensor maps, as CSV, beside their inputs.
+"""Record the driver's 128-byte tensor maps, with their inputs, as CSV.
 
     python scripts/tensor_maps/on_gpu.py > maps.csv
 
 NVIDIA does not document these bytes. Each of the first maps differs from another in one number, by
-a single bit if possible, so the position of each number can be found. The last maps are random, so
-the findings can be tested. The driver's verdict is compared with the rules of
-`harness/silicon/tensor_maps.py`: the exit code is 1 if it accepts a map that they refuse, or
-refuses one that they accept. Nothing is launched or timed.
+a single bit if possible, so that the position of each number can be found. The last maps are
+random, so that the findings can be tested. The driver's verdict is compared with the rules of
+`harness/silicon/tensor_maps.py`: the exit code is 1 if the driver accepts a map that the rules
+refuse, or refuses one that they accept. Nothing is launched or timed.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Asked(NamedTuple):
 
     @property
     def refused(self) -> str:
-        """The reason why our rules refuse it; empty if they accept it."""
+        """The reason why our rules refuse the map; empty if they accept it."""
         if why := self.layout.refused():
             return why
         unit = 32 if self.layout.interleave == "32B" else 16
@@ -66,7 +66,7 @@ def _first(rank: int) -> TensorLayout:
 
 
 def _choices(first: TensorLayout) -> Iterator[Asked]:
-    """Yield the map, and those that differ from it in one choice."""
+    """Yield the map, and the maps that differ from it in one choice."""
     yield Asked(first)
     choices = {"element": ELEMENTS, "swizzle": SWIZZLES, "l2": L2_PROMOTIONS}
     for key, known in choices.items():
@@ -132,7 +132,7 @@ def _drawn() -> Iterator[Asked]:
 
 
 def write(maps: list[Asked], to: TextIO) -> list[Asked]:
-    """Encode them; return those on which the driver and our rules disagree."""
+    """Encode the maps; return those on which the driver and our rules disagree."""
     out = csv.writer(to, lineterminator="\n")
     out.writerow([*_COLUMNS, "address", "refused", "status", "bytes"])
     differ = []

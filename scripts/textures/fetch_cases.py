@@ -75,8 +75,8 @@ class Case(Image):
         return rng.integers(limits.min, limits.max, shape, self.dtype, endpoint=True)
 
     def coordinates(self) -> Array:
-        """Draw coordinates, shaped (3, FETCHES), float32: inside and outside the image, on texel
-        borders and at texel centres."""
+        """Generate coordinates, shaped (3, FETCHES), float32: inside and outside the image, on
+        texel borders and at texel centres."""
         rng = np.random.default_rng(1000 + self.number)
         found = np.empty((3, FETCHES), np.float32)
         if self.kind == "cube":

@@ -2,10 +2,9 @@
 
     python scripts/textures/fetches_on_gpu.py OUT       needs a GPU and nvcc
 
-OUT/textures.csv.gz has one row for each fetch of fetch_cases.py, its four channels as bits, and
-OUT/surfaces.csv.gz one for each case of surface_cases.py: the loaded values, and the texels after
-the
-stores, as bytes. They are stored in reports/h200/fidelity, where
+OUT/textures.csv.gz has one row for each fetch of fetch_cases.py, with its four channels as bits,
+and OUT/surfaces.csv.gz has one for each case of surface_cases.py: the loaded values, and the texels
+after the stores, as bytes. The files are committed in reports/h200/fidelity, where
 tests/emulator/engine/instructions/memory/test_textures.py compares the emulator with them.
 """
 

@@ -1,4 +1,4 @@
-"""Cases of surface loads and stores, for the emulator and a GPU, in and outside the surface."""
+"""Cases of surface loads and stores, for the emulator and a GPU, inside and outside the surface."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ class Case(Image):
         return drawn.view(self.dtype)
 
     def values(self) -> Array:
-        """Draw the bytes to store, shaped (ACCESSES, bytes)."""
+        """Generate the bytes to store, shaped (ACCESSES, bytes)."""
         rng = np.random.default_rng(1000 + self.number)
         return rng.integers(0, 256, (ACCESSES, self.bytes), np.uint8)
 
     def places(self) -> Array:
-        """Draw the places, shaped (3, ACCESSES), int32: bytes from the left, rows, and slices or
-        layers."""
+        """Generate the positions, shaped (3, ACCESSES), int32: bytes from the left, rows, and
+        slices or layers."""
         rng = np.random.default_rng(2000 + self.number)
         width, height, depth = self.extent
         row = width * texel_bytes(self.dtype, self.channels) // self.bytes

@@ -3,14 +3,16 @@
     python scripts/timing/beside_cupti.py [--out reports/h200/timing]
 
 Needs a GPU and the package `cupti-python`, which the harness itself does not use. Every kernel is
-timed as in the harness: batches of launches in all phases, each between two events, whose cost
-is measured alongside and subtracted. This is repeated with CUPTI recording when each kernel begins
-and ends. Tracing lengthens the interval between two events, so their cost is measured again while
-it is on, and each launch is compared with CUPTI's duration of that very launch.
+timed as in the harness: batches of launches in all phases, each between two events, whose cost is
+measured in the same placement and subtracted. Then the kernels are timed again while CUPTI records
+when each kernel begins and ends. Tracing lengthens the interval between two events, so the events'
+cost is measured again while CUPTI traces, and each launch is compared with CUPTI's duration of the
+same launch.
 
 Tracing also slows many kernels down. `disturbed` marks cases whose net time with tracing differs
-from that without by more than half of the allowed difference between the two clocks. For those, a
-time without tracing says nothing about CUPTI's, so the comparison of the same launches counts.
+from that without by more than half of the allowed difference between the two clocks. For these
+cases, a time without tracing cannot be compared with CUPTI's, so only the comparison of the same
+launches is used.
 
 cupti.csv: kernel, n, cache, steps, between_events_us, net_us (both without tracing), cupti_us
 (first begin to last end), differ_us (net less CUPTI, without tracing), traced_differ_us (the same,
@@ -94,8 +96,8 @@ def main() -> None:
 
 
 class Times:
-    """The intervals between events of every case, ns, and the cost of two events during the same
-    time."""
+    """The intervals between events of every case, in ns, and the cost of two events in the same
+    period."""
 
     def __init__(self) -> None:
         self.costs: Costs = defaultdict(list)
@@ -153,8 +155,8 @@ class Trace:
         """Return the duration of each of the last launches in ns, from the first begin to the last
         end, and clear the records.
 
-        A launch's kernels are found by their names. A warm launch follows one of the same kernels,
-        so every second one is timed.
+        A launch's kernels are found by their names. A warm launch follows a launch of the same
+        kernels, so every second launch is timed.
         """
         cuda.Context.synchronize()
         cupti.activity_flush_all(1)

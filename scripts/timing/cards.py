@@ -1,4 +1,4 @@
-"""Measure how much cards of one kind differ: the same cases, timed on several of them.
+"""Measure how much cards of one kind differ, by timing the same cases on several of them.
 
     python scripts/timing/cards.py FOLDER … [--out reports/h200/timing]
 
@@ -73,8 +73,8 @@ def _beside(row: dict[str, Any], medians: dict[tuple[str, str], float]) -> dict[
 
 
 def spread(rows: list[dict[str, Any]]) -> dict[str, dict[str, str]]:
-    """Size → the difference between the slowest and the fastest card, for the median case and at
-    most."""
+    """Size → the difference between the slowest and the fastest card: the median over all cases,
+    and the maximum."""
     by_case: dict[tuple[int, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         by_case[row["n"], row["case"]][row["card"]].append(row["time_us"])

@@ -6,9 +6,8 @@
 scaling.csv has one row per number of workers. jobs: the cores of all workers together, equally many
 per worker in each row. wall_s: from the command to the last record, before anything is drawn;
 everything was compiled beforehand. speedup: over one worker. same: the number of cases and cache
-states with the same verdict as in the run with one worker; apart: the others, and what each run
-says of them. Only
-results.csv and run.json of the runs are kept beside the table.
+states with the same verdict as in the run with one worker; apart: the other cases, with the verdict
+of each run. Only results.csv and run.json of the runs are kept next to the table.
 """
 
 from __future__ import annotations

@@ -3,15 +3,16 @@
     python scripts/timing/comparisons.py --pairs 60 --out reports/simulated/gate.csv
 
 A table of 20 variants is measured by the harness's own rounds and looks, on simulated times
-(verdicts.py has the noise models), and judged as `python -m harness compare --gate` does: two
-runs, or both sides in one. Besides the noise within a run, a run may be slower as a whole, and
+(verdicts.py has the noise models), and judged as `python -m harness compare --gate` does: two runs,
+or both sides in one. In addition to the noise within a run, a run may be slower as a whole, and
 every kernel may have a run-specific offset that all of its placements share.
 
-One row per mode and noise. false: pairs of equal kernels in which any is called slower or faster.
-found_2pct: pairs in which one variant takes 2 % longer and is called slower. cannot_tell: of those
-pairs, the ones in which it is not, and the gate ends with 3. passed: pairs of equal kernels for
-which the gate opens. half: half the width of a change's interval, as a fraction of the time, on
-average.
+One row per mode and noise. false: pairs of runs of equal kernels in which any kernel is called
+slower or faster.
+found_2pct: pairs in which one variant takes 2 % longer and is called slower. cannot_tell: of these
+pairs, those in which the variant is not called slower, and the gate exits with 3. passed: pairs of
+runs of equal kernels for which the gate opens. half: half the width of a change's interval, as a
+fraction of the time, on average.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Compare the causes named from emulated counters with those named from Nsight Compute's.
+"""Compare the causes found from emulated counters with those found from Nsight Compute's readings.
 
     python scripts/timing/emulated_causes.py [RUN …] [--card h100] [--own-size] [--jobs N] …
 
 RUN: committed runs, by name or folder, by default all in reports/CARD/ with ncu's readings. The
-cases of their ladders' steps are counted here, without a GPU, as `make profile` does where ncu may
-not read: at the sizes that harness/run/emulated/sizes.py allows; with --own-size only cases within
-the limits, in minutes instead of hours, and the steps of larger cases keep their earlier rows. Then
-each step of each ladder is explained with the same times: from the counters that were read
-(`read`), from the subset that the emulator also has (`alone`), and from the emulator's
+cases of their ladders' steps are counted on this machine, without a GPU, as in `make profile` if
+ncu may not read counters: at the sizes that harness/run/emulated/sizes.py allows; with --own-size
+only cases within the limits, in minutes instead of hours, and the steps of larger cases keep their
+earlier rows. Then each step of each ladder is explained with the same times: from the counters that
+were read (`read`), from the subset that the emulator also has (`alone`), and from the emulator's
 (`emulated`). Writes one row per step to reports/CARD/emulated_causes.csv; the rows of a size
 replace its earlier ones. Three columns say whether the causes agree. `countable` covers causes that
 rest only on counters that both have: it shows how well the emulator counts. `first` and `all` cover
@@ -15,9 +15,9 @@ the first cause and every cause that was read: they show what is lost without me
 wait reasons, for which `alone` is the upper bound. A kernel whose machine code differs from the
 timed one, because its source has changed, is not counted.
 
-Counts are cached in .cache/emulated_causes until that problem's kernels or the emulator change. So
-the same command continues where an earlier one ended or ran out of time (--seconds), after which it
-stops and exits with 3. It takes hours of core time; all cores are used.
+Counts are cached in .cache/emulated_causes until that problem's kernels or the emulator change. The
+same command therefore continues where an earlier one ended or ran out of time (--seconds), in which
+case it exits with 3. It takes hours of core time; all cores are used.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def write(out: Path, new: Sequence[dict[str, str]]) -> None:
 
 
 def emulated(read: Run, jobs: int, own_size: bool = False) -> Run:
-    """Return the run with the emulator's counts in place of ncu's readings."""
+    """Return the run with the emulator's counts instead of ncu's readings."""
     bench = model.load(ROOT / "bench.yaml")
     info = read.info
     timing = bench.timing.model_copy(update={"choosing": info["timing"]["choosing"]})
@@ -190,7 +190,8 @@ def _state(kernels: Path, problems: Iterable[str]) -> str:
 
 
 def as_timed(read: Run, sound: Sequence[Case], setting: RunSettings) -> list[Case]:
-    """The cases whose machine code is still the timed one; counters of the others mean nothing."""
+    """The cases whose machine code is still the one that was timed; counters of the others would
+    have no meaning."""
     device = setting.device
     made = compilation.compile_all(sound, setting.kernels, device.arch).built
     return [
@@ -221,7 +222,7 @@ def _is_sound(read: Run, case: Case) -> bool:
 
 
 def groups(read: Run, counted: Run, own_size: bool) -> list[Group]:
-    """The groups to compare: all, or those of which a case was counted."""
+    """The groups to compare: all, or those in which a case was counted."""
     there = {group_of(read.planned[case]) for case in counted.emulated}
     return [group for group in read.groups() if not own_size or group in there]
 
@@ -281,7 +282,7 @@ def _is_known(step: LadderStep, quantity: str) -> bool:
 
 
 def _at(counted: Run, readings: Readings, *both: Planned) -> str:
-    """Where a step's cases were counted, or why one of them was not."""
+    """The size at which a step's cases were counted, or the reason why one of them was not."""
     for p in both:
         found = counted.emulated.get(p.case)
         if found is None:

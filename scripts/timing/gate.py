@@ -4,10 +4,9 @@ GPU.
     python scripts/timing/gate.py --out reports/h200/reliability
 
 A commit's kernel is compared with itself, and with the same kernel plus a few instructions, using
-`python -m harness beside git:HEAD --gate`. gate.csv has one row per comparison; rows that exist
-already count towards the total. kernels: `equal` or `slower`. commit: of the harness. code: the
-exit code, 0 if the gate opens and 1 if it closes. change: the time over the commit's minus 1, with
-its interval.
+`python -m harness beside git:HEAD --gate`. gate.csv has one row per comparison; existing rows count
+towards the total. kernels: `equal` or `slower`. commit: of the harness. code: the exit code, 0 if
+the gate opens and 1 if it closes. change: the time over the commit's minus 1, with its interval.
 """
 
 from __future__ import annotations

@@ -5,8 +5,9 @@
 
 Every reduction in blocks of 256 threads is timed at two sizes. Between runs: each of the fresh runs
 is compared with every other on the same card, at all sizes that both have. Within one run: `beside
-git:HEAD` of a repository in which nothing changed. The judge is not told that the machine code is
-identical, so that it has to decide from the times alone. Earlier runs are named by their folders.
+git:HEAD` of a repository in which nothing changed. The identity of the machine code is hidden from
+the comparison, so that it has to decide from the times alone. Earlier runs are named by their
+folders.
 
 gate_ladder.csv has a row per comparison of one size. mode: two runs, or one run. card: the first
 part of its UUID. cases: how many were compared. blamed: how many of these are called slower or
@@ -102,8 +103,8 @@ def _card(run: Run) -> str:
 
 
 def _of_size(run: Run, n: int) -> Run:
-    """Keep the run's cases of one size, and remove every sign that two have the same machine
-    code."""
+    """Keep the run's cases of one size, and remove the hashes by which equal machine code is
+    recognised."""
     cases = {case for case, planned in run.planned.items() if planned.sizes["n"] == n}
     records: list[Record] = []
     for record in run.records:

@@ -4,8 +4,8 @@
 
 Needs `pip install cuda-bench`. Times the first step (block_sums) of four reductions. NVBench
 flushes the L2 cache with one memset of its size, which leaves lines that have to be written back:
-`flush: dirty` does the same. `clean`, the default, leaves none; the difference is the write-back
-that falls into the timed launch.
+`flush: dirty` does the same. `clean`, the default, leaves no such lines; the difference is the
+write-back during the timed launch.
 """
 
 from __future__ import annotations

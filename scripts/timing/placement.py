@@ -3,11 +3,11 @@ arises.
 
     python scripts/timing/placement.py [--out reports/h200/timing]
 
-placement.csv: the harness's time of five reductions over that of the same compiled kernels in plain
-allocations between plain events, after the same flush of the cache. levels.csv: the standard
-deviation of the bare times between processes, between placements within a process, and between
-rounds within a placement, as fractions of the time. turns.csv: the bare time at each of the four
-turns that a launch can have (harness/backends/cuda/launch_phase.py), microseconds, the fastest
+placement.csv: the harness's times of five reductions, divided by those of the same compiled kernels
+in plain allocations between plain events, after the same flush of the cache. levels.csv: the
+standard deviation of the bare times between processes, between placements within a process, and
+between rounds within a placement, as fractions of the time. turns.csv: the time of a bare launch at
+each of the four launch phases (harness/backends/cuda/launch_phase.py), in microseconds, the fastest
 first, averaged over placements.
 """
 
@@ -89,8 +89,8 @@ def bare(process: int, found: Batches, turns: Turns) -> None:
 
 
 def by_turn(placements: list[list[list[float]]]) -> dict[str, str]:
-    """The time at each turn. Turns cannot be matched between placements, so they are sorted by
-    time."""
+    """The time at each launch phase. Phases cannot be matched between placements, so they are
+    sorted by time."""
     each = np.sort([[np.median(ns) for ns in turns] for turns in placements], axis=1).mean(axis=0)
     return {f"turn_{place}_us": f"{ns / 1e3:.3f}" for place, ns in enumerate(each, 1)}
 

@@ -2,19 +2,20 @@
 
     python scripts/timing/repeatability.py [--runs 6] [--out reports/h200/timing] [FOLDER …]
 
-The whole of reduce_sum in blocks of 256 threads, with its libraries, run several times and kept,
-packed, in runs/ of the output's folder; or earlier runs, named by their folders. repeatability.csv,
-one row per size and cache. inside: the share of a run's speed-up intervals that contain the median
-of the other runs' speed-ups. exact: the share that exact intervals would have: less than 95 %,
-because the median of a few runs is not the truth either. dealt_low, dealt_high: the range of 90 %
-of the shares inside when the same placements are assigned to the runs at random, all speed-ups of a
-placement together. If `inside` lies in this range too, nothing distinguishes a run from the
-placements that it happened to get. variance: a speed-up's variance between runs over the variance
-that its intervals imply, averaged over the speed-ups. 1 means that the intervals are exact; below 1
-they are wider than necessary. overlap: the share of pairs of intervals from two runs that overlap.
-The differences are those between a speed-up's values in two runs. positions.csv: how long the
-launches at each position of a batch took, over the mean of their batches, averaged over all batches
-of a size and cache; trend: the slope of that ratio from the first position to the last.
+All variants of reduce_sum in blocks of 256 threads, with the libraries, are run several times; the
+packed runs are kept in the folder runs/ of the output. Earlier runs can be named by their folders
+instead. repeatability.csv, one row per size and cache. inside: the share of a run's speed-up
+intervals that contain the median of the other runs' speed-ups. exact: the share that exact
+intervals would have: less than 95 %, because the median of a few runs is not the truth either.
+dealt_low, dealt_high: the range that contains 90 % of the shares inside if the same placements are
+assigned to the runs at random, all speed-ups of a placement together. If `inside` lies in this
+range too, nothing distinguishes a run from the placements that it happened to get. variance: a
+speed-up's variance between runs over the variance that its intervals imply, averaged over the
+speed-ups. 1 means that the intervals are exact; below 1 they are wider than necessary. overlap: the
+share of pairs of intervals from two runs that overlap. The differences are those between a
+speed-up's values in two runs. positions.csv: how long the launches at each position of a batch
+took, over the mean of their batches, averaged over all batches of a size and cache; trend: the
+slope of that ratio from the first position to the last.
 """
 
 from __future__ import annotations
@@ -113,7 +114,7 @@ def dealt(found: Sequence[tables.Run], key: Key, deals: int = 1_000) -> tuple[fl
     runs at random.
 
     All speed-ups share one baseline and its error, so the share scatters much more than it would
-    with independent intervals.
+    for independent intervals.
     """
     logs = [placements(run, key) for run in found]
     most = min(map(len, logs))
@@ -155,8 +156,8 @@ def exactly(number: int, draws: int = 20_000) -> float:
 
 
 def share_inside(means: Any, reach: Any) -> float:
-    """The share of the runs' means, one per row, that lie within reach of the other runs'
-    median."""
+    """The share of the runs' means, one per row, that lie within a given distance of the other
+    runs' median."""
     others = [np.median(np.delete(means, i, axis=0), axis=0) for i in range(len(means))]
     return float(np.mean(np.abs(means - others) <= reach))
 

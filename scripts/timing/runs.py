@@ -1,4 +1,4 @@
-"""Fresh runs of the harness for the experiments beside this file, and the location of their
+"""Fresh runs of the harness for the experiments in this folder, and the location of their
 tables."""
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def earlier(path: Path | None) -> list[dict[str, str]]:
 
 
 def commit_of_today() -> str:
-    """Today's commit, as a table's rows name it."""
+    """Today's commit, in the form used in a table's rows."""
     return str((environment.commit() or {}).get("id", ""))[:7]
 
 
@@ -82,10 +82,10 @@ def write(
     of: tables.Run | None = None,
     is_simulated: bool = False,
 ) -> None:
-    """Write rows as a CSV file, and print them; made.json beside it records the commit and the
-    machine.
+    """Write rows as a CSV file, and print them; made.json in the same folder records the commit and
+    the machine.
 
-    of: the run from which the rows were made, if they were not measured here and now.
+    of: the run from which the rows were made, if they do not come from a new measurement.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", newline="") as file:

@@ -1,5 +1,5 @@
-"""Measure what little free memory on the card costs a run: --quick with and without most of the
-memory held by another process.
+"""Measure how little free memory on the card affects a run: --quick with and without another
+process that holds most of the memory.
 
     python scripts/timing/small_memory.py [--free all 5.5 7.5 11 15] [--only PATTERN …] [--out FILE]
 

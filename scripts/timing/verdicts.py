@@ -2,15 +2,15 @@
 
     python scripts/timing/verdicts.py --runs 2000 --out reports/h200/timing/power.csv
 
-Each run is a ladder of 16 variants at 3 launch shapes on a simulated device: the
-harness's own measurement, with its looks, its choice of launch shapes and its verdicts, on
-simulated times. The first six noise models are textbook ones; `journal` draws the noise of the
-committed runs of repeatability.py, placement by placement and round by round.
+Each run is a ladder of 16 variants at 3 launch shapes on a simulated device: the harness's own
+measurement, with its looks, its choice of launch shapes and its verdicts, on simulated times. The
+first six noise models are textbook ones; `journal` samples the noise of the committed runs of
+repeatability.py, placement by placement and round by round.
 
 One row per noise model and effect. found: runs in which the variant that is truly faster is called
-faster than the baseline. false: runs in which any two equal kernels of the ladder are called
-different. covered: the share of the intervals of each variant's shown speed-up that contain the
-truth; leader_covered: the same for the fastest variant. placements: on average. commit: of the
+faster than the baseline. false: runs in which any two equal kernels of the ladder get the verdict
+that they differ. covered: the share of the intervals of each variant's shown speed-up that contain
+the truth; leader_covered: the same for the fastest variant. placements: on average. commit: of the
 harness that was simulated.
 """
 
@@ -116,7 +116,7 @@ class Recorded:
     """Cases × rounds each: logarithms of times, around the case's mean over all runs."""
 
     def drawn(self, rng: np.random.Generator, rounds: int, slots: int) -> Noise:
-        """Draw a random placement, and for each slot the rounds of one of its cases."""
+        """Choose a random placement, and for each slot the rounds of one of its cases."""
         found = self.placements[rng.integers(len(self.placements))]
         rows = found[rng.integers(len(found), size=slots)]
         columns = rng.integers(rows.shape[1], size=rounds)
@@ -255,8 +255,8 @@ _RECORDED: dict[str, Recorded] = {}
 
 
 def models() -> list[str]:
-    """The names of the textbook models and those of the committed runs' noise, which is read
-    here."""
+    """The names of the textbook models and those of the committed runs' noise, which this function
+    reads."""
     folders = sorted((runs.TABLES / "runs").glob("*"))
     for cache in ("cold", "warm"):
         _RECORDED.update(recorded(folders, cache))

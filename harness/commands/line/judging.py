@@ -1,4 +1,4 @@
-"""`serve`: its options."""
+"""The options of `serve`."""
 
 from __future__ import annotations
 

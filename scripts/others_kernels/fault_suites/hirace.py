@@ -1,7 +1,7 @@
 """The Indigo suite in HiRace's version: graph kernels with barriers, guards, atomics or bounds
 checks left out.
 
-They are HiRace's sources without the calls to its own detector. A kernel's name describes its
+The sources are HiRace's, without the calls to its own detector. A kernel's name describes its
 fault.
 """
 

@@ -14,8 +14,8 @@ RACE, BOUNDS = frozenset({"race"}), frozenset({"out of bounds"})
 class Kernel:
     """A kernel that has a fault of one of the kinds in `faults`, or no fault if `faults` is empty.
 
-    source: CUDA, or PTX if it begins with `.version`. entry: a part of its name, if the source has
-    several kernels. written: the initialised bytes of its first array; None for all.
+    source: CUDA, or PTX if it begins with `.version`. entry: a part of the kernel's name, if the
+    source has several kernels. written: the initialised bytes of its first array; None for all.
     """
 
     name: str
@@ -37,8 +37,8 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Suite:
-    """A suite, which is one row of the table. title: as shown there. commit: that of the clone from
-    which `kernels` reads."""
+    """A suite, which is one row of the table. title: its title in the table. commit: the commit of
+    the clone from which `kernels` reads."""
 
     title: str
     repository: str

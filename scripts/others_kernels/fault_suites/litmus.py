@@ -1,8 +1,8 @@
 """Litmus tests of PTX's memory model, in Dat3M's format: a column for each thread.
 
-A test states what a model allows, not whether it races. Whether it does is determined in
-`litmus_races.py`. A test becomes a kernel in which a thread is the first lane of a warp of its own,
-and a `cta` is a block.
+A test states which outcomes a memory model allows, not whether the test races; `litmus_races.py`
+determines that. A test becomes a kernel in which each thread is the first lane of a warp of its
+own, and each `cta` is a block.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _END = re.compile(r"^\s*(~?\s*exists|forall|filter)", re.MULTILINE)
 
 
 class NotALaunch(Exception):
-    """A test that cannot run as one launch on one card: it uses two cards or proxies, or need not
-    end."""
+    """Raised for a test that cannot run as one launch on one card: it uses two cards or proxies, or
+    need not end."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,8 @@ class Test:
 
 
 def kernels(clone: Path, racy: str) -> Iterator[Kernel]:
-    """The kernels of the tests that race in all executions ("always"), in some ("sometimes") or in
-    none ("never"), as `racy` says."""
+    """The kernels of those tests that race in all executions ("always"), in some ("sometimes") or
+    in none ("never"), according to `racy`."""
     for folder in FOLDERS:
         for path in sorted((clone / "litmus" / "PTX" / folder).rglob("*.litmus")):
             if "proxy" in path.parts:

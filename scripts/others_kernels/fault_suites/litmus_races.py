@@ -1,8 +1,9 @@
 """Determine whether a litmus test races: in all its executions, in some, or in none.
 
 The executions considered are sequentially consistent interleavings: if none of them races, no other
-one does. The ordering rules follow "Memory Consistency Model" of the PTX manual: a release pattern
-and the acquire pattern that reads from it, one `fence.sc` and the next, barriers.
+execution races. The ordering rules follow "Memory Consistency Model" of the PTX manual: a release
+pattern is ordered with the acquire pattern that reads from it, each `fence.sc` with the next, and
+so are threads at barriers.
 """
 
 from __future__ import annotations
@@ -106,8 +107,8 @@ def _can_go(test: Test, state: State, n: int) -> bool:
 
 
 def _step(test: Test, state: State, n: int) -> State | None:
-    """Execute one instruction of a thread, and return the new state. None for another iteration of
-    a loop in which nothing changes."""
+    """Execute one instruction of a thread, and return the new state; None for another iteration of
+    a loop that changes nothing."""
     thread = state.threads[n]
     each = test.threads[n][thread.at]
     place = (thread.at, thread.registers, state.memory, thread.clock[:n] + thread.clock[n + 1 :])
@@ -229,7 +230,7 @@ def _fence(test: Test, state: State, n: int, each: Instruction) -> State:
 
 
 def _barrier(test: Test, state: State, n: int, each: Instruction) -> State:
-    """Execute a barrier. Without a number of threads, it waits for the whole block."""
+    """Execute a barrier, which waits for the whole block if no number of threads is given."""
     op, thread = each.operands, state.threads[n]
     block = test.blocks[n]
     key = (block, thread.value(op[1] if len(op) > 1 else op[0]))

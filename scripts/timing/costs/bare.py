@@ -2,11 +2,11 @@
 
     python scripts/timing/costs/bare.py PLACEMENTS
 
-Times the same compiled kernels as the harness, after the same flush, in this one process. As in the
-harness, empty kernels between the launches shift each to another phase
+Times the same compiled kernels as the harness, after the same flush, in a single process. As in the
+harness, empty kernels between the launches shift each launch to another phase
 (harness/backends/cuda/launch_phase.py).
 Prints one line of JSON per batch: n, kernel, placement, round, samples_ns and turns, the number of
-kernels launched before each, modulo four.
+kernels launched before each launch, modulo four.
 """
 
 from __future__ import annotations

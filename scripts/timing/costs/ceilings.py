@@ -1,9 +1,10 @@
-"""Measure this card's ceilings as a run does, how long that takes, and how well two tries agree.
+"""Measure this card's ceilings as a run does, how long the measurement takes, and how well two
+attempts agree.
 
     python scripts/timing/costs/ceilings.py
 
-Prints a line for each: its value, the kernel and launch shape, and a second try's value beside it.
-Fails if a kernel writes wrong numbers. Needs a GPU.
+Prints a line for each ceiling: its value, the kernel and launch shape, and the value of a second
+attempt. Fails if a kernel writes wrong numbers. Needs a GPU.
 """
 
 from __future__ import annotations

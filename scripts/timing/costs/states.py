@@ -1,11 +1,12 @@
-"""Measure what the inputs' states add to a kernel's time, which should be nothing, and to a batch.
+"""Measure by how much the inputs' states lengthen a kernel's time, which should be zero, and a
+batch.
 
     python scripts/timing/costs/states.py [ROUNDS]
 
-Batches in which a hidden state is drawn for each launch alternate with batches without, in one
-process. Prints a line per kernel, size and cache: the number of places, the median µs between the
-events without and with, their difference with twice its standard error, and the host's milliseconds
-for a batch of each.
+Batches in which a random state is chosen for each launch alternate with batches without states, in
+one process. Prints a line per kernel, size and cache: the number of changed elements, the median µs
+between the events without and with, their difference with twice its standard error, and the host's
+milliseconds for a batch of each.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ _AFTER_TEMPLATE = {"(", "<<<", "::", "{", ")", ",", ";"}
 
 
 def block(some: Sequence[Token], macros: Mapping[str, Macro]) -> Block:
-    """A function's body."""
+    """The body of a function."""
     reader = _Reader(expanded(list(some), macros))
     found = []
     while not reader.is_done:
