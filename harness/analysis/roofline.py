@@ -1,4 +1,5 @@
-"""Each kernel's position under the machine's roofs. Only data: harness/report/figures draws it.
+"""Each kernel's position under the machine's roofs. The module computes data;
+harness/report/figures draws the chart.
 
 A kernel's rate is its flops over its time. Its intensity at a memory level is its flops over the
 bytes that crossed that level. All levels use the same flops, so a kernel's points are at the same

@@ -44,7 +44,8 @@ class RunRequest:
 
     @property
     def problems(self) -> Path:
-        """The folder of problems: `kernels/` beside the matrix, unless it is named."""
+        """The folder of problems: `kernels/` next to the matrix, unless the command line names
+        one."""
         return self.kernels or self.matrix.parent / in_repository.PROBLEMS
 
 

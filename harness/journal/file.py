@@ -1,6 +1,6 @@
 """The append-only file of a run's records.
 
-One record is one line of JSON with a checksum, flushed before anything is drawn from it, so a run
+One record is one line of JSON with a checksum, flushed before any figure is made from it, so a run
 that dies loses at most the line being written.
 """
 

@@ -24,7 +24,7 @@ class Cores:
 
     @contextmanager
     def some(self) -> Iterator[int]:
-        """Hold at least one core for the duration of a task; yield how many it got.
+        """Hold at least one core for the duration of a task; yield the number of cores held.
 
         A task gets its share of all cores, or as many of them as are free now; it waits only until
         one core is free.

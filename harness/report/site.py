@@ -1,6 +1,6 @@
 """The files of a report: the pages and the files that they share, or everything in a single file.
 
-A run's folder gets report.html, problems/<problem>.html beside it, and assets/ with the style, the
+A run's folder gets report.html, problems/<problem>.html, and assets/ with the style, the
 scripts and the chart library, one copy for all. Packed runs share one copy, in the folder that
 contains them. Apart from this, nothing refers to anything outside the run's folder.
 """

@@ -54,9 +54,9 @@ def harness_hash(is_timed: bool) -> str:
     """Hash the harness's own files that affect a result: those that compile, launch, time, count,
     verify.
 
-    Files that only plan, read, compare or draw are not included, because they work on what is in
-    the journal. The cheat check of a timed run also uses the emulator. The check decides whether a
-    case is sound, not how long the case takes, so changes to it do not invalidate times.
+    Files that only plan, read, compare or draw are not included, because they use only the journal.
+    The cheat check of a timed run also uses the emulator. The check decides whether a case is
+    sound, not how long the case takes, so changes to it do not invalidate times.
     """
     files = list(harness_files(is_timed))
     contents = hashlib.sha256()

@@ -8,9 +8,9 @@ committed readings. It contains ncu's reports, `part-*.ncu-rep`, with the launch
 and after, and a few values of the buffers that changed.
 
 Needs PyCUDA, NumPy, PyYAML and `ncu` (the environment variable NCU names another one); of this
-repository it needs only launches.py and kernels.yaml beside it. The launches run in order, in
-portions, each in a process under ncu. A launch that fails or crashes is reported with its reason,
-and the launches after it are run again.
+repository it needs only launches.py and kernels.yaml in the same folder. The launches run in order,
+in portions, each in a process under ncu. A launch that fails or crashes is reported with its
+reason, and the launches after it are run again.
 """
 
 from __future__ import annotations

@@ -194,7 +194,7 @@ def deliver(steps: Iterable[Call]) -> None:
 
 
 def discard(steps: Iterable[Call]) -> None:
-    """Release results that nobody needs."""
+    """Release the results of calls whose results are not needed."""
     for step in steps:
         if isinstance(step, LibraryCall):
             step.discard()

@@ -1,1 +1,2 @@
-"""Commands that make a run: plain, watched, on a cluster, sandboxed, or beside another commit."""
+"""Commands that make a run: plain, watched, on a cluster, sandboxed, or together with another
+commit."""

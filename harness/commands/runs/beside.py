@@ -1,4 +1,4 @@
-"""`beside git:REF`: build and run that commit's kernels beside today's, in one run."""
+"""`beside git:REF`: build and run that commit's kernels together with today's, in one run."""
 
 from __future__ import annotations
 

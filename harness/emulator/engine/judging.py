@@ -267,7 +267,7 @@ def traits(program: Program) -> list[int]:
 
 
 class OfLines:
-    """Facts about the accesses on each source line, taken from PTX for use with machine code.
+    """Properties of the accesses on each source line, read from the PTX for use with machine code.
 
     `verb` is IS_LOAD, IS_STORE or, for atomics, 0.
     """

@@ -1,7 +1,7 @@
 """Release `alloca` memory when the function that allocated it returns.
 
-A call of such a function saves the stack's end, and every return restores it. These operations are
-attributed to the call and the return, so no count changes.
+A call of a function with `alloca` saves the stack's end, and every return restores it. These
+operations are attributed to the call and the return, so no count changes.
 """
 
 from __future__ import annotations

@@ -323,7 +323,7 @@ def _is_real(type_: str) -> bool:
 
 
 def storage_type(register_type: str) -> str:
-    """The type that a register's bits are kept in."""
+    """The type in which a register's bits are stored."""
     if register_type in ("pred", "f32", "f64"):
         return register_type
     return UNSIGNED[TYPE_SIZES[register_type]]

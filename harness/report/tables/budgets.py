@@ -19,8 +19,7 @@ FILE = "budgets.csv"
 
 
 def write(run: Run) -> None:
-    """Write one row per case and budget to a file beside the run's other tables; no file without
-    budgets."""
+    """Write one row per case and budget to a file in the run's folder; no file without budgets."""
     found = checks(run)
     if not found:
         run_files.remove(run.folder, FILE)

@@ -24,7 +24,7 @@ _MOST_ROUNDS = 4
 
 @dataclass(frozen=True)
 class Found:
-    """A case that has a fault with some draw of its inputs, and the fault."""
+    """A case that has a fault with one of its sets of inputs, and the fault."""
 
     case: Case
     draw: int | None

@@ -1,4 +1,4 @@
-"""Count floating-point operations from PTX instructions.
+"""Count the floating-point operations of PTX instructions.
 
 Nsight Compute counts thread instructions by machine opcode: FADD, FMUL and FFMA, and the same with
 D and H. According to readings on an H200, a thread instruction counts once whether it works on one
