@@ -65,12 +65,12 @@ def main() -> None:
     """Run a command; report a user error as a message with exit code 2, never a traceback."""
     utf8.everywhere()
     stopping.listen()
-    atexit.register(gc.freeze)  # nobody waits for garbage to be looked for at the very end
+    atexit.register(gc.freeze)  # skip the last garbage collection
     try:
         app(prog_name=_program())
     except HarnessError as error:
         sys.exit(_end(2, f"error: {error}"))
-    except BrokenPipeError:  # whoever read what is printed has ended
+    except BrokenPipeError:  # the reader of the output has ended
         stopping.silence()
         sys.exit(_end(_PIPE_CLOSED))
     except OSError as error:

@@ -45,7 +45,7 @@ IDEAS = {
     "none": "not meant to be faster: another notation, another accuracy, or support for any size",
 }
 """The ideas that a variant may state; for a trap, the quantity that it makes worse. The idea comes
-from the source, and is compared with what the counters say (harness/analysis)."""
+from the source, and is compared with the counters (harness/analysis)."""
 
 Shape = tuple[str, str, str, str]
 """Problem, variant, dtype and launch keys."""
@@ -184,7 +184,7 @@ class Case:
     """For a python case: the values of names that its parameters may use, besides sizes and launch
     keys."""
     as_library: bool = False
-    """True for a library, which is shown beside the variants for comparison."""
+    """True for a library, which is shown with the variants for comparison."""
     compiled: bool = False
     """True if torch.compile compiles its function; for libraries only."""
 

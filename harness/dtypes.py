@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from harness.console.suggestions import did_you_mean
 from harness.errors import ProblemError
 
-if TYPE_CHECKING:  # a matrix is read, and completed by a shell, by names alone
+if TYPE_CHECKING:  # reading and completing a matrix needs only names
     import numpy as np
     import numpy.typing as npt
 

@@ -1,15 +1,15 @@
 """All exceptions that the harness raises on purpose, as one tree.
 
-    HarnessError              a person can act on it; its text says what, where and what to do
-    ├── UsageError            the command line: an unknown pattern, an unusable option
-    ├── ConfigError           a bench.yaml: names the file, the line and the key
+    HarnessError              a user can act on it; its text says what, where and what to do
+    ├── UsageError            the command line is wrong: an unknown pattern, an unusable option
+    ├── ConfigError           a bench.yaml is wrong: names the file, the line and the key
     │   └── ExpressionError   an expression in it
     ├── ProblemError          a problem.py that cannot be loaded or breaks its contract
-    ├── CompileError          nvcc missing, or a source that it rejects
+    ├── CompileError          nvcc is missing, or rejects a source
     │   └── CompilerStopped   nvcc was killed or ran out of space: not the source's fault
     ├── LaunchError           a kernel, argument or shape that cannot be launched
-    │   ├── OutOfMemory       a size that the device has no memory for
-    │   └── NotInstalled      what a library's row calls is not on this machine
+    │   ├── OutOfMemory       the device has too little memory for a size
+    │   └── NotInstalled      a package that a library needs is not on this machine
     ├── DeviceFault           the GPU's context is lost: this process can launch nothing more
     ├── DeviceLost            the GPU is lost, to every process: the run stops here
     ├── ClusterLost           the scheduler or all workers of --cluster are gone: the run stops here

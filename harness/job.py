@@ -45,7 +45,8 @@ class Job:
     scratch: Path = Path()
     """The folder in which a group's inputs wait for its placements."""
     drawn: dict[int, dict[str, str]] = field(default_factory=dict)
-    """Draw → file → the hash of what was already drawn, as reported by the worker that drew it."""
+    """Draw → file → the hash of data that was already generated, as reported by the worker that
+    generated it."""
     right: dict[str, Right] = field(default_factory=dict)
     """Case id → the hashes of its verified results."""
     reference: str = ""

@@ -33,14 +33,15 @@ STARTING = (
     "harness.ncu.stage.from_file", "harness.processes", "harness.run.compilation",
     "harness.run.emulated.emulate", "harness.run.runner", "harness.worker.__main__",
 )  # fmt: skip
-"""What starts compilers, workers, browsers or commands: modules with all that is in them, and
+"""Names that start compilers, workers, browsers or commands: modules with all their contents, and
 functions."""
 
 STARTING_FIXTURES = {"importable", "same_place", "processes"}
-"""Fixtures for tests that do. `processes` is for one that starts a process in another way."""
+"""Fixtures for tests that start processes. `processes` is for tests that start one in another
+way."""
 
 OF_EVERY_TEST = "_commands_after_commands"
-"""The fixture that forgets what an earlier test has stopped, and starts nothing."""
+"""A fixture that undoes an earlier test's stop, and starts no process."""
 
 LONG = (
     "cheats", "comparison/test_simulated.py", "emulator/engine/native",
@@ -51,7 +52,8 @@ LONG = (
     "scripts/pages/test_claims_page.py", "analysis/test_emulated_causes.py", "test_fidelity.py",
     "scripts/test_fuzz.py", "comparison/test_gate_edits.py", "scripts/pages/test_kernels_page.py",
 )  # fmt: skip
-"""Whole kernels emulated, thousands of random inputs, whole reports, every committed run."""
+"""Tests that emulate whole kernels, or use thousands of random inputs, whole reports or every
+committed run."""
 
 EVENTS = ("subprocess.Popen", "os.fork", "os.posix_spawn", "os.spawn", "os.system", "os.exec")
 

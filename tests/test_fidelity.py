@@ -20,7 +20,7 @@ from filelock import FileLock, Timeout
 
 ROOT = Path(__file__).parents[1]
 RUNS = ("reduce_sum", "fidelity")
-"""The folders of reports/h200 that must be there."""
+"""The folders that reports/h200 must have."""
 
 
 @pytest.fixture(scope="module")

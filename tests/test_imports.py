@@ -35,11 +35,11 @@ def _directions() -> dict[str, set[str]]:
 
 
 MAY_USE = _directions()
-"""Part → the parts it may import. `commands` and `__main__` stand above all of them."""
+"""Part → the parts it may import. `commands` and `__main__` may import all of them."""
 ROOMS = _rows(PAGE.partition("<!-- rooms:begin -->")[2])
 """Folder within a part → the modules of the folder around it that it may import."""
 UPPER_FLOOR = {"workers", "judge", "slots"}
-"""Of processes/: the modules that know what a worker's job is, listed as `processes/workers`."""
+"""The modules of processes/ that know what a worker's job is, listed as `processes/workers`."""
 ROOMS_OF_THE_EMULATOR: dict[str, set[str]] = {
     "errors": set(),
     "results": set(),
@@ -50,7 +50,7 @@ ROOMS_OF_THE_EMULATOR: dict[str, set[str]] = {
     "sass": {"errors", "ptx", "memory", "engine", "results"},
     "launch": {"errors", "ptx", "program", "memory", "engine", "results"},
 }
-"""Room → the rooms that it may use."""
+"""Folder → the folders that it may import."""
 WITHOUT_GPU = (
     "tables",
     "analysis",

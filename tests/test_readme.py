@@ -18,7 +18,7 @@ README, COMMANDS, ADDING = (
     for name in ("README.md", "docs/commands.md", "docs/adding-a-kernel.md")
 )
 ONE_SCREEN = 60
-"""Lines, of which a picture is one, and what a reader has to open is one."""
+"""The number of lines, where a picture is one line, and so is a collapsed part."""
 
 
 def test_the_readme_is_one_screen_with_pictures_that_are_there() -> None:

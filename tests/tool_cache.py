@@ -31,10 +31,10 @@ from contextlib import suppress
 MYSELF = os.path.abspath(__file__)
 ROOT = os.path.dirname(os.path.dirname(MYSELF))
 KEPT_S = 14 * 24 * 3600
-"""What was not asked for in so long is removed."""
+"""Entries that were not used for this long are removed."""
 _WITH_A_VALUE = ("-o", "-MF", "-MT", "-Xcompiler", "-Xptxas", "-maxrregcount", "-D", "-I", "-L")
 _STEADY = ("PATH", "TMPDIR", "NVCC_CCBIN")
-"""Variables that no test changes but to see what happens then."""
+"""Variables that a test changes only to see the effect of the change."""
 _OPTIONS = (
     "NVCC_APPEND_FLAGS", "NVCC_PREPEND_FLAGS", "CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH",
 )  # fmt: skip

@@ -26,7 +26,7 @@ TELLING = (
 """The quantities that may distinguish variants, those that point to a mistake first."""
 MOST_TELLING = 4
 FULL = 0.9
-"""Waves count as full if at least this share of the block slots is in use."""
+"""Waves are regarded as full if at least this share of the block slots is in use."""
 NOTABLE = 1.05
 """The factor by which variants must differ in a quantity for it to distinguish them."""
 

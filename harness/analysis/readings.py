@@ -83,7 +83,7 @@ class Readings:
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        # Where a counter is known in two ways, what can be relied on more stands.
+        # If a counter was recorded with two provenances, the more reliable one is used.
         ranked = sorted(run.of(Counted), key=lambda r: -ORIGINS.index(r.provenance))
         self._values = {(r.case, r.step, base(r.metric)): r for r in ranked}
         self._reasons = {(r.case, r.step, base(r.metric)): r.reason for r in run.of(Uncounted)}

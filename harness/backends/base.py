@@ -63,7 +63,8 @@ BUSY = (
 """The reasons for failing a variant that does work outside the timed stream or interval."""
 
 _OF_THE_CARD = ("ECC error", "NVLink error", "busy or unavailable", "no CUDA-capable device")
-"""Words in a driver's error that point to a fault of the GPU itself, whatever was running."""
+"""Words in a driver's error that indicate a fault of the GPU itself, independently of what was
+running."""
 
 
 def fault(case: str, words: str) -> HarnessError:
@@ -141,8 +142,8 @@ class Seen(NamedTuple):
 
 
 LONG_NS = 10e6
-"""A launch that takes this long is a batch by itself: the few extra microseconds of a first launch
-do not matter at this length."""
+"""A launch that takes this long forms a batch of its own: the few extra microseconds of a first
+launch do not matter at this length."""
 
 
 @dataclass(frozen=True)
@@ -300,7 +301,7 @@ _NUMPY = {
 
 
 _TENSOR_MAP = "b8[128]"
-"""The PTX type of a `CUtensorMap`, which is all that distinguishes it from another structure."""
+"""The PTX type of a `CUtensorMap`, which alone distinguishes it from other structures."""
 
 
 def scalar_or_buffer(

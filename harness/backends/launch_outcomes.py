@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from harness.backends.base import Batch, Right, Seen
 
 IDLE_NS = 50_000.0
-"""Slack for the host, which may be busy itself: how much later than after an empty stream it may
-notice that the device is idle. A longer wait after every launch means work on another stream."""
+"""Slack for the host, which may be busy itself: how much later than after an empty stream the host
+may notice that the device is idle. A longer wait after every launch means work on another
+stream."""
 
 FEWEST = 3
 """The fewest launches in a batch from which this is decided."""

@@ -36,7 +36,7 @@ from harness.journal.counter_records import (
 )
 
 LISTING = "listing.json.gz"
-"""The disassembler's listing of a cubin, stored beside it."""
+"""The disassembler's listing of a cubin, stored next to the cubin."""
 
 
 class MachineCodeWorkspace(HostWorkspace):

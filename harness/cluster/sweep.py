@@ -29,7 +29,7 @@ from harness.statistics.net_times import group_of
 
 MOST_DEATHS = 3
 POLL_S = 0.2
-"""Seconds between two checks of what workers have written."""
+"""Seconds between two checks for new records of workers."""
 
 _GLANCE_S = 0.01
 ALONE_S = 600.0
@@ -40,7 +40,7 @@ CACHES = ("cold", "warm")
 
 class TaskMaker(Protocol):
     def task(self, item: WorkItem, runner: TaskRunner, member: Member, cores: int) -> Task:
-        """Return the task to send to a worker, after delivering whatever it needs."""
+        """Return the task to send to a worker, after delivering the files that the task needs."""
         ...
 
 

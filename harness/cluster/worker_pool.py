@@ -17,7 +17,7 @@ from harness.errors import BackendUnavailable, ClusterLost, UsageError
 from harness.machine import devices
 
 MOST_FAILED_CONTROLS = 2
-"""After this many failed controls a card counts as faulty, and gets no more work."""
+"""After this many failed controls a card is regarded as faulty, and gets no more work."""
 
 LOST = (OSError, TimeoutError, RuntimeError)
 """The errors that a client of `distributed` raises when it has lost its scheduler."""

@@ -74,7 +74,7 @@ class CompareOptions:
         for option, path, make in makers:
             if path:
                 _save(option, path, make(judgement))
-        from harness.report.comparison import page  # what draws: a second of imports
+        from harness.report.comparison import page  # plotting takes a second to import
 
         text = page.text(judgement)
         if self.page:

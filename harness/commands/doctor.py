@@ -130,7 +130,7 @@ def _timing() -> Finding:
     if obstacle is None and not importlib.util.find_spec("pycuda"):
         obstacle = drivers.missing_for_building()
     if obstacle or cuda is None:
-        assert obstacle is not None  # where the driver does not tell, that is one
+        assert obstacle is not None  # an unreadable driver is a finding, too
         return Finding("to time", False, f"{obstacle.what}: {obstacle.why}", obstacle.remedy)
     own = f"toolkit {ours.release[0]}.{ours.release[1]} in {ours.root}" if ours else "no toolkit"
     return Finding("to time", True, f"the driver runs CUDA {cuda[0]}.{cuda[1]}; {own}")

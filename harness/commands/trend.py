@@ -18,7 +18,7 @@ def trend(runs: Sequence[Path], out: Path) -> None:
         raise UsageError("a trend needs two runs or more\n  name them: trend reports/2026*")
     if (out / "run.json").exists():
         raise UsageError(f"--out {out}: it is a run's folder; name a different one")
-    from harness.report.comparison import trend as page  # its figures: a second of imports
+    from harness.report.comparison import trend as page  # its figures take a second to import
 
     found = history([tables.load(path) for path in dict.fromkeys(runs)])
     try:

@@ -32,8 +32,8 @@ APART = frozenset({"new", "gone", "not run", "no longer run", "not compared"})
 
 What = Literal["spilled bytes", "local memory", "occupancy", "registers", "shared memory"]
 DECIDES: Sequence[What] = ("spilled bytes", "local memory", "occupancy")
-"""The facts that may close a gate. Registers and shared memory are not among them: they cost
-something only if fewer warps fit, or registers spill."""
+"""The facts that may close a gate. Registers and shared memory are not among them: they matter only
+if fewer warps fit, or registers spill."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ def change(
     ended = _ended(*outcomes)
     facts = _facts(base, new, decide=not both_timed) if comparable else []
     if ended == "not run" and any(f.decides for f in facts):
-        ended = "worse"  # what was compiled tells, also of a size that nobody runs
+        ended = "worse"  # compiler output decides, even at sizes that do not run
     if ended:
         told = facts if ended == "worse" else []
         return Change(pair, ended, (), code, told, (), source, about, faults, (), differs)

@@ -106,7 +106,7 @@ def history(runs: Sequence[Run]) -> History:
 
 def levels_of_times(points: Sequence[Point]) -> tuple[int, ...]:
     """The indices at which a new level of times begins."""
-    if len(points) < 3:  # nothing says what two times scatter by
+    if len(points) < 3:  # two times do not show a scatter
         return ()
     logs = np.log([p.value for p in points])
     own = [math.log(p.high / p.low) / 4 for p in points]
@@ -125,7 +125,7 @@ def _partition(values: FloatArray, penalty: float) -> tuple[int, ...]:
     The best partition of the first `end` values consists of a last segment and the best partition
     of the values before it, so each is found from shorter ones.
     """
-    centred = values - values.mean()  # squares of large numbers would lose the small differences
+    centred = values - values.mean()  # squares of large numbers would lose small differences
     sums, squares = (np.concatenate([[0.0], np.cumsum(x)]) for x in (centred, centred**2))
     best, last = np.zeros(len(values) + 1), np.zeros(len(values) + 1, int)
     for end in range(1, len(values) + 1):

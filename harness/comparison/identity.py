@@ -60,7 +60,7 @@ def _same_launches(base: Side, new: Side) -> bool | None:
     was, now = base.planned, new.planned
     if was.launched and now.launched:
         return was.launched == now.launched
-    if base.run is new.run:  # two variants, of which bench.yaml's hash says two names
+    if base.run is new.run:  # two variants differ in name, and so in bench.yaml's hash
         return None
     said = [planned.made_from.get("bench.yaml") for planned in (was, now)]
     return said[0] == said[1]

@@ -88,7 +88,7 @@ def judge(
     relative = bool(around.machine) and across_machines and both_timed
     withheld = _withheld(around, across_machines) if both_timed else ""
     codes = {i: identity.same_code(p.base, p.new) for i, p in enumerate(pairs) if p.base and p.new}
-    if around.machine:  # the same code on another machine is not the same
+    if around.machine:  # code on another machine is not identical
         codes = dict.fromkeys(codes, "unknown")
     identical = frozenset(i for i, code in codes.items() if code == "identical")
     found, looked = times.changes(
@@ -138,7 +138,7 @@ def _untold(
             yield f"the machines differ: {d.what} {d.base} then, {d.new} now"
     told = list(told)
     both = [pair for pair in pairs if pair.base and pair.new]
-    if not both and not in_rounds:  # where both sides were to run, what is new stands alone
+    if not both and not in_rounds:  # if both sides ran, a new case has no counterpart
         yield "the two have no case in common"
         return
     lost = [change for change in told if change.kind == "no longer run"]

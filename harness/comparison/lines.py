@@ -1,8 +1,8 @@
 """Find the source line that a counter's change comes from.
 
 The emulator counts by line. An edit moves the lines below it, so lines are not matched by number:
-lines with the same cost before and after, in the same order, are the same line. Of the others, the
-one whose cost grew most is named.
+lines with the same cost before and after, in the same order, are the same line. Of the other lines,
+the report names the one whose cost grew most.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from harness.statistics.spoiled_rounds import CLOCK_TOLERANCE
 from harness.tables import Run
 
 _ELSEWHERE = ("bus", "room")
-"""Properties of a device that say where it is plugged in, and how full its memory was."""
+"""Properties of a device that depend on its slot, and on how full its memory was."""
 
 _ALSO = ("python", "numpy", "pandas")
 """Versions that do not affect any kernel's time."""
@@ -91,7 +91,7 @@ def _device(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[Difference
     was, now = (info.get("device") or {} for info in (one, other))
     if was.get("name") != now.get("name"):
         return _compared("device", was.get("name"), now.get("name"))
-    # A run of before a property was recorded does not say that it differs.
+    # A run from before a property was recorded does not differ in it.
     keys = [key for key in was if key in now and key not in _ELSEWHERE]
     return [d for key in keys for d in _compared(key, was[key], now[key])]
 

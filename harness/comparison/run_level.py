@@ -95,7 +95,7 @@ def taken_off(
     centre = median(found[number].mean for number in told_by or found if number in found)
     scatter = qn([each.mean for each in found.values()])
     luck = max(scatter**2 - median(each.error**2 for each in found.values()), 0.0)
-    of_centre = math.pi / 2 * scatter**2 / len(told_by or found)  # of a median of so many
+    of_centre = math.pi / 2 * scatter**2 / len(told_by or found)  # of a median of this many
     freedom = _EFFICIENCY * (variants - 1)
     return (
         {number: _with(each, centre, luck, of_centre, freedom) for number, each in found.items()},

@@ -98,7 +98,7 @@ def _asks(run: Run, check: budgets.Check) -> bool:
     if check.status != "not checked" or check.budget.may_be_unchecked:
         return False
     if run.outcomes[check.case].status == "failed":
-        return False  # which is told by itself
+        return False  # which is reported separately
     if check.case not in run.compiled:
         return False  # the matrix itself says that it does not run here
     return not run.is_timed or check.name in budgets.COMPILED
@@ -118,7 +118,7 @@ def _why_not(change: Change, readings: tuple[Readings, Readings], timed: bool) -
         return f"{what}: {first[0]}" if first else what
     if timed or (change.pair.base is None or change.pair.new is None):
         return ""
-    # Where machine code was executed, its instructions were counted, and all else with them.
+    # If machine code was executed, its instructions and everything else were counted.
     sides = zip(readings, (change.pair.base, change.pair.new), strict=True)
     found = [evaluate("instructions", read, side.planned) for read, side in sides]
     if any(isinstance(answer, Missing) for answer in found):

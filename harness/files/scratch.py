@@ -36,12 +36,12 @@ def folder(above: Path | None = None) -> Iterator[Path]:
     path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=above))
     handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        with suppress(OSError):  # a file system that knows no locks: nobody will remove it, either
+        with suppress(OSError):  # no locks on this file system: nobody will remove it, either
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield path
     except OSError as error:
         if error.filename is None and error.errno in _OF_THE_DISK:
-            error.filename = str(path)  # writing names no file, and a person looks for the disk
+            error.filename = str(path)  # a write's error names no file; the user needs it
         raise
     finally:
         shutil.rmtree(path, ignore_errors=True)
@@ -64,7 +64,7 @@ def _remove_if_left(path: Path) -> None:
         found = os.fstat(handle)
         is_old = time.time() - found.st_mtime > _YOUNG_S
         if found.st_uid == os.getuid() and stat.S_ISDIR(found.st_mode) and is_old:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises where it is in use
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises if it is in use
             shutil.rmtree(path, ignore_errors=True)
     finally:
         os.close(handle)

@@ -246,7 +246,7 @@ def _plain(
             f"a number of {len(node.value)} digits", f"{path}:{line}", key, "at most 2^63 - 1"
         )
     if not isinstance(value, str | int | float | bool | None):
-        return str(node.value)  # a date, say, is only its text here
+        return str(node.value)  # a date, for example, stays a text
     return value
 
 

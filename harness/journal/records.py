@@ -67,11 +67,11 @@ class Planned:
     reread_bytes: Whole = 0
     exponentials: Whole = 0
     launched: str = ""
-    """Hash of what is launched and on what: grids, blocks, clusters, shared memory, arguments,
+    """Hash of the launches and their data: grids, blocks, clusters, shared memory, arguments,
     sizes, type and the seed of the inputs, but neither names nor files."""
     arithmetic: str = ""
-    """The arithmetic of the variant's products, if the problem's other variants use another; see
-    harness/matrix."""
+    """The arithmetic of the variant's matrix products, if the problem's other variants use a
+    different one; see harness/matrix."""
     kind: Literal["planned"] = "planned"
 
     @property
@@ -190,8 +190,7 @@ class Conditions:
 
 
 IN_PTX_ALONE = "is counted in PTX alone"
-"""The beginning of a Remark which says that counters come from PTX alone; the reason follows a
-colon."""
+"""The beginning of a Remark that counters come from PTX alone; the reason follows a colon."""
 
 
 @dataclass(frozen=True)
@@ -257,7 +256,7 @@ class Outcome:
     status: Status
     reason: str = ""
     again: bool = False
-    """True if the failure was not the case's fault, so that a resumed run tries it again."""
+    """True if the failure was not caused by the case, so that a resumed run tries it again."""
     limits: dict[str, float] = field(default_factory=dict)
     """The limits of bench.yaml that ended it; if one is raised, the case is run again."""
     stage: Literal["", "plan", "compile"] = ""

@@ -229,10 +229,10 @@ def _check(handle: int, path: Path, most: int | None) -> None:
 
 def _content(file: BinaryIO, path: Path, most: int) -> bytes:
     parts, length = [], 0
-    while part := file.read(_PART):  # what is asked for at once is allocated at once
+    while part := file.read(_PART):  # a single large read would allocate everything at once
         parts.append(part)
         length += len(part)
-        if length > most:  # it has grown since, or tells no size
+        if length > most:  # it has grown since, or has no size
             raise _too_large(path, most)
     return b"".join(parts)
 

@@ -96,7 +96,7 @@ class Appended:
             os.close(self._file)
 
     def _write(self, content: bytes) -> None:
-        while content:  # a disk that is nearly full takes a part
+        while content:  # a disk that is nearly full writes only a part
             content = content[os.write(self._file, content) :]
 
     def _alone(self) -> None:

@@ -34,8 +34,8 @@ minutes."""
 TIMED_SECONDS = 3600.0
 
 AnyKernel = Any
-"""A Kernel, a Text, a path or text of CUDA C++ or PTX, or a triton.jit function; or one of those
-that only a GPU runs: a PythonFunction, a HostFunction, or a function that takes tensors."""
+"""A Kernel, a Text, a path or text of CUDA C++ or PTX, or a triton.jit function; or a function that
+only a GPU runs: a PythonFunction, a HostFunction, or a function that takes tensors."""
 AnyProblem = Problem | ProblemFolder | str | Path
 
 _lock = threading.Lock()

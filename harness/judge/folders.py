@@ -109,7 +109,7 @@ def _write_yaml(path: Path, comment: str, data: Mapping[str, Any]) -> None:
     path.write_text(f"{comment}\n{text}")
 
 
-# bench.yaml of a problem that is stated here
+# the bench.yaml of a problem in the submission
 
 
 _Titled = Kernel | PythonFunction | HostFunction

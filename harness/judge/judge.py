@@ -74,7 +74,7 @@ class Judge:
             self._kept: list[Path] = []
             self._left.callback(self._forget)
             self._pool = ThreadPoolExecutor(max_workers=jobs)
-            # What waits for the GPU keeps nothing waiting that needs none.
+            # Submissions that wait for the GPU do not block those that need none.
             self._timing = ThreadPoolExecutor(max_workers=1)
             self._gpu = Lock()
         except BaseException:
@@ -175,7 +175,7 @@ def placed(submission: Submission, matrices: Path) -> Path:
         for part in _parts(made):
             found.update(part)
         path = matrices / found.hexdigest()[:16]
-        with suppress(OSError):  # it is there already
+        with suppress(OSError):  # it exists already
             os.rename(made, path)
         os.utime(path)  # the oldest are removed first
     return path

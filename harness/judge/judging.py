@@ -53,7 +53,7 @@ class _Judged:
         own = [v for v in self._verified if v.variant == kernel]
         if not cases:
             return wording.worded(Verdict(kernel, "cannot-tell", "", message="it was not planned"))
-        # A launch shape that is not meant for a size says nothing of the others.
+        # A launch shape that excludes a size has no effect on the others.
         meant = [p for p in cases if not self._is_left_out(p)] or cases
         judged = [self._of_case(p, own) for p in meant]
         found = min(judged, key=lambda verdict: _WORST.index(verdict.verdict))

@@ -21,7 +21,7 @@ from harness.silicon.features import FEATURES, specific_in
 _BESIDE = "common"
 HEADERS = (".h", ".hh", ".hpp", ".hxx", ".cuh", ".inc", ".inl", ".ipp", ".tpp", ".def")
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
-"""The folder beside a problem's own from which kernels of all problems include headers."""
+"""The folder, next to the problems' folders, from which kernels of all problems include headers."""
 
 
 def copied(

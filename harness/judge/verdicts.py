@@ -21,7 +21,7 @@ Kind = Literal[
     "right", "faster", "same", "slower", "wrong", "fault", "cheat", "compile-error", "cannot-tell"
 ]
 """right: verified, and not timed. faster, same, slower: verified and timed, against the first
-kernel. cannot-tell: nothing, or too little, is known of the kernel; never a pass."""
+kernel. cannot-tell: nothing, or too little, is known about the kernel; this is never a pass."""
 
 PASSES: tuple[Kind, ...] = ("right", "faster", "same", "slower")
 """Verdicts on a kernel whose results were all right."""
@@ -51,7 +51,7 @@ class Counterexample(Element):
     dtype: str
     launch: dict[str, int]
     draw: int
-    """0: real numbers; 1: whole numbers, unless the problem draws its own."""
+    """0: real numbers; 1: whole numbers, unless the problem generates its own inputs."""
 
 
 @dataclass(config=_CONFIG)

@@ -17,7 +17,7 @@ from harness.journal.records import Conditions
 from harness.processes import reaper
 
 _CLOSE = 0.99
-"""A clock or a power limit below this fraction of its maximum counts as reduced."""
+"""A clock or a power limit below this fraction of its maximum is regarded as reduced."""
 
 _MOVES = 0.97
 """A run's clock has moved if its lowest value is below this fraction of its highest."""

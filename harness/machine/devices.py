@@ -54,7 +54,7 @@ def choose(backend: str, arch: str | None) -> tuple[str, Device, str]:
     if backend == "emulator" or (backend == "auto" and not has_driver()):
         return "emulator", emulated(arch), ""
     if arch is not None:
-        emulated(arch)  # refuses a name that is none
+        emulated(arch)  # refuses an invalid name
     try:
         device = cuda_device(arch)
     except BackendUnavailable as error:

@@ -87,7 +87,7 @@ def _defines(path: Path, name: str, at: YamlLocation) -> None:
     try:
         body = ast.parse(path.read_bytes()).body
     except (SyntaxError, ValueError):
-        return  # what is wrong with it is said, with its line, when it is loaded
+        return  # errors in it are reported, with the line, when it is loaded
     names = list(_bound(body))
     if name not in names and "*" not in names:
         raise at.error(f"{path} defines no `{name}`{did_you_mean(name, names)}")

@@ -234,7 +234,7 @@ def _quick_size(bench: model.Bench, problem: Problem, most: int) -> Shape:
     smallest."""
     try:
         by_bytes = sorted(_with_work(bench, problem), key=lambda each: each[0].bytes)
-    except ProblemError:  # plan.py says so, of each case
+    except ProblemError:  # plan.py reports it for each case
         return problem.sizes.bench[0]
     within = [s for work, s in by_bytes if work.bytes <= most and work.flops <= QUICK_FLOPS]
     return within[-1] if within else by_bytes[0][1]

@@ -232,7 +232,7 @@ class _Merger:
                 raise places["steps", index].at(key).error("this key is missing")
         return MergedStep(**{**found, "args": tuple(found["args"])})
 
-    # --- what does not go together ------------------------------------------------------------
+    # --- conflicting settings -----------------------------------------------------------------
 
     def _check_names(
         self, variants: Mapping[str, Variant], libraries: Mapping[str, Variant]
@@ -337,7 +337,7 @@ class _Values:
         for name in default:
             if name not in own:
                 self.places[key, name] = self._merger.place.at(key, name)
-                if key != "let":  # which is taken where something uses it
+                if key != "let":  # used only if something refers to it
                     self._merger.taken.add((key, name))
         for name in own:
             self.places[key, name] = self._place.at(key, name)

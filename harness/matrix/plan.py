@@ -232,7 +232,7 @@ class _Resolver:
     def case(self) -> Case:
         variant, problem = self.variant, self.site.problem
         for name in variant.own_let if variant.kind != "library" else ():
-            _ = self.names[name]  # a mistake in it is one, even where nothing uses it
+            _ = self.names[name]  # a mistake in it is reported even if nothing uses it
         for index, name in enumerate(variant.overwrites):
             if name not in self.site.buffers:
                 raise self.error(f"`{name}` is not a buffer", "overwrites", index)
@@ -325,7 +325,7 @@ class _Resolver:
         except _PlacedError:
             raise
         except ExpressionError as error:
-            if names and all(name in self.names for name in names):  # one that has no value here
+            if names and all(name in self.names for name in names):  # one without a value here
                 raise self.error(str(error), *at) from None
             raise self.error(
                 f"argument `{argument}` is neither a buffer of the problem "

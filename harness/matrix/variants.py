@@ -166,7 +166,7 @@ def _names(argument: str | int | float | WrittenTensorMap) -> frozenset[str]:
         return argument.names
     try:
         return Number(str(argument)).names
-    except ExpressionError:  # plan.py says what is wrong with it
+    except ExpressionError:  # plan.py reports the error
         return frozenset()
 
 
@@ -206,7 +206,7 @@ class Problem:
         return tuple(dict.fromkeys(d for v in self.variants.values() for d in v.dtypes))
 
     def everything(self) -> Iterator[Variant]:
-        """The variants, the libraries, and problem.py's own."""
+        """The variants, the libraries, and the library in problem.py."""
         yield from self.variants.values()
         yield from self.libraries.values()
         for name in self.library:

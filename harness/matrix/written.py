@@ -172,9 +172,9 @@ class Variant(Function):
     trap: AnIdea = ""
     """Instead of an idea: the quantity that the variant is meant to make worse."""
     arithmetic: Literal["", "3 tf32"] = ""
-    """The arithmetic of the variant's products, if the problem's other variants use another; the
-    variant then has a roof of its own. "3 tf32": each product of floats is computed as three TF32
-    products on tensor cores."""
+    """The arithmetic of the variant's matrix products, if the problem's other variants use a
+    different one; the variant then has a roof of its own. "3 tf32": each product of floats is
+    computed as three TF32 products on tensor cores."""
 
     @model_validator(mode="after")
     def _one_purpose(self) -> Variant:
@@ -242,8 +242,7 @@ class Timing(Strict):
     choosing: Annotated[int, Field(ge=0, le=20)] = 2
     """The number of placements before those, which only choose each variant's launch shape."""
     shared_processes: bool = False
-    """True if a process makes one placement of every group of kernels, instead of only one
-    group."""
+    """True if a process runs one placement of every group of kernels, instead of a single group."""
     batch: Annotated[int, Field(ge=1, le=100)] = 12
     """The most launches of a variant in a round."""
     interval: Annotated[float, Field(gt=0, lt=1)] = 0.005
@@ -323,7 +322,7 @@ def _explained(model: type[Strict], place: YamlLocation, error: ValidationError)
     findings = []
     for item in error.errors(include_url=False):
         is_unknown = item["type"] == "extra_forbidden"
-        own = item["loc"][-1:] if is_unknown else ()  # it may be called as a mark of pydantic's is
+        own = item["loc"][-1:] if is_unknown else ()  # its name may equal one of pydantic's markers
         path = (*(p for p in item["loc"][: len(item["loc"]) - len(own)] if p not in _MARKS), *own)
         what = item["msg"].removeprefix("Value error, ")
         if is_unknown:
@@ -334,7 +333,7 @@ def _explained(model: type[Strict], place: YamlLocation, error: ValidationError)
             what = "write keys and values here: a dictionary"
         key, colon, rest = what.partition(": ")
         if colon and place.at(*path, key).path in place.document.lines:
-            path, what = (*path, key), rest  # a finding about what stands below
+            path, what = (*path, key), rest  # an error about a nested value
         findings.append((place.at(*path), what))
     where, what = findings[0]
     more = "\n".join(f"{at}: {at.key}: {text}" for at, text in findings[1:10])

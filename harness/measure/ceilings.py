@@ -57,7 +57,7 @@ TF32_SHARE = 2
 """A TF32 matrix multiply-add has half the depth of an FP16 one, and so half its flops."""
 
 ONES = 0x3C003C00
-"""Two half-precision ones as operands: zero bits would draw less power than real data."""
+"""Two ones in half precision, as operands: zero bits would draw less power than real data."""
 
 PROBLEM = "ceilings"
 

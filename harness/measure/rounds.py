@@ -80,11 +80,11 @@ class Hooks:
     bounds: Callable[[], None] | None = None
     """Called to give the workspace its bounds, which it already has if a case was known to vary."""
     launched: Callable[[Case, Sequence[Seen]], None] = lambda case, seen: None
-    """Called after each batch whose results were recorded, with what was seen of its launches."""
+    """Called after each batch whose results were recorded, with the records of its launches."""
     tampered: Callable[[], str] = lambda: ""
-    """Says which of the harness's own objects a case's code has replaced since the last call."""
+    """Returns which of the harness's own objects a case's code has replaced since the last call."""
     varies: Callable[[Case, Right], None] = lambda case, right: None
-    """Called for a case whose results are only now found to vary."""
+    """Called for a case whose results are found to vary during the rounds."""
 
 
 def measure(

@@ -66,7 +66,7 @@ class Ending:
     said: str
     """The output of ncu and of the worker."""
     at: str = ""
-    """The case that was running, as the worker last said."""
+    """The case that was running, according to the worker's last line."""
     error: str = ""
     """The error that the worker itself reported."""
     deadline_s: float = 0.0

@@ -144,13 +144,13 @@ class Problem(ABC):
 
     readings: Mapping[str, str] = {}
     """Single-number outputs that a kernel measures itself, such as cycles, each with its unit. The
-    values of several launches are recorded; the reference and its bound only say what is
-    possible."""
+    values of several launches are recorded; the reference and its bound only exclude impossible
+    values."""
 
     changed_together: Mapping[str, int] = {}
     """Input → how many consecutive numbers belong together, such as the 4 of a box; 0 if the input
-    must stay as it was drawn. In all other inputs any number may take the place of any other, which
-    is how the inputs of timed launches are made to differ (harness/worker/states.py)."""
+    must not be changed. In all other inputs any number may replace any other, which is how the
+    inputs of timed launches are made to differ (harness/worker/states.py)."""
 
     @abstractmethod
     def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:

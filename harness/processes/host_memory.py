@@ -35,7 +35,7 @@ def private(proc: Path = _PROC) -> int:
 def hold(more: int, proc: Path = _PROC) -> None:
     """Let this process allocate at most this many more bytes; further allocations fail.
 
-    Memory that is only reserved, as the CUDA driver reserves addresses, does not count.
+    Memory that is only reserved, as in the CUDA driver's reservations of addresses, is not limited.
     """
     has = _fields(proc / "self/status").get("VmData")
     if has is None:

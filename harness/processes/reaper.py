@@ -19,8 +19,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 VARIABLE = "KERNEL_HARNESS_CHILD"
-"""The environment variable that marks every process of a harness: which harness started it, and as
-what."""
+"""The environment variable that marks every process of a harness, and names the harness that
+started it."""
 
 _PASSES = 100
 """The number of passes: a process that is forked during one is found in the next."""

@@ -22,7 +22,7 @@ SPARE = 64 << 20
 loads."""
 
 EMULATING = 512 << 20
-"""Host memory that a worker without a GPU takes at the sizes that are emulated by default."""
+"""Host memory that a worker without a GPU uses at the sizes that are emulated by default."""
 
 
 @dataclass
@@ -47,7 +47,7 @@ class Slots:
     def __init__(self, most: int | None, available: int | None = None) -> None:
         self._most, self._available = most, available
         self.fitting = most
-        """The number of workers for which there is memory, busy or not; None for no bound."""
+        """The number of workers for which there is memory, busy or not; None for no limit."""
         self._held: list[Slot] = []
         self._is_alone = False
         self._changed = threading.Condition()

@@ -44,11 +44,12 @@ for everything else on a GPU, and for cases that use torch.compile."""
 _POLL_S = 0.05
 
 STAYS = "stays"
-"""The line with which a worker says that its job is done and that it waits for the path of
+"""The line by which a worker reports that its job is done and that it waits for the path of
 another."""
 
 ERRORS = ("error", "memory", "machine", "outside", "lost")
-"""The words with which a worker says why it cannot go on; harness/worker/pipe.py explains each."""
+"""The words with which a worker reports why it cannot continue; harness/worker/pipe.py explains
+each."""
 
 
 @dataclass(frozen=True)
@@ -76,9 +77,9 @@ class Ended:
     right: dict[str, Right] = field(default_factory=dict)
     """Case id → the hashes of its verified results, as reported by a preparing worker."""
     failed: dict[str, str] = field(default_factory=dict)
-    """Case id → the reason why the worker's report of its launches does not count."""
+    """Case id → the reason why the worker's report on its launches is not accepted."""
     drawn: dict[int, dict[str, str]] = field(default_factory=dict)
-    """Draw → file → hash of the files that a drawing worker left."""
+    """Draw → file → hash of the files that a worker has generated."""
 
 
 class Workers:
@@ -209,14 +210,14 @@ class _Worker:
             if self.stays:
                 return Ended(device=self._device, right=self._right)
             while not self._child.ends_within(_POLL_S):
-                pass  # it closed the pipe and goes on; its deadline still holds
+                pass  # it closed the pipe and continues; its deadline still applies
         finally:
             self._done.set()
             watchdog.join()
         return self._ended(self._child.end(thoroughly=False))
 
     def _listen(self, deadline_s: float, record: Callable[[Record], None]) -> None:
-        with suppress(ConnectionResetError):  # it died before it took what it was sent
+        with suppress(ConnectionResetError):  # it died before it read its job
             for line in self._lines:
                 if not line.endswith("\n"):
                     return  # it died while writing this
@@ -317,7 +318,7 @@ def _kind(job: Job) -> str:
     if job.task == "qualify" and all(case.kind == "kernel" for case in (*job.tests, *job.cases)):
         return "kernels"  # without torch, whose import takes up to twenty seconds
     compiles = any(case.compiled for case in job.cases)
-    if job.seat and job.task != "qualify":  # its next job may compile, if any of the run does
+    if job.seat and job.task != "qualify":  # its next job may compile, if any job of the run does
         compiles |= any(kind == "compiling" for kind, *_ in list(_servers))
     return "compiling" if compiles else "gpu"
 
@@ -335,7 +336,7 @@ def import_ahead(backend: str, cases: Iterable[Case] = ()) -> None:
 
 
 def start_server() -> None:
-    """Start the server from which workers without a GPU are forked, if none is there.
+    """Start the server from which workers without a GPU are forked, unless it is running.
 
     In a process that forks copies of itself, these copies share one server, and use it one at a
     time.
@@ -370,7 +371,7 @@ def _server(kind: str) -> ForkServer:
             server = ForkServer(command, STARTING_S)
         _servers[key] = server
         for other in list(_servers)[:-MOST_SERVERS]:
-            del _servers[other]  # it ends once none of its workers is used any more
+            del _servers[other]  # it ends when none of its workers is in use
         return server
 
 

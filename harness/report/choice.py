@@ -9,7 +9,7 @@ from harness.analysis.ladder import Ladder, Rung
 from harness.report import format as fmt
 
 MANY_KEYS = 3
-"""Sizes that differ in more keys than this are told apart by only one of the keys."""
+"""If sizes differ in more keys than this, they are identified by only one of the keys."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def which_when(ladders: Sequence[Ladder]) -> str:
         apart = (key for key in keys if len({size[key] for size in sizes}) == len(sizes))
         keys = [next(apart, keys[0])]
     if all(len(set(map(size.get, keys))) == 1 for size in sizes):
-        keys = [" = ".join(keys)]  # of square matrices, say
+        keys = [" = ".join(keys)]  # for example, of square matrices
     return _listed(found, keys)
 
 

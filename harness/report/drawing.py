@@ -42,7 +42,7 @@ def _is_alone() -> bool:
 
 def _begin(maker: Maker) -> None:
     die_with_the_parent()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one that waits
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # only the parent handles Ctrl-C
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
     _given.append(maker)

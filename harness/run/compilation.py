@@ -64,7 +64,7 @@ def compile_all(cases: Iterable[Case], kernels: Path, arch: str) -> Compilation:
 
         # Host functions first: one that includes all of CUB takes as long as twenty kernels.
         results = compiler.in_parallel([*functions, *units.values()], make, done)
-        if compiling:  # every worker needs it; what is wrong with it, they say
+        if compiling:  # every worker needs it, and reports its errors
             compiling.result()
             advance("the emulator's engine, once for this machine")
     found = Compilation()
@@ -95,7 +95,7 @@ def to_compile(cases: Iterable[Case], kernels: Path, arch: str) -> int:
     found = ENGINE_UNITS if cases and engine.is_to_compile() else 0
     for kind, made in (("kernel", compiler), ("host", host)):
         units = dict.fromkeys(_units(cases, kind, made.unit, kernels, arch).values())
-        with suppress(CompileError):  # no nvcc, or no file: compiling says so
+        with suppress(CompileError):  # no nvcc, or no file: compiling reports it
             found += sum(not made.is_kept(unit) for unit in units)
     return found
 

@@ -27,12 +27,12 @@ from harness.worker.inputs import DRAWS
 from harness.worker.timing import DRAWING_S
 
 CORES = 4
-"""The machine has one drawing worker for this many cores: the other cores compile, verify, and feed
-the GPU."""
+"""One worker generates inputs for each group of this many cores: the other cores compile, verify,
+and serve the GPU."""
 
 SHARE = 8
-"""Waiting inputs may take one part in this many of the machine's free memory, and drawing may take
-as much again."""
+"""Waiting inputs may use this fraction (one divided by it) of the machine's free memory, and their
+generation may use as much again."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Drawing:
 
     def __enter__(self) -> Drawing:
         folder = self._stack.enter_context(room(self._most))
-        # Where it is no memory but a disk: the journal and others write there, too.
+        # If it is a disk and not memory, the journal and others use it, too.
         self._most = self._left = min(self._most, shutil.disk_usage(folder).free // SHARE)
         pool = ThreadPoolExecutor(self._several)
         self._stack.callback(pool.shutdown, cancel_futures=True)
@@ -115,7 +115,7 @@ class Drawing:
                 return None
             self._left -= group.nbytes
         ended = self._workers.do(self._job(group.case, folder), DRAWING_S)
-        if ended.reason:  # whoever prepares the group meets it again, and says so
+        if ended.reason:  # the process that prepares the group meets it again, and reports it
             self._give_back(folder, group.nbytes)
             return None
         return Drawn(folder, ended.drawn)

@@ -138,7 +138,7 @@ class Folder:
         try:
             self.bench = filters.narrowed(bench, theirs, backend)
             there = {c.id for c in plan.resolve(self.bench, device, backend, theirs.only).cases}
-        except UsageError:  # what its filters chose is not in this matrix
+        except UsageError:  # the cases that its filters chose are not in this matrix
             there = set()
         if run.planned and not there.intersection(run.planned):
             what = f"it has none of the {how_many(len(run.planned))} there"
@@ -149,7 +149,7 @@ class Folder:
             return
         wanted = {c.id for c in plan.resolve(asked, device, backend, ours.only).cases}
         if only_profiling and "finished" in before and before["exit_code"] not in STOPPED:
-            wanted &= there  # as far as anything is there to be profiled
+            wanted &= there  # if there is anything to profile
         if more := sorted(wanted - there):
             raise another(path, [_filters_differ(theirs, ours, more)])
         if not wanted:
@@ -194,8 +194,8 @@ def another(path: Path, differences: list[str]) -> UsageError:
 
 
 def _commit(beside: Mapping[str, Any] | None) -> tuple[Any, ...]:
-    """The entries that identify what a two-sided run compares; the files omitted from today's side
-    do not count."""
+    """The entries that identify the two sides that a run compares; files omitted from today's side
+    are ignored."""
     return tuple((beside or {}).get(key) for key in ("base", "commit", "suffix"))
 
 

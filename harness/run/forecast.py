@@ -35,11 +35,12 @@ PACE_S, _PACE_TIMES = 0.0105, 7
 median counts."""
 PROCESS_S, CASE_S, ELEMENT_S = 0.68, 0.096, 11e-9
 """The seconds of a placement in a process of its own, per case, and per element of the inputs and
-outputs, which each process draws and verifies unless they were prepared ahead. Fitted to 117 groups
+outputs, which each process generates and verifies unless they were prepared ahead. Fitted to 117
+groups
 of 15 problems on twelve H100s: the total is met, and 21 of 28 runs took within a quarter of their
 forecast."""
 SHARED_S, SHARED_CASE_S = 0.25, 0.026
-"""The corresponding seconds for a placement in an existing process, which has already drawn
+"""The corresponding seconds for a placement in an existing process, which has already generated
 them."""
 
 ROUGH = 0.25
@@ -107,7 +108,7 @@ def save(machine: str, durations: Durations) -> None:
     except (OSError, ValueError, TypeError):
         everything = {}
     everything[machine] = durations.known
-    with suppress(OSError):  # a forecast is no reason for a run to fail
+    with suppress(OSError):  # a run must not fail because of its forecast
         file().parent.mkdir(parents=True, exist_ok=True)
         storage.replace_text(file(), json.dumps(everything))
 
@@ -164,7 +165,7 @@ class Forecast:
         yield
         took = self._took[name] = self._clock() - began
         rest = [key for key in self._left if key[0] == name]
-        if not self._done[name]:  # it tells of no steps: they share its time
+        if not self._done[name]:  # it reports no steps, so they share its time
             expected = sum(self._wall(key) for key in rest)
             for key in rest:
                 self.durations.note(self._steps[key], took * self._expected[key] / expected)

@@ -74,7 +74,7 @@ class Measurement:
     """The placement at which a resumed run continues."""
     needed_bytes: int = 0
     drawn: Drawn | None = None
-    """The inputs that were drawn in advance."""
+    """The inputs that were generated in advance."""
     clock: Callable[[], float] = time.monotonic
     _scratch: Path = Path()
     _right: dict[str, Right] = field(default_factory=dict)
@@ -147,7 +147,7 @@ class Measurement:
             return attempts + 1
         rest = [case for case in cases if self.run.is_open(case)]
         guilty = [case for case in rest if case.id == ended.at]
-        if guilty and ended.no_memory:  # it asks for more than the others: a library, as a rule
+        if guilty and ended.no_memory:  # it needs more than the others; usually a library
             self.run.finish(guilty[0], "skipped", f"{NO_MEMORY_OF_ITS_OWN}: {ended.reason}", True)
             return 0
         if guilty and not ended.killed:

@@ -23,8 +23,8 @@ SHARE = 8
 """Groups that are prepared ahead take at most one part in this many of the free memory."""
 
 UNCOUNTED = "verified at the test sizes, but not counted:"
-"""How the reason for skipping a case begins if the case is right as far as a machine without a GPU
-can tell."""
+"""The beginning of the reason for skipping a case that is right as far as a machine without a GPU
+can determine."""
 
 
 def planned(
@@ -34,7 +34,7 @@ def planned(
     found = []
     for case in plan.cases:
         problem = bench.problems[case.problem]
-        variant = problem.variants.get(case.variant)  # a library is none
+        variant = problem.variants.get(case.variant)  # a library is not a variant
         said = (variant.idea, variant.is_trap) if variant else ("", False)
         arithmetic = variant.arithmetic if variant else ""
         expected = {name: str(b) for name, b in variant.expect.items()} if variant else {}
@@ -114,7 +114,7 @@ def _device_bytes(case: Case, problem: Problem, device: Device) -> int:
         return bytes_of(case, problem)
     found = 0
     for buffer in problem.buffers(case.sizes, case.dtype):
-        # What a kernel writes has a twin for warm launches; what it must not, a copy.
+        # Written buffers have a twin for warm launches; inputs have a copy.
         copies = 1 + (buffer.role != "input") + (buffer.name in case.overwrites)
         found += copies * (buffer.nbytes + AROUND)
     return found

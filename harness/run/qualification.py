@@ -36,7 +36,7 @@ class Qualification:
     _late: set[Shape] = field(default_factory=set)
     """The shapes that failed by missing the deadline."""
     _again: set[Shape] = field(default_factory=set)
-    """The shapes that failed through no fault of their own."""
+    """The shapes whose failure they did not cause."""
 
     def carry_out(self) -> str:
         """Qualify the variant; return the result in a word or two.
@@ -46,7 +46,7 @@ class Qualification:
         """
         name = "/".join((self.cases[0].problem, self.cases[0].variant))
         if not self._verify():
-            return "interrupted"  # no fault of the variant: a resumed run does it again
+            return "interrupted"  # not the variant's fault: a resumed run tries it again
         for case in self.cases:
             if reason := self._failed.get(case.shape):
                 limits = ("qualify_s",) if case.shape in self._late else ()
@@ -161,7 +161,7 @@ def _first_failures(seen: Iterable[Verified]) -> dict[Shape, str]:
             found[shape_of(v)] = reason
         elif v.phase == "scrutiny" and not (
             _names_a_result(v.reason) and _names_a_result(before.partition(": ")[2])
-        ):  # which is said once
+        ):  # which is reported once
             found[shape_of(v)] = f"{before}; in the emulator {reason}"
     return found
 

@@ -212,13 +212,13 @@ class Runner:
 
     def _say_what_is_renewed(self) -> None:
         if not self._known.outcomes and not self.renewed:
-            return  # nothing is there yet
+            return  # there are no results yet
         kept = sum(case in self._chosen for case in self._known.outcomes)
         for line in staleness.said(self.renewed, kept):
             console.print(line, markup=False)
 
     def _plan(self, planned: Sequence[Planned]) -> None:
-        # Of cases that are not worked on, what is there still comes from what it came from.
+        # Results of cases that are not chosen keep the origins that they had.
         now = [p if p.case in self._chosen else self._known.planned.get(p.case, p) for p in planned]
         if now != list(self._known.planned.values()):
             self._known.planned.clear()

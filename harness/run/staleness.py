@@ -113,7 +113,7 @@ class Origins:
         kernels = self._bench.kernels
         files = [kernels / case.problem / "problem.py", *self._files(case)]
         found = {_name(path, kernels): self._hash(path) for path in files}
-        # What it builds on decides what it is compared with, and nothing about its own result.
+        # `builds_on` decides the comparison, not the case's own result.
         tests = [replace(test, builds_on="") for test in self._tests[case.shape]]
         baseline = self._bench.problems[case.problem].baseline
         said = repr([replace(case, builds_on=""), tests, baseline, counted])
@@ -128,7 +128,7 @@ class Origins:
 
     def _files(self, case: Case) -> Iterable[Path]:
         kernels = self._bench.kernels
-        if case.kind == "python":  # which may import whatever lies beside it
+        if case.kind == "python":  # which may import other files of its folder
             file = kernels / case.problem / case.function.partition(":")[0]
             beside = (path for path in file.parent.rglob("*.py") if path.name != "problem.py")
             return dict.fromkeys([file, *sorted(beside)])
@@ -182,7 +182,7 @@ def _includes(path: Path, folders: Sequence[Path]) -> Iterator[Path]:
     except OSError:
         return
     for match in _INCLUDE.finditer(text):
-        if match[1] is None:  # a macro says which: any header may be meant
+        if match[1] is None:  # chosen by a macro: any header may be meant
             yield from (p for f in folders for p in sorted(f.rglob("*")) if p.suffix in _HEADERS)
             continue
         for folder in (path.parent, *folders):

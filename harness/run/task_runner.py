@@ -105,8 +105,8 @@ class TaskRunner:
         self.took: Callable[[WorkItem, float], None] = lambda item, seconds: None
         """A function called with the time, in seconds, that each work item took."""
         self.drawing: Drawing | None = None
-        """Draws in advance for the groups that are measured here; None if each is drawn when its
-        turn comes."""
+        """Generates data ahead for the groups that are measured on this machine; None if data is
+        generated only when needed."""
         self._prepared: dict[str, tuple[Measurement, ExitStack]] = {}
         """Group → its measurement, which waits for its turn, and the resources that it holds until
         then."""
@@ -173,7 +173,7 @@ class TaskRunner:
             self._prepare(item)
         measurement, until = self._prepared.pop(item.name)
         with until:
-            # Only now is it known whether processes may wait for the next group.
+            # Only at this point is it known whether processes may wait for the next group.
             measurement.effort = self._effort(item.cases[0].group)
             measurement.measure()
 
@@ -192,7 +192,7 @@ class TaskRunner:
         most = self.slots.fitting
         return self.keeps_processes and (most is None or most > placements + 1)
 
-    # What a qualification and a measurement need of the run
+    # The parts of the run that a qualification and a measurement need
 
     def keep(self, record: Record) -> None:
         self._keep(record)
@@ -302,7 +302,7 @@ class TaskRunner:
             probes=tuple(c.case for c in self.known.ceilings.values() if c.name in PROBED),
         )
         job = replace(job, **more)  # type: ignore[arg-type]
-        if job.seat and job.task == "measure":  # a process tells of the card once
+        if job.seat and job.task == "measure":  # a process reports the card once
             job = replace(job, probes=() if job.seat in self._probed else job.probes)
             self._probed.add(job.seat)
         used = {case.id for case in (*job.tests, *job.cases)}

@@ -16,7 +16,7 @@ def ceiling_over_placements(
 
     cost_ns: the events' cost, subtracted from the time of each launch.
     """
-    if ceiling.name == "empty_kernel":  # shown as the events show it
+    if ceiling.name == "empty_kernel":  # shown as measured by the events
         return ceiling
     times: dict[Key, float] = {
         (i, 0): batch_time(r.samples_ns) - cost_ns

@@ -164,7 +164,7 @@ class NetTimes:
         return {
             (r.placement, r.round): batch_time(r.samples_ns)
             for r in self.rounds(case, cache, repeat)
-            if min(r.samples_ns, default=0.0) > 0  # where an event took no time, none was seen
+            if min(r.samples_ns, default=0.0) > 0  # if no time passed, the clock did not tick
             and (r.placement, r.round) not in spoiled
             and (r.placement < choosing) == for_choice
         }

@@ -116,7 +116,7 @@ class Timings(NetTimes):
         pairs, real = family
         if (case, against) in pairs or (against, case) in pairs:
             is_certain = (case, against) in real or (against, case) in real
-        else:  # none of those that the page makes: as if it were one more of them
+        else:  # not one of the page's comparisons: treated as an additional one
             is_certain = found is not None and found.p_value() <= self.error / self.looks / (
                 len(pairs) + 1
             )
@@ -236,7 +236,7 @@ class Timings(NetTimes):
         if found is None:
             return False
         interval = found.interval(self.confidence)
-        # More placements do not make what is taken off for the events any less doubtful.
+        # More placements do not reduce the uncertainty of the events' cost.
         narrowed = replace(found, bias=0.0).interval(self.confidence)
         if math.sqrt(narrowed.high / narrowed.low) - 1 > target:
             return False

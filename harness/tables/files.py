@@ -48,7 +48,7 @@ def _near(folder: Path) -> str:
     try:
         there = [str(path.parent) for path in folder.parent.glob("*/run.json")]
         return did_you_mean(str(folder), there) if not folder.exists() else ""
-    except OSError:  # a name that is too long, say
+    except OSError:  # for example, a name that is too long
         return ""
 
 

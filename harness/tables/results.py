@@ -62,11 +62,11 @@ def _timing(run: RunRecords, p: Planned, cache: str) -> dict[str, Any]:
     baseline = None if failed else run.timings.baseline_of(p.case)
     versus = run.compare(p.case, baseline, cache) if baseline else None
     ratio = versus.ratio if versus else None
-    # In cache, the memory's ceiling says nothing.
+    # For data in cache, the memory's ceiling does not apply.
     read = run.ceilings.get("read_bandwidth") if cache == "cold" else None
     rate = roofs.arithmetic_rate(run, p)
-    # Nothing moves more bytes than reading alone; other roofs are the best that was found. The last
-    # bytes written need not have left the L2 cache when a kernel ends.
+    # No kernel moves more bytes per second than reading alone; other roofs are the best found. The
+    # last bytes written need not have left the L2 cache when a kernel ends.
     moved = p.bytes - min(p.written_bytes or 0, roofs.l2_bytes(run.info))
     above = any(
         work / interval.high > limit.high / 1e9

@@ -109,9 +109,9 @@ class Inputs:
         """Verify, as far as possible without copying gigabytes back to the host.
 
         The workspace must have this draw's bounds. The host checks the first case, which shows that
-        the reference and the bound are usable. It also checks whatever the device finds wrong,
-        because it can describe the fault. This takes another launch, and the case is right only if
-        both launches were.
+        the reference and the bound are usable. It also checks every result that the device finds
+        wrong, because only the host can describe the fault. This takes another launch, and the case
+        is right only if both launches were.
         """
         found: float | str | None = None
         if self._usable:

@@ -17,7 +17,7 @@ from harness.worker.cheat_check import scrutinise
 from harness.worker.inputs import DRAWS, Inputs, by_group
 
 _TELLS_NO_CAUSE = " is wrong", " was never written"
-"""Reasons for a failure that do not say what the kernel does wrong, which the emulator may find."""
+"""Reasons for a failure that do not name the kernel's error, which the emulator may find."""
 
 
 MOST_LINES, LONGEST_LINE = 4, 200

@@ -37,11 +37,12 @@ _NAMED = 4
 """The most kernels in a library's call that are listed by name."""
 CHANGED = ", with a few numbers of its inputs changed"
 """The reason for failing a case that is right for the typical inputs but not in their other state.
-If not every number of an input may take the place of another, problem.py says so in
+If numbers of an input cannot replace each other freely, problem.py states that in
 `changed_together`."""
 
 DRAWING_S = 600.0
-"""Deadline in seconds for drawing: inputs and references of the largest size take a while."""
+"""Deadline in seconds for generating data: inputs and references of the largest size take a
+while."""
 
 
 def draw(job: Job, tell: Telling) -> None:

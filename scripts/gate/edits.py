@@ -126,7 +126,7 @@ class Repository:
                    "--out", str(out), "--json", str(told)]  # fmt: skip
         try:
             path.write_text(edit.of(before))
-            # Drawing the run's pages would take longer than the answer.
+            # Drawing the run's pages would take longer than the comparison.
             with mock.patch.object(site, "write_pages", lambda run: run.folder):
                 ended = CliRunner().invoke(app, command)
             return Found(edit, ended.exit_code, _reason(ended, told))

@@ -146,7 +146,7 @@ def marked(mark: str) -> Iterator[Path]:
         try:
             if f"{MARK}={mark}".encode() in (process / "environ").read_bytes().split(b"\0"):
                 yield process
-        except OSError:  # it has ended, or is somebody else's
+        except OSError:  # it has ended, or belongs to another user
             continue
 
 

@@ -46,7 +46,7 @@ def _today() -> dict[str, set[str]]:
     """Problem → its libraries."""
     try:
         problems = model.load(ROOT / "bench.yaml", KERNELS).problems
-    except HarnessError:  # whoever reads the matrix says what is wrong with it
+    except HarnessError:  # the code that reads the matrix reports its errors
         return {}
     return {
         name: {v.name for v in problem.everything() if v.as_library}

@@ -121,7 +121,7 @@ class Times:
                 for cache in CACHES:
                     key = case.variant, case.sizes["n"], cache
                     if durations:
-                        durations(case, cache, 0)  # forgets what came before
+                        durations(case, cache, 0)  # discards earlier records
                     launches = space.time(case, built, cache, BATCH).times_ns
                     self.batches[key].append([sum(each) for each in launches])
                     if durations:

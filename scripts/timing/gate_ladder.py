@@ -10,8 +10,8 @@ the comparison, so that it has to decide from the times alone. Earlier runs are 
 folders.
 
 gate_ladder.csv has a row per comparison of one size. mode: two runs, or one run. card: the first
-part of its UUID. cases: how many were compared. blamed: how many of these are called slower or
-faster (each such verdict is false). code: the exit code of the gate, 3 if it cannot tell.
+part of its UUID. cases: how many were compared. blamed: how many of these get the verdict slower or
+faster, which is always false. code: the exit code of the gate, 3 if it cannot tell.
 code_2pct: the exit code when one variant's launches are made 2 % longer on paper (their net time),
 found_2pct: whether that variant is called slower.
 """

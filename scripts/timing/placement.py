@@ -44,7 +44,7 @@ def main() -> None:
     out = parser.parse_args().out
     found: Batches = defaultdict(dict)
     turns: Turns = defaultdict(lambda: defaultdict(lambda: [[] for _ in range(TURNS)]))
-    for process in range(PROCESSES // 2):  # one half before, one half after: what drifts, cancels
+    for process in range(PROCESSES // 2):  # one half before, one half after, so that drift cancels
         bare(process, found, turns)
     with tempfile.TemporaryDirectory() as folder:
         run = runs.fresh(Path(folder), runs.ALL, {"flush": "clean"})

@@ -64,7 +64,7 @@ def main() -> None:
             packed.pack(made.folder, kept)
         found.append(tables.load(kept))
         print(f"run {len(found)} is done", flush=True)
-        if len(found) > 1:  # after each, so that what there is survives an early end
+        if len(found) > 1:  # after each, so that results survive an early end
             runs.write(given.out / "repeatability.csv", list(agreement(found)), found[-1])
     runs.write(given.out / "positions.csv", list(positions(found)), found[-1])
 

@@ -7,11 +7,11 @@ measurement, with its looks, its choice of launch shapes and its verdicts, on si
 first six noise models are textbook ones; `journal` samples the noise of the committed runs of
 repeatability.py, placement by placement and round by round.
 
-One row per noise model and effect. found: runs in which the variant that is truly faster is called
-faster than the baseline. false: runs in which any two equal kernels of the ladder get the verdict
-that they differ. covered: the share of the intervals of each variant's shown speed-up that contain
-the truth; leader_covered: the same for the fastest variant. placements: on average. commit: of the
-harness that was simulated.
+One row per noise model and effect. found: runs in which the verdict on the truly faster variant is
+that it is faster than the baseline. false: runs in which any two equal kernels of the ladder get
+the verdict that they differ. covered: the share of the intervals of each variant's shown speed-up
+that contain the truth; leader_covered: the same for the fastest variant. placements: on average.
+commit: of the harness that was simulated.
 """
 
 from __future__ import annotations
@@ -208,8 +208,8 @@ def ladder(
 
 
 def simulate(noise: Any, effect: float, seed: int) -> dict[str, float]:
-    """Simulate one run in which the variant v7 is truly faster by the effect and all others are
-    equal."""
+    """Simulate one run in which the variant v7 is truly faster, by the given effect, and all others
+    are equal."""
     cases, planned = ladder()
     timing = Timing()
     settings = {**timing.model_dump(mode="json"), "looks": len(timing.looks)}

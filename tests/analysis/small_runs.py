@@ -13,7 +13,7 @@ from harness.tables import Run
 
 ROUNDS = 12
 WIGGLE = (0.0, 0.001, -0.001)
-"""What rounds differ by, so that intervals have a width."""
+"""The differences between rounds, which give intervals a width."""
 
 
 @dataclass(frozen=True)
@@ -24,21 +24,21 @@ class Variant:
     times: Mapping[int, float | None] = field(default_factory=lambda: {256: 1e6})
     counters: Sequence[Mapping[str, float]] = ({},)
     steps: Sequence[float] = ()
-    """Each launch's ns; empty for a single launch."""
+    """The ns of each launch; empty for a single launch."""
     registers: int = 16
     cubin: str = ""
-    """The compiled file's hash; of its own where empty."""
+    """The hash of the compiled file; if empty, a unique one."""
     source: str = "ab"
     flops: int = 1_000_000
     missing: Mapping[str, str] = field(default_factory=dict)
-    """Counter → why it has no value."""
+    """Counter → the reason why it has no value."""
     is_library: bool = False
     provenance: Any = "ncu"
     builds_on: str = ""
     idea: str = ""
     is_trap: bool = False
     written_bytes: int | None = None
-    """Of 4 n; None as older runs have it."""
+    """How many of the 4 n bytes are written; None as in older runs."""
     reread_bytes: int = 0
     exponentials: int = 0
 

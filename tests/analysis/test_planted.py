@@ -41,7 +41,7 @@ class Launch:
     kernel: str
     grid: int = GRID
     read: Mapping[str, float] = field(default_factory=dict)
-    """Counters made up, as if ncu had read them."""
+    """Invented counters, as if ncu had read them."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Pair:
     slow: Sequence[Launch]
     fast: Sequence[Launch]
     as_read: bool = False
-    """Whether what the emulator counts in PTX stands for what a GPU's counters would say."""
+    """Whether the emulator's counts of PTX represent a GPU's counters."""
 
 
 def named(name: str, cause: str, as_read: bool = False, **read: tuple[float, float]) -> Pair:

@@ -19,7 +19,7 @@ from harness.tables.roofs import on_chip_bytes
 
 N = 1_200_000_000
 BYTES = 4 * N
-"""What small_runs says that a case moves."""
+"""The bytes that a case moves according to small_runs."""
 OLD = {"read_bandwidth": 4.6e12, "copy_bandwidth": 4.3e12}
 ALL = {
     **OLD, "mix_4_1_bandwidth": 4.5e12, "mix_2_1_bandwidth": 4.4e12, "mix_1_4_bandwidth": 4.1e12,

@@ -20,7 +20,8 @@ pytestmark = pytest.mark.gpu
 FAULTY = Path(__file__).parent.parent / "faulty" / "bench.yaml"
 
 ROUNDS = (2 + 3) * 3
-"""Placements that choose, those that tell, and the rounds of each: of the 6 that are asked for."""
+"""The numbers of choosing placements, of measuring placements, and of rounds in each: the 6
+requested."""
 
 REASONS = {
     "out_of_bounds": "a kernel wrote after the buffer `y`",

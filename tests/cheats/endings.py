@@ -14,7 +14,7 @@ HERE = Path(__file__).parent
 MATRIX = HERE / "bench.yaml"
 TABLE = HERE / "endings.yaml"
 LARGE = "_large"
-"""The end of the names of variants that cheat at the timed size alone."""
+"""The suffix of variants that cheat only at the timed size."""
 HOW = ("failed", "ranked", "either")
 
 

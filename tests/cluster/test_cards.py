@@ -23,7 +23,7 @@ MATRIX = timed_matrix(
     "honest1: {source: v0.cu}", "honest2: {source: v0.cu}", test="33", limits="launch_s: 20"
 )
 CARDS = {"Old Card": 500, "New Card": 2000}
-"""Card → what honest2 takes on it, ns; honest1 takes 1,000 on both."""
+"""Card → the time of honest2 on it, in ns; honest1 takes 1,000 on both."""
 
 
 @pytest.fixture(scope="module")

@@ -47,7 +47,7 @@ class Scripted(WorkerPool):
     a duration."""
 
     takes: Callable[[Task], Callable[[], bool]] = staticmethod(lambda task: lambda: True)
-    """When it has ended, asked when it begins."""
+    """The time at which a task will have ended, given when it begins."""
 
     def __init__(self, does: Does, folder: Path, names: Sequence[str], device: Device) -> None:
         nothing = Requirements("a clock", None, Path(), {}, {}, {})

@@ -40,7 +40,7 @@ CASE = "reduce_sum/v3_no_bank_conflict/float32/n=65536/block=256"
 class Ended:
     code: int
     said: str
-    """What was printed, on one line, as a terminal may have broken it anywhere."""
+    """The output on one line, because a terminal may have broken it anywhere."""
 
 
 Typed = Callable[..., Ended]

@@ -33,7 +33,7 @@ extern "C" __global__ void twice(const DTYPE* input, DTYPE* output, int n) {
 }
 """
 LINE = 5
-"""Of the store with 32-way conflicts where STRIDE is 32; the load on line 7 has as many."""
+"""The conflicts of the store, 32-way if STRIDE is 32; the load on line 7 has as many."""
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ INSTRUCTIONS = "smsp__inst_executed.sum"
 
 DEVICE = {"name": "NVIDIA H200", "arch": "sm_90", "sm_count": 132}
 SPREAD = 0.002
-"""Of a time between placements, as a part of it."""
+"""The scatter of a time between placements, as a fraction of it."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Kernel:
     provenance: Any = "emulator-exact"
     lines: Sequence[SourceLine] = ()
     sass: str = "of its own"
-    """The machine code's hash; empty where it is not known."""
+    """The hash of the machine code; empty if it is not known."""
     source: str = "ab"
     registers: int = 16
     spill_bytes: int = 0
@@ -48,7 +48,7 @@ class Kernel:
     is_library: bool = False
     made_from: Mapping[str, str] = field(default_factory=dict)
     data: str = ""
-    """What is loaded beside the machine code."""
+    """Data that is loaded in addition to the machine code."""
     launched: str = "grid, block, arguments"
 
 

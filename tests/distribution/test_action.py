@@ -28,7 +28,7 @@ OTHERS = ("actions/setup-python", "actions/cache/restore", "actions/cache/save")
 
 INSTALLS = "Install the harness and the CUDA compiler"
 MOST_S = 120
-"""From the checkout to the answer, as the issue on the judge has it."""
+"""The maximum time from the checkout to the result, in seconds."""
 
 GIT = ["git", "-c", "user.name=Somebody", "-c", "user.email=somebody@example.org",
        "-c", "commit.gpgsign=false"]  # fmt: skip

@@ -16,7 +16,7 @@ import pytest
 import harness
 
 BUILD = "import sys, setuptools.build_meta as made; print(getattr(made, sys.argv[1])(sys.argv[2]))"
-"""What pip asks of the build backend; nothing is downloaded."""
+"""The calls that pip makes to the build backend; nothing is downloaded."""
 
 
 def built(what: str, source: Path, into: Path) -> Path:

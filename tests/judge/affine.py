@@ -25,7 +25,7 @@ KEEPS = (
     "    }\n"
     "}\n"
 )
-"""Computes once, and gives its answer again while the first element stays the same."""
+"""Computes once, and returns the stored answer as long as the first element stays the same."""
 
 
 def problem(**more: object) -> Problem:

@@ -17,7 +17,7 @@ from harness.judge.candidates.errors import Refused
 from harness.judge.judge import Judge
 
 with_torch = pytest.mark.gpu
-"""Run by `make test-gpu`, as torch is installed where there is a GPU."""
+"""Run by `make test-gpu`, because torch is installed only where there is a GPU."""
 
 KERNEL = """#include <torch/extension.h>
 #define THREADS 64

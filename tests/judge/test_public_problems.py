@@ -17,7 +17,7 @@ from harness.judge.public import read
 
 has_torch = importlib.util.find_spec("torch") is not None
 with_torch = pytest.mark.gpu
-"""Run by `make test-gpu`, as torch is installed where there is a GPU."""
+"""Run by `make test-gpu`, because torch is installed only where there is a GPU."""
 
 DEFINITION: dict[str, Any] = {
     "name": "scale_rows_h48",

@@ -37,7 +37,7 @@ EXPECTED: dict[str, tuple[int, Callable[..., Any]]] = {
     "relu": (1, lambda x: np.maximum(x, 0)),
     "sigmoid": (1, lambda x: 1 / (1 + np.exp(-x))),
 }
-"""How many inputs, and what is made of them."""
+"""The number of inputs, and the function of them."""
 
 SHIFTED = """
 #include "common/pack.cuh"

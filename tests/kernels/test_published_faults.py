@@ -23,7 +23,7 @@ REASONS = {
     "reduce_max/smallest_positive_as_identity": "`output[0]` is wrong: worst [0] = 1.17549435e-38",
     "reduce_max/minus_zero_as_an_integer": "at n = 1: `output[0]` is infinite",
 }
-"""What each is refused for."""
+"""The reason why each is rejected."""
 
 
 def test_each_published_fault_has_its_reason() -> None:

@@ -22,7 +22,7 @@ CASE = "reduce_sum/v0/float32/n=16/block=256"
 ROOT = Path(__file__).parent.parent.parent
 REAL = ROOT / "tests/data/real_report/reduce_sum.ncu-rep"
 RECORDED = REAL.with_name("counters.csv.gz")
-"""What the run of that report recorded, on an H200 at commit 4b7bd15d91."""
+"""The records of the run that produced the report, on an H200 at commit 4b7bd15d91."""
 
 
 def counts_of(path: Path, step: int = 0, case: str = CASE) -> Counts:

@@ -26,7 +26,7 @@ from harness.processes.workers import Ended, Workers
 pytestmark = pytest.mark.usefixtures("importable")
 
 LONG = 60.0
-"""A deadline that no test is to reach."""
+"""A deadline that no test should reach."""
 SHORT = 5.0
 """A deadline that is reached, yet long enough for the first size on a slow machine."""
 

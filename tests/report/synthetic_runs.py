@@ -40,7 +40,7 @@ GBPS = {
     "v12_single_pass_last_block": 4396, "t1_partitioned_unaligned": 2105,
     "t2_adjacent_elements_per_thread": 1190, "torch": 4208,
 }  # fmt: skip
-"""What each variant reaches at the largest size, roughly as on an H200."""
+"""Each variant's rate at the largest size, roughly as on an H200."""
 TWO_STEPS = [name for name in GBPS if name[0] == "v" and "single_pass" not in name]
 COMPILE_ERROR = """\
 v6_unroll_all.cu(41): error: expected a ";" before '<T & U>' && "x" > 0
@@ -61,13 +61,14 @@ class Bench:
     libraries: tuple[str, ...] = ("torch",)
     dtypes: tuple[str, ...] = ("float32",)
     uncompiled: tuple[str, ...] = ()
-    """Variants that are Python or host functions: nothing of ours is compiled."""
+    """Variants that are Python or host functions, for which nothing is compiled."""
     remarks: dict[str, str] = field(default_factory=dict)
-    """Variant → what is to be said of it."""
+    """Variant → the remark on it."""
     placements: int = 1
-    """Each has `rounds` rounds; the variant v8 takes longer in every other one."""
+    """Each case has `rounds` rounds; the variant v8 takes longer in every other round."""
     ladder: bool = True
-    """Whether each variant says what it builds on: the one before it, traps the first."""
+    """Whether each variant states the variant that it builds on: the previous one or, for traps,
+    the first."""
     sizes: Sequence[dict[str, int]] = SIZES
     launches: Sequence[dict[str, int]] = BLOCKS
     failed: dict[str, str] = field(default_factory=dict)
@@ -75,11 +76,11 @@ class Bench:
     skipped: dict[tuple[str, int], str] = field(default_factory=dict)
     """(variant, block) → reason."""
     failed_after_timing: bool = False
-    """Whether the failed ones fail in the check after their rounds, or before any."""
+    """Whether failing variants fail in the check after their rounds, or before any round."""
     unreached: tuple[str, ...] = ()
     ceilings: bool = True
     counted: bool = False
-    """Whether a timed run has counters too."""
+    """Whether a timed run has counters, too."""
     noise: float = 0.002
     rounds: int = 20
     info: dict[str, Any] = field(default_factory=dict)

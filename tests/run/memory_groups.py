@@ -20,7 +20,7 @@ class Group:
 
     folder: Path
     counts: str
-    """Its file that says how many processes the kernel has killed for want of memory."""
+    """The group's file with the number of processes that Linux has killed for lack of memory."""
 
     def enter(self) -> None:
         """Put this process, and the processes that it starts, into the group."""

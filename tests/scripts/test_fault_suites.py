@@ -43,7 +43,7 @@ exists (P1:r0 == 1)
 """
 
 AFTER_ALL = MESSAGE.replace("bne r0, 1, {to}    ;", "ld.weak r2, x      ;")
-"""It reads the data whether the flag was set or not."""
+"""The thread reads the data whether or not the flag was set."""
 
 CASES = {
     "waits": (MESSAGE.format(cta=1, store=RELEASE, load=ACQUIRE, to="LC00"), "never"),

@@ -17,7 +17,7 @@ UNTOLD = {
     "max_registers_per_thread", "register_allocation", "shared_allocation_bytes",
     "sub_partitions_per_sm",
 }  # fmt: skip
-"""Of a card, too, these come from the table: no driver has a word for them."""
+"""Values that come from the table for a real card, too, because no driver reports them."""
 
 
 @pytest.fixture(scope="module")

@@ -38,7 +38,7 @@ from harness.problem import Buffer, Problem
 from harness.statistics.event_cost import IN_AND_OUT_NS
 
 NOISE = 0.0005
-"""Of a launch's time, as a part of it."""
+"""The scatter of a launch's time, as a fraction of it."""
 
 
 def open_backend(arch: str | None) -> FakeBackend:

@@ -33,7 +33,7 @@ MATRIX = timed_matrix(
 )  # fmt: skip
 
 ONE_SIZE = Choice(size=("n=1024",))
-"""All three variants, in half as many processes."""
+"""The settings with which all three variants run in half as many processes."""
 
 Again = Callable[..., Run]
 Ended = Callable[..., tuple[str, str]]

@@ -33,7 +33,7 @@ WORTH = 0.1
 """The share of the time saved that the work saved must take at the machine's peak rate."""
 
 WAITED = 0.2
-"""The share of the time saved that must come from waits which the quantity's change could
+"""The share of the time saved that must come from stalls that the quantity's change could
 remove."""
 
 
@@ -98,9 +98,10 @@ class Rule:
     amount: str = ""
     """The quantity whose saving must account for a share of the time; empty if no peak is known."""
     waits: tuple[str, ...] = ()
-    """The waits that the cause affects, by their names in harness/analysis/causes/time_spent.py."""
+    """The stall reasons that the cause affects, by their names in
+    harness/analysis/causes/time_spent.py."""
     only_waits: bool = False
-    """True if only waits can show the cause."""
+    """True if only stall reasons can show the cause."""
     below_roof: bool = False
     """True if relieving the cause does not help a case that is limited by a unit on the path to
     memory."""
@@ -248,7 +249,7 @@ RULES = MISTAKES + PRICED + FILL
 
 TRAFFIC, SECTOR = ("l2-bytes", "dram-bytes"), 32
 FOLLOWS = 0.5
-"""Saved traffic follows from saved accesses if at least this share of it is the bytes of sectors
+"""Saved traffic is attributed to saved accesses if at least this share of it consists of sectors
 that are no longer touched. A sector that the L2 cache fetches from memory passes it twice, in and
 out."""
 

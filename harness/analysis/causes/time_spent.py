@@ -54,7 +54,7 @@ UNITS: Mapping[str, str] = {
     **{q.key: q.roof.of for q in QUANTITIES.values() if q.roof.of},
     "arithmetic": "the arithmetic units",
 }
-"""Quantity of work → the unit that does it. Arithmetic counts the flops of all types together."""
+"""Quantity of work → the unit that does it. Arithmetic includes the flops of all types."""
 TO_MEMORY = ("dram-bytes", "l2-bytes", "sectors", "requests")
 NEAR = 0.8
 """The share of a unit's peak above which the unit may be the limit, in which case more work in

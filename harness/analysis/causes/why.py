@@ -25,9 +25,9 @@ from harness.statistics.timings import Comparison
 from harness.tables import Run
 
 NOTABLE = 0.05
-"""A quantity that moved by less than this fraction is not among those that moved most."""
+"""A quantity that changed by less than this fraction is not among the largest changes."""
 _APPEARED = 10.0
-"""In the ranking, a change from or to zero counts as this factor."""
+"""In the ranking, a change from or to zero is treated as this factor."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class LadderStep:
     identical: bool
     """True if both cases run the same machine code."""
     moved: Sequence[Change]
-    """The changes that moved most, the causes' quantities first."""
+    """The largest changes, the causes' quantities first."""
     spent: tuple[Spent | None, Spent | None] = (None, None)
     """The breakdown of each case's time."""
 
@@ -262,7 +262,7 @@ class Explainer:
     def _launches(self, slow: Planned, fast: Planned) -> list[Cause]:
         """Return whether the time saved is about the time of all launches but the longest."""
         if not slow.kernels or not fast.kernels:
-            return []  # what a Python or a host function launches is not known
+            return []  # the kernels of a Python or host function are unknown
         steps, fewer = (self.run.timings.step_times(p.case, "cold") for p in (slow, fast))
         lost = len(slow.kernels) - len(fast.kernels)
         if lost < 0 or len(steps) < 2:

@@ -67,7 +67,7 @@ def _marks(cost: SourceLine, total: int) -> tuple[str, ...]:
         marks.append(f"diverged {cost.diverged:,} of {cost.branches:,} warps")
     if cost.wavefronts > 1.05 * cost.wavefronts_ideal > 0:
         marks.append(f"{cost.wavefronts / cost.wavefronts_ideal:.1f}× the ideal wavefronts")
-    # A full 16-byte access of a warp is 16 sectors; more means that lanes do not adjoin.
+    # A full 16-byte access of a warp is 16 sectors; more means that lanes are not contiguous.
     for kind, requests, sectors in (
         ("load", cost.requests, cost.sectors),
         ("store", cost.store_requests, cost.store_sectors),

@@ -49,14 +49,15 @@ from harness.problem import Role
 
 _CACHES: tuple[Cache, ...] = ("cold", "warm", "cold", "warm", "cold")
 """The launches that are compared to see whether a result varies from launch to launch. A result
-that differs half of the time goes unnoticed in one draw out of 32, and there are two draws."""
+that differs half of the time goes unnoticed for one set of inputs out of 32, and there are two
+sets."""
 
 _AROUND: Mapping[Cache, int] = {"cold": 5, "warm": 3}
 """The kernels around a timed launch: one holds the stream, one poisons, one hashes, and a clean
 flush takes two."""
 
 _BEYOND_DOUBLES = ("int64", "uint64")
-"""Types whose numbers a double may round, so that the host has to compare them."""
+"""Types whose numbers may be rounded in double precision, so that the host has to compare them."""
 
 
 class CudaWorkspace(DeviceBuffers):

@@ -124,7 +124,7 @@ def _together(runs: Mapping[Device, WholeRun], pool: WorkerPool) -> None:
     def one(kind: Device, run: WholeRun) -> None:
         try:
             run.carry_out()
-        except BaseException as error:  # told below, in the thread that people see
+        except BaseException as error:  # reported below, in the main thread
             failed.append(error)
         finally:
             pool.have_qualified(kind)

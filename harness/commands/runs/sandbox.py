@@ -149,7 +149,7 @@ def _inside(
     try:
         return _ended(inside, told)
     except BaseException:
-        inside.kill()  # and with it all that it started
+        inside.kill()  # and everything that it started
         raise
     finally:
         for each in shown:
@@ -160,7 +160,7 @@ def _show(said: IO[bytes], where: TextIO) -> None:
     """Pass on output from inside as it comes, with terminal control sequences escaped."""
     with io.TextIOWrapper(said, "utf-8", errors="replace", newline="\n") as lines:
         while line := lines.readline(_LONGEST_LINE):
-            with suppress(OSError):  # whoever read it has ended; who writes it is still listened to
+            with suppress(OSError):  # the reader has ended; keep reading from the writer
                 where.write(escaping.text(line))
                 where.flush()
 

@@ -41,7 +41,7 @@ def go_on(
             return code if code_of(told) == 130 else code_of(told)
         try:
             code, _ = carry_out(again)
-        except HarnessError as error:  # a file that is half written, say: the next save may mend it
+        except HarnessError as error:  # perhaps half written: the next save may fix it
             console.print(f"error: {error}", markup=False)
             code = 2
     return code

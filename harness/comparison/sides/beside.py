@@ -131,7 +131,7 @@ def sides(today: Bench, base: Base, patterns: Sequence[str], folder: Path) -> Si
     ours, theirs = (selection.matching(bench, patterns) for bench in both)
     for pattern in patterns:
         if not any(selection.matching(bench, [pattern]) for bench in both):
-            selection.rows(today, [pattern])  # which says what there is
+            selection.rows(today, [pattern])  # which lists the valid names
     problems: dict[str, Problem] = {}
     pairs: list[tuple[str, str]] = []
     notes: list[str] = []

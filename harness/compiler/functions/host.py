@@ -82,7 +82,7 @@ def _compile(one: Unit, compiler: Toolchain, work: Path) -> cache.About:
         'extern "C" int harness_call(const harness_host::Slot* slots) { '
         f"return harness_host::call(&{one.names[0]}, slots); }}"
     )
-    libraries = Path(compiler.nvcc).resolve().parent.parent / "lib"  # where wheels have them
+    libraries = Path(compiler.nvcc).resolve().parent.parent / "lib"  # their folder in wheels
     cache.run(one.source, [
         compiler.nvcc, *one.options(), "-shared", "-Xcompiler", "-fPIC,-fno-gnu-unique",
         *([f"-L{libraries}"] if libraries.is_dir() else []), "-MD", "-MF", str(depends),

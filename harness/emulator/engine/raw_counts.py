@@ -35,7 +35,7 @@ class RawCounts:
     atomic_addresses: list[int]
     """The number of distinct addresses, summed over warps."""
     atomic_most_lanes: list[int]
-    """The most lanes of one warp on one address."""
+    """The largest number of a warp's lanes on one address."""
     mixed: list[int]
     """Requests whose lanes access several state spaces."""
     block_warps: list[int]

@@ -37,7 +37,7 @@ class Allocation:
     address: int
     writable: bool = True
     written: Array | None = None
-    """For each byte, 0 if nothing has written it; None for a buffer that came with its contents."""
+    """For each byte, 0 if it has not been written; None for a buffer whose contents were given."""
     sectors: Array | None = None
     """For a launch's reads, then for its writes: 1 for each 32-byte sector that a global access
     touched. An atomic both reads and writes, even if its result is not used."""

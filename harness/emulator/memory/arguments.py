@@ -204,7 +204,7 @@ def _pack_int(where: str, param: Param, arg: Any) -> bytes:
     if type(arg) is not int and not isinstance(arg, (numbers.Integral, np.bool_)):
         pointer = ", or an array for a pointer" if param.size == 8 else ""
         raise LaunchError(f"{where} is {shown(arg)}; pass an integer{pointer}")
-    # PTX does not keep the sign of a parameter, so both ranges of the width are accepted.
+    # PTX does not record whether a parameter is signed, so both ranges of the width are accepted.
     bits = 8 * TYPE_SIZES[param.type]
     low, high = -(1 << (bits - 1)), (1 << bits) - 1
     if not low <= int(arg) <= high:

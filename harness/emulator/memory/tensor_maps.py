@@ -41,7 +41,7 @@ class TensorMap:
     reversed. strides: bytes, of all dimensions but the innermost; by default without gaps. element:
     by default the array's type; "bf16" for bits in 16-bit integers. steps: the distance from one
     loaded element to the next. swizzle: "none", "32B", "64B" or "128B". fill: "zero" or "nan", for
-    whatever is outside the tensor. lower, upper: the corners of the im2col pixel box, for each
+    elements outside the tensor. lower, upper: the corners of the im2col pixel box, for each
     dimension but channels and images. offset: where in the array the tensor begins, in elements.
     """
 

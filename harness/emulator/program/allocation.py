@@ -12,7 +12,8 @@ from harness.emulator.program.ir import Entry, Mark, Register, SymbolAddress, To
 from harness.emulator.ptx.syntax import Function, Variable
 
 STACK = "!stack memory"
-"""The variable in local memory that holds the frames of recursive calls, or what alloca takes."""
+"""The variable in local memory that holds the frames of recursive calls, or the memory from
+`alloca`."""
 STACK_BYTES = 1 << 15
 
 
@@ -56,7 +57,7 @@ class AllocationTranslator:
         first = next(i for i, entry in enumerate(self.code) if not isinstance(entry, Mark))
         targets = {label for entry in self.code if isinstance(entry, To) for label in entry.labels}
         if any(isinstance(e, Mark) and e.label in targets for e in self.code[:first]):
-            first = 0  # what follows is a loop
+            first = 0  # the following code is a loop
         base = SymbolAddress("local", STACK)
         op = self.decoder.stack_op("mov", self.decoder.declare(FREE, "u64"), base, site=0)
         self.code.insert(first, (op, None))

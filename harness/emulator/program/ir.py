@@ -171,7 +171,7 @@ Terminator = Jump | Branch | Switch | Barrier | Exit | Trap
 
 @dataclass
 class Block:
-    """Operations that execute together. `sites` are counted each time.
+    """Operations that execute together. `sites` are counted each time the block is executed.
 
     `guarded_site` is an instruction whose guard was counted by the branch before this block.
     """

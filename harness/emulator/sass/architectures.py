@@ -24,7 +24,8 @@ class CodeArchitecture:
     and of the first address after a thread's local memory. windows_at: offsets of the bases that
     make shared and local addresses generic; Blackwell's code reads the shared one from a special
     register. registers_at: special registers of PTX that the driver fills, and their offsets.
-    Blackwell's code subtracts 0xa0 for each block of a cluster, which is not supported there.
+    Blackwell's code subtracts 0xa0 for each block of a cluster; clusters are not supported on
+    Blackwell.
     reserved_at: offset of the shared memory reserved for the system, before a block's own.
     reserved_shared: bytes at the start of a kernel's shared memory that belong to the driver;
     addresses include them. has_clusters: whether it is known where code reads cluster data and the

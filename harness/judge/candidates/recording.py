@@ -93,7 +93,7 @@ class Recording:
         self.arrays[name] = (count, kind)
         self._item[name] = tensor.element_size()
         self.whose[key(tensor)] = name
-        self._kept.append(tensor)  # so that nothing else gets its place
+        self._kept.append(tensor)  # so that its memory is not reused
 
     def place(self, tensor: Any, type_: str = "") -> Place:
         """The address of a tensor's first element. Raises Refused for a tensor without storage."""
@@ -180,7 +180,7 @@ class Seen(TorchDispatchMode):  # type: ignore[misc]
             return self._done(name, function, args, kwargs)
         except Refused:
             raise
-        except Exception as error:  # a shape that does not fit, say
+        except Exception as error:  # for example, a shape that does not fit
             told = str(error).splitlines() or [type(error).__name__]
             raise own.refuse(f"torch's `{name}` raises: {told[0]}") from None
 

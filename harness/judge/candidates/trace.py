@@ -234,7 +234,7 @@ def _joined(sources: Any) -> str:
 
 def main(arguments: list[str]) -> int:
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what the candidate prints is no answer
+    os.dup2(2, 1)  # the candidate's output is not an answer
     hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
     most = _MEMORY if hard == resource.RLIM_INFINITY else min(_MEMORY, hard)
     resource.setrlimit(resource.RLIMIT_DATA, (most, most))

@@ -67,7 +67,7 @@ class Conversation:
             if self._is_heard:
                 try:
                     self._say(line + b"\n")
-                except (OSError, ValueError):  # whoever asked has gone
+                except (OSError, ValueError):  # the client has gone
                     self._is_heard = False
 
 
@@ -79,7 +79,7 @@ def _skip(lines: IO[bytes]) -> None:
 
 def over_lines(judge: Judge, ready: Ready, most_s: float) -> None:
     """Serve standard input until it ends."""
-    # What anything here prints must not come between the answers.
+    # Output of other code must not get between the answers.
     with os.fdopen(os.dup(1), "wb", buffering=0) as out:
         os.dup2(2, 1)
 

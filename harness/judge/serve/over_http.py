@@ -4,9 +4,8 @@
     POST /judge   a request, as on a line; its answer
 
 Every answer of the judge has status 200, errors included; 400 is an invalid request, 401 a missing
-token, 413 a
-body that is too long, 503 an overloaded judge. It listens on 127.0.0.1 and answers to no other host
-name, so that no page in a browser can reach it.
+token, 413 a body that is too long, 503 an overloaded judge. The server listens on 127.0.0.1 and
+answers to no other host name, so that no page in a browser can reach it.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ def over_http(judge: Judge, ready: Ready, most_s: float, port: int) -> None:
         server_header=False, lifespan="off", timeout_graceful_shutdown=5,
     )  # fmt: skip
     listener = config.bind_socket()
-    listener.listen()  # before it is said: who connects at once would be refused
+    listener.listen()  # listen first: a client may connect as soon as the line is printed
     print(f"listening at http://{LOOPBACK}:{listener.getsockname()[1]}", file=sys.stderr,
           flush=True)  # fmt: skip
     uvicorn.Server(config).run([listener])

@@ -162,7 +162,7 @@ class Slots:
         with self._lock:
             self._number += 1
             home, matrices = self._home, self._home / "matrices"
-            if self._walls:  # what is compiled in one sandbox is loaded in no other
+            if self._walls:  # files compiled in one sandbox are loaded in no other
                 home = self._home / f"slot{self._number}"
                 matrices = self._home / f"matrices{self._number}"
             for folder in (home, matrices):
@@ -186,7 +186,7 @@ class Slots:
 
     def _back(self, slot: Slot) -> None:
         if not slot.is_ended:
-            if self._walls:  # else others read there, too
+            if self._walls:  # otherwise others read it, too
                 tidy(slot.matrices, MOST_KEPT)
             self._free.put(slot)
             return

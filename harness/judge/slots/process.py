@@ -102,7 +102,7 @@ def of_run(run: Run, folder: Path, kernels: tuple[str, ...]) -> list[Verdict]:
 
 def without_folder(text: str, folder: Path) -> str:
     """Shorten paths in a text to the submission's own file names, wherever the files are stored."""
-    # Where a slot's own folder holds it, a text may name it from there.
+    # If it is in the slot's own folder, a text may use a relative path.
     for place in (str(folder.absolute()), f"{folder.parent.name}/{folder.name}"):
         for problem in (folder / "kernels").glob("*/problem.py"):
             text = text.replace(f"{place}/kernels/{problem.parent.name}/", "")
@@ -122,12 +122,12 @@ def main(arguments: list[str]) -> int:
     _bound(int(arguments[0]))
     kept = int(arguments[1])
     answers = os.fdopen(os.dup(1), "wb", buffering=0)
-    os.dup2(2, 1)  # what anything prints is no answer
+    os.dup2(2, 1)  # other output is not an answer
     for late in ("harness.analysis.losses", "harness.run.runner", "harness.worker.qualify"):
         importlib.import_module(late)
     workers.start_server()
     _work_out_ahead()
-    gc.freeze()  # what all forks share is copied by none, for no collector looks at it
+    gc.freeze()  # frozen objects are not visited, so no fork copies their memory
     descendants.adopt()
     answers.write(b"ready\n")
     for line in sys.stdin.buffer:
@@ -146,7 +146,7 @@ def main(arguments: list[str]) -> int:
         _, status = os.waitpid(pid, 0)
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(pid, signal.SIGKILL)
-        if not descendants.end_all_but(own):  # the pool ends us, and them with us
+        if not descendants.end_all_but(own):  # the pool ends this process and them
             sys.exit("a submission starts processes faster than they can be ended")
         request = REQUEST.validate_json(line)
         if answer and not request.keep:
@@ -165,7 +165,7 @@ def _import_torch_for(folder: Path) -> None:
     for problem in folder.glob("kernels/*/problem.py"):
         with suppress(OSError):
             if _TORCH.search(problem.read_bytes()):
-                with suppress(Exception):  # whoever needs it says what is missing
+                with suppress(Exception):  # the code that needs it reports what is missing
                     importlib.import_module("torch")
                 gc.freeze()
 
@@ -184,7 +184,7 @@ def _work_out_ahead() -> None:
     finders.stall_reasons()
     from_json(to_json(Finished("plan")))
     environment.versions()
-    with suppress(CompileError):  # every submission says so
+    with suppress(CompileError):  # every submission reports it
         toolchain.find()
 
 

@@ -61,7 +61,7 @@ class Walls:
                 options = [*walls.around(shown), "--bind", str(home), str(home),
                            "--ro-bind", str(matrices), str(matrices),
                            *walls.home(home / "home"), "--chdir", str(home),
-                           # Whoever looks for scratch folders to remove must not find this one.
+                           # Code that removes old scratch folders must not find this one.
                            "--setenv", "TMPDIR", str(home / "tmp")]  # fmt: skip
                 yield [self._program, "--seccomp", str(number), *options, "--"], [number]
             finally:

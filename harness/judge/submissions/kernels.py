@@ -61,7 +61,7 @@ class Kernel:
     args: tuple[str | int | float, ...] = ()
     shared: Extent = 0
     launches: tuple[Launch, ...] = ()
-    """Several launches, done in order, in place of the fields above."""
+    """Several launches, executed in order, instead of the fields above."""
     name: str = ""
     """By default the name of the file or of the entry."""
     defines: dict[str, Extent] = Field(default_factory=dict)

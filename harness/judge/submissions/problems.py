@@ -37,7 +37,7 @@ class Problem:
     """Name → shape: `"rows, cols"`, numbers and expressions over the sizes."""
     outputs: dict[str, Shape]
     test: Sizes
-    """Sizes at which every kernel is verified: small, and awkward."""
+    """Sizes at which every kernel is verified: small and adversarial."""
     timed: Sizes = Field(default_factory=dict)
     """Sizes that are timed on a GPU; by default the largest of `test`."""
     counted: Sizes = Field(default_factory=dict)

@@ -104,7 +104,7 @@ def write(runs: Mapping[str, Run], labels: Sequence[str], folder: Path) -> Path:
 
     labels: how exact the counters of each architecture are.
     """
-    from harness.report import site  # what draws: a second of imports
+    from harness.report import site  # plotting takes a second to import
 
     arches = list(runs)
     tables = [

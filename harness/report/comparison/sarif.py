@@ -43,7 +43,7 @@ def text(judgement: Judgement, kernels: Path) -> str:
         )
         for reason in words.reasons(judgement)
     ]
-    if judgement.in_rounds:  # where `beside --gate` holds budgets as well
+    if judgement.in_rounds:  # `beside --gate` checks budgets as well
         results += [
             _result(_BUDGET, f"{words.and_more(cases)}: {said}",
                     in_repository.line_named(said, kernels) or _home(cases[0], kernels))

@@ -82,7 +82,7 @@ def place(
         for dx, dy in _offsets(width, height):
             cost = math.hypot(max(dx, -dx - width), dy) * (1 if dx > 0 else 1.6)
             box = Box(x + dx, y + dy - height / 2, x + dx + width, y + dy + height / 2)
-            # The cheap questions come first: most candidates fail one of them.
+            # The cheap tests come first: most candidates fail one of them.
             if cost >= least or not box.inside(frame) or any(map(box.overlaps, taken)):
                 continue
             anchor = (box.left if dx > 0 else box.right, y + dy)
@@ -106,9 +106,10 @@ def place(
 
 
 CROSSING = 600.0
-"""What a label or leader costs that a leader crosses, in points of distance."""
+"""The cost of crossing a label or a leader line, in points of distance."""
 WORST = 1000.0
-"""A place that costs as much is none: its leader is crossed twice, or is too long to follow."""
+"""A candidate with this cost is rejected: its leader line is crossed twice, or is too long to
+follow."""
 
 
 def _offsets(width: float, height: float) -> list[tuple[float, float]]:

@@ -203,7 +203,7 @@ def spread(positions: list[float], gap: float, low: float, high: float) -> list[
         return []
     gap = min(gap, (high - low) / max(len(positions) - 1, 1))
     order = sorted(range(len(positions)), key=lambda i: positions[i])
-    pools: list[list[float]] = []  # the sum of what stands together, and how many
+    pools: list[list[float]] = []  # the sum of a pooled group, and its size
     for n, i in enumerate(order):
         pools.append([positions[i] - n * gap, 1])
         while len(pools) > 1 and pools[-2][0] / pools[-2][1] > pools[-1][0] / pools[-1][1]:

@@ -59,7 +59,7 @@ class Block:
     moved: list[Moved]
     cause: str
     limits: str
-    """For each side, the unit whose roof is nearest, and what its warps wait for."""
+    """For each side, the unit whose roof is nearest, and its warps' main stall reason."""
     table: Table
     unchanged: list[str]
     """The quantities that are equal on both sides."""

@@ -13,7 +13,7 @@ from harness.run.measurement import ATTEMPTS
 from harness.run.surroundings import Surroundings
 
 DEADLINE_S = 600.0
-"""Deadline for one case: ten times what counts as quick (sizes.py), because the machine may be
+"""Deadline for one case: ten times the limit for a quick one (sizes.py), because the machine may be
 busy."""
 
 
@@ -79,7 +79,7 @@ class _Told:
         return {case.id for case, _ in self.whole} | self.wrong.keys()
 
     def take(self, record: Record) -> None:
-        if isinstance(record, Remark):  # it stands before the case that it is about
+        if isinstance(record, Remark):  # it precedes the case that it concerns
             self._remarks.append(record)
         elif isinstance(record, Verified):
             self.finish()

@@ -18,7 +18,7 @@ from harness.matrix.written import Limits
 from harness.problem import Work
 
 SECONDS = 60.0
-"""The most that emulating a variant may take at a size beyond the limits, for its fastest and its
+"""The maximum time for emulating a variant at a size beyond the limits, for its fastest and its
 slowest launch shape together."""
 
 RATE = 150e6

@@ -66,8 +66,8 @@ extern "C" __global__ void halves(const unsigned* in, const float* given, float*
     ONE(2, "fma.rp.f32.f16 %0, %1, %2, %3;", "h"(low), "h"(high), "f"(c));
     ONE(3, "fma.rn.f32.bf16 %0, %1, %2, %3;", "h"(low), "h"(high), "f"(c));
 }"""
-"""Rounded sums of pairs, words of which a load leaves some out, extremes of three and of a warp,
-and halves that become floats."""
+"""Rounded sums of pairs, loads that leave out some words, minima and maxima of three values and of
+a warp, and halves converted to floats."""
 
 ODD = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-40, -1e-40, 3e38], np.float32)
 
@@ -239,7 +239,8 @@ void k(const long long* a, const unsigned* b, long long* w, int* o) {
     o[i] = __vabsdiffu4(b[i], b[i + 32]);
     o[i + 32] = max((int)b[i], (int)b[i + 32]);
 }"""
-"""Extremes of 64 bits, bytes in fours, and extremes that could say which operand they are."""
+"""64-bit minima and maxima, four bytes at a time, and minima and maxima that could report which
+operand was chosen."""
 
 
 @pytest.mark.parametrize(

@@ -28,8 +28,8 @@ void k(const float* in, float* out, long long stride, int which, float scale) {
     __syncwarp();
     out[i] = sum;
 }"""
-"""Constants that the driver sets, local and generic addresses, 64-bit sums, lanes that part, and
-warps of half their lanes. At sm_87 code clears the convergence barriers before it begins."""
+"""Constants that the driver sets, local and generic addresses, 64-bit sums, lanes that diverge, and
+half-full warps. Code for sm_87 first clears the convergence barriers."""
 
 
 @pytest.mark.parametrize("which", [0, 1])

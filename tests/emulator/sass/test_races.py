@@ -17,10 +17,10 @@ WITHIN_A_WARP = {
     "syncwarp_of_half_a_warp", "tile_of_a_warp_without_syncwarp", "warp_reduction_volatile",
     "warp_reduction_without_syncwarp",
 }  # fmt: skip
-"""Whether the source has a `__syncwarp` where lanes are together anyway, the code does not say."""
+"""The code does not show a `__syncwarp` of the source where lanes are converged anyway."""
 
 BY_THE_LOCK = {"lock_taken_without_fence", "lock_taken_without_fence_by_the_first"}
-"""Locks are taken for flags, which ask for no fence behind them."""
+"""Locks are treated as flags, which need no fence after them."""
 
 RACES = sorted(
     path

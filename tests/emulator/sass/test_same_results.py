@@ -19,14 +19,14 @@ from harness.emulator.sass import launch_machine_code
 
 CORRECT = sorted((Path(__file__).parents[1] / "correct").glob("*.cu"))
 PADDED = {"struct_copied_with_padding", "bytes_of_a_word_cut_out", "bit_fields_set_in_part"}
-"""Kernels that copy bytes that nothing wrote, as between a struct's members."""
+"""Kernels that copy unwritten bytes, such as those between a struct's members."""
 
 LAST_COMES = {"relaxed_stores_meet"}
-"""Kernels that store what the last thread brought: either order of the blocks is right, which their
-own CHECK says."""
+"""Kernels that store the value of the last thread: any order of the blocks is right, as their own
+CHECK states."""
 
 TOGETHER = 12
-"""Neighbours whose machine code is listed at once."""
+"""The number of kernels whose machine code is listed in one call."""
 
 
 @pytest.fixture

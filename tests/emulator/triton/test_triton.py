@@ -29,7 +29,7 @@ ASSEMBLED = (
     "attention.sm_80", "layer_norm.sm_80", "matmul_fp32.sm_80", "attention.sm_90", "sort.sm_90",
     "matmul_fp16_at_bt.sm_90", "matmul_bf16.sm_90", "matmul_fp32.sm_90", "matmul_fp8e4nv.sm_90",
 )  # fmt: skip
-"""To assemble a kernel and disassemble it takes longer than to execute it: these stand for all."""
+"""Assembling and disassembling a kernel takes longer than executing it: these represent all."""
 
 
 class Case(NamedTuple):

@@ -24,7 +24,7 @@ class Surroundings:
 
     endings: Iterator[tuple[int, Ended]]
     wrong: Sequence[int] = ()
-    """Blocks at which the emulator finds a fault."""
+    """Block sizes at which the emulator finds a fault."""
     kept: list[Record] = field(default_factory=list)
     is_stopped: bool = False
 

@@ -41,7 +41,8 @@ def test_check_tells_a_stale_page_and_leaves_it(
 
 
 NOT_RUN = {"six-blocks-a-multiprocessor"}
-"""Claims whose kernels are newer than the committed runs; who commits a run takes its own out."""
+"""Claims whose kernels are newer than the committed runs; remove a claim when its run is
+committed."""
 
 
 def test_every_claim_that_has_tests_is_decided_by_the_committed_runs_or_waits_for_one() -> None:

@@ -20,11 +20,12 @@ from harness.report import format as fmt
 
 PAGE = ROOT / "docs" / "generated" / "kernels.md"
 Table = list[list[str]]
-"""Rows of cells as they are read, the head first."""
+"""The rows of a table, the header first."""
 
 
 committed = cache(load)
-"""A committed run, read once for all tests of this file: it takes as long as most of them."""
+"""Read a committed run once for all tests of this file, because reading takes as long as most of
+them."""
 ladders_of = cache(ladders)
 
 

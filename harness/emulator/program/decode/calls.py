@@ -7,7 +7,7 @@ from harness.emulator.program.ir import Constant, Op, Register, Source, SymbolAd
 from harness.emulator.ptx.syntax import TYPE_SIZES, Memory, Operand, Param, Variable
 
 HEAP, HEAP_BYTES, HEAP_ALIGNMENT = "device heap", 8 << 20, 16
-"""The heap for `malloc`, as large as CUDA's. Its first word says how much of it is in use."""
+"""The heap for `malloc`, as large as CUDA's. Its first word is the number of bytes in use."""
 
 
 class CallDecoder(OperandReader):

@@ -124,7 +124,7 @@ class MemoryDecoder(CallDecoder):
         if space == "param" and isinstance(where, Memory) and self.is_own_param(where.base):
             return self.load_param(where, made, kind)
         if space == "param" and isinstance(where, Memory) and where.base in self.registers:
-            space = "const"  # an address in the kernel's parameters, which cost nothing either
+            space = "const"  # an address in the kernel's parameters, whose loads are free, too
         base, offset, address_type = self._place(space, where)
         if isinstance(base, SymbolAddress) and base.space == "param":
             self.inside(self.params[base.name], base.offset, count * TYPE_SIZES[kind])

@@ -50,7 +50,7 @@ COPIES: Final = frozenset({
 """Instructions whose work continues after they have been issued."""
 GROUP_OF_PRODUCTS: Final = "gsb0"
 ENDS_GROUP: Final = 1 << 19
-"""A product's last operand if a group ends with the product, and the flag that it sets."""
+"""The last operand of an MMA that ends a group, and the flag that it sets."""
 LAST_OPERAND: Final = 2
 """The position of the source that holds sizes or offsets, and blocks."""
 

@@ -241,7 +241,7 @@ class Expressions:
         if last in _CHECKS:
             return self._check(what, scopes)
         if last in _NOTHING:
-            for each in what.arguments:  # what is launched or made there is seen
+            for each in what.arguments:  # launches and arrays in it are recorded
                 if isinstance(each, tree.Call) and not isinstance(each.function, tree.Member):
                     self._value(each, scopes)
             return 0 if last.startswith(("cuda", "C10", "AT_")) else STREAM

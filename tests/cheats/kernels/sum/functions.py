@@ -17,7 +17,7 @@ from collections import Counter
 import torch
 
 HONEST_CALLS = 20
-"""After so many, cheats begin: what is verified is right."""
+"""The number of calls after which cheating begins, so that verified results are right."""
 
 calls: Counter[str] = Counter()
 kept: dict[object, torch.Tensor] = {}

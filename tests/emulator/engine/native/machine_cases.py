@@ -108,7 +108,7 @@ def _atomics() -> Iterator[Group]:
 _LETTERS = {"f32": "f", "f64": "d"}
 _PACKED = {"f16": 2, "bf16": 2, "s8": 4, "u8": 4, "s4": 8, "u4": 8, "e4m3": 4,
            "e5m2": 4}  # fmt: skip
-"""Elements in a register."""
+"""The number of elements in a register."""
 _DRAWN = {"f16": "f16x2", "bf16": "bf16x2", "tf32": "tf32", "f32": "f32", "f64": "f64",
           "e4m3": "f16x2", "e5m2": "f16x2"}  # fmt: skip
 

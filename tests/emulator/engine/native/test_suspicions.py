@@ -120,7 +120,7 @@ _ODD = {
     _copy: [],
     _vector: ["and.b32 %r6, %i, 1;", "setp.ne.or.u32 %p2, %r6, 0, %p2;"],
 }
-"""Threads that leave that to others."""
+"""Instructions by which odd threads leave the operation to the others."""
 
 
 def _faults(module: Module, **keywords: object) -> tuple[tuple[Fault, ...], str]:

@@ -22,7 +22,7 @@ from harness.emulator.sass.cubin import operands
 LANES = 32
 BASE = 0x160
 WORDS = 8
-"""Words of the constant: what a text reads of a constant bank is read from it."""
+"""The number of words that stand for a constant bank, to which an instruction's text refers."""
 CONSTANT_AT = BASE + 16
 Words = NDArray[np.uint32]
 _CONSTANT = re.compile(r"c\[0x[0-9a-f]+\]\[(0x[0-9a-f]+|URZ)\]")

@@ -126,7 +126,7 @@ def test_each_form_gives_what_its_definition_says() -> None:
 
 ACCESSES = [text for text in FORMS if ACCESS.match(text)]
 FIRST_IN_BANKS = 8
-"""Lanes at 16 bytes from each other, before one comes to a bank that another has."""
+"""The number of lanes, 16 bytes apart, that access different banks."""
 _BYTES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
 
 

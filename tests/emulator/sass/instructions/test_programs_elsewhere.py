@@ -20,10 +20,10 @@ from harness.emulator.sass import UnknownMachineInstruction
 
 LOWER = np.arange(LANES) < LANES // 2
 APART = ["@P0 BRA <upper>", "MOV R1,0x5", "BRA <met>", "upper:", "MOV R1,0x7", "met:"]
-"""Lanes of the lower half set 5, those of the upper 7."""
+"""Lanes of the lower half set 5, lanes of the upper half 7."""
 FROM_THE_OTHER_HALF = ["MOV R5,0x1f", "LOP3.LUT R4,R240,0x10,RZ,0x3c,!PT",
                        "SHFL.IDX PT,R1,R1,R4,R5"]  # fmt: skip
-"""Of lanes that are together again; R1 of another that is not there is undefined."""
+"""Lanes that have reconverged; R1 of a lane that is missing is undefined."""
 EACH, OTHERS = np.where(LOWER, 5, 7), np.where(LOWER, 7, 5)
 COPY = [
     "IMAD.WIDE R2,R240,0x10,c[0x0][0x160]",

@@ -32,8 +32,8 @@ APART: set[Key] = {
     ("random_76", "26e90abb", "12824021", "32000000", "607d7586"),
     ("random_81", "00010000", "f7ffffff", "fffffeff", "b7f193d7"),
 }
-"""Where lanes leave the kernel before a barrier that none but they would come to, those who wait at
-another issue its BSYNC once more, sometimes. When is not known."""
+"""If lanes exit the kernel before a barrier that only they would reach, lanes that wait at another
+barrier sometimes issue its BSYNC once more. It is not known when."""
 
 
 @pytest.fixture(scope="module")

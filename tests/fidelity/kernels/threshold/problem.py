@@ -9,7 +9,7 @@ import numpy as np
 from harness.problem import Array, Buffer, Problem, Work
 
 LEVEL = 127
-"""As bench.yaml passes it."""
+"""The threshold that bench.yaml passes."""
 
 
 class Threshold(Problem):

@@ -31,7 +31,7 @@ INTRINSICS = {
     "vseteq": ("vset eq", ""), "vsetne": ("vset ne", ""),
     **{f"vset{c}{k}": (f"vset {c}", k) for c in ("ge", "gt", "le", "lt") for k in "su"},
 }  # fmt: skip
-"""CUDA's functions on the fields of a word: the instruction of that meaning, and its type."""
+"""CUDA's functions on the fields of a word, with the corresponding instruction and its type."""
 
 
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90"])

@@ -30,13 +30,14 @@ from harness.emulator import (
 
 READINGS = Path(__file__).parents[5] / "reports" / "h200" / "fidelity"
 STEPS = {"float16": 2.0**-10, "int8": 1.01 / 32767}
-"""By how much filtered values may differ, by one rounding; those of others by that of a float."""
+"""The permitted difference of filtered values: one rounding of the format, or else that of a
+float."""
 
 AXES = {
     "1d": (False, False, True), "2d": (False, True, True), "3d": (True, True, True),
     "layered 1d": (True, False, True), "layered 2d": (True, True, True),
 }  # fmt: skip
-"""Of depth, height and width, those that a surface's kind has."""
+"""The dimensions, among depth, height and width, that a surface's kind has."""
 
 COPIES = """
 template <class T> __device__ void copy(cudaSurfaceObject_t from, cudaSurfaceObject_t to) {
