@@ -9,6 +9,37 @@
 
 namespace machine {
 
+// Other workers may store to a word of global memory at the same time, the same value as a rule.
+template <class Word>
+void store_word(u8* place, const u8* value) {
+    Word word;
+    std::memcpy(&word, value, sizeof word);
+    __atomic_store_n(reinterpret_cast<Word*>(place), word, __ATOMIC_RELAXED);
+}
+
+template <class Word>
+bool is_word(const u8* place, const u8* value) {
+    Word word;
+    std::memcpy(&word, value, sizeof word);
+    return __atomic_load_n(reinterpret_cast<const Word*>(place), __ATOMIC_RELAXED) == word;
+}
+
+inline void store_words(u8* place, const u8* value, int width) {
+    if (width == 4) return store_word<u32>(place, value);
+    if (width == 2) return store_word<u16>(place, value);
+    if (width == 1) return store_word<u8>(place, value);
+    for (int n = 0; n < width; n += 8) store_word<u64>(place + n, value + n);
+}
+
+inline bool are_words(const u8* place, const u8* value, int width) {
+    if (width == 4) return is_word<u32>(place, value);
+    if (width == 2) return is_word<u16>(place, value);
+    if (width == 1) return is_word<u8>(place, value);
+    bool equal = true;
+    for (int n = 0; n < width; n += 8) equal &= is_word<u64>(place + n, value + n);
+    return equal;
+}
+
 template <class Bytes>
 void put_shared(Context& c, i32 site, i32 kind, const Access& access, Bytes bytes) {
     if (c.checks) c.checks->noted.forget_all();
@@ -38,8 +69,8 @@ void put_global(Context& c, const Op& op, Buffer& buffer, const Access& access, 
         u8* place = buffer.data - buffer.base + access.address[i];
         if (checked)
             note_write(c, op.site, op.kind, i, words_of(c, buffer, access.address[i], access.width),
-                       [&] { return std::memcmp(place, value, access.width) == 0; });
-        std::memcpy(place, value, access.width);
+                       [&] { return are_words(place, value, access.width); });
+        store_words(place, value, access.width);
     });
 }
 

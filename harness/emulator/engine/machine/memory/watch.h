@@ -162,7 +162,8 @@ inline void read_filled(const Context& c, const Op& op, const Buffer& buffer, co
 inline void fill(const Context& c, const Buffer& buffer, const Access& access) {
     if (!c.checks || !buffer.filled) return;
     each_lane(access.active, [&](int i) {
-        std::memset(buffer.filled + (access.address[i] - buffer.base), 1, access.width);
+        u8* at = buffer.filled + (access.address[i] - buffer.base);
+        for (int n = 0; n < access.width; n++) __atomic_store_n(at + n, u8(1), __ATOMIC_RELAXED);
     });
 }
 
