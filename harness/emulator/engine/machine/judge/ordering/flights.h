@@ -70,7 +70,9 @@ class Flights {
 
     // A copy that belongs to the phase of an mbarrier that has not ended yet.
     u32 begin_in_phase(i32 site, int lane, i64 word, i64 address) {
-        const u32 phase = mbarriers_[word].ended;
+        Phases& phases = mbarriers_[word];
+        phases.has_copies = true;
+        const u32 phase = phases.ended;
         u32& number = in_phases_[{word, phase, site, lane}];
         if (!number) {
             flights_.push_back({site, lane, word, phase, address});
@@ -111,14 +113,14 @@ class Flights {
     }
 
     void tested(i64 word, i64 address, int lane, i64 now) {
+        if (lane >= static_cast<int>(last_tested_.size())) last_tested_.resize(lane + 1);
         last_tested_[lane] = {word, address};
         Phases& phases = mbarriers_[word];
-        phases.note(lane, phases.ended, now);
+        if (phases.has_copies) phases.note(lane, phases.ended, now);
     }
     // The mbarrier that a lane has tested last: its word's number, and its address; 0 and 0 if none.
     std::pair<i64, i64> last_tested(int lane) const {
-        const auto found = last_tested_.find(lane);
-        return found == last_tested_.end() ? std::pair<i64, i64>{0, 0} : found->second;
+        return lane < static_cast<int>(last_tested_.size()) ? last_tested_[lane] : std::pair<i64, i64>{0, 0};
     }
 
     // Whether a lane knows that a copy is done. `ordered(other, when)`: whether what another lane knew at
@@ -148,6 +150,7 @@ class Flights {
     };
     struct Phases {
         u32 ended = 0;
+        bool has_copies = false;  // and what is known before the first does not matter
         PhaseBytes bytes;
         std::map<int, std::vector<Known>> known;  // by lane
 
@@ -179,7 +182,7 @@ class Flights {
     std::vector<u32> free_;
     std::map<OfPhase, u32> in_phases_;
     std::unordered_map<i64, Phases> mbarriers_;
-    std::unordered_map<int, std::pair<i64, i64>> last_tested_;  // by lane
+    std::vector<std::pair<i64, i64>> last_tested_;  // by lane
     std::vector<Range> outside_;
 };
 

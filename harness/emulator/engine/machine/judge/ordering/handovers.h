@@ -25,6 +25,8 @@ class Handovers {
         ordering.start(log.now());
         flights.start();
         locks_.start();
+        handover_.start(geometry_.cluster == 1);
+        phases_.clear();
     }
 
     void fence(const Selection& lanes, bool for_all) {

@@ -35,10 +35,18 @@ class ReleaseAcquire {
     // Where a lock was taken without a fence, if the last question was denied for that alone; or -1.
     mutable i32 bare_site = -1;
 
-    bool used() const { return !words_.empty(); }
+    bool used() const { return !words_.empty() || !own_words_.empty(); }
+
+    // New blocks: what earlier ones did in their shared memory tells them nothing, if it is
+    // `private_to_block`.
+    void start(bool private_to_block) {
+        acquired_in_block_.clear();
+        if (private_to_block) own_words_.clear();
+        private_to_block_ = private_to_block;
+    }
 
     void publish(i64 word, u64 block, const Published& entry) {
-        auto& entries = words_[word][block];
+        auto& entries = (is_own(word) ? own_words_ : words_)[word][block];
         if (!entries.empty()) {
             const Published& last = entries.back();
             if (last.thread == entry.thread && last.fence == entry.fence &&
@@ -46,16 +54,18 @@ class ReleaseAcquire {
                 return;
         }
         entries.push_back(entry);
-        changes_++;
+        changes_ += tells_other_blocks(word);
     }
 
     // `for_all`: from other blocks, too.
     void acquire(i64 word, u64 block, int thread, i64 now, bool for_all) {
-        if (!words_.count(word)) return;
+        if (!published(word)) return;
+        acquired_in_block_[block][word].note(thread, now);
+        if (!tells_other_blocks(word)) return;
         changes_++;
-        const auto later = [now](i64& known) { known = std::max(known, now); };
-        later(acquired_in_block_[block][word][thread]);
-        if (for_all) later(acquired_[block][word]);
+        if (!for_all) return;
+        i64& known = acquired_[block][word];
+        known = std::max(known, now);
     }
 
     // Whether one block may see what another did at a time, if need be by way of others. The question is
@@ -92,6 +102,51 @@ class ReleaseAcquire {
     }
 
    private:
+    using Words = std::unordered_map<i64, std::map<u64, std::vector<Published>>>;  // by word and block
+
+    // When each thread of a block has acquired a word last.
+    class Threads {
+       public:
+        void note(int thread, i64 when) {
+            const auto at = place(thread);
+            if (at == known_.end() || at->first != thread)
+                known_.insert(at, {thread, when});
+            else
+                at->second = std::max(at->second, when);
+        }
+        // The last time of any thread in a range; -1 if none has.
+        i64 latest(int first, int end) const {
+            i64 found = -1;
+            for (auto each = place(first); each != known_.end() && each->first < end; ++each)
+                found = std::max(found, each->second);
+            return found;
+        }
+
+       private:
+        using Known = std::vector<std::pair<int, i64>>;
+
+        template <class All>
+        static auto place_in(All& all, int thread) {
+            if (all.empty() || all.back().first < thread) return all.end();  // threads come in order
+            return std::lower_bound(all.begin(), all.end(), thread,
+                                    [](const auto& each, int to) { return each.first < to; });
+        }
+        Known::iterator place(int thread) { return place_in(known_, thread); }
+        Known::const_iterator place(int thread) const { return place_in(known_, thread); }
+
+        Known known_;  // by thread, in order
+    };
+
+    // Words of shared memory have numbers below zero (`handovers.h`).
+    static bool is_own(i64 word) { return word < 0; }
+    bool tells_other_blocks(i64 word) const { return !(private_to_block_ && is_own(word)); }
+
+    const std::map<u64, std::vector<Published>>* published(i64 word) const {
+        const Words& all = is_own(word) ? own_words_ : words_;
+        const auto found = all.find(word);
+        return found == all.end() ? nullptr : &found->second;
+    }
+
     struct Answer {
         std::optional<Published> seen;
         u64 denied_at = 0;  // after how many changes
@@ -117,12 +172,10 @@ class ReleaseAcquire {
         if (found == acquired_in_block_.end()) return false;
         const int first = alone ? thread : thread / LANES * LANES, end = first + (alone ? 1 : LANES);
         for (const auto& [word, threads] : found->second) {
-            i64 latest = -1;
-            for (auto each = threads.lower_bound(first); each != threads.end() && each->first < end; ++each)
-                latest = std::max(latest, each->second);
-            const auto& published = words_.at(word);
-            const auto by = published.find(block);
-            if (latest < 0 || by == published.end()) continue;
+            const i64 latest = threads.latest(first, end);
+            const auto& by_block = *published(word);
+            const auto by = by_block.find(block);
+            if (latest < 0 || by == by_block.end()) continue;
             const std::vector<Published>& entries = by->second;  // in the order of `when`
             auto entry = std::upper_bound(
                 entries.begin(), entries.end(), std::min(latest, until),
@@ -141,13 +194,13 @@ class ReleaseAcquire {
             todo.pop_back();
             if (found == acquired_.end()) continue;
             for (const auto& [word, latest] : found->second) {
-                const auto& published = words_.at(word);
-                const auto by = published.find(earlier);
-                if (by != published.end())
+                const auto& by_block = *published(word);
+                const auto by = by_block.find(earlier);
+                if (by != by_block.end())
                     for (const Published& entry : by->second)
                         if (entry.when <= latest && shows(entry, when)) return &entry;
                 if (seen.size() >= MOST_BLOCKS) continue;
-                for (const auto& [block, entries] : published)
+                for (const auto& [block, entries] : by_block)
                     if (seen.insert(block).second) todo.push_back(block);
             }
         }
@@ -164,10 +217,11 @@ class ReleaseAcquire {
         return false;
     }
 
-    std::unordered_map<i64, std::map<u64, std::vector<Published>>> words_;
+    Words words_, own_words_;
+    bool private_to_block_ = false;
     std::unordered_map<u64, std::map<i64, i64>> acquired_;  // by block and word: when
-    std::unordered_map<u64, std::map<i64, std::map<int, i64>>> acquired_in_block_;
-    u64 changes_ = 1;  // of what is published or acquired
+    std::unordered_map<u64, std::map<i64, Threads>> acquired_in_block_;
+    u64 changes_ = 1;  // of what is published or acquired between blocks
 
     mutable std::unordered_map<u64, std::unordered_map<u64, Answer>> answers_;  // by later, earlier block
     mutable Answer* last_ = nullptr;
