@@ -142,6 +142,21 @@ def histogram(log2_n: int) -> Workload:
     )
 
 
+def mbarrier_reversal(log2_n: int) -> Workload:
+    n = 2**log2_n
+    values = np.random.default_rng(7).random(n, dtype=np.float32)
+    exact = values.reshape(-1, 256)[:, ::-1].reshape(-1)
+    return Workload(
+        f"reversal through an mbarrier, n = 2^{log2_n}, {n // 256:,} blocks of 256",
+        OWN / "mbarrier_reversal.cu",
+        "reverse",
+        (n // 256,),
+        256,
+        lambda: [values, np.full(n, np.nan, np.float32)],
+        lambda args: bool(np.array_equal(args[1], exact)),
+    )
+
+
 def addition(log2_n: int) -> Workload:
     n = 2**log2_n
     a, b = np.random.default_rng(5).random((2, n), dtype=np.float32)
@@ -186,6 +201,7 @@ WORKLOADS = [
     lambda: divergent_loop(18),
     lambda: histogram(20),
     lambda: addition(24),
+    lambda: mbarrier_reversal(21),
 ]
 SHARED_OUT = (3, 6, 9)  # of these, what is also measured on several cores
 LARGE = [lambda: addition(26), lambda: addition(28), lambda: doubling(28)]
