@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "pages"))
 
 import numpy as np
 import sections
-from fault_suites import hirace, litmus, sanitizer, scor
+from fault_suites import gpuverify, hirace, litmus, sanitizer, scor
 from fault_suites.kernels import Kernel, Suite
 
 from harness import emulator
@@ -41,6 +41,7 @@ HEAD = (
 SCOR = "csl-iisc/ScoR", "6dc3507ecc419aac6ea3a49ec746b610d5029219"
 HIRACE = "JohnJacobsonIII/HiRace-Artifact-SC24", "44a935f90acfe43c6178b2187ea84c9ab0c01450"
 DAT3M = "hernanponcedeleon/Dat3M", "30640123b88d4fc5ca01403f936d45c54d83a9c1"
+GPUVERIFY = "mc-imperial/gpuverify", "49219770aad01231edd0d8e0fa3ed036006cf32a"
 SANITIZER = "NVIDIA/compute-sanitizer-samples", "1e1fab8e25148127f5dec10210ac70b799d1c36f"
 SUITES = (
     Suite("ScoR's microbenchmarks", *SCOR, lambda clone: scor.kernels(clone, plain=False)),
@@ -54,6 +55,7 @@ SUITES = (
           lambda clone: litmus.kernels(clone, "always")),
     Suite("the same: in some executions", *DAT3M, lambda clone: litmus.kernels(clone, "sometimes")),
     Suite("the same: in none", *DAT3M, lambda clone: litmus.kernels(clone, "never")),
+    Suite("GPUVerify's CUDA tests", *GPUVERIFY, gpuverify.kernels),
     Suite("samples of compute-sanitizer", *SANITIZER, sanitizer.kernels),
 )  # fmt: skip
 
@@ -67,7 +69,7 @@ def compiled(kernel: Kernel, folder: Path) -> Path:
     elif not (ptx.exists() and source.exists() and source.read_text() == kernel.source):
         source.write_text(kernel.source)
         nvcc = str(toolchain.find().nvcc)
-        options = ["-ptx", "-O3", "-lineinfo", "-std=c++17", "-arch=sm_90", "-w"]
+        options = ["-ptx", *kernel.options, "-lineinfo", "-std=c++17", "-arch=sm_90", "-w"]
         subprocess.run([nvcc, *options, str(source), "-o", str(ptx)], check=True)
     return ptx
 

@@ -16,16 +16,18 @@ class Kernel:
 
     source: CUDA, or PTX if it begins with `.version`. entry: a part of the kernel's name, if the
     source has several kernels. written: the initialised bytes of its first array; None for all.
+    options: those of nvcc for this source.
     """
 
     name: str
     source: str
     faults: frozenset[str]
-    grid: int
-    block: int
+    grid: int | tuple[int, ...]
+    block: int | tuple[int, ...]
     arguments: Callable[[], list[Any]]
     entry: str = ""
     written: int | None = None
+    options: tuple[str, ...] = ("-O3",)
 
     def after_writing(self, count: int) -> Kernel:
         return replace(self, written=count)
