@@ -235,7 +235,7 @@ def _within_rounds(base: Side, new: Side, cache: str) -> Estimate | None:
     now, was = timings.paired(new.case, base.case, cache)
     told = timings.log_speedup(base.case, new.case, cache)
     logs = {at: math.log(now[at] / was[at]) for at in was.keys() & now.keys()}
-    found = run_level.trimmed(logs) if told else None
+    found = run_level.trimmed(logs, run_level.TRIMMED_IN_ROUNDS) if told else None
     if told is None or found is None:
         return None
     return replace(found, resolution=told.resolution, bias=told.bias)
