@@ -53,7 +53,7 @@ BY_NAME: dict[str, DType] = {
     "int64": DType("int64", "int64_t", "int64", "cstdint"),
     "bool": DType("bool", "bool", "bool"),
 }
-"""The names that `dtypes:` in a matrix may list, and what the macro DTYPE expands to in a
+"""The names that `dtypes:` in a matrix may list, with the expansion of the macro DTYPE in a
 kernel."""
 
 

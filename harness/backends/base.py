@@ -63,8 +63,8 @@ BUSY = (
 """The reasons for failing a variant that does work outside the timed stream or interval."""
 
 _OF_THE_CARD = ("ECC error", "NVLink error", "busy or unavailable", "no CUDA-capable device")
-"""Words in a driver's error that indicate a fault of the GPU itself, independently of what was
-running."""
+"""Words in a driver's error that indicate a fault of the GPU itself, independently of the code that
+was running."""
 
 
 def fault(case: str, words: str) -> HarnessError:
@@ -148,7 +148,7 @@ launch do not matter at this length."""
 
 @dataclass(frozen=True)
 class Batch:
-    """Timed launches of one case, and what was wrong with them.
+    """Timed launches of one case, and the errors found in them.
 
     times_ns: one row per launch, with the total or one figure per step. wrong: the number of
     launches with incorrect results. other: if results may vary, the number of launches that were
@@ -216,8 +216,8 @@ class TimedWorkspace(Workspace, Protocol):
     def error(self, case: Case, built: Built | None, draw: int = 0) -> float | str | None:
         """Launch as `run` does, and compare the results with their bounds on the device.
 
-        Returns the worst error as a fraction of its bound, or what is wrong; None if it cannot
-        tell.
+        Returns the worst error as a fraction of its bound, or a description of what is wrong; None
+        if the device cannot decide.
         """
 
     def ready(self, case: Case, built: Built | None, right: Right) -> str:

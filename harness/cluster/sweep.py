@@ -237,8 +237,8 @@ class Sweep:
         running.offset += len(content)
 
     def _salvage(self, running: _Running) -> None:
-        """Recover what a lost worker left on its disk, if another worker of its host can read
-        it."""
+        """Recover the records that a lost worker left on its disk, if another worker of its host
+        can read it."""
         near = [m for m in self._pool.everybody() if m.about.host == running.member.about.host]
         said = self._pool.ask(
             remote.left_behind, self._pool.attempt, running.key, running.offset, of=near[:1]

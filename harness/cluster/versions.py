@@ -17,7 +17,7 @@ _MOST = 3
 
 
 def wanted(bench: model.Bench, backend: str, arch: str | None) -> Requirements:
-    """Return what the client has and a worker must have."""
+    """Return the client's files and packages, with which a worker's must agree."""
     return Requirements(
         backend, arch, bench.kernels.absolute(), harness_files(),
         environment.sources(bench, sorted(bench.problems)), packages(),

@@ -166,7 +166,8 @@ def _without_the_runs_own(
     estimates: Mapping[Key, Estimate],
     unchanged: frozenset[int],
 ) -> tuple[dict[Key, Estimate], dict[At, Level]]:
-    """Remove the effect of the run itself from the changes; return what is left, and the effect."""
+    """Remove the effect of the run itself from the changes; return the remaining changes, and the
+    effect."""
     by_size: dict[At, dict[int, Estimate]] = {}
     for key, found in estimates.items():
         by_size.setdefault((groups[key], key[1]), {})[key[0]] = found

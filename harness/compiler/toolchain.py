@@ -1,8 +1,8 @@
 """Find the CUDA compiler, and its release.
 
 The harness looks in NVCC, CUDA_HOME, PATH, /usr/local/cuda and then among this Python's installed
-wheels. A machine without a CUDA toolkit thus uses the wheels, and a machine with a toolkit uses
-that.
+wheels. A machine without a CUDA toolkit thus uses the wheels, and a machine with a toolkit uses the
+toolkit's compiler.
 """
 
 from __future__ import annotations

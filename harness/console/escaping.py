@@ -35,8 +35,8 @@ _MENTION = re.compile(r"(?<=[@#])(?=\w)")
 
 
 def text(said: str) -> str:
-    """Escape text of several lines, keeping its line breaks: `\\x1b[2J` for what would clear a
-    screen."""
+    """Escape text of several lines, keeping its line breaks: the sequence that clears the screen
+    becomes `\\x1b[2J`."""
     return _IN_TEXT.sub(_escape, said.replace("\r\n", "\n"))
 
 

@@ -13,7 +13,7 @@ _UTF8 = ("utf-8", "utf8")
 def everywhere() -> None:
     """Restart this program in Python's UTF-8 mode, unless files are UTF-8 already.
 
-    Its workers then use UTF-8 too. The terminal keeps its encoding.
+    The program's workers then use UTF-8, too. The terminal keeps its encoding.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

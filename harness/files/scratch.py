@@ -49,7 +49,7 @@ def folder(above: Path | None = None) -> Iterator[Path]:
 
 
 def _sweep(above: Path) -> None:
-    """Remove what dead processes of this user left behind; once per process is enough."""
+    """Remove the folders that dead processes of this user have left; once per process is enough."""
     if above in _swept:
         return
     _swept.add(above)

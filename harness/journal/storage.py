@@ -72,7 +72,8 @@ class Appended:
             self._in_flight = 0
 
     def _check_length(self) -> None:
-        """Compare the file with what was written; Ctrl-C may come before or after a write."""
+        """Compare the file with the bytes written so far; Ctrl-C may come before or after a
+        write."""
         length = os.fstat(self._file).st_size
         if length in (self._length, self._length + self._in_flight):
             self._length = length

@@ -49,7 +49,7 @@ class Counters(Mapping[str, float]):
 
 PACKAGE = Path(__file__).resolve().parents[2]
 _AROUND = 2
-"""Lines shown before and after the one in question."""
+"""The number of lines shown before and after the faulty line."""
 
 
 def excerpt(submission: Submission, verdict: Verdict) -> str:

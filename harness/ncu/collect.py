@@ -33,8 +33,8 @@ from harness.ncu.reader import Counts, Report, Step, read_apart, records
 from harness.processes.children import Child
 
 PORTION = 64
-"""The most cases per process, which is what a lost report can cost. Starting a process takes as
-long as 40 cases."""
+"""The maximum number of cases per process, and thus the number that a lost report can cost.
+Starting a process takes as long as 40 cases."""
 
 TRIES = 3
 """How many processes a portion may crash before its remaining cases are given up."""
@@ -196,7 +196,7 @@ class Collector:
     def _give_up(
         self, cases: Iterable[Case], failure: Failure, found: Report | None = None
     ) -> None:
-        """Pass on what the report has about these cases, and a reason for every figure that it
+        """Pass on the report's figures for these cases, and a reason for every figure that it
         lacks."""
         metrics = self.selection.catalogue.metrics
         absent = {metrics[key].name: reason for key, reason in self.selection.absent.items()}
@@ -275,7 +275,7 @@ class _Process:
         return True
 
     def _end_worker(self) -> None:
-        """End only the worker, so that ncu notices and writes what it has.
+        """End only the worker, so that ncu notices and writes its results so far.
 
         The worker's process id may have been reused: a process that was not started with our job
         file is not killed.

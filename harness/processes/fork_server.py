@@ -1,9 +1,9 @@
 """Fork processes from a server that has done the imports, so that each starts at once.
 
-The server is a child like any other. It imports what all processes will need, then waits for
-requests on a socket. Each request becomes a process in a session of its own, with its own mark,
-environment, working directory and files. A forked process dies with the server, and the server ends
-when the harness ends.
+The server is a child like any other. It imports the modules that all processes will need, then
+waits for requests on a socket. Each request becomes a process in a session of its own, with its own
+mark, environment, working directory and files. A forked process dies with the server, and the
+server ends when the harness ends.
 
 (The forkserver of `multiprocessing` is similar, but imports the caller's main module into each
 process, and gives all processes the environment of the first.)

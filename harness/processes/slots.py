@@ -1,4 +1,5 @@
-"""Limit concurrent workers to what their memory allows, on the device and on the host.
+"""Limit the number of concurrent workers to that for which there is memory, on the device and on
+the host.
 
 The first worker's memory use sets the number. If that proves too high, because others use the same
 card or machine, a worker that runs out of memory reduces the number and waits its turn. Each worker

@@ -36,7 +36,7 @@ CEILINGS_S = 120
 """Deadline for measuring the machine's ceilings."""
 
 _ON_THE_DEVICE = 2
-"""Device memory to allow for a group that is prepared, as a multiple of what its inputs take on
+"""Device memory to allow for a group that is prepared, as a multiple of the size of its inputs on
 disk: two sets of buffers, two states of the inputs, and references and bounds in float64."""
 
 

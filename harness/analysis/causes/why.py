@@ -281,7 +281,7 @@ class Explainer:
 
 
 def untimed(judged: Mapping[str, tuple[float, float]]) -> Finding:
-    """Find what the later case does less of, and what it does more of.
+    """Find the quantities of which the later case has less, and those of which it has more.
 
     judged: exact counts before and after, by quantity, from ncu or the emulator.
     """

@@ -38,7 +38,7 @@ _OUTSIDE = "a kernel wrote {} the buffer `{}`"
 
 
 class DeviceBuffers:
-    """The buffers of one problem at one size, with what is needed to launch cases on them."""
+    """The buffers of one problem at one size, with the objects needed to launch cases on them."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Name the kernels that a call of other code launches, to see what a library chose to run.
+"""Name the kernels that a call of other code launches, to show which kernels a library chose.
 
 CUPTI reports them, through torch's profiler. Tracing slows the traced work, possibly for the rest
 of the process's life, so processes that take timings do not use it.
@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 _LONGEST = 100
-"""The most characters of a name that are reported; the rest of a longer one is tile sizes."""
+"""The maximum length of a reported name, in characters; the rest of a longer name consists of tile
+sizes."""
 
 
 def kernels(call: Callable[[], Any], synchronize: Callable[[], None]) -> tuple[str, ...]:

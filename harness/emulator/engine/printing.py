@@ -25,7 +25,7 @@ Peek = Callable[[int, int, int], bytes]
 
 
 class Printer:
-    """Formats and keeps what a launch prints. `too_much` is the reason if the launch had to stop
+    """Formats and keeps the output of a launch. `too_much` is the reason if the launch had to stop
     because of its output.
     """
 

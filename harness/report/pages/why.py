@@ -112,8 +112,8 @@ def relieved(step: LadderStep) -> str:
     """The quantity of the first cause, in words that can be checked against the table; empty if no
     cause is named.
 
-    For a step without times, it is what the later case does less of; for a timed one, what the
-    slower case does more of.
+    For a step without times, the later case has less of this quantity; for a timed step, the slower
+    case has more.
     """
     for each in step.finding.causes:
         change = step.change(each.quantity)

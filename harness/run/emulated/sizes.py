@@ -31,7 +31,7 @@ many times the limits."""
 
 FOOTPRINT = 8
 """Bytes of host memory that a worker takes per byte of the case's buffers, for inputs and
-references, copies for PTX and for machine code, and what the emulator records for each word."""
+references, copies for PTX and for machine code, and the emulator's records for each word."""
 
 Sizes = Mapping[str, int]
 

@@ -312,7 +312,7 @@ class Stage:
     def _settle(
         self, cases: Sequence[Case], near: _Near, told: Mapping[str, Sequence[Record]]
     ) -> None:
-        """Keep what was counted near the timed size; the other cases are represented by their
+        """Keep the counts made near the timed size; the other cases are represented by their
         stand-ins."""
         at = near.cases
         why, failed = near.why, self._failure(at.values(), told)

@@ -1,1 +1,1 @@
-"""Checks of what launches leave in device memory, on the device."""
+"""Checks, on the device, of the data that launches leave in device memory."""

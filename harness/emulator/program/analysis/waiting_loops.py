@@ -152,7 +152,7 @@ def _found(blocks: Sequence[Block], numbers: Iterable[int]) -> set[int]:
 
 
 def _loop(blocks: Sequence[Block], number: int) -> set[int]:
-    """The blocks that control can reach from one block and return from."""
+    """The blocks that lie on a cycle through a given block."""
     onwards = {n: list(successors(block.terminator)) for n, block in enumerate(blocks)}
     back: dict[int, list[int]] = defaultdict(list)
     for n, targets in onwards.items():

@@ -23,7 +23,7 @@ class BlackwellDecoder(WarpDecoder):
     def of_blackwell(
         self, instruction: Instruction, name: str, modifiers: list[str], types: list[str]
     ) -> list[Op] | None:
-        """Decode the instruction; None if it is not one of these."""
+        """Decode the instruction; None if it was not introduced with sm_100."""
         if name in _EXTREMES and types == ["f32"] and len(instruction.operands) == 4:
             return self._extreme_of_three(instruction, name, modifiers)
         if name in _MIXED and types in (["f32", "f16"], ["f32", "bf16"]):
