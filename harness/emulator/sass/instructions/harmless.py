@@ -39,7 +39,7 @@ ORDERS: Final = {
     **_words("VIEW ASYNC S G", "accesses are done in order, and all see the one memory"),
 }
 TURING: Final = _words("U", "Turing's loads from shared memory all have it, and load what PTX's do")
-SCHEDULING: Final = _words("U DEFER_BLOCKING", "a hint to the scheduler")
+SCHEDULING: Final = _words("DEFER_BLOCKING", "a hint to the scheduler")
 MEETING: Final = _words("RECONVERGENT RELIABLE", "lanes meet where BSYNC says, with and without")
 AWAKES: Final = _words(
     "SYNCS", "it ends earlier where a phase does: nothing depends on how long it is"

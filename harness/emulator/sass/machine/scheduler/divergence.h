@@ -13,6 +13,7 @@
 namespace sass {
 
 enum : i32 { IF_CONVERGED = 1 };  // of BRA.CONV, which is BRA.DIV the other way round
+enum : i32 { IF_UNANIMOUS = 1 };  // of BRA.U, which no lane takes unless all do
 
 class Parts {
    public:
@@ -25,7 +26,11 @@ class Parts {
         Part& part = warp.parts[index];
         const i32 next = part.at + 1;
         switch (n.control) {
-            case BRANCH: return parted(warp, index, c.both_predicates(n, on), n.target, next);
+            case BRANCH: {
+                u32 taken = c.both_predicates(n, on);
+                if (n.flags == IF_UNANIMOUS && taken != part.lanes) taken = 0;
+                return parted(warp, index, taken, n.target, next);
+            }
             case BRANCH_DIV: {
                 c.counts.branches[part.at]++;
                 c.counts.on[part.at] += __builtin_popcount(part.lanes & ~on);  // on, whatever its guard
