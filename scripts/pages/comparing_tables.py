@@ -72,7 +72,9 @@ def simulated() -> Iterator[str]:
     """One row per mode and noise model: rates of false alarms, detections, and undecided
     comparisons."""
     rows = _rows(SIMULATED)
-    yield (f"| sides | noise, {rows[0]['pairs']} pairs each | equal kernels: any is blamed "
+    pairs = sorted({int(row["pairs"]) for row in rows})
+    each = f"{pairs[0]} pairs each" if len(pairs) == 1 else f"{pairs[0]} to {pairs[-1]} pairs each"
+    yield (f"| sides | noise, {each} | equal kernels: any is blamed "
            "| the gate opens | 2 % slower: is found | nobody can tell "
            "| intervals, on average |")  # fmt: skip
     yield "|---|---|--:|--:|--:|--:|--:|"
