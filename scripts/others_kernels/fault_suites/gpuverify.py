@@ -11,9 +11,9 @@ optimisation, because most compute nothing that is used.
 
 Left out, because no launch shows what the head says: tests in which the tool must refuse the
 source, fails at an invariant, or assumes other indices than those of the launch (an axiom) or
-other contents of a constant than the source; and tests that nvcc does not compile (references to
-textures), whose arguments only a library of the host can make (states of MTGP32), or that cannot be
-launched (`NOT_LAUNCHED`).
+other contents of a constant than the source; tests with arrays of no elements, or with variables of
+the host; tests that nvcc does not compile (references to textures, cuRAND without its header); and
+those in `NOT_LAUNCHED`, which ptxas or the emulator refuses. A grid has at most 256 blocks.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ LEFT_OUT = re.compile(
 
 NOT_LAUNCHED = {
     "ctimeslid",  # 64 KiB in a static array of shared memory, which may have 48
-    # Calls through a pointer that the host supplies, to a function whose address no code takes.
+    # The emulator refuses calls through a pointer that the host supplies, to a function whose address
+    # no code takes.
     "function_pointers/basic_argument_fail",
     "function_pointers/constant_value",
     "function_pointers/pass_struct/call",
