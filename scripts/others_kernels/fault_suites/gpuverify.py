@@ -37,8 +37,8 @@ LEFT_OUT = re.compile(
 
 NOT_LAUNCHED = {
     "ctimeslid",  # 64 KiB in a static array of shared memory, which may have 48
-    # The emulator refuses calls through a pointer that the host supplies, to a function whose address
-    # no code takes.
+    # The emulator refuses a call through a pointer that the host supplies, if no code takes the
+    # function's address.
     "function_pointers/basic_argument_fail",
     "function_pointers/constant_value",
     "function_pointers/pass_struct/call",
