@@ -23,7 +23,7 @@ from harness.matrix.written import Limits, Timing
 
 MATRIX = files.MATRIX
 MOST_CASES = 100_000
-"""More cases than this in a whole matrix, at all sizes, are taken for a mistake."""
+"""A matrix with more cases than this, at all sizes, is refused as a mistake."""
 
 
 @dataclass(frozen=True)

@@ -45,8 +45,8 @@ ROUNDS_NS = 1e9
 Slow kernels vary little, and the other cases would have to wait for them."""
 
 TRIES = 20
-"""How many batches a case gets to show that its results vary within their bounds, once one result
-has differed from the verified one."""
+"""The number of batches in which a case may show that its results vary within their bounds, once
+one result has differed from the verified one."""
 
 CACHES: tuple[Cache, ...] = ("cold", "warm")
 

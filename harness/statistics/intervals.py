@@ -197,7 +197,7 @@ def hidden_by(tick: float, samples: Sequence[float]) -> float:
     """The largest relative error that a clock's steps leave in a mean of samples.
 
     The error is half a step if all samples are equal. If samples scatter by as little as half a
-    step, it averages out: the error of a mean falls as exp(−2π² (σ / step)²) (Widrow and Kollár,
+    step, the error averages out: that of a mean falls as exp(−2π² (σ / step)²) (Widrow and Kollár,
     "Quantization Noise", 2008, chapter 4).
     """
     values = np.asarray(samples, float)

@@ -1,7 +1,7 @@
 """Test that the gate closes for planted regressions and opens for harmless edits, without a GPU.
 
     python scripts/gate/edits.py --out reports/emulated           all of them, into gate_edits.csv
-    python scripts/gate/edits.py --only "a comment in a kernel"   one; with --out, its row anew
+    python scripts/gate/edits.py --only "a comment in a kernel"   one; with --out, replace its row
 
 Each edit of edits.yaml is made in a separate repository with the kernels of this one. The command
 of a pull request's check, `beside git:HEAD --gate`, then compares the edit with the commit before

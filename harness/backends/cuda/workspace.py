@@ -48,7 +48,7 @@ from harness.journal.records import Cache
 from harness.problem import Role
 
 _CACHES: tuple[Cache, ...] = ("cold", "warm", "cold", "warm", "cold")
-"""The launches that are compared to see whether a result varies from launch to launch. A result
+"""The launches compared to see whether a result varies from launch to launch. A result
 that differs half of the time goes unnoticed for one set of inputs out of 32, and there are two
 sets."""
 

@@ -194,7 +194,7 @@ def text_width(text: str, size: float = 8.5) -> float:
 
 
 def spread(positions: list[float], gap: float, low: float, high: float) -> list[float]:
-    """Move the positions apart as little as possible, keeping their order and within the ends.
+    """Move the positions apart as little as possible, keeping their order, within both ends.
 
     Neighbours are `gap` apart, or less if there is not enough room. The method is least squares
     under an order (isotonic regression by pooling adjacent violators; Barlow et al., 1972).

@@ -27,7 +27,7 @@ class Row:
     text: str
     marks: str
     machine_code: tuple[str, ...] = ()
-    """Its machine instructions, one text each, under the listing's heading."""
+    """The text of each of its machine instructions, under the listing's heading."""
 
 
 @dataclass(frozen=True)

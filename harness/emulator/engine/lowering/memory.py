@@ -34,7 +34,7 @@ _COSTS = {
 }  # fmt: skip
 
 MOST_GROUPS = 2**31 - 1
-"""The most groups that a wait may leave in flight; there are never that many."""
+"""The most groups that a wait may leave in flight; no thread ever has that many."""
 
 
 class MemoryEncoder(Emitter):

@@ -74,8 +74,8 @@ def candidates() -> list[tuple[str, str]]:
 def find() -> Disassembler:
     """Find the newest nvdisasm: it reads the cubins of older releases, too.
 
-    That of an older toolkit prints some operands (of `LDGSTS`, `UBLKCP`) without separators. Raises
-    DisassemblerError if there is none, or none is new enough.
+    The nvdisasm of an older toolkit prints some operands (of `LDGSTS`, `UBLKCP`) without
+    separators. Raises DisassemblerError if there is none, or none is new enough.
     """
     return _newest(tuple(candidates()))
 
