@@ -90,8 +90,8 @@ inline void inside(i32 site, const Access& access, i64 size, int unit) {
 
 // --- counts -------------------------------------------------------------------------------------
 
-// Several workers may mark one sector at once, all with a 1.
-inline void mark(u8& sector) { __atomic_store_n(&sector, u8(1), __ATOMIC_RELAXED); }
+// Several workers may mark one sector or byte at once, all with a 1.
+inline void mark(u8& place) { __atomic_store_n(&place, u8(1), __ATOMIC_RELAXED); }
 
 inline void mark(u8* sectors, const Buffer& buffer, const Access& access) {
     if (access.in_a_row) {

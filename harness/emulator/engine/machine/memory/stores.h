@@ -10,33 +10,30 @@
 namespace machine {
 
 // Other workers may store to a word of global memory at the same time, the same value as a rule.
-template <class Word>
-void store_word(u8* place, const u8* value) {
-    Word word;
-    std::memcpy(&word, value, sizeof word);
-    __atomic_store_n(reinterpret_cast<Word*>(place), word, __ATOMIC_RELAXED);
-}
-
-template <class Word>
-bool is_word(const u8* place, const u8* value) {
-    Word word;
-    std::memcpy(&word, value, sizeof word);
-    return __atomic_load_n(reinterpret_cast<const Word*>(place), __ATOMIC_RELAXED) == word;
+// `move(word, n)` gets the words of a value one by one, and where each begins.
+template <class Move>
+void each_word(const u8* value, int width, Move move) {
+    const auto given = [&](auto word, int n) {
+        std::memcpy(&word, value + n, sizeof word);
+        move(word, n);
+    };
+    if (width == 4) return given(u32(), 0);
+    if (width == 2) return given(u16(), 0);
+    if (width == 1) return given(u8(), 0);
+    for (int n = 0; n < width; n += 8) given(u64(), n);
 }
 
 inline void store_words(u8* place, const u8* value, int width) {
-    if (width == 4) return store_word<u32>(place, value);
-    if (width == 2) return store_word<u16>(place, value);
-    if (width == 1) return store_word<u8>(place, value);
-    for (int n = 0; n < width; n += 8) store_word<u64>(place + n, value + n);
+    each_word(value, width, [&](auto word, int n) {
+        __atomic_store_n(reinterpret_cast<decltype(word)*>(place + n), word, __ATOMIC_RELAXED);
+    });
 }
 
 inline bool are_words(const u8* place, const u8* value, int width) {
-    if (width == 4) return is_word<u32>(place, value);
-    if (width == 2) return is_word<u16>(place, value);
-    if (width == 1) return is_word<u8>(place, value);
     bool equal = true;
-    for (int n = 0; n < width; n += 8) equal &= is_word<u64>(place + n, value + n);
+    each_word(value, width, [&](auto word, int n) {
+        equal &= __atomic_load_n(reinterpret_cast<const decltype(word)*>(place + n), __ATOMIC_RELAXED) == word;
+    });
     return equal;
 }
 

@@ -163,7 +163,7 @@ inline void fill(const Context& c, const Buffer& buffer, const Access& access) {
     if (!c.checks || !buffer.filled) return;
     each_lane(access.active, [&](int i) {
         u8* at = buffer.filled + (access.address[i] - buffer.base);
-        for (int n = 0; n < access.width; n++) __atomic_store_n(at + n, u8(1), __ATOMIC_RELAXED);
+        for (int n = 0; n < access.width; n++) mark(at[n]);
     });
 }
 

@@ -61,9 +61,8 @@ class ReleaseAcquire {
     void acquire(i64 word, u64 block, int thread, i64 now, bool for_all) {
         if (!published(word)) return;
         acquired_in_block_[block][word].note(thread, now);
-        if (!tells_other_blocks(word)) return;
+        if (!for_all || !tells_other_blocks(word)) return;
         changes_++;
-        if (!for_all) return;
         i64& known = acquired_[block][word];
         known = std::max(known, now);
     }
