@@ -6,9 +6,9 @@ tools (NVCC, NVDISASM). They answer from this user's cache if the tool was calle
 input before, also in another clone of the repository, and otherwise run the tool:
 
 - nvcc with one input, to PTX, a cubin or a library. The key contains nvcc's release, the options,
-the environment and the input; the files that it included must still have the same content. The
-paths of the repository and of temporary folders are replaced by names, in the input and in the
-output: PTX contains them as text, so the cached PTX equals, byte for byte, what nvcc would write.
+  the environment and the input; the files that it included must still have the same content. The
+  paths of the repository and of temporary folders are replaced by names, in the input and in the
+  output: PTX contains them as text, so the cached PTX equals, byte for byte, what nvcc would write.
 - nvdisasm with one file. The key contains the file's content.
 
 Any other call, and any call that fails, is passed to the tool itself. So is every call if a test

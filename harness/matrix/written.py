@@ -242,7 +242,7 @@ class Timing(Strict):
     choosing: Annotated[int, Field(ge=0, le=20)] = 2
     """The number of placements before those, which only choose each variant's launch shape."""
     shared_processes: bool = False
-    """True if a process runs one placement of every group of kernels, instead of a single group."""
+    """True if a process runs one placement of each group of kernels, not of one group only."""
     batch: Annotated[int, Field(ge=1, le=100)] = 12
     """The most launches of a variant in a round."""
     interval: Annotated[float, Field(gt=0, lt=1)] = 0.005

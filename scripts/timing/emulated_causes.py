@@ -190,8 +190,8 @@ def _state(kernels: Path, problems: Iterable[str]) -> str:
 
 
 def as_timed(read: Run, sound: Sequence[Case], setting: RunSettings) -> list[Case]:
-    """The cases whose machine code is still the one that was timed; counters of the others would
-    have no meaning."""
+    """Return the cases whose kernels still compile to the machine code that was timed. Counters of
+    other code would not explain the times."""
     device = setting.device
     made = compilation.compile_all(sound, setting.kernels, device.arch).built
     return [

@@ -1,4 +1,4 @@
-"""The images given to libraries with channels last equal those given to the kernels."""
+"""Libraries get the same images as the kernels, with the channels last."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ from harness.tables import Run
 NOTABLE = 0.05
 """A quantity that changed by less than this fraction is not among the largest changes."""
 _APPEARED = 10.0
-"""In the ranking, a change from or to zero is treated as this factor."""
+"""The factor that stands for a change from or to zero when changes are ranked."""
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """The fast run of a launch: warp after warp, with checks that detect only possible faults.
 
-A run that finds a possible fault is abandoned: the buffers are restored and the judge runs the
-launch again, so that faults are defined and worded in one place only. If the judge finds no fault,
-the program is never tried in the fast run again.
+If the fast run finds a possible fault, it stops, and the buffers are restored. The judge then runs
+the launch again, so that only the judge defines and words faults. If the judge finds no fault, the
+program is never tried in the fast run again.
 """
 
 from __future__ import annotations

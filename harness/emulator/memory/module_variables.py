@@ -48,7 +48,7 @@ def place(memory: AddressSpace, module: Module, contents: dict[str, Array]) -> N
 
 
 def named(contents: Mapping[str, Array], name: str, dtype: Any) -> Array:
-    """The named variable as an array of a given type; the array is the variable itself, not a copy.
+    """Return a variable as an array of the given type, which shares the variable's memory.
 
     contents: the bytes of all variables. `name` is as in the machine code, or as in the source if
     only one variable has it.

@@ -31,7 +31,7 @@ MANY = 20
 
 
 def card(run: Run) -> str:
-    """The name of the GPU for the title of a PNG; if nothing was timed, that of the
+    """Return the GPU's name for the title of a PNG or, if nothing was timed, a note that names the
     architecture."""
     device = run.info.get("device") or {}
     name = str(device.get("name") or "an unknown GPU")

@@ -96,7 +96,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Store:
-    """A store; `second` is the second element of a vector."""
+    """A store instruction; `second` is the second element if it stores a vector."""
 
     space: str
     type: str
