@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -181,6 +182,13 @@ _GLOBAL = dict.fromkeys(("st", "STG", "ST"), "store_") | dict.fromkeys(
     ("atom", "red", "ATOMG", "ATOM", "REDG", "RED"), "atomic_"
 )
 """Opcode → the prefix of SourceLine's fields for its requests; all other opcodes count as reads."""
+_COUNTS: dict[str, Callable[[emulator.Executed], int]] = {
+    "warps": attrgetter("warps"), "threads": attrgetter("threads_predicated_on"),
+    "wavefronts": attrgetter("shared_wavefronts"),
+    "wavefronts_ideal": attrgetter("shared_wavefronts_ideal"),
+    "branches": attrgetter("branches"), "diverged": attrgetter("diverged_warps"),
+}  # fmt: skip
+"""SourceLine's fields that are sums over its instructions, whatever these are."""
 
 
 def line_counts(
@@ -191,30 +199,25 @@ def line_counts(
     A line is left out if the lanes of a request access several state spaces, because its counts are
     then unknown.
     """
-    paths = {file: relative(file) for file in {each.file for each in instructions}}
     unknown = {(each.file, each.line) for each in instructions if each.mixed_requests}
-    lines: dict[tuple[str, int], Counter[str]] = {}
+    lines: dict[tuple[str, int], list[emulator.Executed]] = {}
     for each in instructions:
-        if not (each.warps and each.file) or (each.file, each.line) in unknown:
-            continue
-        kind = _GLOBAL.get(each.opcode.partition(".")[0], "")
-        sums = lines.setdefault((paths[each.file], each.line), Counter())
-        sums.update({
-            "warps": each.warps, "threads": each.threads_predicated_on,
-            f"{kind}requests": each.global_requests, f"{kind}sectors": each.global_sectors,
-            "wavefronts": each.shared_wavefronts,
-            "wavefronts_ideal": each.shared_wavefronts_ideal,
-            "branches": each.branches, "diverged": each.diverged_warps,
-        })  # fmt: skip
-        if isinstance(each, emulator.InstructionCount):
-            sums.update(
-                {"atomic_lanes": each.atomic_lanes, "atomic_addresses": each.atomic_addresses}
-            )
-            sums["atomic_most_lanes"] = max(sums["atomic_most_lanes"], each.atomic_most_lanes)
-    required = dict.fromkeys(("requests", "sectors"), 0)
-    for (file, number), sums in sorted(lines.items()):
-        figures: dict[str, Any] = {**required, **sums, "provenance": provenance}
-        yield SourceLine(case, step, file, number, **figures)
+        if each.warps and each.file and (each.file, each.line) not in unknown:
+            lines.setdefault((each.file, each.line), []).append(each)
+    paths = {file: relative(file) for file, _ in lines}
+    for (file, number), those in sorted(lines.items(), key=lambda kv: (paths[kv[0][0]], kv[0][1])):
+        sums: dict[str, Any] = Counter(requests=0, sectors=0)
+        sums.update({name: sum(map(count, those)) for name, count in _COUNTS.items()})
+        for each in those:
+            kind = _GLOBAL.get(each.opcode.partition(".")[0], "")
+            sums[f"{kind}requests"] += each.global_requests
+            sums[f"{kind}sectors"] += each.global_sectors
+            if isinstance(each, emulator.InstructionCount):
+                sums["atomic_lanes"] += each.atomic_lanes
+                sums["atomic_addresses"] += each.atomic_addresses
+                most = max(sums["atomic_most_lanes"], each.atomic_most_lanes)
+                sums["atomic_most_lanes"] = most
+        yield SourceLine(case, step, paths[file], number, **sums, provenance=provenance)
 
 
 def relative(text: str) -> str:

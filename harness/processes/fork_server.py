@@ -46,10 +46,13 @@ class ForkServer:
     """The harness's end of the connection to a server. Safe to use from any thread.
 
     command: starts the server; the number of a socket is appended; see `serve`. seconds: the
-    deadline for its first answer, imports included.
+    deadline for its first answer, imports included. variables: added to its environment, where the
+    user has not set them.
     """
 
-    def __init__(self, command: Sequence[str], seconds: float) -> None:
+    def __init__(
+        self, command: Sequence[str], seconds: float, variables: Mapping[str, str] | None = None
+    ) -> None:
         self._lock = threading.Lock()
         self._failed = False
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - ends with this object
@@ -58,7 +61,8 @@ class ForkServer:
         with theirs:
             self._child = Child(
                 [*command, str(theirs.fileno())], room_for_marks=True, stdin=subprocess.DEVNULL,
-                stdout=self._output, stderr=self._output, pass_fds=(theirs.fileno(),),
+                env={**(variables or {}), **os.environ}, stdout=self._output,
+                stderr=self._output, pass_fds=(theirs.fileno(),),
             )  # fmt: skip
         self.close = weakref.finalize(self, _closed, self._socket, self._child)
         """End the server and its forks; the end of the harness does the same."""

@@ -368,13 +368,15 @@ def _server(kind: str) -> ForkServer:
         server = _servers.pop(key, None)
         if server is None or not server.is_alive:
             command = [sys.executable, "-m", "harness.worker", "serve", kind]
-            server = ForkServer(command, STARTING_S)
+            server = ForkServer(command, STARTING_S, _AT_REST)
         _servers[key] = server
         for other in list(_servers)[:-MOST_SERVERS]:
             del _servers[other]  # it ends when none of its workers is in use
         return server
 
 
+_AT_REST = {"OPENBLAS_THREAD_TIMEOUT": "4"}
+"""NumPy's OpenBLAS otherwise keeps its idle threads spinning, on cores that other workers use."""
 _servers: dict[tuple[str, ...], ForkServer] = {}
 _servers_lock = threading.Lock()
 

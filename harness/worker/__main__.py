@@ -51,6 +51,9 @@ LATE = {
 }
 """Kind of server → packages that are imported if that starts nothing that a fork would break.
 Otherwise each worker has to import them, which takes as long as its timing."""
+_GARBAGE = 50_000
+"""The number of new objects after which garbage is collected: a translated program is many objects,
+and hardly one is garbage."""
 TRIAL_S = 30
 _TASKS = {
     "qualify": ("harness.worker.qualify", "qualify"),
@@ -81,6 +84,7 @@ def _import_ahead(where: str) -> None:
     if where == "compiling":
         torch_compile.work_out_keys()
     gc.freeze()
+    gc.set_threshold(_GARBAGE)
     gc.enable()
 
 

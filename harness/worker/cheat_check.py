@@ -1,9 +1,10 @@
 """Check a variant in the emulator for shortcuts: correct results in an unfairly short time.
 
-A few small test sizes are executed four times each: on one set of inputs; on another, with the
-module freshly loaded; and on both sets again, with `__device__` variables, outputs and scratch as
-an earlier run left them. The emulator's judge executes the runs and reports every access, which
-shows what a run reads, what it omits, and what it reuses from the previous run.
+A few small test sizes are executed on one set of inputs, and on another with the module freshly
+loaded. A variant that changed a `__device__` variable, or read outputs or scratch before it wrote
+them, is executed on both sets again, with these as an earlier run left them. Any other would only
+repeat itself. The emulator's judge executes the runs and reports every access, which shows what a
+run reads, what it omits, and what it reuses from the previous run.
 
 The findings hold for these sizes. A kernel may behave differently at a large n; the checks of timed
 launches cover that.
@@ -211,6 +212,10 @@ class _Looking:
         after_other = _copies(variables)
         if reason := self._verdict(fresh, other, _Carried(), ""):
             return reason
+        changed = any((each[k] != v).any() for each in (after_one, after_other)
+                      for k, v in loaded.items())  # fmt: skip
+        if not changed and not any(map(self._reads_what_it_finds, (first, fresh))):
+            return ""
         dependent = {k: v != after_other[k] for k, v in after_one.items()}
         left = first.arrays
         _put_back(variables, after_one)
@@ -224,6 +229,14 @@ class _Looking:
                 return reason
             left = run.arrays
         return ""
+
+    def _reads_what_it_finds(self, run: Run) -> bool:
+        """Whether the run read a byte of the outputs or the scratch before it wrote it."""
+        return any(
+            run.of(b.name, b.nbytes).found.any()
+            for b in self.buffers
+            if b.role in ("output", "scratch")
+        )
 
     def _run(self, draw: _Draw, left: Mapping[str, Array]) -> Run:
         """Run the case once. left: the initial contents of outputs and scratch; 0xFF by default."""

@@ -82,6 +82,6 @@ def execute(
                 continue  # the kernel's parameters
             key = seen.name, seen.is_variable
             run.traffic.setdefault(key, Traffic(seen.read.size)).add(report, seen)
-        run.executed |= {i.ptx_line for i in report.instructions if i.warps}
+        run.executed |= report.executed_lines
         run.fault = report.faults[0] if report.faults else None
     return run

@@ -20,6 +20,7 @@ from harness.machine.devices import emulated
 from harness.matrix import model, plan
 from harness.problem import Problem, loading
 from harness.run.compilation import built_again
+from harness.worker import cheat_check, traffic
 from harness.worker.cheat_check import Scrutiny, scrutinise
 
 ROOT = Path(__file__).parents[2]
@@ -260,3 +261,17 @@ def test_the_page_has_the_table_of_these_endings() -> None:
         capture_output=True, text=True,
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr
+
+
+@pytest.mark.parametrize(("variant", "runs"), [("honest", 2), ("honest_running_ticket", 4)])
+def test_only_a_variant_that_leaves_something_behind_is_executed_again(
+    cases: Mapping[str, list[Case]], built: Mapping[str, Built], monkeypatch: pytest.MonkeyPatch,
+    variant: str, runs: int,
+) -> None:  # fmt: skip
+    problem = loading.load(MATRIX.parent / "kernels" / "sum")
+    executed = []
+    monkeypatch.setattr(
+        cheat_check, "execute", lambda *given: executed.append(given) or traffic.execute(*given)
+    )
+    scrutinise(problem, cases[f"sum/{variant}"][:1], built, SEED, "sm_90")
+    assert len(executed) == runs

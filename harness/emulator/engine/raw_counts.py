@@ -78,6 +78,17 @@ def _size(program: Program) -> int:
     return max(at.stop for at in program.once(_places).values())
 
 
+def executed_lines(program: Program, counts: RawCounts) -> set[int]:
+    """The lines of the PTX that some warp executed."""
+    found = set[int]()
+    for warps, block in zip(counts.block_warps, program.blocks, strict=True):
+        if warps:
+            found.update(program.sites[site].ptx_line for site in block.sites)
+            if isinstance(block.terminator, Branch):
+                found.add(program.sites[block.terminator.site].ptx_line)
+    return found
+
+
 def instruction_counts(program: Program, counts: RawCounts) -> tuple[InstructionCount, ...]:
     """The counts of every instruction, from those of the basic blocks."""
     warps, threads = [0] * len(program.sites), [0] * len(program.sites)

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Literal
 
 from harness.emulator.engine import counters
-from harness.emulator.engine.raw_counts import JobCounts, instruction_counts
+from harness.emulator.engine.raw_counts import JobCounts, executed_lines, instruction_counts
 from harness.emulator.memory.address_space import Allocation
 from harness.emulator.program.ir import Program
 from harness.emulator.program.signatures import split_opcode
@@ -45,6 +45,11 @@ class LaunchReport:
     def instructions(self) -> tuple[InstructionCount, ...]:
         """The counts of each PTX instruction, in the order of the PTX."""
         return instruction_counts(self._program, self._counts.summed)
+
+    @property
+    def executed_lines(self) -> set[int]:
+        """The lines of the PTX that some warp executed."""
+        return executed_lines(self._program, self._counts.summed)
 
     @cached_property
     def counters(self) -> tuple[Counter, ...]:

@@ -10,7 +10,7 @@ from harness.emulator.results.counters import Counter, Executed, Uncounted
 from harness.emulator.results.faults import Fault
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class MachineCount(Executed):
     """Counts of one machine instruction.
 
