@@ -84,6 +84,11 @@ def list_together(built: Iterable[Built]) -> None:
     sass.keep_listings({each.cubin: each.cubin.with_name(LISTING) for each in built})
 
 
+def unlisted(built: Iterable[Built]) -> list[Built]:
+    """Those whose machine code was never listed."""
+    return [each for each in built if not each.cubin.with_name(LISTING).exists()]
+
+
 @lru_cache(maxsize=16)
 def code_of(cubin: Path, digest: str) -> sass.MachineCode:
     """Read a cubin; the result is cached. A rebuilt file has a different `digest` and is read

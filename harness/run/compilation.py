@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from harness.backends import machine_code
 from harness.cases import Case, Device, Shape, Step
 from harness.compiler import compile as compiler
 from harness.compiler.compile import Built, Unit
@@ -43,9 +44,15 @@ class Compilation:
     """The refused shapes whose sources are not to blame."""
 
 
-def compile_all(cases: Iterable[Case], kernels: Path, arch: str) -> Compilation:
+def compile_all(
+    cases: Iterable[Case], kernels: Path, arch: str, lists: bool = False
+) -> Compilation:
     """Compile everything that the cases need, in parallel; one failure does not affect other
-    cases."""
+    cases.
+
+    lists: also list the machine code for the emulator, which costs a call of the disassembler for
+    many kernels here, and one for each variant later.
+    """
     cases = list(cases)
     units = _units(cases, "kernel", compiler.unit, kernels, arch)
     hosts = _units(cases, "host", host.unit, kernels, arch)
@@ -64,6 +71,9 @@ def compile_all(cases: Iterable[Case], kernels: Path, arch: str) -> Compilation:
 
         # Host functions first: one that includes all of CUB takes as long as twenty kernels.
         results = compiler.in_parallel([*functions, *units.values()], make, done)
+        if lists:
+            made = (each for each in results.values() if isinstance(each, Built))
+            machine_code.list_together(machine_code.unlisted(made))
         if compiling:  # every worker needs it, and reports its errors
             compiling.result()
             advance("the emulator's engine, once for this machine")

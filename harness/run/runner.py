@@ -265,8 +265,9 @@ class Runner:
     def _compile(self) -> None:
         wanted = self._open(self.cases)
         self._made = compile_all(
-            [*self._tests_of(wanted), *wanted], self.bench.kernels, self.device.arch
-        )
+            [*self._tests_of(wanted), *wanted], self.bench.kernels, self.device.arch,
+            lists=not self.is_timed,
+        )  # fmt: skip
         self._task_runner.built.update(self._made.built)
         for case in wanted:
             if case.shape in self._made.refused:

@@ -25,6 +25,10 @@ FLAGS = (
     "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math",
 )  # fmt: skip
 
+_TOGETHER = {"judge", "races"}
+"""Folders whose sources are compiled as one: each of them instantiates the same templates, which
+takes longer than the rest of it."""
+
 COMPILING_S = 600.0
 """Deadline for compiling on busy cores, which is not counted against other deadlines."""
 
@@ -66,33 +70,40 @@ def _built(compiler: str, name: str, folders: Sequence[Path]) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(path.with_suffix(".lock")):  # a second process waits for the first
             if not path.exists():
-                _build(compiler, path, _sources(folders), folders)
+                _build(compiler, path, folders)
     return path
 
 
-def _sources(folders: Sequence[Path]) -> list[Path]:
-    return sorted(folders[0].rglob("*.cpp"))
+def _units(folder: Path) -> list[list[Path]]:
+    """The sources of each call of the compiler, the longest lists first."""
+    units: dict[str, list[Path]] = {}
+    for source in sorted(folder.rglob("*.cpp")):
+        shared = _TOGETHER.intersection(source.relative_to(folder).parts)
+        units.setdefault(min(shared, default=str(source)), []).append(source)
+    return sorted(units.values(), key=len, reverse=True)
 
 
 def _file(compiler: str, name: str, folders: Sequence[Path]) -> Path:
     """The library's file; its name identifies its sources."""
+    sources = sorted(folders[0].rglob("*.cpp"))
     headers = sorted(header for folder in folders for header in folder.rglob("*.h"))
     about = Path(shutil.which(compiler) or compiler).stat()
     parts = [compiler, f"{about.st_size} {about.st_mtime_ns}", _processor(), *_flags()]
-    parts += [path.read_text() for path in (*_sources(folders), *headers)]
+    parts += [path.read_text() for path in (*sources, *headers)]
     digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:20]
     return cache_folder() / f"{name}-{digest}.so"
 
 
-def _build(compiler: str, path: Path, sources: Sequence[Path], folders: Sequence[Path]) -> None:
+def _build(compiler: str, path: Path, folders: Sequence[Path]) -> None:
     with scratch.folder(path.parent) as folder:
         made = folder / path.name
-        objects = [made.with_name(f"{number}.o") for number in range(len(sources))]
         including = [word for each in folders for word in ("-I", str(each))]
-        steps = [
-            [*_flags(), *including, "-c", str(source), "-o", str(object_)]
-            for source, object_ in zip(sources, objects, strict=True)
-        ]
+        steps, objects = [], []
+        for number, unit in enumerate(_units(folders[0])):
+            whole = folder / f"{number}.cpp"
+            whole.write_text("".join(f'#include "{source}"\n' for source in unit))
+            objects.append(whole.with_suffix(".o"))
+            steps.append([*_flags(), *including, "-c", str(whole), "-o", str(objects[-1])])
         with ThreadPoolExecutor(os.cpu_count()) as several:
             list(several.map(lambda step: _run(compiler, *step), steps))
         _run(compiler, *_flags(), "-shared", *map(str, objects), "-o", str(made))

@@ -197,7 +197,8 @@ class Stage:
     def _compile(self, cases: Iterable[Case]) -> None:
         """Compile everything that was timed, from the cache; drop stand-ins with different code."""
         setting = self._run.setting
-        made = compile_all({c.id: c for c in cases}.values(), setting.kernels, setting.device.arch)
+        wanted = {c.id: c for c in cases}.values()
+        made = compile_all(wanted, setting.kernels, setting.device.arch, lists=True)
         self._task_runner.built.update(made.built)
         for name, case in self._stand_ins.items():
             if isinstance(case, Case):

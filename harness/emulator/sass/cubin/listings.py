@@ -5,9 +5,11 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import os
 import zlib
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -17,8 +19,9 @@ from harness.emulator.sass.cubin.disassembler import Disassembler, Listing
 from harness.emulator.sass.errors import CubinError, DisassemblerError
 from harness.files import scratch
 
-MOST_BYTES = 1 << 24
-"""The most bytes of cubins to list in one call, so that a call does not take too long."""
+MOST_BYTES = 1 << 22
+"""The most bytes of cubins to list in one call: about a second of work, so that starting nvdisasm
+adds little, and several calls share the cores."""
 
 
 def listing(content: bytes, name: str, kept: Path | None = None) -> Listing:
@@ -51,21 +54,26 @@ def keep(files: Mapping[Path, Path]) -> None:
                 content = cubin.read_bytes()
                 if _kept(kept, tool, content) is None:
                     together[code_elf.kind_of(content)].append((kept, content))
-        for missing in together.values():
-            _keep_together(tool, missing)
+        parts = [part for missing in together.values() for part in _parts(missing)]
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(lambda part: _keep_together(tool, part), parts))
 
 
-def _keep_together(tool: Disassembler, missing: Sequence[tuple[Path, bytes]]) -> None:
+def _parts(missing: Sequence[tuple[Path, bytes]]) -> Iterator[Sequence[tuple[Path, bytes]]]:
     while missing:
         count, size = 1, len(missing[0][1])
         while count < len(missing) and size + len(missing[count][1]) <= MOST_BYTES:
             size += len(missing[count][1])
             count += 1
-        part, missing = missing[:count], missing[count:]
-        with suppress(CubinError, DisassemblerError):
-            texts = _listed(tool, [content for _, content in part], "the cubins")
-            for (kept, content), text in zip(part, texts, strict=True):
-                _keep(kept, tool, content, text)
+        yield missing[:count]
+        missing = missing[count:]
+
+
+def _keep_together(tool: Disassembler, part: Sequence[tuple[Path, bytes]]) -> None:
+    with suppress(CubinError, DisassemblerError):
+        texts = _listed(tool, [content for _, content in part], "the cubins")
+        for (kept, content), text in zip(part, texts, strict=True):
+            _keep(kept, tool, content, text)
 
 
 def _listed(tool: Disassembler, cubins: Sequence[bytes], name: str) -> list[str]:
