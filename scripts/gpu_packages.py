@@ -1,4 +1,4 @@
-"""What a GPU needs beside the rest of `.venv`: torch as its driver runs it, and PyCUDA, built here.
+"""Install what timing on a GPU needs: a torch that the driver can run, and PyCUDA, built here.
 
 PyCUDA has no wheels on PyPI, so it is compiled against the headers of the CUDA toolkit that nvcc
 belongs to, or of PyPI's wheels where there is no toolkit. The driver decides the rest
@@ -23,11 +23,11 @@ from harness.compiler import drivers
 from harness.compiler.drivers import SetupError, Toolkit
 
 HEADERS = ("nvidia-cuda-runtime==13.0.96", "nvidia-cuda-profiler-api==13.0.85")
-"""cuda.h and cudaProfiler.h, as torch and the compiler from PyPI want them, too."""
+"""The packages with cuda.h and cudaProfiler.h, in versions that torch and the compiler accept."""
 
 PYCUDA = "2026.1"
 TORCH_OF_CUDA_12 = "torch==2.10.*"
-"""The last whose wheels on PyPI are built with CUDA 12 (12.8), which every driver from 525 on runs:
+"""The last torch whose wheels on PyPI are built with CUDA 12 (12.8), for drivers from 525 on:
 CUDA Compatibility, table "CUDA Toolkit 12.x"."""
 
 SAY_EVERY_S = 15
@@ -35,18 +35,18 @@ GOES_ON = "kernels are emulated all the same: make bench ARGS='--backend emulato
 
 
 def torch_for(cuda: tuple[int, int], pinned: str) -> str:
-    """The torch that a driver of this CUDA release runs. pinned: the one for CUDA 13."""
+    """Return the torch that a driver of this CUDA release can run. pinned: the one for CUDA 13."""
     return pinned if cuda >= (13, 0) else TORCH_OF_CUDA_12
 
 
 def without_cuda_13(constraints: str) -> str:
-    """The pins that hold with an older torch, too: none of torch's own parts."""
+    """Return the pins that also apply to an older torch: all but those of its own parts."""
     ours = re.compile(r"^(torch|triton|nvidia-(?!ml-py|cuda-nvdisasm)|cuda-)")
     return "".join(line for line in constraints.splitlines(True) if not ours.match(line))
 
 
 def headers(ours: Toolkit | None, packages: Path) -> list[Path]:
-    """The folders of cuda.h and cudaProfiler.h: the toolkit's, or those of PyPI's wheels."""
+    """Find the folders of cuda.h and cudaProfiler.h: the toolkit's, or those of PyPI's wheels."""
     if ours:
         there = [ours.root / "include", *sorted(ours.root.glob("targets/*/include"))]
     else:
@@ -57,7 +57,7 @@ def headers(ours: Toolkit | None, packages: Path) -> list[Path]:
 
 
 def configuration(include: Sequence[Path], links: Path) -> str:
-    """PyCUDA's siteconf.py. Without cuRAND, which nothing here uses."""
+    """Return PyCUDA's siteconf.py, without cuRAND, which is not used here."""
     return (
         f"CUDA_INC_DIR = {[str(folder) for folder in include]!r}\n"
         f"CUDADRV_LIB_DIR = {[str(links)]!r}\n"
@@ -73,7 +73,7 @@ def configuration(include: Sequence[Path], links: Path) -> str:
 def build_pycuda(
     python: Path, ours: Toolkit | None, work: Path, log: Path, constraints: Path
 ) -> None:
-    """Fetch PyCUDA's source, compile it against the headers that are there, and install it.
+    """Download PyCUDA's source, compile it against the headers found, and install it.
 
     Raises SetupError; the log has everything that was printed.
     """
@@ -128,7 +128,7 @@ def build_pycuda(
 
 
 def _compiled(log: Path) -> int:
-    """How many files the compiler was called for so far."""
+    """Count the files that have been compiled so far."""
     return len(re.findall(r"^ *\S*(?:g\+\+|gcc|cc) .* -c ", log.read_text(errors="replace"), re.M))
 
 
@@ -140,7 +140,7 @@ def _step(
     progress: Callable[[], str] = lambda: "",
     settled: bool = False,
 ) -> None:
-    """Run a step to its end, saying every few seconds that it goes on. Raises SetupError."""
+    """Run a step to its end, and report every few seconds that it is running. Raises SetupError."""
     print(f"{what} …", flush=True)
     begun = time.monotonic()
     child = subprocess.Popen(
@@ -165,7 +165,7 @@ def _step(
 
 
 def install(python: Path, root: Path, log: Path) -> None:
-    """All that timing needs, into the environment of that Python. Raises SetupError."""
+    """Install all that timing needs into the environment of that Python. Raises SetupError."""
     cuda, ours = drivers.driver(), drivers.toolkit()
     if found := drivers.obstacle(cuda, ours) or drivers.missing_for_building():
         raise SetupError(found.what, found.why, f"{found.remedy}, and run make again; {GOES_ON}")

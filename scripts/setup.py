@@ -1,4 +1,4 @@
-"""Make `.venv` hold what this machine needs, once, and again whenever the pins change.
+"""Install what this machine needs into `.venv`, and again whenever the pins change.
 
 Run by every Makefile target with the system's Python, so it may use the standard library only. The
 CUDA compiler comes from PyPI wheels only where the machine has none of its own; the disassembler,
@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def _base(python: str, extras: list[str]) -> None:
-    """All that needs no GPU. Ends the program where that fails: nothing works without it."""
+    """Install everything that needs no GPU. Exit if that fails: nothing works without it."""
     state = f"{python} {extras} {_digest(PINS)}"
     stamp, made_with = VENV / "installed", VENV / "made-with"
     if stamp.exists() and stamp.read_text() == state:
@@ -69,7 +69,7 @@ def _base(python: str, extras: list[str]) -> None:
 
 
 def _make_environment() -> None:
-    """One Python's venv does not serve another."""
+    """Make `.venv` anew: the virtual environment of another Python cannot be used."""
     try:
         import ensurepip  # noqa: F401
     except ImportError:
@@ -81,7 +81,7 @@ def _make_environment() -> None:
 
 
 def _gpu(python: str) -> None:
-    """What timing needs. A failure is told each time, and tried again once something changed."""
+    """Install what timing needs. A failure is reported on every run, and retried after a change."""
     own = drivers.toolkit()
     built = drivers.missing_for_building() is None
     facts = f"{python} {drivers.driver()} {own} {built} {_digest(GPU_PINS)}"

@@ -25,7 +25,7 @@ OLDEST_NVCC = (12, 4)
 
 
 class SetupError(Exception):
-    """What failed, why, and what to do, on one line each.
+    """A failure: what failed, why, and what to do, on one line each.
 
     settled: trying again cannot help until something has changed.
     """
@@ -54,7 +54,7 @@ def _driver() -> ctypes.CDLL | None:
 
 
 def driver() -> tuple[int, int] | None:
-    """The CUDA release that the driver supports, such as (12, 2); None if it does not say."""
+    """Return the CUDA release that the driver supports, such as (12, 2); None if unknown."""
     library, found = _driver(), ctypes.c_int(0)
     with contextlib.suppress(AttributeError):
         if library and library.cuDriverGetVersion(ctypes.byref(found)) == 0 and found.value:
@@ -63,7 +63,7 @@ def driver() -> tuple[int, int] | None:
 
 
 def driver_library() -> Path | None:
-    """The path of the driver's library."""
+    """Return the path of the driver's library."""
     if _driver() is None:
         return None
     found = re.search(r"(/\S*/libcuda\.so\S*)", Path("/proc/self/maps").read_text())
@@ -79,7 +79,7 @@ def own(tool: str) -> str | None:
 
 
 def toolkit() -> Toolkit | None:
-    """The toolkit that the machine's nvcc belongs to, even if that nvcc is a wrapper script."""
+    """Find the toolkit of the machine's nvcc, even if that nvcc is a wrapper script."""
     nvcc = own("nvcc")
     if nvcc is None:
         return None
@@ -96,7 +96,7 @@ def toolkit() -> Toolkit | None:
 
 
 def obstacle(cuda: tuple[int, int] | None, ours: Toolkit | None) -> SetupError | None:
-    """Why nothing can be timed here, known before any download; None if timing is possible."""
+    """Return why nothing can be timed here, before any download; None if timing is possible."""
     if cuda is None:
         return SetupError(
             "the GPU cannot be used: its driver does not load",
@@ -122,7 +122,7 @@ def obstacle(cuda: tuple[int, int] | None, ours: Toolkit | None) -> SetupError |
 
 
 def missing_for_building() -> SetupError | None:
-    """What is missing on this machine for compiling PyCUDA."""
+    """Return what this machine lacks for compiling PyCUDA."""
     if not (Path(sysconfig.get_path("include")) / "Python.h").exists():
         version = f"{sys.version_info.major}.{sys.version_info.minor}"
         return SetupError(
