@@ -344,6 +344,17 @@ def test_work_that_is_not_where_it_is_timed_fails_by_name(
     assert ended[0].reason.startswith(f"while timed: {words}")
 
 
+def test_a_host_that_is_busy_now_and_then_costs_no_variant_its_place(entries: list[Entry]) -> None:
+    class BusyHost(FakeWorkspace):
+        def time(self, *asked: Any, **more: Any) -> Batch:
+            told = super().time(*asked, **more)
+            return replace(told, busy_ns=53_000.0) if len(self.calls) % 4 else told
+
+    found = run(BusyHost(COST), entries, rounds=2)
+    assert not [r for r in found if isinstance(r, Outcome)]
+    assert len(of_cache(found)) == 2 * len(entries)
+
+
 def test_a_function_that_replaced_something_fails_and_no_kernel_is_asked(
     entries: list[Entry],
 ) -> None:
