@@ -93,6 +93,16 @@ def test_what_is_left_follows_the_pace_of_the_stage_that_is_going_on() -> None:
     assert after + left == pytest.approx(run.now, rel=0.1)
 
 
+def test_one_slow_step_of_many_does_not_speak_for_the_rest() -> None:
+    steps = [ForecastStep("verify", f"p/v{n}", 5.0) for n in range(100)]
+    found = Forecast(steps, Durations(), {}, lambda line: None, lambda: 0.0)
+    found.took("verify", "p/v0", 50.0)
+    assert found.left < 1.5 * 99 * 5.0
+    for n in range(1, 50):
+        found.took("verify", f"p/v{n}", 50.0)
+    assert found.left > 7 * 50 * 5.0
+
+
 def _seconds(words: str) -> int:
     found = {unit: int(count) for count, unit in re.findall(r"(\d+) (h|min|s)\b", words)}
     return 3600 * found.get("h", 0) + 60 * found.get("min", 0) + found.get("s", 0)
