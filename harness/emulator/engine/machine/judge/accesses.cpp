@@ -1,4 +1,4 @@
-// Loads, stores and atomics of a chunk: where they go, whether they may, and what they leave behind.
+// Loads, stores and atomics of a chunk: where they go, whether they are allowed, and what they record.
 
 #include "accesses.h"
 
@@ -77,7 +77,7 @@ void Accesses::execute(const Op& op, Verb verb, const Selection& lanes) {
     });
 }
 
-// Shared memory is the cluster's, a window for each block.
+// The shared window covers the whole cluster's shared memory, with one window per block.
 i32 Accesses::space_in(i64 address) const {
     if (address >= SHARED_WINDOW && address < LOCAL_WINDOW) return SHARED;
     return space_of(address);
@@ -98,7 +98,7 @@ void Accesses::leave(int block) {
                   [&](int lane, int other, i64 when) { return races_.knows(lane, other, when); });
 }
 
-// Accesses to shared memory of other blocks, which must be there as long.
+// Notes accesses to the shared memory of other blocks, which must not leave before these are over.
 void Accesses::of_others(const Op& op, const Request& request) {
     for (const Touch& touch : request.touches) {
         const int block = home_of(geometry_, touch);
@@ -107,13 +107,13 @@ void Accesses::of_others(const Op& op, const Request& request) {
             throw Accusation{BLOCK_HAS_LEFT, op.site, touch.lane,
                              {request.verb, request.width(), touch.address,
                               geometry_.in_grid(blocks_.first_block + block)}};
-        // An arrival is over where a wait has seen it.
+        // An arrival is over once a wait has seen it.
         const bool arrives = is_arrival(op);
         visits_.note(block, touch, op.site, races_.log.now() - 1 - arrives);
     }
 }
 
-// Warps of which one request goes to several memories, or to another block's: what that costs is not known.
+// Finds warps with a request to several memories, or to another block's memory, the cost of which is not known.
 void Accesses::find_mixed(const Op& op, const Touches& touches) {
     std::map<int, u32> spaces;
     for (const Touch& touch : touches) {
@@ -229,7 +229,7 @@ void Accesses::of_buffer(const Op* op, Request& request) {
 
 // --- bounds -------------------------------------------------------------------------------------
 
-// Where an address comes from what nothing has written, that is said first.
+// If an address was computed from unwritten data, that fault is reported first.
 void Accesses::check_block_memory(const Request& request) {
     const bool shared = request.memory == SHARED_MEMORY;
     const i64 size = shared ? launch_.shared_bytes : launch_.local_bytes, width = request.width();
@@ -268,7 +268,7 @@ void Accesses::check_buffers(const Touches& touches, i32 site, int width, Verb v
 
 // --- moving -------------------------------------------------------------------------------------
 
-// The machine's own operation, by lanes of one warp.
+// Executes the machine's own operation for lanes of one warp.
 void Accesses::handle(const Op& op, int warp, u32 lanes, int block) {
     blocks_.enter(warp, lanes);
     const bool elsewhere = block >= 0;

@@ -1,4 +1,4 @@
-// Memory instructions of a chunk, judged before they move anything.
+// A chunk's memory instructions, which are judged before they move any data.
 
 #pragma once
 
@@ -23,48 +23,48 @@ class Accesses {
     void execute(const Op& op, Verb verb, const Selection& lanes);
     void copy_struct(const Op& op, const Selection& lanes);
 
-    // `cp.async`: the source is read when the copy is issued, and the bytes land when somebody waits for
-    // them. Groups are counted for each lane on its own.
+    // `cp.async`: the source is read when the copy is issued, and the bytes are written when a thread waits for
+    // them. Groups are counted separately for each lane.
     void issue_copy(const Op& op, const Selection& lanes);
     void commit_copies(const Selection& lanes);
     void wait_for_copies(const Op& op, const Selection& lanes);
-    // From now on an mbarrier's phase tells that the lanes' copies are done.
+    // From now on the end of an mbarrier's phase says that the lanes' copies are done.
     void hand_copies_to_mbarrier(const Op& op, const Selection& lanes);
 
-    // Copies of many bytes between global and shared memory. Bytes move when they are issued.
+    // Bulk copies between global and shared memory. The bytes move when a copy is issued.
     void copy_bulk(const Op& op, const Selection& lanes);
     void copy_tensor(const Op& op, const Selection& lanes);
-    // What a copy that goes to several blocks of the cluster tells the mbarrier of each.
+    // The arrivals of a copy to several blocks of the cluster at the mbarrier of each.
     void arrive_in_many(const Op& op, const Selection& lanes);
     void commit_bulk_copies(const Selection& lanes);
     void wait_for_bulk_copies(const Op& op, const Selection& lanes);
 
-    // A warpgroup's product: a factor in shared memory is read from when it is issued on until its warp
-    // has waited for its group, and its words are taken at once.
+    // A warpgroup's product: its factor in shared memory counts as being read from issue until the warp has
+    // waited for the product's group; the emulator takes the factor's words at once.
     void read_factor(const Op& op, const Selection& lanes);
     void take_words(const Op& op, const Selection& lanes);
     void commit_products(const Selection& lanes);
     void wait_for_products(const Op& op, const Selection& lanes);
 
-    // Of an address in a window of the cluster's shared memory: whose it is, and where.
+    // Resolves an address in a window of the cluster's shared memory to its block and the address there.
     void into_window(i32 site, Touch& touch) const;
-    // A block's last threads have left: nobody may touch its shared memory any more, nor may somebody have
-    // of whom the block does not know.
+    // A block's last threads have left: no thread may touch its shared memory any more, and the block must know
+    // of every access so far.
     void leave(int block);
 
-    // What an mbarrier waits for, that a lane has tested last: numbers for a message; none where it has
-    // tested none.
+    // What the mbarrier that a lane tested last waits for: numbers for a message, or none if the lane has
+    // tested no mbarrier.
     std::vector<i64> waited_for(int lane);
 
    private:
-    static constexpr int TO_MANY = 2;      // a copy's immediate, where it goes to several blocks
-    static constexpr int MOST_RANKS = 16;  // blocks of a cluster that a mask names
+    static constexpr int TO_MANY = 2;      // a copy's immediate if it goes to several blocks
+    static constexpr int MOST_RANKS = 16;  // blocks of a cluster that a mask can name
 
     struct UnderWay {
         int warp, lane;
         i64 target, group;
         u8 data[16];
-        u32 number = 0;  // of its flight; what follows is where the checks are on
+        u32 number = 0;  // of its flight; the rest is used only with checks
         Ranges to, from;
         Stamps* source = nullptr;
     };
@@ -73,7 +73,7 @@ class Accesses {
         int width;
         std::vector<UnderWay> lanes;
     };
-    struct Group {  // of a lane: one bulk copy out of shared memory
+    struct Group {  // a lane's bulk copy out of shared memory
         i32 site;
         int lane;
         i64 group;
@@ -82,7 +82,7 @@ class Accesses {
         Stamps* target = nullptr;
     };
 
-    struct Product {  // a factor that one is reading
+    struct Product {  // a factor that a product is reading
         i32 site;
         i64 group;
         u32 number;  // of its flight
@@ -90,7 +90,7 @@ class Accesses {
     };
     struct Products {  // of a warp
         i64 committed = 0;
-        bool unwritten = false;  // whether something in the factor that was read last is
+        bool unwritten = false;  // whether the factor that was read last has unwritten words
         std::vector<Product> reading;
     };
 
@@ -152,7 +152,7 @@ class Accesses {
     bool has_copies_ = false;
     std::vector<i64> uncounted_;
     Visits visits_;
-    std::set<int> mixed_;  // warps whose lanes go to several memories just now
+    std::set<int> mixed_;  // warps whose lanes access several memories in this instruction
 };
 
 }  // namespace machine

@@ -41,7 +41,7 @@ class Blocks {
     u64 first_block = 0;
     Mask exited;  // lanes, by warp
 
-    // What nothing has written is not to look right by accident.
+    // Begins new blocks. Memory is filled with 0xFF, so that unwritten data does not look right by accident.
     void start(u64 first, int count) {
         first_block = first;
         geometry.blocks = count;
@@ -52,7 +52,7 @@ class Blocks {
             begin_block(launch_, warps[w], first + w / geometry.warps);
     }
 
-    // Operations work on these lanes from now on.
+    // Selects the lanes on which operations work from now on.
     void enter(int warp, u32 lanes) {
         const int block = warp / geometry.warps;
         c.warp = &warps[warp];
@@ -73,7 +73,7 @@ class Blocks {
     u8* shared_of(int block) { return shared_.get() + static_cast<i64>(block) * shared_stride; }
     u8* local_of(int lane) { return local_.get() + static_cast<i64>(lane) * launch_.local_bytes; }
 
-    // The memory at a generic address as a lane sees it, and how many bytes are there.
+    // The memory at a generic address as a lane sees it, and the number of bytes left there.
     std::pair<const u8*, i64> seen(int lane, i64 address) {
         if (address >= LOCAL_WINDOW)
             return within(local_of(lane), address - LOCAL_WINDOW, launch_.local_bytes);

@@ -1,4 +1,4 @@
-// What an exact run works on: a chunk of thread blocks whose warps go through the program together.
+// A chunk, the unit of an exact run: thread blocks whose warps go through the program together.
 
 #pragma once
 
@@ -19,8 +19,8 @@ struct Party {  // lanes of one warp of the chunk
 using Selection = std::vector<Party>;
 using Mask = std::vector<u32>;  // lanes, by warp of the chunk
 
-// A number by which others are divided all the time. Multiplying by its reciprocal, rounded up, is exact for
-// numbers of less than 27 bits, as those of lanes and warps in a chunk are, and divisors up to 2^10.
+// A divisor that is used very often. Multiplying by its reciprocal, rounded up, is exact for divisors up to 2^10
+// and numbers of less than 27 bits, such as those of lanes and warps in a chunk.
 class Divisor {
    public:
     Divisor() = default;
@@ -51,13 +51,13 @@ struct Geometry {
     }
     int block_of(int lane) const { return by_threads.quotient(lane); }
     int cluster_of(int block) const { return by_cluster.quotient(block); }
-    // The block whose shared memory a thread of another one, or of itself, finds in a window of the
-    // cluster's (`cluster.cpp`); -1 where no block has that rank.
+    // The block whose shared memory a thread of `block` finds in a window of the cluster's shared memory
+    // (`cluster.cpp`); -1 if no block has that rank.
     int in_window(int block, i64 window) const {
         if (window == 0) return block;
         return window <= cluster ? block / cluster * cluster + static_cast<int>(window) - 1 : -1;
     }
-    // The number by which a block of the launch is told.
+    // The number that identifies a block of the launch in messages.
     i64 in_grid(u64 number) const {
         return cluster == 1 ? static_cast<i64>(number) : BlockPlace(*launch, number).in_grid(*launch);
     }
@@ -92,8 +92,8 @@ inline bool any(const Mask& mask) {
     return false;
 }
 
-// A fault on its way to the launch. `lane` is a lane of the chunk: of the one that is executed, or of
-// that whose first thread block is named.
+// A fault that is thrown to end the launch. `lane` is a lane of the chunk that is executed, or of the chunk that
+// begins with `first_block`, if given.
 struct Accusation {
     What what;
     i32 site;
@@ -104,11 +104,11 @@ struct Accusation {
 
 // --- accesses -----------------------------------------------------------------------------------
 
-// What one lane accesses; in the order of lanes, over all warps that execute the instruction.
+// One lane's access. Touches are ordered by lane, over all warps that execute the instruction.
 struct Touch {
-    i64 address;  // in its memory, from where that begins
+    i64 address;  // relative to the beginning of its memory
     int warp, lane;
-    int block = -1;  // of the chunk, whose shared memory it is, where that is another one's
+    int block = -1;  // in the chunk, if the shared memory belongs to another block than the lane
 };
 using Touches = std::vector<Touch>;
 
@@ -116,15 +116,15 @@ inline int home_of(const Geometry& geometry, const Touch& touch) {
     return touch.block < 0 ? geometry.block_of(touch.lane) : touch.block;
 }
 
-// One instruction's access to one memory by all its lanes.
+// An instruction's access, by all its lanes, to one memory.
 struct Request {
     i32 site, kind;
     Verb verb;
-    int word, count;  // bytes a word and words
+    int word, count;  // bytes per word, and number of words
     int memory;
-    i64 base;  // what is to be added to an address to tell it from those of other buffers
+    i64 base;  // added to an address to make it unique among all buffers
     Touches touches;
-    std::vector<u64> given = {};  // by touch, what it puts there; filled where somebody has a lock
+    std::vector<u64> given = {};  // by touch: the value written; filled only while a thread holds a lock
 
     int width() const { return word * count; }
 };

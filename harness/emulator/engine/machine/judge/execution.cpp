@@ -37,13 +37,13 @@ void Execution::execute(const Block& block, const Selection& lanes) {
     }
 }
 
-// Operations on registers alone: warp by warp.
+// Operations that affect only registers run warp by warp.
 void Execution::compute(i32 first, i32 end, const Selection& lanes) {
     const Op* const ops = launch_.ops;
     const Known* const all = known().data();
     for (const Party& party : lanes) {
         blocks_.enter(party.warp, party.lanes);
-        const bool concerned = uninitialised_.holds(party.warp);  // computing brings in none
+        const bool concerned = uninitialised_.holds(party.warp);  // computing adds no unwritten values
         for (i32 n = first; n < end; n++) {
             const Op& op = ops[n];
             const Known& about = all[op.handler];
@@ -54,7 +54,7 @@ void Execution::compute(i32 first, i32 end, const Selection& lanes) {
     }
 }
 
-// Operations that somebody else may notice: all warps at once.
+// Operations that other threads may notice run for all warps at once.
 void Execution::act(const Op& op, const Selection& lanes) {
     const Known& about = known()[op.handler];
     if (products_.follows() && about.role != HOLDS_REGISTERS)
@@ -123,7 +123,7 @@ void Execution::act(const Op& op, const Selection& lanes) {
     compute_one(op, about, lanes);
 }
 
-// Of a load or a store, where its first lane goes.
+// Whether a load or a store accesses the thread's own memory, judged by its first lane.
 bool Execution::in_memory_of_thread(const Op& op, const Party& party) const {
     const Role role = known()[op.handler].role;
     if (role != LOADS && role != STORES) return false;
@@ -141,7 +141,7 @@ void Execution::compute_one(const Op& op, const Known& about, const Selection& l
     }
 }
 
-// Lanes meet at an instruction of their warp that names its members.
+// Lanes meet at a warp-wide instruction whose mask names the members.
 void Execution::meet(const Op& op, const Known& about, const Selection& lanes) {
     const i32 mask_row = op.source[op.count];
     const auto mask_of = [&](int w, int i) {
@@ -162,7 +162,7 @@ void Execution::meet(const Op& op, const Known& about, const Selection& lanes) {
         }
         races_.after_locks(lanes, true);
     }
-    // A shuffle passes on what it does not use; all else is used.
+    // A shuffle passes its first operand on without using it; all other operands are used.
     const bool shuffles = op.count == 3;
     for (int n = shuffles; n <= op.count; n++)
         uninitialised_.use_row(lanes, op.source[n], op.site);
@@ -174,8 +174,8 @@ void Execution::meet(const Op& op, const Known& about, const Selection& lanes) {
                 if (row >= 0) uninitialised_.forget(party.warp, row, party.lanes);
 }
 
-// Where the values come from that a shuffle gives: what a lane takes from one that does not take
-// part is nothing that anybody has written.
+// Follows the origins of the values that a shuffle returns. A value from a lane that does not take part counts
+// as unwritten.
 template <class MaskOf>
 void Execution::shuffle_ids(const Op& op, const Selection& lanes, MaskOf mask_of) {
     u32 read = 0;

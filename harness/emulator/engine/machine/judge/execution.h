@@ -1,4 +1,4 @@
-// What the operations of a basic block do, for all lanes of a chunk that execute it.
+// Executes the operations of a basic block for the lanes of a chunk that are at it.
 
 #pragma once
 

@@ -1,9 +1,9 @@
-// The judge: runs a launch exactly, basic block after basic block, and says what is wrong.
+// The judge: runs a launch exactly, basic block by basic block, and reports faults.
 //
-// All lanes of a chunk that can go on at the lowest-numbered basic block go next, and do its
-// operations together. Since blocks are numbered so that a block comes after everything that leads to
-// it, diverged lanes meet again. What one thread block does never depends on which others share its
-// chunk (except through memory), so counts do not depend on the chunk's size.
+// In each step, all lanes of a chunk that are ready at the lowest-numbered basic block execute its operations
+// together. Since basic blocks are numbered so that each comes after everything that leads to it, diverged lanes
+// meet again. What a thread block does never depends on which others share its chunk (except through memory), so
+// counts do not depend on the chunk's size.
 
 #include <chrono>
 #include <tuple>
@@ -29,7 +29,7 @@ class Judge {
                      clusters_),
           progress_(launch_, judged_, geometry_, blocks_.warps),
           barriers_(launch_, geometry_, blocks_.warps), schedule_(judged_.schedule) {
-        for (int n = 0; n < launch_.buffer_count; n++) {  // nothing is kept to be put back
+        for (int n = 0; n < launch_.buffer_count; n++) {  // marked as saved, since nothing is undone
             saved_.push_back(std::vector<u8>((launch_.buffers[n].size >> Undo::PAGE_SHIFT) + 1, 1));
             launch_.buffers[n].saved = saved_.back().data();
         }
@@ -145,7 +145,7 @@ class Judge {
         leave(block, lanes);
     }
 
-    // The lanes that go next, from now on at `at_`.
+    // The lanes that run next. Sets `at_` to their basic block.
     Mask next() {
         Mask mask;
         if (schedule_.usual()) {
@@ -158,7 +158,7 @@ class Judge {
         return mask;
     }
 
-    // Those who go to a basic block.
+    // The lanes that are ready at a basic block.
     Mask& bound_for(int target) {
         Mask& there = ready_[target];
         there.resize(geometry_.all_warps());
@@ -223,7 +223,7 @@ class Judge {
         }
     }
 
-    // Whether there is the barrier that each lane names, and a number of threads is one of warps.
+    // Checks that the barrier that each lane names exists, and that a number of threads is a multiple of a warp.
     void look_for_barrier(const Block& block, const Party& party) const {
         const u8* registers = blocks_.warps[party.warp].registers;
         const u32* ids = reinterpret_cast<const u32*>(registers + block.number);
@@ -265,7 +265,7 @@ class Judge {
         return reinterpret_cast<const T*>(blocks_.warps[warp].registers + offset);
     }
 
-    // A complete barrier lets threads of a block go.
+    // A complete barrier releases threads of a block.
     void meet_at_barrier(int block, bool whole, const Mask& arrived) {
         const i64 now = races_.log.now();
         if (whole) {

@@ -1,4 +1,4 @@
-// What accesses move once they are judged: words to and from registers, warp by warp.
+// The data that accesses move once they are judged: words to and from registers, warp by warp.
 
 #include "accesses.h"
 
@@ -7,7 +7,7 @@
 
 namespace machine {
 
-// It does what is left, warp by warp, and counts.
+// Executes the access itself, warp by warp, and counts it.
 void Accesses::move(const Op& op, const Request& request) {
     if (launch_.checks && judged_.traits[op.site] & IS_CAS && op.result[0] >= 0)
         swap(op, request);
@@ -15,7 +15,7 @@ void Accesses::move(const Op& op, const Request& request) {
         move_all(op, request);
 }
 
-// A compare-and-swap may take a lock: who has changed the word shows in what it found there.
+// A compare-and-swap may take a lock. The value that a lane found shows whether it has changed the word.
 void Accesses::swap(const Op& op, const Request& request) {
     std::vector<u64> compared;
     for (const Touch& touch : request.touches) compared.push_back(in_row(op, op.source[1], touch));
@@ -37,8 +37,8 @@ u64 Accesses::in_row(const Op& op, i32 row, const Touch& touch) const {
     return value;
 }
 
-// What the first word of a store, an exchange or a swap is to become, touch by touch; nothing of
-// other atomics.
+// The value that a store, an exchange or a compare-and-swap writes to its first word, by touch; empty for other
+// atomics.
 std::vector<u64> Accesses::given(const Op& op, const Request& request) const {
     std::vector<u64> out;
     const bool swaps = judged_.traits[op.site] & IS_CAS;
@@ -65,7 +65,7 @@ void Accesses::move_all(const Op& op, const Request& request) {
     }
 }
 
-// The same where the lanes of a warp may access several buffers at once, which is one request.
+// The same for accesses to several buffers; a warp's lanes still make only one request.
 void Accesses::move_scattered(const Op& op, const Touches& touches, int width) {
     for (size_t n = 0; n < touches.size();) {
         const int warp = touches[n].warp;
@@ -101,7 +101,7 @@ u8* Accesses::place(const Request& request, const Touch& touch) {
     return launch_.buffers[request.memory].data + touch.address;
 }
 
-// What a store is to write, touch after touch.
+// The bytes that a store writes, touch by touch.
 std::vector<u8> Accesses::values(const Op& op, const Request& request) const {
     std::vector<u8> out(request.touches.size() * request.width());
     u8* to = out.data();

@@ -1,4 +1,4 @@
-// What the judge knows of each operation: when it is to be judged, and what its results depend on.
+// What the judge knows about each operation: its role, and how its results depend on its operands.
 
 #pragma once
 
@@ -15,8 +15,8 @@ inline bool between_integers(const std::string& types) {
     return types.find_first_of("fx") == std::string::npos;
 }
 
-// Of an operand, or of a half: the last number of a name. Types have it in bits. A conversion keeps no
-// more than the narrower of its two types has.
+// The bytes of an operand, or of a half, from the last number in an operation's name. Types give it in bits. A
+// conversion keeps no more than the narrower of its two types holds.
 inline int bytes_of_operands(const std::string& name) {
     const auto bytes = [](const std::string& type) {
         const size_t at = type.find_first_of("0123456789");
@@ -53,7 +53,7 @@ inline Way way_of(const std::string& name) {
         {"setp.le/", COMPARED, LESS_OR_EQUAL}, {"setp.gt/", COMPARED, GREATER},
         {"setp.ge/", COMPARED, GREATER_OR_EQUAL},
     };
-    // These take their operands as they are, but for those that hold several numbers.
+    // These use their operands whole, except for the variants with packed operands (x2).
     static const char* const ARITHMETIC[] = {
         "add", "sub", "mul", "mad", "fma", "div", "rem", "min", "max", "set", "abs", "neg", "sad",
         "rcp", "sqrt", "rsqrt", "ex2", "lg2", "sin", "cos", "tanh", "testp", "cvt", "popc",
@@ -61,7 +61,7 @@ inline Way way_of(const std::string& name) {
     const auto begins = [&](const char* with) { return name.rfind(with, 0) == 0; };
     const size_t slash = name.find('/');
     const std::string types = slash == std::string::npos ? "" : name.substr(slash + 1);
-    // Of two types the second is the operand's.
+    // If there are two types, the second is the operand's.
     const bool is_signed = types[types.find('.') == std::string::npos ? 0 : types.find('.') + 1] == 's';
     const auto way = [&](Flow flow, u8 detail = 0) {
         return Way{flow, bytes_of_operands(name), is_signed, detail};
@@ -83,7 +83,7 @@ struct Known {  // of an operation
     Role role;
     Handler handler;
     Way way;
-    i32 family;  // of warp-wide instructions that wait for each other
+    i32 family;  // groups the warp-wide instructions that wait for each other
 };
 
 inline const std::vector<Known>& known() {

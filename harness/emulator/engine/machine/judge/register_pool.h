@@ -1,9 +1,9 @@
-// The registers of a block, which its warps give back and take (`setmaxnreg`).
+// A block's registers, which its warps release and request (`setmaxnreg`).
 //
-// How many a thread begins with, only the assembler knows; at most, that all warps of the block have them at
-// once. A warp that asks for more than can ever be left waits for ever. Warps are not executed here in the
-// order in which hardware would let them go on, so it is judged when the block has ended: what was
-// asked for last by all warps together must fit; those that never ask count nothing.
+// Only the assembler knows with how many registers a thread begins; at most as many as all warps of the block
+// can have at once. A warp that requests more than can ever be free waits for ever. Warps are not executed here
+// in the order in which hardware would run them, so the check is made when the block has ended: the last
+// requests of all warps together must fit. Warps that never make a request are not counted.
 
 #pragma once
 

@@ -1,9 +1,9 @@
-// Masks that name a lane which waits elsewhere: the warp would never get past the instruction.
+// Masks that name a lane which waits elsewhere, so that the warp would never get past the instruction.
 //
 // A shuffle, vote or `__syncwarp` waits for the lanes that its mask names and that have not exited.
-// Lanes are executed here without waiting for them, as a lane that is missing may still come. One
-// that reaches a barrier of the block, and has executed no such instruction since the last, has not
-// come: it waits for the lanes that wait for it.
+// Here lanes are executed without waiting for the others, as a missing lane may still arrive. A lane that reaches
+// a barrier of the block without having executed such an instruction since the last barrier will not arrive: it
+// waits at the barrier for the lanes that wait for it.
 
 #pragma once
 
@@ -32,7 +32,7 @@ class WarpMasks {
         known->named[warp] |= named, known->came[warp] |= company, known->site[warp] = site;
     }
 
-    // Threads go on together from a barrier.
+    // Threads leave a barrier together.
     void barrier(const Mask& arrived) {
         for (Met& each : met_)
             for (size_t w = 0; w < arrived.size(); w++) {

@@ -1,6 +1,6 @@
 // Bulk copies between global and shared memory, and the mbarriers and groups that say when they are done.
 //
-// Bytes move when a copy is issued. Who may touch them, and from when on, is told by the flights.
+// The bytes move when a copy is issued. The flights say which threads may touch them, and from when on.
 
 #include "judge/accesses.h"
 
@@ -11,7 +11,7 @@ namespace machine {
 
 // --- mbarriers ----------------------------------------------------------------------------------
 
-// Arrivals at mbarriers, and bytes that are to come or have come, any of which may end a phase.
+// Arrivals at mbarriers, and bytes that are expected or have arrived. Any of these may end a phase.
 void Accesses::arrive(const Op& op, const Request& request) {
     std::map<const u8*, Mbarrier> states;
     for (const Touch& touch : request.touches) {
@@ -31,8 +31,8 @@ void Accesses::arrive(const Op& op, const Request& request) {
     }
 }
 
-// At the mbarrier in the same place of each block that the mask, the last operand, names by its rank. The
-// copy before it has checked that there are such blocks.
+// Arrives at the mbarrier at the same address in each block that the mask, the last operand, names by rank. The
+// copy before it has checked that these blocks exist.
 void Accesses::arrive_in_many(const Op& op, const Selection& lanes) {
     for (const i32 row : op.source) uninitialised_.use_row(lanes, row, op.site);
     for (int rank = 0; rank < MOST_RANKS; rank++) {
@@ -61,7 +61,7 @@ std::vector<i64> Accesses::waited_for(int lane) {
 
 // --- bulk copies --------------------------------------------------------------------------------
 
-// Each lane copies bytes of its own, as units that are as wide as they must be aligned.
+// Each lane copies its own bytes, in units whose width equals the required alignment.
 void Accesses::copy_bulk(const Op& op, const Selection& lanes) {
     constexpr int UNIT = 16;
     for (const i32 row : op.source) uninitialised_.use_row(lanes, row, op.site);
@@ -73,7 +73,7 @@ void Accesses::copy_bulk(const Op& op, const Selection& lanes) {
         const i64 size = reinterpret_cast<const u32*>(registers + op.source[2])[i];
         const int lane = geometry_.lane(w, i);
         if (size % UNIT) throw Accusation{COPIED_IN_PART, op.site, lane, {size, UNIT}};
-        if (size > launch_.shared_bytes)  // before there are units to be counted
+        if (size > launch_.shared_bytes)  // checked before any units are listed
             throw Accusation{OUT_OF_BLOCK_MEMORY, op.site, lane,
                              {op.immediate ? WRITE : READ, size, address(op.immediate ? 0 : 1),
                               SHARED_MEMORY, launch_.shared_bytes}};
@@ -103,7 +103,7 @@ void Accesses::copy_bulk(const Op& op, const Selection& lanes) {
     });
 }
 
-// `bytes`: what goes to the touches of `to`, one after the other. Of a box some of it may come from nowhere.
+// `bytes` go to the touches of `to`, in order. For a box, some of them may have no source.
 void Accesses::bulk(i32 site, const Request& from, const Request& to, const std::vector<u8>& bytes,
                     const BulkReduction* reduction) {
     const bool to_shared = to.memory == SHARED_MEMORY;
@@ -117,7 +117,7 @@ void Accesses::bulk(i32 site, const Request& from, const Request& to, const std:
                           writes ? unchanged(request, bytes) : std::vector<u8>());
         };
         const auto inside = unwritten_.cells_of(to_shared ? to : from);
-        if (!to_shared) {  // to store it to global memory is to use it
+        if (!to_shared) {  // storing to global memory uses the values
             const auto use = [&](const Unwritten::Origins& origins) {
                 for (size_t n = 0; n < origins.size(); n++)
                     uninitialised_.use(origins[n].id, from.touches[0].lane, site);
@@ -151,7 +151,7 @@ void Accesses::bulk(i32 site, const Request& from, const Request& to, const std:
     }
 }
 
-// --- under way ----------------------------------------------------------------------------------
+// --- copies in flight ---------------------------------------------------------------------------
 
 // A copy's units as ranges of words.
 Ranges Accesses::ranges_of(const Request& request) {
@@ -164,7 +164,7 @@ Ranges Accesses::ranges_of(const Request& request) {
     return out;
 }
 
-// Until the phase is over nobody may touch the target, nor write the source.
+// Until the phase is over, no thread may touch the target or write the source.
 void Accesses::report_to_mbarrier(i32 site, const Touch& mbarrier, const Request& from, const Request& to) {
     const i64 word = races_.word_of_block(mbarrier);
     const u32 number = races_.flights.begin_in_phase(site, mbarrier.lane, word, mbarrier.address);
@@ -172,8 +172,8 @@ void Accesses::report_to_mbarrier(i32 site, const Touch& mbarrier, const Request
     races_.flights.put(ranges_of(to), number, false);
 }
 
-// Until the thread has waited for the group nobody may write the source; nor, before a wait that is not
-// for the reading alone, touch the target. What reduces into it is atomic, and as such stamped.
+// Until the thread has waited for the group, no thread may write the source. Until it has waited for more than
+// the reads, no thread may touch the target. A reduction into the target is atomic and stamped as such.
 void Accesses::join_group(i32 site, const Request& from, const Request& to) {
     const int lane = from.touches[0].lane;
     Group group{site, lane, committed_bulk_[lane], races_.flights.begin(site, lane),
@@ -189,7 +189,8 @@ void Accesses::commit_bulk_copies(const Selection& lanes) {
     each_of(lanes, [&](int w, int i) { committed_bulk_[geometry_.lane(w, i)]++; });
 }
 
-// All but each lane's newest groups, so many as the width says, have been read; or have been written, too.
+// All but each lane's newest groups, as many as `width` says, have been read or, unless only reads are waited
+// for, also written.
 void Accesses::wait_for_bulk_copies(const Op& op, const Selection& lanes) {
     if (!launch_.checks || bulk_groups_.empty()) return;
     const bool only_read = op.immediate;

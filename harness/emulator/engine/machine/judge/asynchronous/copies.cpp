@@ -8,7 +8,7 @@ namespace machine {
 
 // --- structs ------------------------------------------------------------------------------------
 
-// Members and padding that nothing wrote may be copied.
+// Unwritten members and padding may be copied.
 void Accesses::copy_struct(const Op& op, const Selection& lanes) {
     for (const i32 row : op.source) uninitialised_.use_row(lanes, row, op.site);
     Request reads{op.site, PLAIN, READ, op.count, 1, LOCAL_MEMORY, 0, {}}, writes = reads;
@@ -38,7 +38,7 @@ void Accesses::copy_struct(const Op& op, const Selection& lanes) {
 
 // --- asynchronous copies ------------------------------------------------------------------------
 
-// Reads so many bytes for each touch, as one load.
+// Reads `width` bytes for each touch, as one load.
 void Accesses::load_bytes(i32 site, const Touches& touches, int width,
                           const std::vector<u8*>& targets) {
     check_buffers(touches, site, width, READ);
@@ -65,8 +65,8 @@ void Accesses::load_bytes(i32 site, const Touches& touches, int width,
     }
 }
 
-// What lies beyond the bytes that are filled may not be there to be read: then words and bytes are
-// read one by one.
+// The source beyond the bytes that are filled may not be readable, so a partly filled copy is read word by word
+// and byte by byte.
 void Accesses::issue_copy(const Op& op, const Selection& lanes) {
     for (const i32 row : op.source) uninitialised_.use_row(lanes, row, op.site);
     const int width = static_cast<int>(op.immediate);
@@ -112,7 +112,7 @@ void Accesses::issue_copy(const Op& op, const Selection& lanes) {
     copies_.push_back(std::move(copy));
 }
 
-// From here until it lands nobody may touch the target, nor write the source.
+// From here until the copy lands, no thread may touch the target or write the source.
 void Accesses::take_off(Copy& copy, const std::vector<i64>& sources, const std::vector<int>& filled) {
     Request request{copy.site, PLAIN, WRITE, copy.width, 1, SHARED_MEMORY, 0, {}};
     std::vector<u8> bytes;
@@ -139,7 +139,8 @@ void Accesses::take_off(Copy& copy, const std::vector<i64>& sources, const std::
     }
 }
 
-// Words of a memory, if it has stamps: where copies are noted that write them, or that read them.
+// The words of an access, as a range in the stamps that note which copies write or read them; empty if the
+// memory has no stamps.
 Ranges Accesses::range_of(int memory, int block, i64 address, i64 bytes, bool written) {
     const auto found = stamps_.find(memory);
     if (found == stamps_.end()) return {};
@@ -149,7 +150,7 @@ Ranges Accesses::range_of(int memory, int block, i64 address, i64 bytes, bool wr
     return {{(written ? stamps.being_written : stamps.being_read).get(), before + first, last - first + 1}};
 }
 
-// The shared memory that a copy takes counts when it is issued, warp by warp.
+// A copy's shared memory wavefronts are counted when it is issued, warp by warp.
 void Accesses::count_landing(const Copy& copy) {
     for (size_t n = 0; n < copy.lanes.size();) {
         Access access{};
@@ -169,7 +170,7 @@ void Accesses::commit_copies(const Selection& lanes) {
     each_of(lanes, [&](int w, int i) { committed_[geometry_.lane(w, i)]++; });
 }
 
-// Lands all but each lane's newest groups, so many as the immediate says; all if it is -1.
+// Lands all but each lane's newest groups, as many as the immediate says; all groups if it is -1.
 void Accesses::wait_for_copies(const Op& op, const Selection& lanes) {
     land(lanes, [&](const Copy& copy, const UnderWay& each) {
         if (op.immediate >= 0 && each.group >= committed_[each.lane] - op.immediate) return false;
@@ -180,7 +181,7 @@ void Accesses::wait_for_copies(const Op& op, const Selection& lanes) {
     });
 }
 
-// The bytes land here; who may touch them, the mbarrier tells.
+// The bytes land here. The mbarrier decides which threads may touch them.
 void Accesses::hand_copies_to_mbarrier(const Op& op, const Selection& lanes) {
     land(lanes, [&](const Copy& copy, const UnderWay& each) {
         if (!launch_.checks) return true;
@@ -198,7 +199,7 @@ void Accesses::hand_copies_to_mbarrier(const Op& op, const Selection& lanes) {
     });
 }
 
-// Those copies of some lanes of which `lands` says so.
+// Lands those copies of the given lanes for which `lands` returns true.
 template <class Lands>
 void Accesses::land(const Selection& lanes, Lands lands) {
     std::vector<u8> waits(geometry_.all_lanes());

@@ -1,17 +1,17 @@
-// The registers of a warpgroup's products (`wgmma`): used before they are waited for, or unfenced.
+// Finds registers of a warpgroup's products (`wgmma`) that are used before the wait or without a fence.
 //
-// From when a product is issued until its warp has waited for its group, the tensor cores write its sums
-// and read its factor in registers; to read or change them in between is undefined. And `wgmma.fence` has
-// to stand before a warpgroup's first product, and between an instruction that writes a register and a
-// product that takes it, but for sums that products of one shape hand on (PTX ISA 9.0, "wgmma.fence" and
+// From the issue of a product until its warp has waited for its group, the tensor cores write its sums and read
+// its factor in registers; reading or changing them in between is undefined. In addition, a `wgmma.fence` is
+// required before a warpgroup's first product, and between an instruction that writes a register and a product
+// that takes it, except for sums passed on between products of the same shape (PTX ISA 9.0, "wgmma.fence" and
 // "wgmma.wait_group").
 //
-// PTX is not in the program's order. The compiler moves variables into the registers that a product takes
-// and out of them, and puts arithmetic, which no `asm volatile` holds, behind a fence or before a wait. What
-// it cannot move past those are accesses to memory, what lanes do together, and other products. So a value
-// that is moved or computed from a sum in flight is followed, and accused where one of these takes it before
-// the wait. And a fence is missing only where a value depends on a product that was issued behind the last
-// one. Spills to a thread's own memory are not followed.
+// PTX does not keep the program's order. The compiler moves variables into and out of the registers that a
+// product takes, and moves arithmetic, which is not bound by `asm volatile`, after a fence or before a wait. It
+// cannot move memory accesses, warp-wide operations or other products past those. A value that is moved or
+// computed from a sum in flight is therefore followed, and reported when one of these takes it before the wait.
+// A fence counts as missing only if a value depends on a product that was issued after the last fence. Spills to
+// a thread's own memory are not followed.
 
 #pragma once
 
@@ -69,10 +69,10 @@ class ProductRegisters {
 
     // --- what other instructions do -------------------------------------------------------------
 
-    // Before lanes of a warp execute it. `keeps`: it moves what it takes to or from a thread's own memory.
+    // Called before lanes of a warp execute an operation. `keeps`: it moves data to or from the thread's own memory.
     void pass(const Op& op, int w, u32 lanes, Flow flow, bool computes, bool keeps = false) {
         Warp& own = warps_[w];
-        if (op.site == own.product) return;  // by which a product is computed here
+        if (op.site == own.product) return;  // it is part of how the product is computed here
         const bool moves = flow == MOVED || flow == TAKES_LOW || flow == TAKES_HIGH || flow == JOINED;
         Row made = own.gathered;
         own.gathered = {};
@@ -108,18 +108,18 @@ class ProductRegisters {
     enum Holds : u8 { SUM, COPY, FACTOR };  // COPY: moved or computed from a sum
 
     struct Row {
-        i32 product = NO_SITE;  // the last one that took it
+        i32 product = NO_SITE;  // the last product that took it
         i32 group = 0, shape = 0;
         Holds holds = SUM;
         i32 maker = NO_SITE;  // the instruction that computed it, if that was no product
-        i32 behind = -1;      // after so many fences the last product was issued on which it depends
+        i32 behind = -1;      // number of fences before the last product on which it depends
     };
     struct Warp {
         std::vector<Row> rows;
         i32 fences = 0, committed = 0, complete = 0;  // groups
         i32 product = NO_SITE;                        // the one that was issued last
-        std::set<std::pair<i32, i32>> taken;          // products of which a sum was moved or computed with
-        Row gathered;                                 // of operands of the next operation
+        std::set<std::pair<i32, i32>> taken;          // products with a sum that was moved or used
+        Row gathered;                                 // from operands of the next operation
 
         bool in_flight(const Row& row) const { return row.product != NO_SITE && row.group >= complete; }
         bool writes(const Row& row) const { return in_flight(row) && row.holds != FACTOR; }

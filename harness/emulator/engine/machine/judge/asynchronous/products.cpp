@@ -1,4 +1,4 @@
-// Products of a warpgroup: what they read in shared memory, and until when.
+// Products of a warpgroup: which words they read in shared memory, and until when.
 
 #include "judge/accesses.h"
 
@@ -45,7 +45,7 @@ void Accesses::read_factor(const Op& op, const Selection& lanes) {
     }
 }
 
-// Those of a factor in which something is unwritten may be it: lanes ask for theirs.
+// If a factor has unwritten words, each lane's own words are checked one by one.
 void Accesses::take_words(const Op& op, const Selection& lanes) {
     for (const Party& party : lanes) {
         handle(op, party.warp, party.lanes);
@@ -78,7 +78,7 @@ void Accesses::commit_products(const Selection& lanes) {
     for (const Party& party : lanes) products_[party.warp].committed++;
 }
 
-// All but the newest groups have been read. Whoever meets the warp behind that knows of it.
+// All but the newest groups have been read. Threads that meet the warp after this know of it.
 void Accesses::wait_for_products(const Op& op, const Selection& lanes) {
     for (const Party& party : lanes) {
         Products& own = products_[party.warp];

@@ -1,7 +1,7 @@
-// How tensor maps have swizzled the tiles of shared memory, for products that read them.
+// Which swizzle tensor maps have applied to tiles in shared memory, to check the products that read them.
 //
-// A product takes the swizzle from its descriptor, and the copy that filled the tile took its own from a
-// tensor map. Where they differ the product multiplies other elements than were meant.
+// A product takes its swizzle from its descriptor, and the copy that filled the tile took its own from a tensor
+// map. If they differ, the product multiplies the wrong elements.
 
 #pragma once
 
@@ -17,7 +17,7 @@ class Swizzles {
    public:
     void start() { widths_.clear(); }
 
-    // What was written last is a box, in rows of so many bytes that are swizzled; 16 where none are.
+    // The last write was a box, swizzled in rows of `width` bytes; 16 means without a swizzle.
     void filled(const Log& log, i64 width) { widths_[log.now() - 1] = width; }
 
     // A product reads words with the swizzle of its descriptor.

@@ -1,7 +1,7 @@
-// Copies of a box between a tensor in global memory and shared memory, by a tensor map.
+// Copies of a box between a tensor in global memory and shared memory, described by a tensor map.
 //
-// Each is a bulk copy: a list of units in one memory and in the other, and the same flights say when it is
-// done. What of the box lies outside of the tensor is filled, or not written.
+// Each is a bulk copy, with a list of units in either memory, and flights say when it is done. The part of the
+// box outside the tensor is filled in shared memory, and not written in global memory.
 
 #include "judge/accesses.h"
 
@@ -9,7 +9,7 @@
 
 namespace machine {
 
-// The map of a copy. Its numbers are checked, as a kernel may have changed it.
+// The tensor map of a copy. Its contents are checked, as a kernel may have changed them.
 TensorMap Accesses::tensor_map(const Op& op, i64 where, int warp, int lane) {
     Request request{op.site, PLAIN, READ, TensorMap::ATOM, 1, 0, 0, {}};
     check_buffers({{where, warp, lane}, {where + TensorMap::OWN_ALIGNMENT, warp, lane}}, op.site,
@@ -30,7 +30,7 @@ TensorMap Accesses::tensor_map(const Op& op, i64 where, int warp, int lane) {
     return map;
 }
 
-// The blocks whose shared memory a copy goes to: the thread's own, or those that a mask names by their ranks.
+// The blocks whose shared memory a copy goes to: the thread's own, or those that a mask names by rank.
 std::vector<int> Accesses::targets_of(const Op& op, int warp, int i) const {
     const int lane = geometry_.lane(warp, i), own = geometry_.block_of(lane);
     if (op.immediate != TO_MANY) return {own};
@@ -45,9 +45,9 @@ std::vector<int> Accesses::targets_of(const Op& op, int warp, int i) const {
     return out;
 }
 
-// Operands: the place in shared memory, the map, coordinates, im2col's offsets, the mbarrier, and a mask of
-// blocks. The place and the mbarrier are those of each block that gets the box. The result is the number of
-// bytes that an mbarrier is told of.
+// Operands: the address in shared memory, the map, coordinates, im2col's offsets, the mbarrier, and a mask of
+// blocks. The address and the mbarrier apply in each block that receives the box. The result is the number of
+// bytes reported to the mbarrier.
 void Accesses::copy_tensor(const Op& op, const Selection& lanes) {
     const bool to_shared = op.immediate, to_many = op.immediate == TO_MANY;
     for (const i32 row : op.source) uninitialised_.use_row(lanes, row, op.site);
@@ -61,7 +61,7 @@ void Accesses::copy_tensor(const Op& op, const Selection& lanes) {
         const int lane = geometry_.lane(w, i);
         const TensorMap map = tensor_map(op, address(1), w, lane);
         const bool reduces = std::strncmp(entries()[op.handler].name, "reduce", 6) == 0;
-        // Of an operation `reduce_tensor.add`.
+        // The reduction's name follows `reduce_tensor.`, as in `reduce_tensor.add`.
         const BulkReduction* const reduction =
             reduces ? reduction_of_elements(map, entries()[op.handler].name + 14) : nullptr;
         if (reduces && !reduction) throw Accusation{NO_REDUCTION_OF_TYPE, op.site, lane, {map.element}};
@@ -117,7 +117,7 @@ void Accesses::copy_tensor(const Op& op, const Selection& lanes) {
     });
 }
 
-// The place of a box in shared memory.
+// Checks the address of a box in shared memory.
 void Accesses::check_box(const Op& op, const TensorMap& map, i64 where, Verb verb, int lane) {
     const i64 size = launch_.shared_bytes, width = map.bytes();
     if (where % TensorMap::ALIGNMENT)
@@ -127,7 +127,7 @@ void Accesses::check_box(const Op& op, const TensorMap& map, i64 where, Verb ver
         throw Accusation{OUT_OF_BLOCK_MEMORY, op.site, lane, {verb, width, where, SHARED_MEMORY, size}};
 }
 
-// What of a box lies in the tensor has to lie in the tensor's buffer.
+// The part of a box inside the tensor must be inside the tensor's buffer.
 void Accesses::in_one_buffer(Request& request, i64 address) {
     const int width = request.width();
     if (request.touches.empty()) return;

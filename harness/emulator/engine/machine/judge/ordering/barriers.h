@@ -1,11 +1,11 @@
-// Barriers of the chunk's blocks: who waits, whom a complete one lets go, and which are complete by
-// count and yet wrong.
+// Barriers of the chunk's blocks: which lanes wait, which ones a complete barrier releases, and which barriers
+// are complete by count but still wrong.
 //
-// `__syncthreads()` in a branch that some of the block's threads do not take completes on hardware
-// when the others arrive at another one, or have left the kernel; what it then orders is not what
-// the source says. Threads may meet at different `barrier.sync`, without `.aligned`, which asks for
-// arrivals only; but one of the whole block asks for all threads, too. Warps that meet by a barrier's
-// number and count are left alone.
+// A `__syncthreads()` in a branch that some of the block's threads do not take completes on hardware when the
+// other threads arrive at another one, or have left the kernel; what it then orders is not what the source
+// says. Threads may meet at different `barrier.sync` instructions without `.aligned`, which only count
+// arrivals; but one for the whole block also needs all threads. Warps that meet at a barrier with a number
+// and a count are not checked.
 
 #pragma once
 
@@ -22,14 +22,14 @@ class Barriers {
     Barriers(const Launch& launch, const Geometry& geometry, std::vector<Warp>& warps)
         : launch_(launch), geometry_(geometry), warps_(warps) {}
 
-    // What the checks are told: a thread block of which a complete barrier lets threads go.
+    // Called for the checks when a complete barrier releases threads of a block.
     std::function<void(int block, bool whole, const Mask& arrived)> told;
     bool checked = false;
 
     void start() { waiting_.clear(), arrived_.clear(); }
     bool anybody() const { return !waiting_.empty(); }
 
-    // Lanes of a warp come to the barrier that ends a basic block.
+    // Lanes of a warp arrive at the barrier that ends a basic block.
     void arrive(int number, const Party& party, Ready& ready) {
         const Block& barrier = launch_.blocks[number];
         const u8* registers = warps_[party.warp].registers;
@@ -50,7 +50,7 @@ class Barriers {
         });
     }
 
-    // Let those blocks go on whose barriers are complete; if `stuck`, one must be.
+    // Releases the blocks whose barriers are complete; if `stuck`, at least one must be.
     bool release(bool stuck, const Mask& gone, Ready& ready) {
         std::set<u32> ids;
         for (const Waiting& each : waiting_) ids.insert(each.key.id);
@@ -160,7 +160,8 @@ class Barriers {
 
     // --- verdicts -------------------------------------------------------------------------------
 
-    // Threads of one block, or of one warp, that wait at different barriers; or for those that left.
+    // Accuses threads of one block, or of one warp, that wait at different barriers, or for threads that have
+    // left the kernel.
     void check(u32 id, const std::vector<int>& complete, const Mask& gone) const {
         struct Place {
             Key key;
@@ -232,7 +233,7 @@ class Barriers {
     const Geometry& geometry_;
     std::vector<Warp>& warps_;
     std::vector<Waiting> waiting_;
-    std::vector<Waiting> arrived_;  // lanes that have arrived and not waited
+    std::vector<Waiting> arrived_;  // lanes that have arrived without waiting
 };
 
 }  // namespace machine

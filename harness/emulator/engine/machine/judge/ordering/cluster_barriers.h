@@ -1,8 +1,9 @@
-// The barriers of thread block clusters: who has arrived, whom a complete one lets go, and what is ordered
-// by it.
+// The barriers of thread block clusters: which threads have arrived, which ones a complete barrier releases,
+// and what it orders.
 //
-// Every thread of a cluster arrives once a phase and waits once; one that has left the kernel counts as
-// arrived. What a thread did before it arrived, and released, is there for whoever has waited for that phase.
+// Every thread of a cluster arrives once and waits once per phase; one that has left the kernel counts as
+// arrived. What a thread did and released before it arrived is visible to every thread that has waited for
+// that phase.
 
 #pragma once
 
@@ -20,8 +21,8 @@ class ClusterBarriers {
     ClusterBarriers(const Launch& launch, const Geometry& geometry)
         : launch_(launch), geometry_(geometry) {}
 
-    // Of a cluster, by its first block of the chunk, when a phase is complete; and until when its threads
-    // have released what they did.
+    // Called when a phase of a cluster is complete, with the cluster's first block in the chunk and the time
+    // up to which its threads have released what they did.
     std::function<void(int first_block, i64 released)> told;
 
     void start() {
@@ -30,7 +31,7 @@ class ClusterBarriers {
     }
     bool used() const { return used_; }
 
-    // A lane arrives. What it did before `when` is released by that.
+    // A lane arrives, which releases what it did before `when`.
     void arrive(i32 site, int lane, i64 when) {
         if (!used_) begin();
         if (arrived_[lane] != waited_[lane]) throw Accusation{ARRIVED_TWICE, site, lane, {}};
@@ -38,7 +39,7 @@ class ClusterBarriers {
         of_phase(lane, arrived_[lane]) = when;
     }
 
-    // Lanes of a warp come to the wait that ends a basic block.
+    // Lanes of a warp reach the wait that ends a basic block.
     void wait(int number, const Party& party) {
         each_lane(party.lanes, [&](int i) {
             const int lane = geometry_.lane(party.warp, i);
@@ -54,7 +55,7 @@ class ClusterBarriers {
         waiting_.back().second[party.warp] = party.lanes;
     }
 
-    // Let those go on whose phase is complete; false if there are none.
+    // Releases the lanes whose phase is complete. Returns false if there are none.
     bool release(const Mask& gone, Ready& ready, i64 now) {
         if (waiting_.empty()) return false;
         for (int block = 0; block < geometry_.blocks; block += geometry_.cluster) complete(block, gone, now);
@@ -81,8 +82,8 @@ class ClusterBarriers {
         return released;
     }
 
-    // The same by a scheduler of its own: the phase of the cluster that begins with a block, if everybody is
-    // there, and a lane that has waited for it.
+    // The same for callers with a scheduler of their own: completes the phase of the cluster that begins with
+    // this block if all threads have arrived; `waited` notes that a lane has waited for it.
     void settle(int block, const Mask& gone, i64 now) {
         if (used_) complete(block, gone, now);
     }
@@ -90,7 +91,7 @@ class ClusterBarriers {
         if (used_) waited_[lane] = arrived_[lane];
     }
 
-    // All threads of a block meet: what one of them has waited for, all of them have.
+    // All threads of a block meet: a phase that one of them has waited for counts as waited for by all.
     void whole_block(int block) {
         if (!used_) return;
         const auto first = knows_.begin() + block * geometry_.threads, end = first + geometry_.threads;
@@ -100,7 +101,7 @@ class ClusterBarriers {
         std::fill(first, end, most);
     }
 
-    // Whether what one lane did at a time is ordered before what another one of its cluster does now.
+    // Whether what one lane did at that time is ordered before what another lane of its cluster does now.
     bool ordered(int earlier, i64 when, int later) const {
         if (!used_) return false;
         const u32 phase = std::max(waited_[later], knows_[later]);
@@ -108,7 +109,7 @@ class ClusterBarriers {
     }
 
    private:
-    static constexpr int PHASES = 3;  // those that any thread can be at, and the one before
+    static constexpr int PHASES = 3;  // those that threads can be in at once, and the one before
 
     int cluster_of(int lane) const { return geometry_.cluster_of(geometry_.block_of(lane)); }
     i64& of_phase(int lane, u32 phase) { return times_[lane][phase % PHASES]; }
@@ -121,7 +122,7 @@ class ClusterBarriers {
         completed_.assign(geometry_.blocks / geometry_.cluster, 0);
     }
 
-    // The next phase of the cluster that begins with a block, if everybody is there.
+    // Completes the next phase of the cluster that begins with this block if all threads have arrived.
     void complete(int block, const Mask& gone, i64 now) {
         u32& completed = completed_[geometry_.cluster_of(block)];
         const int first = block * geometry_.threads, end = first + geometry_.cluster * geometry_.threads;
@@ -149,12 +150,12 @@ class ClusterBarriers {
     const Geometry& geometry_;
     bool used_ = false;
     std::vector<std::pair<int, Mask>> waiting_;     // by basic block
-    std::vector<u32> arrived_, waited_, knows_;     // phases, by lane; the last by other threads of the block
+    std::vector<u32> arrived_, waited_, knows_;     // phases, by lane; the last: through other threads of the block
     std::vector<std::array<i64, PHASES>> times_;    // by lane: when it arrived
     std::vector<u32> completed_;                    // phases, by cluster
 };
 
-// Accesses to shared memory of other blocks, which must be there until they are over.
+// Accesses to the shared memory of other blocks, which must not leave before the accesses are over.
 class Visits {
    public:
     void clear() { last_.clear(); }
@@ -164,7 +165,8 @@ class Visits {
         last_[{block, touch.warp}] = {when, touch.lane, site};
     }
 
-    // A block's last threads have left: one of them must know of each access, or nobody waited for it.
+    // A block's last threads have left: at least one thread of the block must know of each access; otherwise
+    // no thread waited for it.
     template <class Knows>
     void leave(int block, const Geometry& geometry, i64 first_block, Knows knows) const {
         const int first = block * geometry.threads, end = first + geometry.threads;
@@ -179,7 +181,7 @@ class Visits {
     }
 
    private:
-    struct Visit {  // the last of a warp
+    struct Visit {  // a warp's last one
         i64 when;
         int lane;
         i32 site;

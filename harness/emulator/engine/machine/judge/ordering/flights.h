@@ -1,10 +1,10 @@
-// Asynchronous copies under way: until it is known that one is done, nobody may touch what it writes, nor
+// Asynchronous copies in flight: until a copy is known to be done, no thread may touch what it writes or
 // write what it reads.
 //
-// A copy is done for a thread that knows of it. Where the copy reports to nobody, that is the thread that
-// issued it, once it has waited for it; from then on the copy counts as what this thread did when it
-// waited. Where the copy reports to an mbarrier, it is any thread that has tested the mbarrier after the
-// phase ended to which the copy belongs, and any that is ordered behind such a thread.
+// A copy is done for a thread once that thread knows that it has ended. If the copy reports to no mbarrier,
+// that is the thread that issued it, once it has waited for it; from then on the copy counts as an access that
+// this thread made when it waited. If the copy reports to an mbarrier, it is any thread that has tested the
+// mbarrier after the copy's phase ended, and any thread ordered after such a thread.
 
 #pragma once
 
@@ -18,14 +18,14 @@
 
 namespace machine {
 
-// Words of a memory, where its stamps have the numbers of copies under way.
+// A range of a memory's words, in the part of its stamps that holds the numbers of copies in flight.
 struct Range {
     u32* flights;
     i64 first, count;
 };
 using Ranges = std::vector<Range>;
 
-// What an mbarrier's phase waits for, as a message tells it. A site is -1 where there is none.
+// What an mbarrier's phase waits for, as stated in a message. A site is -1 if there is none.
 struct PhaseBytes {
     i64 expected = 0, came = 0;
     i32 expecting = -1, coming = -1;
@@ -33,11 +33,11 @@ struct PhaseBytes {
 
 class Flights {
    public:
-    static constexpr i64 NO_MBARRIER = 0;  // words of mbarriers are less
+    static constexpr i64 NO_MBARRIER = 0;  // the words of mbarriers have negative numbers
 
     struct Flight {
         i32 site;
-        int lane;        // of the thread that has issued it
+        int lane;        // of the thread that issued it
         i64 word;        // of the mbarrier that it reports to
         u32 phase;
         i64 address;     // of that mbarrier
@@ -46,7 +46,7 @@ class Flights {
     bool any() const { return flights_.size() > 1; }
     const Flight& operator[](u32 number) const { return flights_[number]; }
 
-    // New blocks: what was under way for others is nobody's any more.
+    // New blocks begin: copies in flight for earlier blocks no longer matter.
     void start() {
         for (const Range& range : outside_) clear(range);
         outside_.clear();
@@ -68,7 +68,7 @@ class Flights {
     }
     void end(u32 number) { free_.push_back(number); }
 
-    // A copy that belongs to the phase of an mbarrier that has not ended yet.
+    // A copy that belongs to the current phase of an mbarrier.
     u32 begin_in_phase(i32 site, int lane, i64 word, i64 address) {
         Phases& phases = mbarriers_[word];
         phases.has_copies = true;
@@ -81,7 +81,7 @@ class Flights {
         return number;
     }
 
-    // Of memory that outlives the block it is remembered, so that it can be cleared with the next one.
+    // If the memory outlives the block, the ranges are remembered, so that they can be cleared for the next one.
     void put(const Ranges& ranges, u32 number, bool outlives) {
         for (const Range& range : ranges) {
             std::fill_n(range.flights + range.first, range.count, number);
@@ -97,7 +97,7 @@ class Flights {
         phases.bytes = {};
     }
 
-    // Bytes that are to come, or that have come.
+    // Bytes that are expected (positive) or that have arrived (negative).
     void count_bytes(i64 word, i64 more, i32 site) {
         PhaseBytes& bytes = mbarriers_[word].bytes;
         if (more > 0) bytes.expected += more, bytes.expecting = site;
@@ -118,13 +118,13 @@ class Flights {
         Phases& phases = mbarriers_[word];
         if (phases.has_copies) phases.note(lane, phases.ended, now);
     }
-    // The mbarrier that a lane has tested last: its word's number, and its address; 0 and 0 if none.
+    // The mbarrier that a lane tested last: its word's number and its address; 0 and 0 if none.
     std::pair<i64, i64> last_tested(int lane) const {
         return lane < static_cast<int>(last_tested_.size()) ? last_tested_[lane] : std::pair<i64, i64>{0, 0};
     }
 
-    // Whether a lane knows that a copy is done. `ordered(other, when)`: whether what another lane knew at
-    // a time, this one knows, too.
+    // Whether a lane knows that a copy is done. `ordered(other, when)` says whether this lane knows everything
+    // that another lane knew at that time.
     template <class Ordered>
     bool done_for(u32 number, int lane, i64 now, Ordered ordered) {
         const Flight& flight = flights_[number];
@@ -144,13 +144,13 @@ class Flights {
     }
 
    private:
-    struct Known {  // that so many phases have ended, from when on
+    struct Known {  // how many phases have ended, and since when that is known
         u32 ended;
         i64 when;
     };
     struct Phases {
         u32 ended = 0;
-        bool has_copies = false;  // and what is known before the first does not matter
+        bool has_copies = false;  // before the first copy, what is known does not matter
         PhaseBytes bytes;
         std::map<int, std::vector<Known>> known;  // by lane
 

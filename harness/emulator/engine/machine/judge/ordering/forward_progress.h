@@ -1,20 +1,20 @@
-// Who goes next where lanes may be waiting for each other, so that everybody gets a turn.
+// Decides which lanes run next where lanes may be waiting for each other, so that every lane makes progress.
 //
-// Lanes behind a loop wait for those within, so that all meet again; where the lanes within wait for
-// one behind, as for the holder of a lock, they would wait for ever. Since Volta every lane gets its
-// turn. So the lanes of a warp that come round a loop that may wait (`waiting_loops.py`) and have
-// gone a pass in vain are *parked*: the same lanes as one pass ago, with the same registers and the
-// same values read. A loop that counts its passes, or finds something new in each, is not in vain;
-// as it may be waiting with a limit, its lanes are parked after `PATIENCE` passes of the same lanes,
-// and once that has happened to them, the sooner. The first `GRACE` passes are never in vain, because
-// most such loops end within them.
+// Lanes that have left a loop wait for those still in it, so that all meet again. If the lanes in the loop
+// wait for one that has left it, for example for the holder of a lock, they would wait for ever. Since Volta,
+// hardware guarantees that every lane makes progress. Lanes of a warp are therefore *parked* if they repeat a
+// loop that may wait (`waiting_loops.py`) and the last pass was in vain: the same lanes as in the pass before
+// it, with the same registers and the same values read. A pass of a loop that counts its passes, or finds
+// something new in each, is not in vain; but as such a loop may be waiting with a limit, its lanes are parked
+// after `PATIENCE` passes of the same lanes, and sooner each further time. The first `GRACE` passes are never
+// in vain, because most such loops end within them.
 //
-// A warp of which lanes were parked has lost its order. From then on its lanes wait at a
-// `__syncwarp`, shuffle or vote for all that its mask names, as hardware does. When nobody else can
-// go on, whoever waits tries again; and if nothing has changed for long, nobody ever will.
+// A warp with lanes that have been parked no longer runs in order. From then on its lanes wait at a
+// `__syncwarp`, shuffle or vote for all lanes that the mask names, as on hardware. When no other lane can
+// continue, the waiting lanes try again; if nothing changes for a long time, the launch is stuck.
 //
-// All this looks at one warp's lanes and registers, and at whether its block has anybody else to go
-// on. So what a block counts does not depend on which blocks share its chunk, unless it reads what
+// These rules depend only on one warp's lanes and registers, and on whether any other lane of its block can
+// continue. A block's counts therefore do not depend on which blocks share its chunk, unless it reads what
 // those write.
 
 #pragma once
@@ -42,10 +42,10 @@ class ForwardProgress {
             heads_.emplace(judged_.heads[n].block, Passes(judged_.heads[n], geometry_));
     }
 
-    // Whether lanes are parked or wait at a meeting.
+    // Whether any lanes are parked or wait at a meeting.
     bool anybody() const { return !parked_.empty() || !held_.empty(); }
 
-    // Leaves of the lanes that are ready at a basic block those that execute it now.
+    // Reduces the lanes that are ready at a basic block to those that execute it now.
     void take(int number, Mask& lanes, const Mask& exited) {
         if (any_lost_)
             for (int n = 0; n < judged_.meeting_count; n++)
@@ -65,7 +65,7 @@ class ForwardProgress {
         any_lost_ = true;
     }
 
-    // Nobody else can go on: whoever waits tries again. False if nobody waits.
+    // No other lane can continue, so the waiting lanes try again. Returns false if no lane is waiting.
     bool wake(Ready& ready) {
         if (!anybody()) return false;
         State now;
@@ -104,7 +104,7 @@ class ForwardProgress {
               company(g.all_warps()), samples(g.all_warps()), quiet(g.all_warps()),
               prints(g.all_lanes()) {}
 
-        // Something that stays the same as long as parked lanes try in vain.
+        // A state that stays the same as long as parked lanes retry in vain.
         std::vector<u64> state(const Mask& parked, const Geometry& geometry) const {
             std::vector<u64> out(prints.size());
             for (size_t w = 0; w < parked.size(); w++)
@@ -117,10 +117,10 @@ class ForwardProgress {
 
         Head head;
         std::vector<i32> passes, patience;
-        Mask company;              // which lanes went the last pass
-        std::vector<u64> samples;  // what one of them found
-        std::vector<i32> quiet;    // passes since that was something new
-        std::vector<u64> prints;   // what each lane found
+        Mask company;              // the lanes of the last pass
+        std::vector<u64> samples;  // the fingerprint of one of them
+        std::vector<i32> quiet;    // passes since that fingerprint last changed
+        std::vector<u64> prints;   // each lane's fingerprint
         Mask woken;
     };
 
@@ -130,7 +130,7 @@ class ForwardProgress {
         return mask;
     }
 
-    // Of lanes that come round, those of warps that have done so in vain.
+    // The lanes that repeat the loop in those warps where the last pass was in vain.
     Mask passes_in_vain(Passes& head, const Mask& lanes) {
         Mask vain(lanes.size());
         const Mask woken = std::move(head.woken);
@@ -183,7 +183,7 @@ class ForwardProgress {
         return mixed;
     }
 
-    // Leaves the lanes at a meeting all of whose mask are there, or have exited.
+    // Reduces the lanes at a meeting to those for which all lanes of their mask have arrived or exited.
     void who_meet(const Meeting& meeting, Mask& lanes, const Mask& exited) {
         const auto held = held_.find(meeting.block);
         if (held != held_.end()) {
@@ -221,11 +221,11 @@ class ForwardProgress {
     std::vector<Warp>& warps_;
     std::map<int, Passes> heads_;
     std::map<int, Mask> parked_, held_;
-    std::vector<u8> lost_;  // warps that have had lanes parked
+    std::vector<u8> lost_;  // warps with lanes that have been parked
     bool any_lost_ = false;
     State before_;
-    int rounds_ = 0;    // in which nothing has changed
-    int without_ = -1;  // a meeting that takes place without all that it names
+    int rounds_ = 0;    // retries during which nothing has changed
+    int without_ = -1;  // a meeting that need not wait for all lanes named
 };
 
 }  // namespace machine

@@ -1,6 +1,6 @@
-// What a thread knows of another's accesses: by barriers and fences (`ordering.h`), by copies that have
-// ended (`flights.h`), and by words that one leaves something under and the other finds: flags, tickets
-// and locks (`release_acquire.h`, `locks.h`). Blocks are told apart by the numbers of `log.h`.
+// What a thread knows of another's accesses: through barriers and fences (`ordering.h`), through copies that
+// have ended (`flights.h`), and through words by which one thread hands something over to another: flags,
+// tickets and locks (`release_acquire.h`, `locks.h`). Blocks have the numbers that `log.h` gives them.
 
 #pragma once
 
@@ -37,8 +37,8 @@ class Handovers {
         after_locks(lanes, for_all);
     }
 
-    // Lanes meet, at a barrier or within a warp, or execute a fence: those that have taken locks have
-    // them now.
+    // Lanes meet, at a barrier or within a warp, or execute a fence: what they acquire by the locks that they
+    // have taken takes effect now.
     void after_locks(const Selection& lanes, bool for_all) {
         if (!locks_.any()) return;
         each_of(lanes, [&](int w, int i) {
@@ -50,25 +50,25 @@ class Handovers {
         });
     }
 
-    // A compare-and-swap, just done, has changed the word of a touch from `value`.
+    // A compare-and-swap that was just executed has changed the word of a touch from `value`.
     void take_lock(const Request& request, const Touch& touch, u64 value) {
         const bool is_fence = judged_.traits[request.site] & IS_FENCE;
         locks_.take(touch.lane, word_of(request, touch), value, log.now() - 1, request.site, is_fence);
     }
     bool locks_held() const { return locks_.held(); }
 
-    // A phase of an mbarrier in the block's shared memory has ended: what was published there before
-    // is there for whoever waits for it.
+    // A phase of an mbarrier in the block's shared memory has ended: what was published there before is
+    // visible to every thread that waits for the phase.
     void phase_over(const Touch& touch) {
         const i64 word = word_of_block(touch);
         phases_[word] = log.now() - 1;
         flights.phase_over(word);
     }
-    // A word of the block's shared memory by a number that no other one has.
+    // A unique number for a word of the block's shared memory.
     i64 word_of_block(const Touch& touch) const { return own_word(touch.address, home(touch)); }
 
     // A phase of a cluster's barrier is complete: its blocks have published what they did until then, and
-    // know of it.
+    // know what the others have published.
     void cluster_met(int first_block, i64 released) {
         if (geometry_.cluster == 1) return;
         const i64 now = log.now(), word = -(i64(1) << 60) - static_cast<i64>(log.first_block()) - first_block;
@@ -80,7 +80,7 @@ class Handovers {
             handover_.acquire(word, block_number(block * geometry_.threads), 0, now, true);
     }
 
-    // Whether a lane knows of what another one of the chunk did at a time.
+    // Whether a lane knows what another lane of the chunk did at that time.
     bool knows(int lane, int other, i64 when) const {
         const bool inside = geometry_.block_of(lane) == geometry_.block_of(other);
         if (near_by(lane, other) && ordering.ordered(other, when, lane)) return true;
@@ -98,7 +98,7 @@ class Handovers {
     u64 block_number(int lane) const {
         return log.first_block() + geometry_.block_of(lane);
     }
-    // A word of memory by a number that no other one has; so many bytes behind where a touch begins.
+    // A unique number for a word of memory, `behind` bytes after the beginning of a touch.
     i64 word_of(const Request& request, const Touch& touch, i64 behind = 0) const {
         const i64 address = touch.address + behind;
         return request.memory == SHARED_MEMORY ? own_word(address, home(touch))
@@ -108,12 +108,12 @@ class Handovers {
     u64 block(u64 stamp) const {
         return log.first_block(event_of(stamp)) + geometry_.block_of(lane_of(stamp));
     }
-    // Whether two lanes are of one cluster, or of one block.
+    // Whether two lanes belong to one cluster or, without clusters, to one block.
     bool near_by(int one, int other) const {
         return geometry_.cluster_of(geometry_.block_of(one)) == geometry_.cluster_of(geometry_.block_of(other));
     }
 
-    // Locks and flags: an atomic or volatile access, just logged.
+    // Locks and flags: handles an atomic or volatile access that has just been logged.
     void meet(const Request& request, i64 now) {
         const u16 traits = judged_.traits[request.site];
         const bool is_fence = traits & IS_FENCE;
@@ -148,8 +148,9 @@ class Handovers {
         }
     }
 
-    // Whether a flag, a ticket or a lock has told a lane what another one did at a time: of the same block
-    // (`inside`), or of `its_block`. `bare`: where a lock was taken without a fence, if that is why not.
+    // Whether a lane knows, through a flag, a ticket or a lock, what another lane did at that time. The other
+    // lane belongs to the same block (`inside`) or to `its_block`. `bare` returns where a lock was taken
+    // without a fence, if that is the reason why it does not.
     bool handed_over(bool inside, int earlier, u64 its_block, i64 when, int later, i32* bare = nullptr) const {
         if (!handover_.used()) return false;
         const u64 own = block_number(later);
@@ -167,7 +168,7 @@ class Handovers {
     ReleaseAcquire handover_;
     Locks locks_;
     bool fenced_ = false;
-    std::unordered_map<i64, i64> phases_;  // of mbarriers: when the last one ended
+    std::unordered_map<i64, i64> phases_;  // by mbarrier: when its last phase ended
 };
 
 }  // namespace machine

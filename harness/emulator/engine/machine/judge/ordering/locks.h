@@ -1,11 +1,11 @@
-// Locks, and what is done under one that was taken without a fence.
+// Locks, and what is done under a lock that was taken without a fence.
 //
-// A lock is a word that a compare-and-swap changes and that the same thread sets back to what it was.
-// (A word that goes on to another value, as the state of an entry of a hash table does, is a flag.)
-// Between the compare-and-swap and the data there must be a fence, or a meeting of threads: a barrier,
-// a `__syncwarp`. Without one the thread may see the data as it was before, and others may see what
-// it did there before they see that it had the lock. So until then the thread has acquired nothing;
-// and what it did until then is not published when it gives the lock back.
+// A lock is a word that a compare-and-swap changes and that the same thread sets back to its old value. (A
+// word that then changes to yet another value, like the state of a hash table's entry, is a flag.) Between
+// the compare-and-swap and the accesses to the data there must be a fence or a meeting of threads, such as a
+// barrier or a `__syncwarp`. Without one, the thread may see old data, and other threads may see its writes
+// before they see that it held the lock. Until the fence, therefore, the thread has acquired nothing, and
+// what it does until then is not published when it releases the lock.
 
 #pragma once
 
@@ -16,11 +16,11 @@
 
 namespace machine {
 
-// When a thread had a lock and had met no fence since it took it; `until_for_all` looks for fences
-// of the whole device alone.
+// The time during which a thread held a lock and had executed no fence since taking it; `until_for_all` counts
+// only fences of device scope.
 struct Bare {
     i64 from = 0, until = 0, until_for_all = 0;
-    i32 site = -1;  // that took it
+    i32 site = -1;  // of the instruction that took it
 
     bool hides(i64 when, bool for_all) const {
         return when >= from && when < (for_all ? until_for_all : until);
@@ -35,13 +35,13 @@ class Locks {
         i32 site;
     };
 
-    // New blocks: nobody holds anything.
+    // New blocks begin: no thread holds a lock.
     void start() { taken_.clear(), pending_.clear(); }
 
     bool known(i64 word) const { return locks_.count(word); }
     bool held() const { return !taken_.empty(); }
 
-    // A compare-and-swap by a lane has changed a word from `value`; it may be a fence, too.
+    // A lane's compare-and-swap has changed a word from `value`; the instruction may also be a fence.
     void take(int lane, i64 word, u64 value, i64 when, i32 site, bool is_fence) {
         auto& own = taken_[lane];
         for (size_t n = 0; n < own.size(); n++)
@@ -51,7 +51,7 @@ class Locks {
         own.push_back({word, value, {when, until, until, site}});
     }
 
-    // A lane writes to a word. If it gives a lock back, when it had met no fence.
+    // A lane writes to a word. If that releases a lock, returns the time during which it held it without a fence.
     Bare give_back(int lane, i64 word, u64 value, i64 now) {
         const auto found = taken_.find(lane);
         if (found == taken_.end()) return {};
@@ -70,7 +70,7 @@ class Locks {
         return {};
     }
 
-    // A lane may have taken a lock: what that gives it waits for a fence.
+    // A lane may have taken a lock: what it acquires by that takes effect at its next fence.
     void wait(int lane, const Acquisition& acquisition) {
         auto& own = pending_[lane];
         for (Acquisition& each : own)
@@ -81,7 +81,7 @@ class Locks {
         own.push_back(acquisition);
     }
 
-    // A fence or a meeting: `acquire` is told what a lane has acquired.
+    // A fence or a meeting: calls `acquire` for everything that the lane has acquired by it.
     template <class Acquire>
     void fence(int lane, bool for_all, i64 now, Acquire acquire) {
         const auto taken = taken_.find(lane);
@@ -98,7 +98,7 @@ class Locks {
 
     bool any() const { return !taken_.empty() || !pending_.empty(); }
 
-    // Where a lane took a lock after which it has met no fence; -1 if nowhere.
+    // Where a lane took a lock and has executed no fence since; -1 if nowhere.
     i32 taken_bare(int lane) const {
         const auto found = pending_.find(lane);
         return found == pending_.end() ? -1 : found->second.back().site;
@@ -106,12 +106,12 @@ class Locks {
 
    private:
     static constexpr i64 NEVER = i64(1) << 62;
-    // By a thread at once. Slots of a table, which nobody gives back, are forgotten.
+    // Per thread, at a time. The oldest are forgotten: slots of a table, for example, are never released.
     static constexpr size_t MOST_HELD = 16;
 
     struct Taken {
         i64 word;
-        u64 value;  // that it had before
+        u64 value;  // before it was taken
         Bare bare;
     };
 

@@ -1,8 +1,8 @@
-// A log by which an old access can still be named, and what may meet unordered.
+// A log of accesses, so that an old one can still be named, and which accesses may meet unordered.
 //
-// A check keeps, for each word, stamps of its last accesses: one integer that holds a number from the
-// log, the kind of access and the lane. Numbers ascend, so that what came before a barrier is what
-// has a number below the barrier's.
+// For each word, the checks keep stamps of its last accesses. A stamp is one integer that holds a number from
+// the log, the kind of access and the lane. Numbers ascend, so the accesses before a barrier are those with
+// numbers below the barrier's.
 
 #pragma once
 
@@ -13,14 +13,14 @@
 namespace machine {
 
 constexpr int MARK_KIND_SHIFT = 28, EVENT_SHIFT = 30;
-constexpr u64 SILENT = u64(1) << 27;  // a write that changed nothing, and before which nothing did
+constexpr u64 SILENT = u64(1) << 27;  // a write that changed nothing, like all before it
 constexpr u64 LANE_MASK = SILENT - 1;
 
 inline i64 event_of(u64 stamp) { return static_cast<i64>(stamp >> EVENT_SHIFT); }
 inline int lane_of(u64 stamp) { return static_cast<int>(stamp & LANE_MASK); }
 inline i32 kind_of(u64 stamp) { return stamp >> MARK_KIND_SHIFT & 3; }
 
-// Numbers the accesses and fences of a launch as they happen.
+// Numbers the accesses and fences of a launch in the order in which they happen.
 class Log {
    public:
     i64 now() const { return static_cast<i64>(sites_.size()); }  // the number of the next access
@@ -51,8 +51,8 @@ class Log {
 //
 // Atomics may meet atomics, and volatile loads may meet atomics. Volatile accesses of different warps
 // may meet each other, and volatile stores atomics, if the word is a flag (`volatile_words.h`). Within
-// a warp volatile accesses are what programs wrote when lanes still ran in lockstep, and are a race.
-// What is atomic for a block alone is to other blocks a plain access.
+// a warp, volatile accesses stem from programs written when lanes still ran in lockstep, and are a race.
+// For other blocks, an atomic of block scope is a plain access.
 enum Meets { RACES, MAY_MEET, MAY_MEET_AT_FLAGS };
 
 inline Meets may_meet(i32 before, i32 now, bool same_warp, bool same_block, bool both_write) {

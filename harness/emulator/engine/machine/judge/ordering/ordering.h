@@ -1,9 +1,9 @@
 // What the threads of a block know of each other's accesses: barriers, `__syncwarp`, fences.
 //
-// Times are numbers of the log. A barrier of the whole block orders everything before it, so one
-// number per block is enough. What synchronises a whole warp needs one number per warp. Barriers of
-// some warps and meetings of some lanes are kept as tables of who knows whom up to when, and only
-// where one occurs.
+// A time is a position in the log of accesses. A barrier of the whole block orders everything before it, so
+// one time per block is enough. Whatever synchronises a whole warp needs one time per warp. For barriers of
+// some warps and meetings of some lanes, a table says up to what time each knows of each other's accesses;
+// it is kept only where such a meeting occurs.
 
 #pragma once
 
@@ -19,7 +19,7 @@ class Ordering {
     Ordering(const Geometry& geometry, const ClusterBarriers& clusters)
         : geometry_(geometry), clusters_(clusters) {}
 
-    // New blocks: whatever is in the log is not theirs.
+    // New blocks begin: nothing that is already in the log was done by them.
     void start(i64 now) {
         block_.assign(geometry_.blocks, now);
         warp_.assign(geometry_.all_warps(), now);
@@ -50,12 +50,12 @@ class Ordering {
                when < table[geometry_.place_of(later) * LANES + geometry_.place_of(earlier)];
     }
 
-    // Whether a barrier of the whole block orders it before what any of its threads do now.
+    // Whether a barrier of the whole block orders an access before what any of the block's threads do now.
     bool by_barrier(int earlier, i64 when) const {
         return when < block_[geometry_.block_of(earlier)];
     }
 
-    // All threads of a block have met, but for those that have left.
+    // All threads of a block have met, except those that have left.
     void whole_block(int block, i64 now) {
         block_[block] = now;
         if (!any_fence_) return;
@@ -99,7 +99,7 @@ class Ordering {
         });
     }
 
-    // A fence of the block or, `for_all`, of the device.
+    // A fence with the scope of the block or, if `for_all`, of the device.
     void fence(int lane, bool for_all, i64 now) {
         any_fence_ = true;
         Fences& warp = fences_[geometry_.warp_of(lane)];
@@ -107,7 +107,7 @@ class Ordering {
         if (for_all) fenced_for_all_[lane] = warp.for_all = now;
     }
     bool has_fenced(int lane) const { return fenced_[lane] >= 0; }
-    // The lane's last fence, or a later one of a thread that it has met since.
+    // The lane's last fence, or a later one by a thread that it has met since.
     i64 fenced(int lane) const {
         return std::max(fenced_[lane], before_[geometry_.warp_of(lane)].any);
     }
@@ -116,7 +116,7 @@ class Ordering {
     }
 
    private:
-    struct Fences {  // the last ones: of any reach, and of the whole device
+    struct Fences {  // the last ones: of any scope, and of device scope
         i64 any = -1, for_all = -1;
 
         void join(const Fences& other) {
@@ -124,7 +124,7 @@ class Ordering {
         }
     };
 
-    // Warps of a block meet: what any of them has fenced, all of them know of.
+    // Warps of a block meet: all of them now know of each other's fences.
     void tell_of_fences(int block, const std::vector<int>& who) {
         Fences all;
         const int first = block * geometry_.warps;

@@ -1,7 +1,7 @@
-// `fence.proxy.async`: what threads write by stores, bulk copies see only behind such a fence.
+// `fence.proxy.async`: bulk copies see what threads have stored only after such a fence.
 //
-// The fence may be anywhere between the two: with the thread that wrote, with the one that issues the copy,
-// or with another in between. Copies see what copies have written without it.
+// The fence may be anywhere between the two: executed by the thread that wrote, by the one that issues the
+// copy, or by another one in between. Copies see what other copies have written without a fence.
 
 #pragma once
 
@@ -24,13 +24,13 @@ class Proxies {
         if (own.empty() || own.back() < now - 1) own.push_back(now - 1);
     }
 
-    // A copy reads shared memory by the async proxy. `ordered(other, when, lane)`: whether a lane comes
-    // behind what another one did at a time.
+    // A copy reads shared memory through the async proxy. `ordered(other, when, lane)` says whether a lane is
+    // ordered after what another lane did at that time.
     template <class Ordered>
     void look(const Request& request, const Stamps& stamps, const std::vector<i64>& cells, const Log& log,
               const Geometry& geometry, Ordered ordered) const {
         const int words = std::max(1, request.width() / stamps.grain);
-        std::vector<i64> fenced;  // what one instruction wrote is asked for once by a lane
+        std::vector<i64> fenced;  // accesses already checked for this lane
         int by = -1;
         for (size_t n = 0; n < cells.size(); n++)
             for (i64 cell = cells[n]; cell < cells[n] + words; cell++) {
@@ -53,7 +53,7 @@ class Proxies {
     }
 
    private:
-    // Whether some fence of the block lies between what was done at a time and a lane's next access.
+    // Whether a fence of the block comes between what was done at that time and a lane's next access.
     template <class Ordered>
     bool is_fenced(i64 when, int by, const Geometry& geometry, Ordered ordered) const {
         const auto fences = [&](const auto& each) {
@@ -62,11 +62,11 @@ class Proxies {
             return fence != own.end() && (lane == by || ordered(lane, *fence, by)) &&
                    geometry.block_of(lane) == geometry.block_of(by);
         };
-        const auto itself = fences_.find(by);  // as most do
+        const auto itself = fences_.find(by);  // most often it is the lane's own fence
         return (itself != fences_.end() && fences(*itself)) || std::any_of(fences_.begin(), fences_.end(), fences);
     }
 
-    std::map<int, std::vector<i64>> fences_;  // by lane: behind which accesses
+    std::map<int, std::vector<i64>> fences_;  // by lane: the accesses that its fences follow
 };
 
 }  // namespace machine

@@ -1,13 +1,13 @@
 // Races in shared and in global memory: between the threads of a block, and between blocks.
 //
-// Every word has the stamps of its last write and of two reads: the latest one, and one by a thread
-// as far away as there is one: of another block, else another warp, else another lane. An access
-// races with a stamp of another thread that nothing orders before it (`ordering.h`), if either
-// writes. Two reads are enough: of two warps that have read a word, one is not the writer's. What a
-// thread knows of others by barriers, flags and locks is kept in `handovers.h`.
+// Every word has the stamps of its last write and of two reads: the latest one, and one by the most distant
+// thread: if possible in another block, else in another warp, else in another lane. An access races with
+// another thread's stamped access if nothing orders that one before it (`ordering.h`) and at least one of the
+// two writes. Two reads are enough: of two warps that have read a word, one is not the writer's. What a thread
+// knows of others through barriers, flags and locks is kept in `handovers.h`.
 //
-// All lanes of a chunk execute an instruction together, which hides races from the results; the
-// stamps do not depend on it.
+// All lanes of a chunk execute an instruction together, so races do not show in the results; the stamps do not
+// depend on that.
 
 #pragma once
 
@@ -27,8 +27,8 @@ class Races : public Handovers {
 
     Proxies proxies;
     Swizzles swizzles;
-    // How often a write that changes nothing met a read that nothing orders, by their sites; and
-    // volatile accesses to flags each other.
+    // By sites: how often a write that changes nothing met an unordered read, and how often volatile accesses
+    // to a flag met.
     std::map<VolatileWords::Sites, i64> let_pass, volatile_flags;
 
     void start(u64 first_block) {
@@ -43,7 +43,7 @@ class Races : public Handovers {
         if (const auto found = volatile_.judged(volatile_flags)) throw *found;
     }
 
-    // A thread has waited for a copy: from now on it counts as if the thread did it now.
+    // A thread has waited for a copy, which from then on counts as if the thread made it now.
     void land(i32 site, int lane, u32 number, const Ranges& written, Stamps* to, const Ranges& read,
               Stamps* from) {
         const u64 stamp = static_cast<u64>(log.add(site)) << EVENT_SHIFT | static_cast<u64>(lane);
@@ -58,8 +58,8 @@ class Races : public Handovers {
         flights.end(number);
     }
 
-    // `cells` are the words that the touches begin at. `values`, of a store, are their bytes;
-    // `unchanged` says by touch whether they are there already.
+    // `cells` are the words at which the touches begin. For a store, `values` are the bytes written, and
+    // `unchanged` says for each touch whether memory already holds them.
     void access(const Request& request, Stamps& stamps, const std::vector<i64>& cells,
                 const u8* values, const std::vector<u8>& unchanged) {
         request_ = &request, stamps_ = &stamps;
@@ -119,7 +119,7 @@ class Races : public Handovers {
         u64 before, mine;
         int distance;
     };
-    struct Ends {  // the first and the last touch of those at a word
+    struct Ends {  // the first and the last touch at a word
         size_t first, last;
     };
 
@@ -134,7 +134,7 @@ class Races : public Handovers {
                ordering.ordered(lane_of(before), event_of(before), request_->touches[n].lane);
     }
 
-    // Whether nobody but a block's own threads can reach the memory.
+    // Whether only the block's own threads can reach the memory.
     bool of_one_block() const { return stamps_->own && geometry_.cluster == 1; }
 
     void begin() {
@@ -148,7 +148,7 @@ class Races : public Handovers {
         if (judged_.traits[request_->site] & STEERS) steer();
     }
 
-    // Copies under way must not be met with.
+    // Accuses an access that conflicts with a copy in flight.
     void look_out(const std::vector<i64>& cells) {
         const bool excused = request_->verb == READ && stamps_->own &&
                              judged_.traits[request_->site] & SPECULATIVE;
@@ -157,8 +157,9 @@ class Races : public Handovers {
                         excused, [&](int other, i64 when, int lane) { return knows(lane, other, when); });
     }
 
-    // How far apart two accesses are: by one thread, in a warp, in a block, in different blocks.
-    // What the block has ordered since is as good as none. An access asks for the same two again and again.
+    // How far apart two accesses are: by one thread, in one warp, in one block or in different blocks. An access
+    // that the block has ordered since counts as none. The result is cached, because an access asks about the
+    // same two accesses again and again.
     int distance(u64 before, u64 mine) {
         if (!before) return 0;
         Distance& last = distances_[event_of(before) % DISTANCES];
@@ -185,7 +186,7 @@ class Races : public Handovers {
         latest = mine;
     }
 
-    // A write is about to replace the stamp of the last one.
+    // Called before a write replaces the stamp of the last one, which may have to be kept.
     void keep_below(i64 cell, size_t n) {
         auto& below = stamps_->below_atomics;
         const u64 before = stamps_->written[cell];
@@ -197,14 +198,14 @@ class Races : public Handovers {
         }
     }
 
-    // What a thread finds there decides where somebody goes.
+    // Marks the words as flags: the value that a thread reads there steers a thread.
     void steer() {
         for (const Touch& touch : request_->touches)
             for (i64 at = 0; at < request_->width(); at += stamps_->grain)
                 volatile_.steers(word_of(*request_, touch, at));
     }
 
-    // Accuse a lane that another thread's access is not ordered before, unless something excuses it.
+    // Accuses a lane if another thread's access is not ordered before its own, unless something excuses it.
     void check(Hazard hazard, size_t n, int word, u64 before, bool unchanged) {
         const Touch& touch = request_->touches[n];
         const int later = touch.lane;
@@ -243,7 +244,7 @@ class Races : public Handovers {
                                                ? VolatileWords::Sites{site, request_->site}
                                                : VolatileWords::Sites{request_->site, site};
         const bool changes_nothing = unchanged || (hazard == READ_AFTER_WRITE && before & SILENT);
-        // What one thread of a block computes is by luck what was there, if it is.
+        // If a value that varies between threads equals what was there, that is a coincidence.
         const bool by_luck = is_read && stamps_->own && judged_.traits[sites.first] & VARIES;
         if (changes_nothing && !by_luck) {
             if (is_read) let_pass[sites]++;
@@ -262,23 +263,23 @@ class Races : public Handovers {
         volatile_.meet(at, {request_->site, site}, accusation);
     }
 
-    // Lanes that write different values to one word in one instruction, and may not. If any two
-    // disagree, one of them disagrees with the first or with the last.
+    // Accuses lanes that write different values to one word in one instruction without permission. If any two
+    // values differ, one of them differs from the first or from the last.
     void at_once(const std::vector<i64>& cells, const u8* values) {
         const i32 kind = request_->kind;
         if (kind == ATOMIC) return;
         const size_t touches = cells.size();
-        bool ascending = true;  // as most are: no two at one word
+        bool ascending = true;  // as in most accesses, and then no two are at one word
         for (size_t n = 1; n < touches; n++) ascending &= cells[n - 1] < cells[n];
         if (ascending || all_differ(cells)) return;
-        if (kind == VOLATILE)  // within a warp they are a race, whatever the word is
+        if (kind == VOLATILE)  // within a warp they are a race at any word
             compare(cells, values, [&](size_t n) {
                 return cells[n] * geometry_.all_warps() + request_->touches[n].warp;
             });
         compare(cells, values, [&](size_t n) { return cells[n]; });
     }
 
-    // Whether no two are the same; of few that lie far apart that is not looked for.
+    // Whether no two are the same. Returns false unchecked for a few words spread over a large range.
     bool all_differ(const std::vector<i64>& cells) {
         const auto [least, most] = std::minmax_element(cells.begin(), cells.end());
         const size_t extent = static_cast<size_t>(*most - *least) + 1;
@@ -289,7 +290,7 @@ class Races : public Handovers {
         return true;
     }
 
-    // Touches of the same `place`.
+    // Compares the touches that have the same `place`.
     template <class Place>
     void compare(const std::vector<i64>& cells, const u8* values, Place place) {
         ends_.clear();
@@ -331,8 +332,8 @@ class Races : public Handovers {
     const Request* request_ = nullptr;
     Stamps* stamps_ = nullptr;
     u64 head_ = 0;
-    // By lane: the last stamps that it was found to know of. The words beside it have the same, as a rule, and
-    // what a lane knows of once it always does.
+    // By lane: the last stamps that it was found to know. Neighbouring words usually have the same stamps, and
+    // what a lane knows once, it knows from then on.
     std::vector<std::array<u64, KNOWN>> known_;
     std::array<Distance, DISTANCES> distances_{};
     std::vector<u64> made_;

@@ -1,12 +1,12 @@
-// What a thread may take from another after a fence and an atomic: tickets, locks, flags.
+// What a thread may read of another's data after a fence and an atomic: tickets, locks, flags.
 //
-// A thread that executes an atomic (or a volatile store) publishes, under that word, what its block
-// did before the thread's last fence, or that of one it has met since. A thread that then executes an atomic or a volatile load on the
-// word acquires it for its block; for its warp where the publisher is of the same block, and for
-// itself where it is of the same warp. This is more generous than CUDA's memory model, which also
-// asks for a barrier between the other threads of a block and the one that publishes or acquires,
-// for the acquiring access to have seen the publishing one, and for a fence behind it. That fence is
-// asked for where a lock is taken (`locks.h`).
+// A thread that executes an atomic (or a volatile store) publishes, under that word, what its block did before
+// the thread's last fence, or before the last fence of a thread that it has met since. A thread that then
+// executes an atomic or a volatile load on the word acquires this for its block; only for its warp if the
+// publisher belongs to the same block, and only for itself if it belongs to the same warp. This is more
+// generous than CUDA's memory model, which also requires a barrier between the publishing or acquiring thread
+// and the other threads of its block, requires that the acquiring access has seen the publishing one, and
+// requires a fence after it. That fence is required here only where a lock is taken (`locks.h`).
 
 #pragma once
 
@@ -24,20 +24,20 @@ namespace machine {
 class ReleaseAcquire {
    public:
     ReleaseAcquire() = default;
-    ReleaseAcquire(const ReleaseAcquire&) = delete;  // `last_` points into its answers
+    ReleaseAcquire(const ReleaseAcquire&) = delete;  // because `last_` points into `answers_`
 
     struct Published {
         int thread;
         i64 fence, fence_for_all, when;
-        Bare bare;  // what it does not cover
+        Bare bare;  // when the thread held a lock without a fence, which this does not cover
     };
 
-    // Where a lock was taken without a fence, if the last question was denied for that alone; or -1.
+    // Where a lock was taken without a fence, if only that made the last answer negative; otherwise -1.
     mutable i32 bare_site = -1;
 
     bool used() const { return !words_.empty() || !own_words_.empty(); }
 
-    // New blocks: what earlier ones did in their shared memory tells them nothing, if it is
+    // New blocks begin. What earlier ones did in their shared memory does not matter to them if that memory is
     // `private_to_block`.
     void start(bool private_to_block) {
         acquired_in_block_.clear();
@@ -57,7 +57,7 @@ class ReleaseAcquire {
         changes_ += tells_other_blocks(word);
     }
 
-    // `for_all`: from other blocks, too.
+    // `for_all`: also acquires from other blocks.
     void acquire(i64 word, u64 block, int thread, i64 now, bool for_all) {
         if (!published(word)) return;
         acquired_in_block_[block][word].note(thread, now);
@@ -67,9 +67,9 @@ class ReleaseAcquire {
         known = std::max(known, now);
     }
 
-    // Whether one block may see what another did at a time, if need be by way of others. The question is
-    // asked for every word of an access, so the last answer about two blocks is kept: what one may see it
-    // always may, and what it may not it does not before anything is published or acquired.
+    // Whether one block may see what another did at that time, possibly by way of other blocks. This is asked
+    // for every word of an access, so the last answer about two blocks is kept: a positive answer holds for
+    // ever, a negative one until something is published or acquired.
     bool between_blocks(u64 earlier, i64 when, u64 later) const {
         bare_site = -1;
         Answer& answer = answer_for(earlier, later);
@@ -80,13 +80,13 @@ class ReleaseAcquire {
             answer.seen = *entry;
             return true;
         }
-        // An entry that a lock hides from one time may show a later one.
+        // An entry that does not cover one time because of a lock may cover a later one.
         if (bare_site < 0) answer.denied_at = changes_, answer.denied = when;
         return false;
     }
 
-    // The same between two threads of a block. What one thread of a warp leaves for another may go by
-    // way of a third thread, of another warp.
+    // The same between two threads of a block. Between two threads of one warp, it may go by way of a third
+    // thread in another warp.
     bool within_block(u64 block, int earlier, i64 when, int later) const {
         bare_site = -1;
         const bool same_warp = earlier / LANES == later / LANES;
@@ -103,7 +103,7 @@ class ReleaseAcquire {
    private:
     using Words = std::unordered_map<i64, std::map<u64, std::vector<Published>>>;  // by word and block
 
-    // When each thread of a block has acquired a word last.
+    // When each thread of a block last acquired a word.
     class Threads {
        public:
         void note(int thread, i64 when) {
@@ -136,7 +136,7 @@ class ReleaseAcquire {
         Known known_;  // by thread, in order
     };
 
-    // Words of shared memory have numbers below zero (`handovers.h`).
+    // Words of shared memory have negative numbers (`handovers.h`).
     static bool is_own(i64 word) { return word < 0; }
     bool tells_other_blocks(i64 word) const { return !(private_to_block_ && is_own(word)); }
 
@@ -148,8 +148,8 @@ class ReleaseAcquire {
 
     struct Answer {
         std::optional<Published> seen;
-        u64 denied_at = 0;  // after how many changes
-        i64 denied = 0;     // from this time on
+        u64 denied_at = 0;  // the number of changes at a negative answer
+        i64 denied = 0;     // which holds from this time on
     };
 
     Answer& answer_for(u64 earlier, u64 later) const {
@@ -163,8 +163,8 @@ class ReleaseAcquire {
     static constexpr size_t MOST_BLOCKS = 4096;
     static constexpr i64 END_OF_TIME = std::numeric_limits<i64>::max();
 
-    // Whether any entry that a thread (or `alone`, not its warp) has acquired until a time is the one,
-    // the latest of each word first.
+    // Whether `is` holds for any entry that a thread's warp (if `alone`, only the thread itself) has acquired
+    // until that time. The latest entries for each word are tried first.
     template <typename Is>
     bool published_for(u64 block, int thread, i64 until, bool alone, const Is& is) const {
         const auto found = acquired_in_block_.find(block);
@@ -220,7 +220,7 @@ class ReleaseAcquire {
     bool private_to_block_ = false;
     std::unordered_map<u64, std::map<i64, i64>> acquired_;  // by block and word: when
     std::unordered_map<u64, std::map<i64, Threads>> acquired_in_block_;
-    u64 changes_ = 1;  // of what is published or acquired between blocks
+    u64 changes_ = 1;  // in what is published or acquired between blocks
 
     mutable std::unordered_map<u64, std::unordered_map<u64, Answer>> answers_;  // by later, earlier block
     mutable Answer* last_ = nullptr;

@@ -1,10 +1,10 @@
-// Whose turn it is, where a launch is judged in another order than the usual one.
+// Which warp runs next when a launch is judged in an order other than the usual one.
 //
-// Usually all warps of a chunk go through the program together, which is the fastest way and one order of
-// many. Races are found by what orders accesses, not by who came first; but which accesses there are
-// depends on it, where threads look at flags, take tickets or locks. In the other orders one warp goes
-// at a time, as long as it can: 1 begins with the first warp of the first block, 2 with the last warp of
-// the last block, and every other number draws warps, and how long they go on, by itself.
+// Usually all warps of a chunk go through the program together, which is fastest but only one order of many.
+// Races are found from what orders the accesses, not from which came first; but which accesses occur depends
+// on the order where threads read flags or take tickets or locks. In the other orders one warp runs at a
+// time, as long as it can: order 1 prefers the first warp of the first block, order 2 the last warp of the
+// last block, and every other number is the seed by which warps, and the lengths of their turns, are drawn.
 
 #pragma once
 
@@ -20,11 +20,11 @@ class Schedule {
 
     bool usual() const { return number_ == 0; }
 
-    // A chunk, which may have fewer warps than the last one.
+    // A new chunk begins, which may have fewer warps than the last one.
     void start() { warp_ = 0, turns_ = 0; }
 
-    // The lanes of the next warp, at the lowest-numbered basic block that it can go on at; none where
-    // no warp has any.
+    // The lanes of the next warp, at the lowest-numbered basic block at which it can continue; no lanes if no
+    // warp can.
     std::pair<int, Mask> next(Ready& ready) {
         if (turns_ > 0) turns_--;
         const bool goes_on = turns_ != 0 && can_go(ready, warp_);
@@ -50,7 +50,7 @@ class Schedule {
         return false;
     }
 
-    // False where there is none to choose.
+    // Returns false if there is no warp to choose.
     bool choose(const Ready& ready) {
         const size_t warps = ready.begin()->second.size();
         std::vector<size_t> able;
@@ -72,7 +72,7 @@ class Schedule {
     i32 number_;
     std::mt19937 random_;
     size_t warp_ = 0;
-    int turns_ = 0;  // until another warp is chosen; less than 0 where it goes as long as it can
+    int turns_ = 0;  // left until another warp is chosen; negative if the warp runs as long as it can
 };
 
 }  // namespace machine

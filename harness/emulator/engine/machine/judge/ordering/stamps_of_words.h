@@ -1,4 +1,4 @@
-// The stamps of a memory, word by word: who accessed it last, and which copy under way concerns it.
+// The stamps of a memory's words: which accesses came last, and which copies in flight use the word.
 
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace machine {
 
-// In words of `grain` bytes; 0 is never. Copies under way are told by their numbers (`flights.h`); there is
-// room for them only where the program has copies.
+// By words of `grain` bytes; 0 means never accessed. Copies in flight are stored by number (`flights.h`), and
+// there is room for them only if the program has copies.
 struct Stamps {
     Stamps(size_t words, int of_grain, bool is_own, bool has_copies)
         : written(zeros<u64>(words)), read(zeros<u64>(words)), read_too(zeros<u64>(words)),
@@ -20,8 +20,8 @@ struct Stamps {
     Held<u64> written, read, read_too;
     Held<u32> being_written, being_read;
     int grain;
-    bool own;  // of each block: no other one ever sees it
-    // Plain writes over which somebody has put an atomic one, which may be met where they may not.
+    bool own;  // private to each block: no other block ever sees it
+    // Plain writes that an atomic has overwritten. An access may be allowed to meet the atomic but not them.
     std::unordered_map<i64, u64> below_atomics;
 };
 

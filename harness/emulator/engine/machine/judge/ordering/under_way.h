@@ -1,4 +1,4 @@
-// Who touches what an asynchronous copy under way writes, or writes what it reads, is accused.
+// Accuses a thread that touches what an asynchronous copy in flight writes, or writes what it reads.
 
 #pragma once
 
@@ -7,15 +7,15 @@
 
 namespace machine {
 
-// Looks at the words that an access goes to, and forgets copies that are over of what it writes.
-// `is_excused`: of a read. `ordered(other, when, lane)`: whether what another lane knew at a time, a lane
-// knows now.
+// Checks the words that an access goes to, and clears the finished copies of words that it writes.
+// `is_excused` is for a read. `ordered(other, when, lane)` says whether a lane now knows everything that another
+// lane knew at that time.
 template <class Ordered>
 void look_at_flights(Flights& flights, const Request& request, Stamps& stamps,
                      const std::vector<i64>& cells, const Geometry& geometry, i64 now, u64 first_block,
                      bool is_excused, Ordered ordered) {
     const int words = std::max(1, request.width() / stamps.grain);
-    u32 last = 0;  // the copy that was asked for last, which the words beside it belong to, too
+    u32 last = 0;  // the copy that was checked last; neighbouring words usually belong to it, too
     int last_lane = -1;
     const auto look = [&](u32 number, const Touch& touch, bool writes) {
         if (number == last && touch.lane == last_lane) return;

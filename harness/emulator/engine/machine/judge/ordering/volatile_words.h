@@ -1,11 +1,10 @@
-// Words that volatile accesses meet at unordered: flags, or data that nothing guards.
+// Words at which volatile accesses meet unordered: flags, or unprotected data.
 //
-// `volatile` keeps the compiler from leaving an access out. It orders nothing between threads. It is
-// used for flags all the same, and works there: a word is a flag if what a thread finds there steers
-// somebody, that is, if what some load or atomic has read from it reaches a comparison or an address
-// (or memory from which that could not be told; `steering.py`). At any other word volatile
-// accesses of two threads are a race if one of them writes. Which it is shows at the end of the
-// launch, as the load that steers may come last.
+// `volatile` keeps the compiler from omitting an access. It orders nothing between threads. It is nevertheless
+// used for flags, and works there: a word is a flag if its value steers a thread, that is, if what some load
+// or atomic has read from it reaches a comparison or an address (or memory, where this can no longer be
+// followed; `steering.py`). At any other word, volatile accesses by two threads are a race if one of them
+// writes. Which case applies is known only at the end of the launch, as the load that steers may come last.
 
 #pragma once
 
@@ -29,7 +28,7 @@ class VolatileWords {
         known->second.times[sites]++;
     }
 
-    // The earliest race; how often accesses met at flags goes to `let_pass`.
+    // Returns the earliest race, and adds to `let_pass` how often accesses met at flags.
     std::optional<Accusation> judged(std::map<Sites, i64>& let_pass) const {
         const Met* first = nullptr;
         for (const auto& [word, met] : met_) {

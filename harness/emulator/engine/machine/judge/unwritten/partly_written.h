@@ -1,9 +1,9 @@
-// What an operation makes of a word of which a part is unwritten, bit by bit.
+// Which bits of an operation's result are unwritten if some bits of its operands are.
 //
-// A word may be written in part and read as a whole: a struct with its padding, bit fields, bytes side by
-// side. To move it, to mask, shift and cut it, and to put a field into it, is to use the bits that are
-// left. Arithmetic takes all of it, and what comes out is as good as unwritten; a comparison may be decided
-// by the bits that are there. Whatever else may look at a part is not followed.
+// A word may be written in part and read as a whole: a struct with its padding, bit fields, adjacent bytes.
+// Moving, masking, shifting or cutting it, or inserting a field into it, uses only the bits that remain.
+// Arithmetic uses the whole word, so its result counts as unwritten; a comparison may be decided by the written
+// bits alone. Through other operations, which may use only a part, unwritten bits are not followed.
 
 #pragma once
 
@@ -15,7 +15,7 @@ namespace machine {
 
 constexpr u64 ALL_BITS = ~u64(0);
 
-// How what an operation makes depends on its operands. COMPUTED takes all of them, PACKED maybe parts.
+// How an operation's result depends on its operands. COMPUTED uses them whole, PACKED possibly only parts.
 enum Flow : u8 {
     COMPUTED, PACKED, MOVED, BITWISE, BY_TABLE, SELECTED, GATHERED, TAKES_LOW, TAKES_HIGH, JOINED,
     SHIFTED_LEFT, SHIFTED_RIGHT, FUNNELLED, FIELD, INSERTED, PERMUTED, REVERSED, NARROWED, COMPARED,
@@ -23,19 +23,19 @@ enum Flow : u8 {
 };
 
 enum Comparison : u8 { EQUAL, LESS, LESS_OR_EQUAL, GREATER, GREATER_OR_EQUAL };
-enum Table : u8 { BY_NOT = 0x0F, BY_XOR = 0x3C, BY_AND = 0xC0, BY_OR = 0xFC };  // as `lop3` has them
+enum Table : u8 { BY_NOT = 0x0F, BY_XOR = 0x3C, BY_AND = 0xC0, BY_OR = 0xFC };  // as in `lop3`
 enum Product : u8 { LOW_HALF, WIDE };
 enum Funnel : u8 { TO_THE_LEFT = 1, CLAMPED = 2 };
 
-// What is known of an operation's operands.
+// What is known about an operation's operands.
 struct Way {
     Flow flow = PACKED;
-    int bytes = 4;           // of an operand; of JOINED, TAKES_LOW and TAKES_HIGH, of a half
+    int bytes = 4;           // of an operand; for JOINED, TAKES_LOW and TAKES_HIGH, of a half
     bool is_signed = false;
-    u8 detail = 0;           // the Table of BITWISE; a Comparison; a Funnel; a Product
+    u8 detail = 0;           // the Table for BITWISE, or a Comparison, a Funnel or a Product
 };
 
-// Which bits nothing wrote. As a whole: nothing of it was written, or it was computed from such a value.
+// Which bits are unwritten. `whole`: none was written, or the value was computed from such a value.
 struct Unset {
     u64 bits = 0;
     bool whole = false;
@@ -84,7 +84,7 @@ class PartlyWritten {
     static u64 ones(int count) { return count <= 0 ? 0 : ALL_BITS >> (64 - std::min(count, 64)); }
     static Unset all() { return {ALL_BITS, true}; }
     static Unset made(u64 bits, u64 own) { return {bits, (bits & own) == own}; }
-    // Of one operand: what is left of a value that is unwritten as a whole is so too.
+    // The result from one operand: any rest of a value that is unwritten as a whole is so, too.
     static Unset kept(const Operand& a, u64 bits, u64 own) {
         return {bits, (bits & own) == own || (a.unset.whole && bits)};
     }
@@ -97,7 +97,7 @@ class PartlyWritten {
         const int places = static_cast<int>(std::min<u64>(by, 63));
         return extended(bits, width, is_signed) >> places & ones(is_signed ? width : by > 63 ? 0 : width);
     }
-    // By a power of two it is a shift.
+    // Multiplying by a power of two is a shift.
     static Unset multiplied(const Operand& a, const Operand& by, const Way& way) {
         const int width = 8 * way.bytes;
         const u64 factor = by.value & ones(width);
@@ -120,8 +120,8 @@ class PartlyWritten {
         return out;
     }
 
-    // A bit is unwritten if the table gives both a zero and a one for what its operands may be. A mask that
-    // takes nothing off leaves a value what it was.
+    // A bit is unwritten if the table gives both zero and one for the operands' possible values. A mask that
+    // removes no unwritten bit leaves a value that is unwritten as a whole in that state.
     static Unset by_table(const Operand* operands, u64 own, u8 table) {
         u64 may_be_one = 0, may_be_zero = 0;
         for (int minterm = 0; minterm < 8; minterm++) {
@@ -138,7 +138,7 @@ class PartlyWritten {
         return out;
     }
 
-    // `b` is where it begins, `c` how many bits it has
+    // `b` is the field's first bit, `c` its number of bits.
     static Unset field(const Operand& a, const Operand& b, const Operand& c, int width, bool is_signed) {
         if (b.unset.bits || c.unset.bits) return all();
         const int from = b.value & 0xFF, count = c.value & 0xFF;
@@ -148,7 +148,7 @@ class PartlyWritten {
         return kept(a, extended(bits, there, is_signed) & ones(width), ones(there));
     }
 
-    // `bfi`: the first into the second.
+    // `bfi`: inserts the first operand into the second.
     static Unset inserted(const Operand* operands, u64 own) {
         if (operands[2].unset.bits || operands[3].unset.bits) return all();
         const u64 from = operands[2].value & 0xFF, count = operands[3].value & 0xFF;
@@ -157,7 +157,7 @@ class PartlyWritten {
         return made(((operands[0].unset.bits << from & at) | (operands[1].unset.bits & ~at)) & own, own);
     }
 
-    // Each byte is one of eight, or eight times its sign.
+    // Each byte of the result is one of eight bytes, or that byte's sign bit eight times.
     static Unset permuted(const Operand& a, const Operand& b, const Operand& selector) {
         if (selector.unset.bits) return all();
         const u64 both = (a.unset.bits & ones(32)) | b.unset.bits << 32;
@@ -171,14 +171,14 @@ class PartlyWritten {
         return made(out, ones(32));
     }
 
-    // Whether it comes out the same whatever the unwritten bits are.
+    // Whether the comparison's result is the same for all values of the unwritten bits.
     static bool compared(const Operand& a, const Operand& b, const Way& way) {
         const u64 own = ones(8 * way.bytes), unset = (a.unset.bits | b.unset.bits) & own;
         if (!unset) return true;
         if (way.detail == EQUAL) return (a.value ^ b.value) & own & ~unset;
         const Range one = range(a, way), two = range(b, way);
         const bool by_equal = way.detail == LESS_OR_EQUAL || way.detail == GREATER;
-        // Of `a < b` and `a >= b` asked is whether one is below; of the others, whether it is at most that.
+        // `a < b` and `a >= b` depend on whether `a` is below `b`, the others on whether it is at most `b`.
         const auto below = [&](__int128 x, __int128 y) { return by_equal ? x <= y : x < y; };
         return below(one.least, two.most) == below(one.most, two.least);
     }

@@ -1,12 +1,12 @@
-// What becomes of a value that was read where nothing had written: a fault once it is used.
+// Follows values that were read from memory that was never written: using one is a fault.
 //
-// To read such a word is no fault by itself. A struct is copied with its padding, a merge sort reads
-// one element past the end and then does not look at it, the compiler moves loads to where the source
-// has none. To use it is one: as an address, in a branch, in an atomic, a vote or what is printed, or
-// by storing it to global memory, but for words of which a part is written, and for what a lane copies
-// beside what is written. In between it goes from register to register, lane to lane and through shared
-// and local memory; what is computed from it is as bad, unless a defined operand decides alone (`false
-// and x`, the other side of a selection).
+// Reading such a word is not a fault by itself. A struct is copied with its padding, a merge sort reads one
+// element past the end and then ignores it, the compiler moves loads to places where the source has none. Using
+// it is a fault: as an address, in a branch, an atomic, a vote or a printed value, or by storing it to global
+// memory, except for words that are written in part, and for what a lane copies next to what is written. In
+// between, the value may move from register to register, from lane to lane and through shared and local memory.
+// What is computed from it is treated alike, unless a defined operand alone decides the result (`false and x`,
+// the other side of a selection).
 
 #pragma once
 
@@ -19,16 +19,15 @@
 
 namespace machine {
 
-// Which read a value comes from, or 0; AS_READ if it is as it was read from memory, or put together of what
-// was, and nothing is computed from it.
+// The read that a value comes from, or 0. AS_READ is set if the value is unchanged since it was read from
+// memory, or put together from such values, without any computation.
 using Id = u32;
 constexpr Id AS_READ = Id(1) << 31;
 
-// Such values in words of shared or local memory: what a word holds, in part or as a whole, or that it is
-// written.
+// What a word of shared or local memory holds: such a value, as a whole or in part (IN_PART), or WRITTEN.
 constexpr Id WRITTEN = ~Id(0), IN_PART = Id(1) << 30, FLAGS = AS_READ | IN_PART;
 
-// What is unwritten of a register: the read that it comes from, and which bits.
+// The unwritten bits of a register, and the read that they come from.
 struct Origin {
     Id id = 0;
     Unset unset;
@@ -43,7 +42,7 @@ class Uninitialised {
         int lane, memory;
         i64 at;
         int width;
-        Id id;  // 0 of what is written
+        Id id;  // 0 if the value is written
         i32 user;
     };
 
@@ -51,7 +50,7 @@ class Uninitialised {
         : launch_(launch), judged_(judged), geometry_(geometry),
           rows_(static_cast<size_t>(launch.register_bytes) / ROW_BYTES + 1) {}
 
-    // New blocks.
+    // New blocks begin.
     void start() {
         reads_.clear(), lanes_.clear(), stored_.clear(), found_.reset();
         stores_unwritten_ = false;
@@ -67,7 +66,7 @@ class Uninitialised {
         }
     }
 
-    // Whether some register of the warp has held such a value, and whether one does now.
+    // Whether any register of the warp has ever held such a value, and whether one does now.
     bool concerns(int warp) const { return registers_[warp].ever; }
     bool holds(int warp) const { return registers_[warp].held > 0; }
     Origin of(int warp, i32 row, int i) const { return row < 0 ? Origin{} : registers_[warp].of(row, i); }
@@ -83,12 +82,12 @@ class Uninitialised {
 
     // --- reads of what nothing has written ------------------------------------------------------
 
-    // Begins to note a read by several lanes: `details` tell of what.
+    // Begins to note a read by several lanes; `details` describe what is read.
     u32 begin(What what, i32 site, std::vector<i64> details) {
         reads_.push_back({what, site, std::move(details), lanes_.size()});
         return static_cast<u32>(reads_.size() - 1);
     }
-    // One of its lanes, in ascending order; `where` it read.
+    // Adds one of the read's lanes, in ascending order, and `where` it read.
     Id add(u32 read, int lane, i64 where) {
         lanes_.push_back({read, lane, where});
         return static_cast<Id>(lanes_.size());
@@ -96,8 +95,8 @@ class Uninitialised {
 
     // --- uses -----------------------------------------------------------------------------------
 
-    // A lane uses such a value. It is told when the basic block ends, or at its next store to memory
-    // of the block's own: until then another fault may come first.
+    // A lane uses such a value. The fault is reported when the basic block ends, or at its next store to the
+    // block's own memory, because until then another fault may take precedence.
     void use(Id id, int lane, i32 user) {
         if (!id || found_) return;
         const Entry& entry = lanes_[(id & ~FLAGS) - 1];
@@ -121,9 +120,9 @@ class Uninitialised {
                 if (parts_too || origin.whole()) use(origin.id, geometry_.lane(party.warp, i), user);
             });
     }
-    // A lane has stored it as it was read, or what is written, to global memory. Of bytes side by side, where
-    // some are written, the others may be a struct's padding, or fields that nobody needs; but a vector
-    // whose first word nobody has set is a fault.
+    // A lane has stored such a value as it was read, or a written value, to global memory. If some of several
+    // adjacent bytes are written, the others may be a struct's padding or unused fields; but a vector whose
+    // first word was never set is a fault.
     void store(const Stored& stored) {
         stored_.push_back(stored);
         stores_unwritten_ |= stored.id != 0;
@@ -133,13 +132,13 @@ class Uninitialised {
         if (!stored_.empty()) look_at_stored();
         tell();
     }
-    void tell() {  // what is certain
+    void tell() {  // reports the fault that is certain
         if (found_) throw *found_;
     }
 
     // --- what an operation does to the registers of a warp --------------------------------------
 
-    // Before a computing operation is executed.
+    // Called before a computing operation is executed.
     void flow(const Context& c, int warp, const Op& op, const Way& way) {
         if (way.flow == GATHERED) {  // operands of the operation that follows
             gathered_.push_back(&op);
@@ -170,11 +169,11 @@ class Uninitialised {
     static constexpr int ROW_BYTES = LANES * 4, WHOLE_WORD = 4;
     static constexpr i32 NO_SITE = -1;
 
-    // Origins of a warp's registers: of each row, of each lane.
+    // Origins of a warp's registers, by row and lane.
     struct Registers {
-        Held<Origin> origins;     // of those lanes alone that have one
-        std::vector<u32> lanes;   // by row: which do
-        int held = 0;             // rows where some do
+        Held<Origin> origins;     // valid only for lanes that have one
+        std::vector<u32> lanes;   // by row: the lanes that have one
+        int held = 0;             // rows in which any lane has one
         bool ever = false;
 
         void make(size_t rows) {
@@ -239,9 +238,9 @@ class Uninitialised {
 
     struct Read {
         What what;
-        i32 site;  // NO_SITE for a register, which is told where it is used
+        i32 site;  // NO_SITE for a register, for which the place of use is reported
         std::vector<i64> details;
-        size_t first;  // of its lanes
+        size_t first;  // index of its first lane in `lanes_`
     };
     struct Entry {
         u32 read;
@@ -250,7 +249,7 @@ class Uninitialised {
     };
 
     static Origin computed(Origin origin) { return {origin.id & ~FLAGS, origin.unset}; }
-    // The first operand that is unwritten as a whole, else the first that is so in part.
+    // The first operand that is unwritten as a whole, otherwise the first that is unwritten in part.
     static void mix(Origin& mixed, const Registers& own, const Op& op, int i) {
         for (const i32 row : op.source) {
             const Origin each = own.of(row, i);
@@ -258,7 +257,7 @@ class Uninitialised {
         }
     }
 
-    // What is computed from a value that is unwritten as a whole is so too; of others it is not followed.
+    // The result is unwritten as a whole if any operand is. Operands that are unwritten in part are not followed.
     Origin packed(const Registers& own, const Op& op, int i) const {
         Origin mixed;
         for (const Op* more : gathered_) mix(mixed, own, *more, i);
@@ -279,7 +278,7 @@ class Uninitialised {
         return {mixed.id, left};
     }
 
-    // Of an operand, in bytes: places and lengths have four.
+    // An operand's width in bytes; positions and lengths have four.
     static int width(const Way& way, int n) {
         const bool is_place = way.flow == INSERTED ? n > 1
                                                    : n > 0 && (way.flow == SHIFTED_LEFT || way.flow == SHIFTED_RIGHT ||
@@ -298,8 +297,8 @@ class Uninitialised {
     std::vector<Entry> lanes_;
     std::vector<Registers> registers_;  // by warp
     std::vector<const Op*> gathered_;
-    std::vector<Stored> stored_;  // since it was settled
-    bool stores_unwritten_ = false;  // whether any of them is
+    std::vector<Stored> stored_;  // since the last call of `settle`
+    bool stores_unwritten_ = false;  // whether any of them is unwritten
     std::optional<Accusation> found_;
 };
 

@@ -3,7 +3,7 @@
 namespace machine {
 namespace {
 
-// Of a word of so many bytes; of more than 8 all or none.
+// The bits of a word with this many bytes. In a word of more than 8 bytes, all bits count as one.
 u64 bits_of(int bytes) { return bytes < 8 ? (u64(1) << 8 * bytes) - 1 : ALL_BITS; }
 
 size_t words(i64 bytes, int grain) { return static_cast<size_t>((bytes + grain - 1) / grain); }
@@ -25,8 +25,8 @@ void Unwritten::start() {
     in_part_.clear();
 }
 
-// Words of shared memory are counted on from block to block, those of local memory from thread to
-// thread.
+// Words of shared memory are numbered consecutively from block to block, those of local memory from thread
+// to thread.
 std::vector<i64> Unwritten::cells_of(const Request& request) const {
     const bool shared = request.memory == SHARED_MEMORY, local = request.memory == LOCAL_MEMORY;
     const int grain = shared ? launch_.shared_grain : local ? launch_.local_grain : launch_.global_grain;
@@ -47,9 +47,9 @@ Unwritten::Memory Unwritten::memory_of(const Request& request) const {
 
 // --- reading ------------------------------------------------------------------------------------
 
-// What is unwritten of each word read: `unwritten` says which bits. What they hold has an id already
-// (`known`), or gets one here. Of words of more than 8 bytes, which only copies have, one that is
-// written in part counts as written.
+// The origins of the unwritten bits of each word read; `unwritten` says which bits those are. Their value
+// already has an id (`known`), or gets one here. A word of more than 8 bytes, which only copies have, counts
+// as written if any part of it is.
 template <class Bits, class Known>
 Unwritten::Origins Unwritten::read_words(const Request& request, Bits unwritten, Known known) {
     const size_t touches = request.touches.size();
@@ -126,8 +126,8 @@ Unwritten::Origins Unwritten::read(const Request& request, const Buffer& buffer)
     return read_words(request, unwritten, [](size_t, int) { return Id{0}; });
 }
 
-// An atomic on a word that is written in part may be about that part, as a compare-and-swap that
-// stands for one of two bytes is.
+// An atomic on a word that is written in part may concern only that part, like a compare-and-swap that stands
+// for one on two bytes.
 void Unwritten::note(const Op& op, const Request& request, const Origins& origins) {
     if (request.verb == WRITE) return;
     for (size_t n = 0; n < request.touches.size(); n++) {
@@ -173,7 +173,7 @@ void Unwritten::store(const Op& op, const Request& request, const std::vector<i6
         }
 }
 
-// But for what is left of a word of which a part is written, and maybe for what is as it was read.
+// Except for the rest of a word that is written in part, and possibly for values stored as they were read.
 void Unwritten::use_stored(const Op& op, const Request& request) {
     for (int word = 0; word < request.count; word++)
         for (const Touch& touch : request.touches) {

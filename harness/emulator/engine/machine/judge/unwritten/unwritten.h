@@ -1,4 +1,4 @@
-// Which words of a chunk's memory nothing has written yet, and which hold what nothing had written.
+// Which words of a chunk's memory have not been written yet, and which hold values read from such words.
 
 #pragma once
 
@@ -10,36 +10,36 @@ namespace machine {
 
 class Unwritten {
    public:
-    // What a request has found unwritten: for each word of each touch, none where all are written.
+    // What a request found unwritten, for each word of each touch; empty if all words are written.
     using Origins = std::vector<Origin>;
 
     Unwritten(const Launch& launch, const Judged& judged, const Geometry& geometry,
               Uninitialised& uninitialised);
 
-    // New blocks.
+    // New blocks begin.
     void start();
 
     size_t shared_words() const { return shared_words_; }  // of a block
 
-    // The words that the touches of a request begin at, in the memory that it goes to.
+    // The words at which a request's touches begin, in the memory that it accesses.
     std::vector<i64> cells_of(const Request& request) const;
 
     bool all_written(const Request& request, const std::vector<i64>& cells) const;
     Origins read(const Request& request, const std::vector<i64>& cells);
     Origins read(const Request& request, const Buffer& buffer);
 
-    // What a load or an atomic has read: where it is unwritten, its result is.
+    // Notes what a load or an atomic has read: where that is unwritten, so is its result.
     void note(const Op& op, const Request& request, const Origins& origins);
 
-    // Something writes to memory of the block's own; a store puts there what its registers hold.
+    // Writes to the block's own memory. A store writes what its registers hold.
     void write(const Request& request, const std::vector<i64>& cells);
     void store(const Op& op, const Request& request, const std::vector<i64>& cells);
 
-    // To store it to global memory is to use it.
+    // Storing an unwritten value to global memory uses it.
     void use_stored(const Op& op, const Request& request);
 
    private:
-    struct Memory {  // of the block's own, or of the thread's
+    struct Memory {  // the block's own or the thread's
         Id* cells;
         int grain;
     };
@@ -54,8 +54,8 @@ class Unwritten {
     const Geometry& geometry_;
     Uninitialised& uninitialised_;
     size_t shared_words_, local_words_;
-    Held<Id> shared_cells_, local_cells_;  // of words: WRITTEN, or what was stored there, or 0
-    std::unordered_map<const Id*, u64> in_part_;  // of words that hold what is unwritten in part: which bits
+    Held<Id> shared_cells_, local_cells_;  // by word: WRITTEN, the id of what was stored there, or 0
+    std::unordered_map<const Id*, u64> in_part_;  // the unwritten bits of words written in part
 };
 
 }  // namespace machine
