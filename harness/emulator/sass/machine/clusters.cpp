@@ -1,4 +1,4 @@
-// The barrier of a cluster's blocks, and registers that warps of a block give to each other.
+// The barrier of a cluster's blocks, and registers that warps of a block pass to each other.
 
 #include "clusters.h"
 

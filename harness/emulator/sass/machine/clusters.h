@@ -1,4 +1,4 @@
-// The barrier of a cluster's blocks, and registers that warps of a block give to each other.
+// The barrier of a cluster's blocks, and registers that warps of a block pass to each other.
 
 #pragma once
 
@@ -27,7 +27,7 @@ inline void complete_if_all_are_there(Cluster& cluster, Judge* judge) {
     }
 }
 
-// A part comes to the wait. Returns whether it need not wait.
+// A part reaches the wait. Returns true if it need not wait.
 inline bool has_met_in_cluster(const Context& c, Block& block, Warp& warp, Part& part) {
     if (const u32 absent = part.lanes & ~warp.arrived)
         throw machine::Accusation{machine::NOT_ARRIVED, c.at, thread_of(c, __builtin_ctz(absent)), {}};
@@ -56,7 +56,7 @@ inline void leave_cluster(Block& block, Warp& warp, u32 lanes, Judge* judge) {
     complete_if_all_are_there(cluster, judge);
 }
 
-// A warp takes registers, if its block's warps have given enough back; its predicate says that it has.
+// A warp takes registers if its block's warps have released enough. Its predicate then says that it succeeded.
 inline bool takes_registers(Block& block, Warp& warp, const Instruction& n) {
     const i32 more = static_cast<i32>(n.immediate) - warp.registers;
     if (more > block.pool) return false;

@@ -1,5 +1,5 @@
-// Comparisons of floats: bits 0 to 3 of the flags are less, equal, greater and unordered; what is
-// found is combined with a predicate.
+// Comparisons of floats: bits 0 to 3 of the flags are less, equal, greater and unordered; the result is
+// combined with a predicate.
 
 #pragma once
 
@@ -13,7 +13,7 @@ inline bool holds(i32 flags, f64 x, f64 y) {
     return x < y ? flags & 1 : x == y ? flags & 2 : x > y ? flags & 4 : flags & 8;
 }
 
-// The lanes for which it holds; each relation by itself, which is a vector's work.
+// The lanes for which the comparison holds. Each relation is tested separately, so that it vectorises.
 template <class X, class Y> inline u32 lanes_that_hold(i32 flags, X x, Y y) {
     const u32 below = lanes_where([&](int i) { return x(i) < y(i); });
     const u32 equal = lanes_where([&](int i) { return x(i) == y(i); });
@@ -27,7 +27,7 @@ inline u32 combined(const Context& c, const Instruction& n, u32 lanes) {
     return n.flags & WITH_OR ? lanes | with : n.flags & WITH_XOR ? lanes ^ with : lanes & with;
 }
 
-// The second predicate is of the opposite.
+// The second predicate receives the opposite result.
 inline void set_compared(Context& c, const Instruction& n, u32 found) {
     c.set_predicate(n, 0, combined(c, n, found));
     c.set_predicate(n, 1, combined(c, n, ~found));

@@ -1,7 +1,7 @@
-// What Python and the machine that executes SASS hand each other.
+// The data exchanged between Python and the machine that executes SASS.
 //
-// Python reads this very file (`sass/layout.py`), so it is plain C: enums, structs, functions. The
-// machine has it within its namespace, with `i32` and the like for integers of so many bits.
+// Python reads this file (`sass/layout.py`), so it is plain C: enums, structs, functions. The machine
+// includes it in its namespace, with `i32` and the like for integers with that many bits.
 
 #pragma once
 
@@ -17,8 +17,8 @@ enum Control {
 enum OfAddress { BASE_IS_WIDE = 1, OFFSET_IS_WIDE = 2 };       // `is_wide`
 enum OfAtomic { HAS_RESULT = 1 << 8, SAYS_SUCCESS = 1 << 9 };  // `flags`
 
-// A 32-bit operand is ((row & keep) ^ flip) + plus, whose second half may stand in another row.
-// constant: whether the row is one of the launch's constants or one of the warp's registers.
+// A 32-bit operand is ((row & keep) ^ flip) + plus. The second half of a 64-bit one may be in another row.
+// constant: whether the row is one of the launch's constants rather than one of the warp's registers.
 typedef struct Source {
     i32 row, high;
     i32 constant;
@@ -30,7 +30,7 @@ typedef struct Source {
 
 typedef struct Instruction {
     i32 handler;
-    i32 flags;  // what the modifiers say; each handler has its own
+    i32 flags;  // the modifiers, encoded differently for each handler
     i32 guard, guard_inverted;
     i32 uniform;  // whether it acts for the warp as a whole
     i32 result[2];
@@ -41,18 +41,18 @@ typedef struct Instruction {
     i32 control;  // a Control: what the scheduler does about it
     i32 target;   // the instruction that a branch leads to
     i32 barrier;  // number of a convergence barrier
-    i32 space, width, is_wide;  // of a memory access: a Space, bytes a lane, 64-bit addresses
+    i32 space, width, is_wide;  // of a memory access: a Space, bytes per lane, 64-bit addresses
     i64 immediate;
 } Instruction;
 
-// slack: bytes behind the end that a whole word may reach, whose first bytes are the buffer's last.
+// slack: bytes past the end that may be accessed as part of a word whose first bytes are the buffer's last.
 typedef struct Buffer {
     i64 base, size;
     u8* data;
     i32 writable, slack;
 } Buffer;
 
-// Functions of the driver, by the number that is their address here.
+// Functions of the driver, by the number that serves as their address here.
 enum System { VPRINTF = 16, MALLOC, FREE, ASSERTFAIL };
 // Prints for a lane of a block's warp: the addresses of the format and of its arguments. Returns how many
 // arguments there were, or a negative number if that was too much.
@@ -68,47 +68,47 @@ typedef struct Launch {
     i32 shared_bytes, local_bytes, shared_start, slice;
     u32 grid[3], block[3];
     i64 budget;
-    const void* textures;  // what handles stand for, as engine/machine/interface.h has it
+    const void* textures;  // indexed by handle, as in engine/machine/interface.h
     i32 texture_count;
     const i32* kinds;   // by instruction: of an access a Kind of the judge's, of a MEMBAR whose fence
     const u16* traits;  // and its Traits; null where races are not judged
     const i32* lines;   // lines of the source by number, -1 where there is none
-    i32 global_grain, shared_grain;  // the narrowest words
+    i32 global_grain, shared_grain;  // the narrowest words accessed, in bytes
     Print print;
     i32 heap;  // the buffer that malloc takes from
     i32 has_copies;  // asynchronous ones, or products of warpgroups
-    u32 cluster[3];  // its blocks; 1 in every direction without clusters
-    i32 own_registers;  // of a thread, when it begins
+    u32 cluster[3];  // a cluster's extents in blocks; 1 in every direction without clusters
+    i32 own_registers;  // of a thread at the beginning
 } Launch;
 
-// By instruction.
+// Counts by instruction.
 typedef struct Counts {
     i64 *warps, *threads, *on;
     i64 *requests, *sectors, *shared_requests, *wavefronts, *wavefronts_ideal;
     i64 *branches, *divergent, *colliding;
-    i64 *mixed;  // requests whose lanes go to several memories; nothing else is counted of them
+    i64 *mixed;  // requests whose lanes access several memories; nothing else is counted for them
     i64 *warps_again, *threads_again;  // what is issued again: scheduler/replays.h
 } Counts;
 
 enum OfLogic { SIGN_OF_FIRST = 1 };  // `flags`: a source is a register's sign; of the second, doubled
-enum OfSpace { OF_SHARED, OF_GLOBAL, OF_LOCAL };  // `flags` of what asks of which space an address is
-enum OfRegister { DIFFERS_ALSO = 1 };  // `flags`: lanes that differed already still do
-// `flags` of an arrival: how many arrive, and what the operand is of.
+enum OfSpace { OF_SHARED, OF_GLOBAL, OF_LOCAL };  // `flags` of a query for an address's space
+enum OfRegister { DIFFERS_ALSO = 1 };  // `flags`: lanes that already differed still do
+// `flags` of an arrival: the number of arrivals, and the meaning of the operand.
 enum OfArrival {
     ONE = 1, GIVEN = 2,                       // arrivals
-    EXPECTED = 4, COMPLETED = 8,              // the operand's bytes are to come, or have come
-    BYTE = 16, LANDED = 128,                  // one byte is to come, or has come
+    EXPECTED = 4, COMPLETED = 8,              // the operand's bytes are expected, or have arrived
+    BYTE = 16, LANDED = 128,                  // one byte is expected, or has arrived
     DROPS = 32, ELSEWHERE = 64,               // the mbarrier may be another block's
 };
 enum OfPhase { WAITS = 1 };  // `flags`: lanes stay until a phase has ended
-// `flags` of a copy by the unit that copies alone: the lowest three bits are a map's dimensions.
+// `flags` of a copy by the bulk copy unit: the lowest three bits are a map's dimensions.
 enum OfBulk {
     BY_PIXELS = 8, TO_MANY = 16, FROM_SHARED = 32, TO_SHARED = 64, REDUCTION = 128,  // above: which
 };
-enum OfCopy { FILLS = 1 };  // `flags`: the address says how many bytes behind those copied are zeros
+enum OfCopy { FILLS = 1 };  // `flags`: the address says how many bytes after those copied are zeros
 
 enum OfFence { FENCE_OF_BLOCK, FENCE_OF_ALL };  // `kinds` of a MEMBAR
-enum OfBulkWait { DONE_ALL, DONE_READING };      // and of a wait for groups of bulk copies
+enum OfBulkWait { DONE_ALL, DONE_READING };      // `kinds` of a wait for groups of bulk copies
 
 enum Outcome { DONE, PAUSED, FAULTY };
 enum FaultKind {
@@ -116,7 +116,7 @@ enum FaultKind {
     NO_TEXTURE, OUTSIDE_SURFACE,
     BARRIER_OF_SOME,
     ASSERTED, PRINTED_TOO_MUCH,
-    ACCUSED,  // by the judge; `address` is what of, as a What
+    ACCUSED,  // by the judge; `address` is the accusation, a What
     NO_MBARRIER, NOT_COUNTED, MAP_MAY_CHANGE, POOL_EMPTY, ANOTHER_BLOCK,
 };
 
@@ -129,15 +129,15 @@ typedef struct Verdict {
 extern "C" {
 #endif
 
-// The names of the definitions by number; 0 behind the last.
+// The names of the definitions by number. Returns 0 after the last.
 int sass_definition(int number, const char** name);
 
-// What the arguments point to must outlive the run.
+// The data that the arguments point to must outlive the run.
 void* sass_begin(const Launch* launch, const Counts* counts);
 void sass_run(void* machine, double seconds, Verdict* verdict);
-// Numbers that are part of an accusation; returns how many there are.
+// Copies the numbers that are part of an accusation. Returns how many there are.
 int sass_details(void* machine, i64* out, int most);
-// Bytes at a generic address as the lane sees them that printed or failed last; returns how many there are.
+// Copies bytes at a generic address, as the lane that last printed or failed sees them. Returns how many it copied.
 int sass_peek(void* machine, i64 address, void* out, int most);
 void sass_end(void* machine);
 

@@ -1,5 +1,5 @@
-// Tensor-core instructions of a warp. Lane l has the row l / 4 of a fragment and the columns from l % 4
-// on, as the PTX manual draws them for `mma.sync`.
+// Tensor-core instructions of a warp. Lane l has row l / 4 of a fragment and the columns from l % 4 on, as the PTX
+// manual shows for `mma.sync`.
 
 #include <cmath>
 
@@ -10,7 +10,7 @@ namespace {
 
 enum : i32 { OF_BF16 = 1, OF_TF32 = 2, HALF_RESULT = 4 };
 
-// 16 rows of the first factor, 8 columns of the second. Four lanes have a row's, side by side.
+// Reads 16 rows of the first factor and 8 columns of the second. Four adjacent lanes hold one row or column.
 void fragments(const Context& c, const Instruction& n, Type a_type, Type b_type, int depth,
                Factors& factors) {
     const int chunk = 4 * held(a_type);
@@ -33,19 +33,19 @@ void add_product(Context& c, const Instruction& n, Sums sums, Type a_type, Type 
     sums.add(c, n, factors, depth, 0, [&](int word, int i) { return word_of(c, n, 2, word)[i]; });
 }
 
-// The depth is the flags' second byte: 4 or 8 of TF32, 8 or 16 of halves.
+// The depth is the flags' second byte: 4 or 8 for TF32, 8 or 16 for halves.
 void hmma(Context& c, const Instruction& n) {
     const Type type = n.flags & OF_TF32 ? TF32 : n.flags & OF_BF16 ? BRAIN : HALF;
     add_product(c, n, {(n.flags & HALF_RESULT) != 0, false, false}, type, type, n.flags >> 8);
 }
 
-// Types and whether sums stay within 32 bits as a warpgroup's product has them; below, the depth.
+// The flags' types and clamping are encoded as for a warpgroup's product; the bits below are the depth.
 void imma(Context& c, const Instruction& n) {
     const Type a_type = first_type(n.flags), b_type = second_type(n.flags);
     add_product(c, n, {false, true, (n.flags & CLAMPS) != 0}, a_type, b_type, n.flags & 63);
 }
 
-// 8 × 4 doubles times 4 × 8, each step rounded as by DFMA.
+// Multiplies 8 × 4 doubles by 4 × 8; each step is rounded as by DFMA.
 void dmma(Context& c, const Instruction& n) {
     constexpr int DEPTH = 4;
     const auto number = [&](int which, int at, int i) {

@@ -1,7 +1,7 @@
-// What the products of warps and of warpgroups have in common: 16 × 8 sums over the lanes, which lie as
-// the PTX manual draws them for `mma.sync`, and the elements in a register.
+// The parts shared by products of warps and of warpgroups: 16 × 8 sums, distributed over the lanes as the PTX
+// manual shows for `mma.sync`, and the elements in a register.
 //
-// Products are exact; their sums are taken in double precision and rounded once.
+// Products are exact; they are summed in double precision, and the sum is rounded once.
 
 #pragma once
 
@@ -16,7 +16,7 @@ constexpr int ROWS = 16, COLUMNS = 8, MOST_DEPTH = 32;
 
 enum Type : i32 { HALF, BRAIN, TF32, E4M3, E5M2, UNSIGNED, SIGNED };
 
-// Where an instruction's flags say of which types its factors are, and that sums end at 32 bits.
+// The bits of an instruction's flags for its factors' types, and for clamping sums to 32 bits.
 enum : i32 { CLAMPS = 1 << 13 };
 inline Type first_type(i32 flags) { return static_cast<Type>(flags >> 6 & 7); }
 inline Type second_type(i32 flags) { return static_cast<Type>(flags >> 9 & 7); }
@@ -40,7 +40,7 @@ inline f64 element(Type type, u32 word, int which) {
 
 constexpr int MOST_HELD = 4;
 
-// The elements that a register holds over the warp, lane after lane.
+// The elements that a register holds in all lanes of the warp, lane by lane.
 template <Type type> void read_elements(const u32* row, f64* out) {
     for (int i = 0; i < LANES; i++)
         for (int e = 0; e < held(type); e++) out[held(type) * i + e] = element(type, row[i], e);
@@ -58,13 +58,13 @@ inline void read_elements(Type type, const u32* row, f64* out) {
     }
 }
 
-// The rows of a value of several registers; one of RZ is 0 in all of them.
+// A row of a value that spans several registers; RZ is 0 in all of them.
 inline const u32* word_of(const Context& c, const Instruction& n, int which, int word) {
     const Source& s = n.source[which];
     return c.source(s) + (s.constant ? 0 : LANES * word);
 }
 
-// 64 bits of a lane, in two registers side by side.
+// A lane's 64 bits, in two adjacent registers.
 inline u64 wide_of(const Context& c, const Instruction& n, int which, int word, int lane) {
     const u32 low = word_of(c, n, which, word)[lane], high = word_of(c, n, which, word + 1)[lane];
     return static_cast<u64>(high) << 32 | low;
@@ -74,13 +74,13 @@ struct Factors {
     f64 a[ROWS][MOST_DEPTH], b[MOST_DEPTH][COLUMNS];
 };
 
-// How sums lie in registers: pairs of halves, floats or whole numbers.
+// How sums are stored in registers: as pairs of halves, floats or integers.
 struct Sums {
     bool halves, whole, clamps;
 
     int words() const { return halves ? 2 : 4; }
 
-    // The product plus what `before(word, lane)` says, to the result's registers from `first` on.
+    // Writes the product plus `before(word, lane)` to the result's registers, beginning at `first`.
     template <class Before>
     void add(Context& c, const Instruction& n, const Factors& factors, int depth, int first,
              Before before) const {
@@ -98,7 +98,7 @@ struct Sums {
     }
 
    private:
-    // Rows whose sums are kept in vector registers at the same time.
+    // The number of rows whose sums are kept in vector registers at a time.
     static constexpr int TOGETHER = 4;
 
     static void add_rows(f64 (&sum)[ROWS][COLUMNS], const Factors& factors, int depth, int first) {

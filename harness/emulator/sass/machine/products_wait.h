@@ -6,7 +6,7 @@
 
 namespace sass {
 
-// A product is one operation of four warps, which is over when all of them have issued it.
+// A product is one operation by four warps, which is over when all of them have issued it.
 inline bool products_done(const Context& c, Block& block, const Warp& warp, i64 newest) {
     const i64 wanted = warp.products - newest;
     for (const Warp& other : block.warps)

@@ -1,4 +1,4 @@
-// A function of one lane's operands, applied to the lanes that act.
+// Helpers that apply a function of one lane's operands to all lanes that act.
 
 #pragma once
 
@@ -30,8 +30,8 @@ inline Plain plain(const Context& c, const Instruction& n, int which) {
 }
 inline bool is_plain(const Source& s) { return s.keep == EVERYBODY && !(s.flip | s.plus); }
 
-// A 64-bit operand of two rows. Its modifiers are those of a number as wide: `flip` of a float is
-// about its sign, a whole number is negated by flipping and adding to all of it.
+// A 64-bit operand in two rows. Its modifiers apply to all 64 bits: for a float, `flip` changes the sign; an integer
+// is negated by flipping all of its bits and adding `plus`.
 struct Wide {
     const u32 *low, *high;
     u32 keep, flip, plus;
@@ -61,7 +61,7 @@ template <class F> inline void write(Context& c, u32* r, F value) {
     }
 }
 
-// Both halves are worked out before either is written: results may go where operands stand.
+// Both halves are computed before either is written, because results may overwrite operands.
 template <class F> inline void write_wide(Context& c, const Instruction& n, F value) {
     u32 *low = c.result(n), *high = c.result(n, 0, 1);
     u64 values[LANES];

@@ -1,4 +1,4 @@
-// A machine that executes SASS warp by warp: what Python hands over, and the state of a warp.
+// A machine that executes SASS warp by warp: the state of its warps, blocks and clusters.
 //
 // A register is a row of 32 lanes of 32 bits; a uniform register is a row whose lanes are equal, so
 // that an instruction and its uniform form are one definition. Predicates are masks of lanes.
@@ -36,9 +36,9 @@ using machine::u8;
 
 constexpr int PREDICATES = 16;  // P0 to P6 and PT, UP0 to UP6 and UPT
 constexpr int ALWAYS = 7;       // the number of PT
-constexpr int BARRIERS = 16;  // of a warp, where its lanes converge
+constexpr int BARRIERS = 16;  // a warp's convergence barriers
 constexpr int NO_BARRIER = -1;
-constexpr int WARPS_OF_GROUP = 4;  // that multiply together
+constexpr int WARPS_OF_GROUP = 4;  // that compute a product together
 
 // --- state --------------------------------------------------------------------------------------
 
@@ -52,38 +52,38 @@ enum State : i32 {
     READY, AT_BARRIER, AT_SYNC, AT_BLOCK_BARRIER, AT_MBARRIER, AT_CLUSTER_BARRIER, AT_POOL, AT_PRODUCTS,
 };
 
-// Lanes of a warp that go together.
+// Lanes of a warp that run together.
 struct Part {
     u32 lanes;
     i32 at;
     State state;
-    u32 wanted;    // lanes that it waits for
-    i32 number;    // of the barrier, of the warp's or of the block's
-    bool yielded;  // it let others go first, and has not gone on since
-    i32 expected;  // threads that have to arrive there; 0 for all of the block
-    bool straight;  // a branch has sent it to a convergence barrier, and nowhere else
-    bool first;     // nobody waited there when it came
+    u32 wanted;    // the lanes that it waits for
+    i32 number;    // of the warp's or the block's barrier
+    bool yielded;  // it has let others run first, and has not run since
+    i32 expected;  // threads that have to arrive there; 0 for all threads of the block
+    bool straight;  // a branch has sent it directly to a convergence barrier
+    bool first;     // no lane waited there when it arrived
 };
 
-// What has to be known of a convergence barrier to tell what is issued again (scheduler/replays.h).
+// What must be known about a convergence barrier to decide what is issued again (scheduler/replays.h).
 struct Again {
-    u32 unaware;          // lanes that have not seen others leave the barrier
-    u32 unaware_of_exit;  // nor the kernel
-    bool straight;        // a branch has sent lanes there, which wait, and nobody else has come
-    bool divided;         // another has divided others since then
-    u32 others;           // those who went on when lanes were last sent there, and who has joined them
-    u32 late;             // lanes that the last branch found missing, which count again if they come
+    u32 unaware;          // lanes that have not noticed others leaving the barrier
+    u32 unaware_of_exit;  // the same for others leaving the kernel
+    bool straight;        // lanes wait there that a branch has sent there, and no others have arrived
+    bool divided;         // another branch has divided other lanes since then
+    u32 others;           // lanes that continued when some were last sent there, and lanes that joined them
+    u32 late;             // lanes missing at the last branch, which count again if they arrive
     i32 at;               // that branch
-    i32 sent;             // the BSYNC to which it has sent more of them; 0 for none
+    i32 sent;             // the BSYNC to which it has sent further lanes; 0 for none
 };
 
 // One lane's asynchronous copy to shared memory: its bytes land when the lane waits for its group.
 struct UnderWay {
     int lane, width;
     i32 at;      // the instruction
-    i64 group;   // how many the lane had committed before
+    i64 group;   // the number of groups that the lane had committed before
     i64 target;
-    u32 number;  // the judge's
+    u32 number;  // the judge's number for it
     u8 data[16];
 };
 
@@ -92,22 +92,22 @@ struct Warp {
     u32 predicate[PREDICATES];
     u32 barrier[BARRIERS][LANES];
     u32 collective_target[LANES];
-    u32 barrier_result[LANES];  // of the block's barrier with a reduction where a lane last waited
+    u32 barrier_result[LANES];  // of the last block barrier with a reduction that a lane waited at
     u32 threads, exited;
     Again again[BARRIERS];
     int number;
-    int turn;  // the part that goes on next
+    int turn;  // the part that runs next
     std::vector<Part> parts;
     std::vector<UnderWay> copies;
     i64 committed[LANES];  // groups of copies
     u32 tested[LANES], phase[LANES];  // the mbarrier that a lane waits for, and the bit of its phase
-    u32 arrived;                      // lanes that have come to the cluster's barrier and not waited there since
-    u32 arrived_in[LANES];            // the phase that they came in
+    u32 arrived;                      // lanes that have arrived at the cluster's barrier and not yet waited
+    u32 arrived_in[LANES];            // the phase in which they arrived
     i32 registers;                    // of each lane
-    i64 products;                     // groups of warpgroups' products that it has issued
+    i64 products;                     // groups of warpgroup products issued so far
 };
 
-// What the current phase of an mbarrier has been told, for a message.
+// What has been reported to the current phase of an mbarrier, for a message.
 struct PhaseBytes {
     i64 expected = 0, came = 0, ended = 0;
     i32 expecting = -1, coming = -1;  // instructions
@@ -121,7 +121,7 @@ struct Cluster {
     u32 completed = 0;           // phases of the barrier
     i64 arrived = 0, alive = 0;  // lanes
     i64 ended = 0;               // phases of all its mbarriers
-    int given_up = 0;            // how often its waiting lanes were told in vain that nothing has ended
+    int given_up = 0;            // how often its waiting lanes were told, without progress, that no phase has ended
     i64 ended_then = -1;
 };
 
@@ -136,9 +136,9 @@ struct Block {
     u32 rank;   // in its cluster
     i64 first;  // of its cluster, as blocks are numbered cluster by cluster
     Cluster* cluster;
-    std::unordered_map<u32, PhaseBytes> phases;  // by the place of their mbarrier
-    i32 pool;    // registers that warps have given back, for each lane of a warp
-    bool idle;   // none of its warps can go on by itself
+    std::unordered_map<u32, PhaseBytes> phases;  // by the address of their mbarrier
+    i32 pool;    // registers that warps have released, per lane
+    bool idle;   // none of its warps can continue by itself
 };
 
 class Judge;
@@ -152,14 +152,14 @@ struct Context {
     const u32* constants;
     machine::Pattern* patterns;  // an instruction's last access
     u32 active;  // lanes of the part
-    u32 on;      // those whose guard is true: they act; all of them for an instruction of the warp
+    u32 on;      // lanes that act: those whose guard is true, or all for a warp-wide instruction
     u32 guarded;  // lanes whose guard is true
     bool full;
     alignas(64) u32 mask[LANES];  // all ones for a lane that acts
     i32 at;
     Judge* judge;  // or null
-    i64 spent;     // thread instructions of the launch: what a clock shows
-    int lane;      // that has called the driver last
+    i64 spent;     // thread instructions of the launch so far, which is also the clock
+    int lane;      // the lane that called the driver last
     std::vector<i64> details;  // numbers that are part of a fault
 
     void act(u32 lanes) {
@@ -178,8 +178,7 @@ struct Context {
     u32 predicate(const Instruction& n, int which) const {
         return warp->predicate[n.source_predicate[which]] ^ -static_cast<u32>(n.source_inverted[which]);
     }
-    // Of lanes whose guard is true, those whose second predicate is too: the others are not
-    // predicated on.
+    // The lanes whose guard and second predicate are both true. The others do not count as predicated on.
     u32 both_predicates(const Instruction& n, u32 guarded) const {
         const u32 both = guarded & predicate(n, 0);
         counts.on[at] -= __builtin_popcount(guarded & ~both);
@@ -216,7 +215,7 @@ std::vector<Entry> mbarrier_entries();
 std::vector<Entry> cluster_entries();
 std::vector<Entry> bulk_entries();
 
-// Bytes at a generic address, as the lane `c.lane` sees them; returns how many there are.
+// Copies bytes at a generic address, as the lane `c.lane` sees them. Returns the number of bytes copied.
 int peek(const Context& c, i64 address, u8* out, int most);
 
 }  // namespace sass

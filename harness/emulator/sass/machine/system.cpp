@@ -1,6 +1,6 @@
-// What code calls the driver for: printf, malloc and free, and the message of a failed assertion.
+// Calls to the driver: printf, malloc and free, and the message of a failed assertion.
 //
-// The calling convention has arguments from R4 on, each aligned to its size, and the result there.
+// The calling convention passes arguments from R4 on, each aligned to its size, and returns the result in R4.
 
 #include "memory/addresses.h"
 
@@ -24,8 +24,8 @@ void print(Context& c, const Instruction& n) {
     });
 }
 
-// The next bytes of the heap, whose first word says how much of it is in use; or null. They are never
-// used again.
+// Allocates the next bytes of the heap, whose first word says how much of it is in use, or returns null. Memory is
+// never reused.
 void allocate(Context& c, const Instruction& n) {
     const Buffer& heap = c.launch->buffers[c.launch->heap];
     u32* result = c.result(n);
@@ -43,8 +43,8 @@ void allocate(Context& c, const Instruction& n) {
     });
 }
 
-// The function's address is a function's number (a System) here, which the constants have been given. Lanes
-// may call different ones.
+// Here the function's address is its number (a System), which has been written to the constants. Lanes may call
+// different functions.
 void call(Context& c, const Instruction& n) {
     const u32* address = c.source(n.source[0]);
     const u32 all = c.on;

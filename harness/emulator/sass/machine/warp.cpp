@@ -1,4 +1,4 @@
-// What lanes of a warp say to each other, and what they know of themselves.
+// Warp-wide operations: shuffles, votes and reductions, special registers and convergence barriers.
 
 #include "rows_of.h"
 
@@ -31,7 +31,7 @@ void shfl(Context& c, const Instruction& n) {
 
 enum Vote : i32 { ANY, ALL, SAME };
 
-// A vote in uniform registers is still one of the lanes that are active.
+// A vote into uniform registers is still a vote by the active lanes.
 void vote(Context& c, const Instruction& n) {
     const u32 voters = n.uniform ? c.active : c.on;
     const u32 yes = c.predicate(n, 0) & voters;
@@ -60,7 +60,7 @@ void match(Context& c, const Instruction& n) {
 
 enum Reduction : i32 { SUM, LEAST, GREATEST, BITS_AND, BITS_OR, BITS_XOR, OF_SIGNED = 8 };
 
-// Over the active lanes, into a uniform register.
+// Reduces over the active lanes, into a uniform register.
 void redux(Context& c, const Instruction& n) {
     const u32* a = c.source(n.source[0]);
     u32 total = 0;
@@ -82,9 +82,8 @@ void redux(Context& c, const Instruction& n) {
     write(c, c.result(n), [&](int) { return total; });
 }
 
-// A vector register's value in the first of the lanes, for the warp.
-// Its predicate, which is no uniform one, says of a lane whether its value is another one: in a loop around
-// a fetch the lanes without it fetch, and the others go round again.
+// The first lane's value of a vector register, for the warp. The predicate, which is not uniform, says for each lane
+// whether its value differs from that: in a loop around a fetch, the lanes without it fetch, and the others repeat.
 void r2ur(Context& c, const Instruction& n) {
     const Operand a = operand(c, n, 0);
     const u32 value = a[__builtin_ctz(c.guarded)];
@@ -97,7 +96,7 @@ void r2ur(Context& c, const Instruction& n) {
     held = (held & ~c.guarded) | ((before | differs) & c.guarded);
 }
 
-// The first of the lanes: its number, for the warp, and a predicate that it alone has.
+// The number of the first lane, for the warp, and a predicate that is true only for that lane.
 void elect(Context& c, const Instruction& n) {
     const u32 leader = __builtin_ctz(c.guarded);
     write(c, c.result(n), [&](int) { return leader; });
@@ -153,8 +152,8 @@ void s2r(Context& c, const Instruction& n) {
     if (n.flags >> 8) write(c, c.result(n, 0, 1), [&](int) { return high; });
 }
 
-// Convergence barriers are masks of lanes, one for each lane that takes part. One that is moved out of
-// its place is empty afterwards; its new place is a register or another barrier.
+// Convergence barriers are masks of lanes, one for each lane that takes part. A barrier that is moved elsewhere, to
+// a register or another barrier, is empty afterwards.
 void bmov_from_barrier(Context& c, const Instruction& n) {
     u32* held = c.warp->barrier[n.barrier];
     write(c, c.result(n), [&](int i) { return held[i]; });
@@ -170,8 +169,8 @@ void bmov_to_barrier(Context& c, const Instruction& n) {
     each_lane(c.on, [&](int i) { held[i] = value[i]; });
 }
 
-// What the barrier with a reduction gave where a lane last waited, as a number and whether it holds. The
-// instruction names no barrier: ptxas writes it right behind the barrier's own.
+// The result of the last barrier with a reduction at which a lane waited, as a number and as a truth value. The
+// instruction names no barrier: ptxas places it directly after the barrier's instruction.
 void b2r_result(Context& c, const Instruction& n) {
     const u32* found = c.warp->barrier_result;
     write(c, c.result(n), [&](int i) { return found[i]; });

@@ -1,8 +1,8 @@
-// Products of a warpgroup: HGMMA, QGMMA and IGMMA. Each warp computes its sixteen of the 64 rows, at
-// once, so that nothing is left to be waited for.
+// Products of a warpgroup: HGMMA, QGMMA and IGMMA. Each warp computes its sixteen of the 64 rows immediately, so
+// that there is nothing left to wait for.
 //
-// Words lie over the lanes as those of HMMA do; those of a factor in shared memory are where its
-// descriptor says.
+// Words are distributed over the lanes as for HMMA; the words of a factor in shared memory are where its descriptor
+// says.
 
 #include "memory/tensors/matrix_descriptor.h"
 #include "products.h"
@@ -36,8 +36,8 @@ u32 word_at(const Context& c, const Descriptor& matrix, bool turned, int row, in
                          read_shared<u16>(c, matrix.by_rows(row, 2 * word + 1), lane));
 }
 
-// A factor in shared memory takes a wavefront for each 128 bytes, however it is laid out and swizzled: a
-// warp's own rows of the first, and once for the warpgroup all of the second. So an H200 counts it.
+// A factor in shared memory takes a wavefront per 128 bytes, whatever its layout and swizzle: each warp's own rows of
+// the first factor, and all of the second once per warpgroup. This agrees with an H200's counts.
 void count_factors(Context& c, int groups, bool a_in_memory) {
     constexpr int ROW_BYTES = WORDS * sizeof(u32);
     const int rows = (a_in_memory ? ROWS : 0) + (c.warp->number % 4 == 0 ? COLUMNS * groups : 0);
@@ -45,7 +45,7 @@ void count_factors(Context& c, int groups, bool a_in_memory) {
     c.counts.wavefronts_ideal[c.at] += rows * ROW_BYTES / WAVEFRONT_BYTES;
 }
 
-// The judge is told what a warp reads of a factor, if it lies in the block's shared memory.
+// Checks that what a warp reads of a factor is in the block's shared memory, and reports it to the judge.
 void tell(const Context& c, const Descriptor& matrix, bool turned, int first, int rows) {
     if (!c.judge) return;
     for (u32 i = 0; i < LANES; i++)
@@ -55,8 +55,8 @@ void tell(const Context& c, const Descriptor& matrix, bool turned, int first, in
     c.judge->read_factor(c, matrix, turned, first, rows);
 }
 
-// Sources: A where it is in registers, the descriptors, the sums that were there. The second factor's
-// descriptor is behind the room of the first one's, also where that is in registers.
+// Sources: A if it is in registers, the descriptors, the previous sums. The second factor's descriptor follows the
+// space for the first one's, even if the first factor is in registers.
 void gmma(Context& c, const Instruction& n) {
     if (!c.on) return;
     const i32 flags = n.flags;

@@ -1,4 +1,4 @@
-// Where the lanes of a memory instruction go, whether they may, and what that costs.
+// The addresses that the lanes of a memory instruction access, their checks, and the cost.
 
 #pragma once
 
@@ -14,8 +14,8 @@ using machine::Access;
 using machine::base_of;
 using machine::space_of;
 
-// An address in shared memory has the rank of its block in the cluster above these bits: `mapa` is a PRMT
-// that puts one there, and a block's own addresses are made of SR_CgaCtaId.
+// An address in shared memory has the rank of its block in the cluster above these bits: `mapa` is a PRMT that inserts
+// it, and a block's own addresses are computed from SR_CgaCtaId.
 constexpr int RANK_SHIFT = 24;
 static_assert(machine::WINDOW_BYTES == i64(1) << RANK_SHIFT);
 
@@ -23,7 +23,7 @@ inline i64 own_window(const Block& block) { return i64(block.rank) << RANK_SHIFT
 inline i64 in_window(i64 address) { return address & (machine::WINDOW_BYTES - 1); }
 inline int thread_of(const Context& c, int lane) { return c.warp->number * LANES + lane; }
 
-// The block of the cluster that an address is of.
+// The block of the cluster that an address belongs to.
 inline Block& block_at(const Context& c, i64 address, int lane, machine::Verb verb, i64 width) {
     const i64 rank = address >> RANK_SHIFT, blocks = static_cast<i64>(c.block->cluster->blocks.size());
     if (rank < 0 || rank >= blocks)
@@ -35,7 +35,7 @@ inline Block& block_at(const Context& c, i64 address, int lane, machine::Verb ve
                                place.in_grid(*c.launch)}};
 }
 
-// The state space that a generic address is of, as a thread of a cluster sees it.
+// The state space that a generic address belongs to, as a thread of a cluster sees it.
 inline i32 space_in_cluster(const Context& c, i64 address) {
     const bool is_shared = address >= machine::SHARED_WINDOW && address < machine::LOCAL_WINDOW;
     return is_shared && c.block->cluster->blocks.size() > 1 ? i32(SHARED) : space_of(address);
@@ -73,7 +73,7 @@ inline void aligned(const Access& access, int to) {
     });
 }
 
-// The first lane whose address is not within [low, low + size).
+// Reports the first lane whose access is not within [low, low + size).
 [[noreturn]] inline void outside(const Access& access, i64 low, i64 size) {
     int lane = 0;
     each_lane(access.active, [&](int i) {
@@ -91,12 +91,12 @@ inline const Buffer* buffer_at(const Context& c, i64 address) {
     return address >= buffer.base && address < buffer.base + buffer.size ? &buffer : nullptr;
 }
 
-// A half or a byte has no compare-and-swap of its own: the code takes the word that it stands in.
+// Halves and bytes have no compare-and-swap of their own, so the code uses the word that contains them.
 inline i64 end_of(const Buffer& buffer, int width) {
     return buffer.base + buffer.size + (width == machine::WORD_BYTES ? buffer.slack : 0);
 }
 
-// Where each lane's bytes are. Lanes of one instruction may go to different buffers.
+// The location of each lane's bytes. Lanes of one instruction may access different buffers.
 struct Places {
     u8* at[LANES];
 };
@@ -106,7 +106,7 @@ inline void in_global(const Context& c, const Access& access, Verb verb, Places&
     if (common && access.high + access.width <= end_of(*common, access.width)) {
         if (verb != READ && !common->writable)
             throw Fault{READ_ONLY, __builtin_ctz(access.active), access.low};
-        // In integers: the address of an inactive lane may be any number.
+        // Integer rather than pointer arithmetic, because an inactive lane's address may be any number.
         const i64 offset = reinterpret_cast<i64>(common->data) - common->base;
         for (int i = 0; i < LANES; i++) places.at[i] = reinterpret_cast<u8*>(access.address[i] + offset);
         return;
@@ -130,7 +130,7 @@ inline void in_shared_of_cluster(const Context& c, const Access& access, Places&
     });
 }
 
-// everywhere: whether the instruction may go to other blocks of the cluster.
+// everywhere: whether the instruction may access other blocks of the cluster.
 inline void in_shared(const Context& c, const Access& access, Places& places, bool everywhere = false,
                       machine::Verb verb = machine::READ) {
     const i64 size = static_cast<i64>(c.block->shared.size()), first = own_window(*c.block);
@@ -150,7 +150,7 @@ inline void in_local(const Context& c, const Access& access, Places& places) {
     for (int i = 0; i < LANES; i++) places.at[i] = data + size * i + access.address[i];
 }
 
-// is_generic: whether the address is one, which may be of another block's shared memory.
+// is_generic: whether the address is generic and may therefore be in another block's shared memory.
 inline void in_space(const Context& c, i32 space, const Access& access, Verb verb, Places& places,
                      bool is_generic) {
     aligned(access, access.width);
@@ -163,14 +163,14 @@ inline void in_space(const Context& c, i32 space, const Access& access, Verb ver
     }
 }
 
-// The lanes whose generic addresses are of a space.
+// The lanes whose generic addresses belong to a space.
 inline u32 lanes_of(const Context& c, const Access& access, i32 space) {
     return access.active &
            lanes_where([&](int i) { return space_in_cluster(c, access.address[i]) == space; });
 }
 
-// Generic addresses become addresses in the space that they are of; MIXED where not all of them
-// are of one, or no window has them.
+// Converts generic addresses to addresses in the space that they belong to. Returns MIXED if they do not all belong to
+// one space, or are in no window.
 inline i32 resolved(const Context& c, Access& access) {
     if (access.high < machine::SHARED_WINDOW) return GLOBAL;
     const i32 space = space_in_cluster(c, access.low);
@@ -180,7 +180,7 @@ inline i32 resolved(const Context& c, Access& access) {
     return space;
 }
 
-// Lanes that go to different memories: each is looked for in its own.
+// Finds the bytes of lanes that access different memories, each lane in its own.
 inline void in_several(const Context& c, Access& access, Verb verb, Places& places) {
     for (const i32 space : {GLOBAL, SHARED, LOCAL}) {
         Access own = access;
@@ -194,7 +194,7 @@ inline void in_several(const Context& c, Access& access, Verb verb, Places& plac
     access.in_a_row = false;
 }
 
-// Finds the bytes and checks them. Returns the space that the access goes to.
+// Finds and checks the bytes of an access. Returns the space that it goes to.
 inline i32 place(Context& c, const Instruction& n, Access& access, Verb verb, Places& places) {
     const bool is_generic = n.space == GENERIC;
     const i32 space = is_generic ? resolved(c, access) : n.space;
@@ -216,7 +216,7 @@ inline void count_shared(Context& c, machine::Wavefronts cost) {
     c.counts.wavefronts_ideal[c.at] += cost.ideal;
 }
 
-// What a request costs whose lanes go to different memories is not known.
+// The cost of a request whose lanes access different memories is not known.
 inline void count(Context& c, const Access& access, i32 space, bool is_load) {
     if (space == MIXED) c.counts.mixed[c.at]++;
     if (space != GLOBAL && space != SHARED) return;
@@ -233,7 +233,7 @@ inline void count(Context& c, const Access& access, i32 space, bool is_load) {
 
 // --- values -------------------------------------------------------------------------------------
 
-// A value of several registers stands in rows behind one another; RZ is 0 in all of them.
+// A value that spans several registers occupies consecutive rows; RZ is 0 in all of them.
 struct Value {
     const u32* row;
     int step;

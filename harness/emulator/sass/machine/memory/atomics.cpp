@@ -1,4 +1,4 @@
-// Atomics: what they make of a word, lane after lane, and what that costs.
+// Atomics: how they change a word, lane by lane, and their cost.
 
 #include <algorithm>
 
@@ -82,7 +82,7 @@ u64 applied(i32 type, i32 operation, u8* at, u64 value, u64 other) {
     }
 }
 
-// Of the lanes that store on condition, the first in each bank may; the others try again.
+// Of the lanes that attempt a conditional store (CAST), only the first in each bank proceeds; the others must retry.
 u32 first_in_each_bank(const Access& access) {
     u32 taken = 0, first = 0;
     each_lane(access.active, [&](int i) {
@@ -101,12 +101,12 @@ machine::Wavefronts shared_cost(const Access& access, i32 operation) {
     return machine::shared_atomic_wavefronts(access, machine::collisions(access), kind);
 }
 
-// Sources: the address's two, then a value, then the one that a compare-and-swap stores.
+// Sources: two for the address, then a value, then the value that a compare-and-swap stores.
 void atomic(Context& c, const Instruction& n) {
     if (!c.on) return;
     Access access = addressed(c, n);
     const i32 operation = operation_of(n), type = type_of(n);
-    // Pairs of halves have no atomic in shared memory: the code goes on with a loop for them.
+    // There are no atomics on pairs of halves in shared memory: the code continues with a loop for them.
     if (n.flags & SAYS_SUCCESS) {
         const u32 done = n.space == GENERIC ? c.on & ~lanes_of(c, access, SHARED) : c.on;
         c.set_predicate(n, 0, done);

@@ -1,10 +1,10 @@
-// Copies by the unit that copies alone: bytes in a row (UBLKCP, UBLKRED), boxes by a tensor map (UTMALDG,
-// UTMASTG, UTMAREDG), and stores and reductions that tell an mbarrier (STAS, REDAS).
+// Copies by the bulk copy unit: contiguous bytes (UBLKCP, UBLKRED), boxes described by a tensor map (UTMALDG, UTMASTG,
+// UTMAREDG), and stores and reductions that report to an mbarrier (STAS, REDAS).
 //
-// Bytes move when a copy is issued, as from PTX. Operands in brackets are uniform registers in a row: of shared
-// memory its address, then that of the mbarrier if there is one, then coordinates; of global memory, or of a map,
-// an address of two words. The last one has 16 bits of sizes in units of 16 bytes, or of im2col's offsets, and
-// above them those of the blocks of the cluster that a copy goes to.
+// Bytes move when a copy is issued, as for PTX. Operands in brackets are consecutive uniform registers: for shared
+// memory, its address, then that of the mbarrier if there is one, then coordinates; for global memory or a map, an
+// address of two words. The last operand has 16 bits for the size in units of 16 bytes, or for im2col's offsets, and
+// above them the mask of the cluster's blocks that a copy goes to.
 
 #include <algorithm>
 
@@ -56,7 +56,7 @@ u8* in_global_memory(const Context& c, i64 address, i64 size, Verb verb) {
     return buffer->data + (address - buffer->base);
 }
 
-// Of a block of the cluster, from its first byte on: the bytes have to be there.
+// The first byte of a block's shared memory. Checks that the bytes to be accessed are within it.
 u8* in_shared_memory(const Context& c, Block& block, i64 at, i64 size) {
     if (at < c.launch->shared_start || at + size > static_cast<i64>(block.shared.size()))
         throw Fault{OUTSIDE, lane_of(c), own_window(block) + at};
@@ -67,7 +67,7 @@ void aligned_to(const Context& c, i64 address, i64 unit) {
     if (address % unit) throw Fault{MISALIGNED, lane_of(c), address};
 }
 
-// The blocks that a copy goes to: the one that an address is of, or those that a mask names by their rank.
+// The blocks that a copy goes to: the one that an address belongs to, or those that a mask names by rank.
 std::vector<Block*> targets_of(const Context& c, const Instruction& n, i64 address, u32 mask, i64 size) {
     if (!(n.flags & TO_MANY)) return {&block_at(c, address, lane_of(c), machine::WRITE, size)};
     std::vector<Block*> out;
@@ -79,8 +79,8 @@ std::vector<Block*> targets_of(const Context& c, const Instruction& n, i64 addre
     return out;
 }
 
-// The mbarrier of a block that has got bytes: in the place that the address names, in that block if the copy
-// goes to many.
+// Reports bytes to the mbarrier at the given address; if the copy goes to many blocks, at that address in the block
+// that received them.
 void tell_of_bytes(Context& c, const Instruction& n, i64 address, const Block& target, i64 size) {
     const i64 there = n.flags & TO_MANY ? own_window(target) | in_window(address) : address;
     tell(c, mbarrier_at(c, there, lane_of(c), true), lane_of(c), 0, -size, false);
@@ -144,8 +144,8 @@ void copy_bulk(Context& c, const Instruction& n) {
 
 // --- boxes --------------------------------------------------------------------------------------
 
-// The driver's bytes are not documented, so that what code changes in them is not known: a map has to be where
-// no code writes.
+// The driver's encoding is not documented, so the effect of code that changes it is not known. A map must therefore be
+// in memory that no code writes.
 TensorMap map_of(const Context& c, const Instruction& n) {
     const i64 where = address_of(c, n, 1);
     aligned_to(c, where, TensorMap::OWN_ALIGNMENT);
@@ -170,7 +170,7 @@ struct Box {
     i32 first;   // its first coordinate
 };
 
-// first: the operand's word where coordinates begin. offsets: those of im2col, so many bits each.
+// first: the operand's word at which coordinates begin. offsets: im2col's offsets, packed with equal numbers of bits.
 Box box_of(const Context& c, const Instruction& n, int first, u32 offsets, Verb verb) {
     Box box{map_of(c, n), {}, nullptr, nullptr, 0};
     const TensorMap& map = box.map;
@@ -193,7 +193,7 @@ Box box_of(const Context& c, const Instruction& n, int first, u32 offsets, Verb 
     return box;
 }
 
-// The two sides of a copy, for the judge: of rows what lies in the tensor. `shared`: from its first byte.
+// The two sides of a copy, for the judge: the parts of rows inside the tensor, and the bytes in shared memory.
 Judge::Side rows_of_tensor(const Box& box, int unit) {
     Judge::Side out{nullptr, unit, {}, {}};
     for (const machine::BoxRow& row : box.rows)
@@ -216,7 +216,7 @@ Judge::Side rows_in_shared(const Box& box, const Block& home, i64 place, int uni
     return out;
 }
 
-// f(where in the box's bytes, where in shared memory, how many) for what keeps together.
+// Calls f(offset in the box's bytes, offset in shared memory, size) for each atom that a swizzle keeps together.
 template <class F> void each_atom(const TensorMap& map, i64 place, F f) {
     for (i64 at = 0; at < map.bytes(); at += TensorMap::ATOM) f(at, map.swizzled(place + at), TensorMap::ATOM);
 }
@@ -286,7 +286,7 @@ void store_box(Context& c, const Instruction& n) {
 
 // --- stores that tell an mbarrier ---------------------------------------------------------------
 
-// The address has two words: of the place, and of the mbarrier. Both may be another block's.
+// The address has two words: the target's address and the mbarrier's. Both may be in another block.
 void store_and_tell(Context& c, const Instruction& n) {
     Access access = addressed(c, n);
     const u32* const told = c.source_high(n.source[0]);

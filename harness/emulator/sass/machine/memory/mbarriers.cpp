@@ -1,12 +1,12 @@
-// SYNCS: mbarriers set up, arrived at, and told of bytes. Tests of a phase, after which lanes may wait, are the
-// scheduler's.
+// SYNCS: initialises mbarriers, arrives at them and reports bytes to them. Tests of a phase, after which lanes may
+// wait, are in the scheduler.
 
 #include "mbarriers.h"
 
 namespace sass {
 namespace {
 
-// The judge is told of words that are written as by a store.
+// Reports to the judge words that are written as by a store.
 void tell_of_store(Context& c, Access access, const Value& value) {
     access.width = MBARRIER_BYTES;
     u8 bytes[16 * LANES] = {};
@@ -20,7 +20,7 @@ void tell_of_store(Context& c, Access access, const Value& value) {
     if (c.judge) c.judge->access(c, access, SHARED, machine::WRITE, places, bytes);
 }
 
-// The word is computed by the code.
+// The code itself computes the word.
 void set_up(Context& c, const Instruction& n) {
     const Access access = addressed(c, n);
     const Value value = value_of(c, n, 2);
@@ -63,7 +63,7 @@ u64 tell(Context& c, const MbarrierPlace& place, int lane, i64 arrivals, i64 byt
     return before;
 }
 
-// Lanes arrive one after another. The result is the word as each finds it.
+// Lanes arrive one after another. Each lane's result is the word before its arrival.
 void arrive(Context& c, const Instruction& n) {
     const Access access = addressed(c, n);
     const i32 flags = n.flags;

@@ -1,10 +1,10 @@
-// Barriers in shared memory: who arrives, what bytes come, and who waits for the end of a phase.
+// Barriers in shared memory: arrivals, bytes reported, and lanes that wait for the end of a phase.
 //
-// What a phase is and when it ends is `memory/mbarrier.h`, as for PTX. Here is the word that code makes and
-// looks into: ptxas computes a new one from the number of arrivals, reads from a state how many are pending,
-// and compares its highest bit with a phase. From the highest bit: the phase, 20 bits that count up to 2^20
-// with each arrival, 22 bits of bytes that are to come, 20 bits from which the next phase counts; the lowest
-// bit says here that the word was set up.
+// `memory/mbarrier.h` defines phases and when they end, as for PTX. This file defines the word, which code creates and
+// inspects: ptxas computes a new one from the number of arrivals, reads from a state how many are pending, and
+// compares its highest bit with a phase. From the highest bit down: the phase, 20 bits that count up to 2^20 with each
+// arrival, 22 bits for the bytes still expected, 20 bits from which the next phase counts. The lowest bit is used here
+// to mark a word that was initialised.
 
 #pragma once
 
@@ -32,7 +32,7 @@ struct MbarrierWord {
         return state.parity << machine::Mbarrier::PARITY_BIT | field(state.pending, PENDING_AT) |
                bytes << BYTES_AT | field(state.expected, EXPECTED_AT) | WAS_SET_UP;
     }
-    // The word that a new one is set up by.
+    // Whether this is the word of a new mbarrier.
     static bool is_new(u64 word) {
         const i64 arrivals = count(word, EXPECTED_AT);
         return arrivals && word == (field(arrivals, EXPECTED_AT) | field(arrivals, PENDING_AT));
@@ -41,7 +41,7 @@ struct MbarrierWord {
 
 constexpr int MBARRIER_BYTES = 8;
 
-// An mbarrier: whose it is and where.
+// The location of an mbarrier: its block and its address there.
 struct MbarrierPlace {
     Block* block;
     u32 at;
@@ -65,7 +65,7 @@ inline MbarrierPlace mbarrier_at(const Context& c, i64 address, int lane, bool e
 
 inline bool has_ended(u64 word, u32 phase) { return word >> machine::Mbarrier::PARITY_BIT != phase; }
 
-// Of lanes that wait, those whose phase has ended.
+// Those of the waiting lanes whose phase has ended.
 inline u32 ended_lanes(Block& block, const Warp& warp, u32 lanes) {
     u32 ended = 0;
     each_lane(lanes, [&](int i) {
@@ -81,7 +81,7 @@ inline void set_lanes(Warp& warp, i32 number, u32 of, u32 lanes) {
     held = (held & ~of) | (lanes & of);
 }
 
-// Lets the lanes of a part go on that waited for phases: the predicate says of which.
+// Releases a part whose lanes waited for phases. The predicate says for which lanes the phase has ended.
 inline void go_on_from_mbarrier(const Context& c, Block& block, Warp& warp, Part& part, u32 ended) {
     if (c.judge) c.judge->tested(block, warp, ended, part.at);
     set_lanes(warp, c.launch->instructions[part.at].result_predicate[0], part.wanted, ended);
@@ -99,7 +99,7 @@ inline void look_again(const Context& c, Block& block) {
         }
 }
 
-// Some arrive, and so many more bytes are to come. Returns the word as it was.
+// Adds arrivals and expected bytes (negative: bytes that have arrived). Returns the word as it was before.
 u64 tell(Context& c, const MbarrierPlace& place, int lane, i64 arrivals, i64 bytes, bool drops);
 
 void arrive(Context& c, const Instruction& n);

@@ -1,4 +1,4 @@
-// Loads, stores and copies, from constant banks too.
+// Loads, stores and copies, including loads from constant banks.
 
 #include <algorithm>
 
@@ -20,7 +20,7 @@ template <int WORDS> void gather(Context& c, const Instruction& n, const Places&
     });
 }
 
-// The words at one address, for every lane.
+// Gives every lane the words at one address.
 void broadcast(Context& c, const Instruction& n, const u8* at) {
     for (int w = 0; w < n.width / 4; w++) {
         u32 word;
@@ -93,8 +93,8 @@ void store(Context& c, const Instruction& n) {
         });
 }
 
-// 256 bits of a lane are two values of 128 and one sector. A load leaves out the words of which its mask
-// has no bit: the others stand in neighbouring registers.
+// A lane's 256 bits are two values of 128 bits, and one sector. A load skips the words whose bit in its mask is not
+// set; the others go to adjacent registers.
 constexpr int WIDE_WORDS = 8, WORDS_OF_PART = 4, PART_BYTES = 16;
 
 void judge_wide(Context& c, const Access& access, i32 mode, const Places& places, const u8* bytes) {
@@ -157,8 +157,8 @@ void store_256(Context& c, const Instruction& n) {
 
 enum : i32 { TRANSPOSED = 1 };
 
-// The rows of a matrix, of 16 bytes each, whose addresses the eight lanes from 8 m on have. They cost as
-// much as a request of theirs.
+// The rows of a matrix, 16 bytes each, at the addresses in the eight lanes from 8 m on. They cost as much as a separate
+// request by these lanes.
 Access rows_of_matrix(const Context& c, const Access& all, int m, Places& places, machine::Wavefronts& cost) {
     Access rows = all;
     rows.active = 0xFFu << 8 * m;
@@ -197,7 +197,7 @@ void ldsm(Context& c, const Instruction& n) {
         write(c, c.result(n, 0, m), [&](int i) { return out[m][i]; });
 }
 
-// The same the other way round: STSM.
+// The opposite direction, to shared memory: STSM.
 void stsm(Context& c, const Instruction& n) {
     if (!c.on) return;
     const int matrices = n.flags >> 4;
@@ -224,7 +224,7 @@ void stsm(Context& c, const Instruction& n) {
     count_shared(c, cost);
 }
 
-// The 32-bit addresses of another memory operand, of an asynchronous copy's target.
+// The 32-bit addresses of an asynchronous copy's target, which is a second memory operand.
 Access shared_target(const Context& c, const Instruction& n) {
     Access access;
     access.active = c.on;
@@ -235,7 +235,7 @@ Access shared_target(const Context& c, const Instruction& n) {
     return access;
 }
 
-// What the lanes of a copy read, those that read as many bytes together; of `filled` bytes by lane.
+// Reads a copy's sources, together for all lanes that read the same number of bytes (`filled`, by lane).
 void read_sources(Context& c, const Instruction& n, Access from, u32 copies, const int* filled,
                   u8 (*data)[16]) {
     for (u32 left = copies; left;) {
@@ -253,9 +253,9 @@ void read_sources(Context& c, const Instruction& n, Access from, u32 copies, con
     }
 }
 
-// Bytes behind those that are copied are zeros: all of them where the predicate is false, and with ZFILL so
-// many as the lowest bits of the address say. They land when their thread waits for them. Where no lane
-// copies, no request is made. A sector of memory that lands in two of shared memory is fetched for both.
+// Bytes after those that are copied are zeros: all bytes if the predicate is false, and with ZFILL as many as the
+// lowest bits of the address say. The bytes land when their thread waits for them. If no lane copies, no request is
+// made. A sector of global memory that lands in two sectors of shared memory is fetched for each of them.
 void copy(Context& c, const Instruction& n) {
     if (!c.on) return;
     Access from = addressed(c, n), to = shared_target(c, n);
@@ -293,7 +293,7 @@ void commit_copies(Context& c, const Instruction&) {
     each_lane(c.on, [&](int i) { c.warp->committed[i]++; });
 }
 
-// All but the newest groups of each lane land, so many as the immediate says.
+// Lands all but each lane's newest groups, as many as the immediate says.
 void wait_for_copies(Context& c, const Instruction& n) {
     std::vector<UnderWay>& all = c.warp->copies;
     size_t kept = 0;
@@ -308,14 +308,14 @@ void wait_for_copies(Context& c, const Instruction& n) {
     all.resize(kept);
 }
 
-// Bulk copies move when they are issued: of their groups only the judge is told.
+// Bulk copies move their bytes when they are issued, so only the judge needs to know about their groups.
 void wait_for_groups(Context& c, const Instruction& n) {
     wait_for_copies(c, n);
     if (c.judge) c.judge->wait_for_bulk(c, n.immediate, c.launch->kinds[c.at] == DONE_READING);
 }
 
-// An mbarrier is told that all copies of each lane have landed: by an arrival, or by a byte that it was told
-// to expect in front of this.
+// Reports to an mbarrier that all copies of each lane have landed: by an arrival, or by one byte that it was told to
+// expect before this instruction.
 void tell_of_copies(Context& c, const Instruction& n) {
     if (!c.on) return;
     i64 committed[LANES];
@@ -332,7 +332,7 @@ void membar(Context& c, const Instruction&) {
     if (c.judge && c.on) c.judge->fence(c);
 }
 
-// Whether generic addresses are of a state space.
+// Whether generic addresses belong to a state space.
 void qspc(Context& c, const Instruction& n) {
     const Access access = addressed(c, n);
     c.set_predicate(n, 0, lanes_where([&](int i) {
@@ -345,7 +345,7 @@ void qspc(Context& c, const Instruction& n) {
 
 // --- constants ----------------------------------------------------------------------------------
 
-// From a bank at the sum of a register and an immediate; beyond a bank's end stands 0.
+// Loads from a bank at the sum of a register and an immediate. Data past a bank's end reads as 0.
 void ldc(Context& c, const Instruction& n) {
     const u32* base = c.source(n.source[0]);
     const u8* bank = c.launch->banks[n.space];

@@ -1,9 +1,9 @@
 // Fetches from textures, and loads and stores of surfaces.
 //
-// A fetch has its coordinates in the registers of the first operand, a layer before them, or behind them
-// if it has gradients. What else it needs is in those of the second: of a scattered one the coordinates
-// from the third on, then the handle if no other operand has it, a level or gradients, and offsets in
-// texels. There is one level, so none is chosen.
+// A fetch has its coordinates in the registers of the first operand, with a layer before them, or after them if it has
+// gradients. The registers of the second operand hold the rest: for a scattered fetch the coordinates from the third
+// on, then the handle if no other operand has it, a level or gradients, and offsets in texels. There is only one
+// level, so no level is selected.
 
 #include "addresses.h"
 #include "memory/sampling.h"
@@ -16,9 +16,9 @@ using machine::Texture;
 
 enum : i32 { HAS_LEVEL = 1, LAYER_BEHIND = 2, IS_SCATTERED = 4, HANDLE_AMONG_OTHERS = 8, HAS_OFFSETS = 16, COUNTS_TEXELS = 32 };
 constexpr int COORDINATES[] = {1, 2, 3, 2, 3, 3};  // by machine::TextureKind
-constexpr int HANDLE = 2;                          // the source that it stands in
+constexpr int HANDLE = 2;                          // the source that holds it
 
-// A handle's lower half. A line is fetched as the only row of a plane.
+// `handle` is the lower half of a handle. A line is fetched as the only row of a plane.
 Texture texture_of(const Context& c, u32 handle, i32 kind, bool is_surface, int lane) {
     const u32 number = handle - static_cast<u32>(machine::FIRST_TEXTURE);
     if (number >= static_cast<u32>(c.launch->texture_count)) throw Fault{NO_TEXTURE, lane, handle};
@@ -30,7 +30,7 @@ Texture texture_of(const Context& c, u32 handle, i32 kind, bool is_surface, int 
 
 inline u32 word(const Value& value, int n, int lane) { return value.row[value.step * n + lane]; }
 
-// Four bits each, with a sign.
+// Offsets have four bits each and are signed.
 inline u32 offset(u32 all, int n) { return static_cast<u32>(static_cast<i32>(all << (28 - 4 * n)) >> 28); }
 
 template <class C> void sampled(const Context& c, const Instruction& n, int lane, u32 (&bits)[CHANNELS]) {
@@ -52,7 +52,7 @@ template <class C> void sampled(const Context& c, const Instruction& n, int lane
     machine::sample<C>(texture, [&](int k) { return at[k]; }, bits);
 }
 
-// The channels that the immediate asks for: two in the second result, then two in the first.
+// Returns the channels that the immediate selects: two in the second result, then two in the first.
 void fetch(Context& c, const Instruction& n) {
     u32 out[CHANNELS][LANES] = {};
     each_lane(c.on, [&](int lane) {
@@ -70,7 +70,7 @@ void fetch(Context& c, const Instruction& n) {
 
 enum : i32 { KIND_BITS = 7, BEYOND_SHIFT = 4 };
 
-// The lane's bytes; null where there is nothing. The coordinates are in a row, a layer behind them.
+// The location of a lane's bytes, or null. The coordinates are in consecutive registers, followed by a layer.
 u8* place_of(const Context& c, const Instruction& n, int lane, u32 handle) {
     const i32 kind = n.flags & KIND_BITS;
     const bool layered = kind == machine::LAYERED_LINE || kind == machine::LAYERED_PLANE;

@@ -1,4 +1,4 @@
-// Hopper's asynchronous machine, told to the judge: as engine/machine/judge/ tells of PTX's.
+// Passes Hopper's asynchronous operations on to the judge, as engine/machine/judge/ does for PTX.
 
 #include "judge.h"
 
@@ -35,7 +35,7 @@ void Judge::tested(const Block& block, const Warp& warp, u32 lanes, i32 at) {
 
 // --- bulk copies --------------------------------------------------------------------------------
 
-// Null for memory that no code writes.
+// Returns null for memory that no code writes.
 Stamps* Judge::request_of(const Context& c, int lane, const Side& side, Request& request, std::vector<i64>& cells) {
     if (side.at.empty()) return nullptr;
     i64 base = 0;
@@ -149,7 +149,7 @@ void Judge::read_factor(const Context& c, const machine::Descriptor& matrix, boo
     products_[w].push_back(std::move(product));
 }
 
-// A product is one operation of four warps: for each of them it is over.
+// A product is one operation by four warps, so it is over for each of them.
 void Judge::wait_for_products(const Block& block, const Warp& warp, i64 groups) {
     std::vector<int> together;
     for (const Warp& other : block.warps) {

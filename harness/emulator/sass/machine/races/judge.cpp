@@ -1,4 +1,4 @@
-// What each lane accesses, told to the judge.
+// Passes each lane's accesses on to the judge.
 
 #include "judge.h"
 
@@ -61,7 +61,7 @@ machine::Stamps& Judge::stamps(int memory, i64 block) {
 void Judge::access(const Context& c, const Access& access, i32 space, machine::Verb verb,
                    const Places& places, const u8* values) {
     const int warp = warp_of(c);
-    using Place = std::pair<int, const Block*>;  // a memory, and of shared memory whose
+    using Place = std::pair<int, const Block*>;  // a memory, and for shared memory its block
     std::map<Place, machine::Request> requests;
     std::map<Place, std::vector<int>> lanes;
     each_lane(access.active, [&](int i) {
@@ -102,7 +102,7 @@ void Judge::access(const Context& c, const Access& access, i32 space, machine::V
                 bytes.insert(bytes.end(), value, value + width);
                 unchanged.push_back(!std::memcmp(places.at[i], value, width));
             }
-        // What nothing has written is there by luck alone, if a store leaves it as it was.
+        // If a store leaves unwritten memory as it was, that is a coincidence.
         for (size_t n = 0; held.own && n < unchanged.size(); n++)
             for (int w = 0; w < std::max(1, width / held.grain); w++)
                 unchanged[n] &= held.written[cells[n] + w] != 0;
@@ -141,7 +141,7 @@ void Judge::fence(const Context& c) {
     races_.fence({{warp_of(c), c.on}}, launch_.kinds[c.at] == FENCE_OF_ALL);
 }
 
-// ptxas may make several barriers of one in the source. Two lines are two barriers.
+// ptxas may turn one barrier of the source into several. Barriers at two different lines are two barriers.
 void Judge::whole_barrier(i64 block, int alive, const std::vector<Waiting>& there) const {
     const Waiting& first = there[0];
     const int warp = static_cast<int>(in_chunk(block)) * geometry_.warps + first.warp;

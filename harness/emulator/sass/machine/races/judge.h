@@ -1,12 +1,11 @@
-// Races in machine code: what the judge of PTX knows of order, asked of what this code accesses.
+// Races in machine code: applies the PTX judge's rules of ordering to the accesses of machine code.
 //
-// Judged are accesses by different warps of a block, and by different blocks. Within a warp nothing
-// is: ptxas leaves a `__syncwarp` out where it knows that the lanes are together, so that the code
-// no longer says whether the source had one. Lanes that write different values to one word in one
-// instruction are found all the same.
+// Accesses by different warps of a block, and by different blocks, are judged. Those within a warp are not: ptxas
+// omits a `__syncwarp` if it knows that the lanes are together, so the code no longer shows whether the source had
+// one. Lanes that write different values to one word in one instruction are still found.
 //
-// A chunk, whose accesses know of each other by lanes, is as many blocks as execute one after another
-// or together; it ends when all of them have.
+// A chunk, in which accesses are identified by lane, is a number of consecutive blocks; it ends when all of them
+// have ended.
 
 #pragma once
 
@@ -31,45 +30,45 @@ class Judge {
     void left(const Block& block, const Warp& warp, u32 lanes);
     void over() { races_.end(); }
 
-    // `values` are the bytes that each lane is about to store, 16 of them a lane.
+    // `values` are the bytes that each lane is about to store, 16 bytes per lane.
     void access(const Context& c, const Access& access, i32 space, machine::Verb verb,
                 const Places& places, const u8* values = nullptr);
     void fence(const Context& c);
-    // An asynchronous copy has been issued that reads so many bytes at an address; its number. From here
-    // until it lands nobody may touch the target, nor write the source.
+    // An asynchronous copy that reads `bytes` bytes at `source` has been issued. Returns its number. Until it lands, no
+    // thread may touch the target or write the source.
     u32 take_off(const Context& c, const UnderWay& copy, i64 source, int bytes);
-    // Its thread has waited for it.
+    // The thread of a copy has waited for it.
     void land(const Context& c, const UnderWay& copy);
     // --- the asynchronous machine (asynchronous.cpp) --------------------------------------------
 
-    // A lane arrives at an mbarrier, or a copy of its own tells it of bytes; and that has ended a phase.
+    // A lane arrives at an mbarrier, or its copy reports bytes there; and that has ended a phase.
     void arrive(const Context& c, int lane, const Block& home, i64 at);
     void phase_over(const Context& c, int lane, const Block& home, i64 at);
-    // Lanes have seen that the phases have ended that they tested.
+    // Lanes have seen that the phases that they tested have ended.
     void tested(const Block& block, const Warp& warp, u32 lanes, i32 at);
 
-    // One side of a bulk copy: units in shared memory of a block, or in a buffer.
+    // One side of a bulk copy: units in a block's shared memory, or in a buffer.
     struct Side {
         const Block* home;  // null for global memory
         int unit;           // bytes
         std::vector<i64> at;
         std::vector<u8*> places;  // of what is written
     };
-    struct Told {  // the mbarrier that is told when it is done
+    struct Told {  // the mbarrier that a copy reports to
         const Block* home;
         i64 at;
     };
-    // values: of each unit that is written. told: null for a copy that belongs to a group of its lane.
+    // values: the bytes of each unit written. told: null for a copy that belongs to a group of its lane.
     void bulk(const Context& c, int lane, const Side& from, const Side& to, const u8* values, bool reduces,
               const Told* told);
-    // The last of them has filled a tile by a tensor map, swizzled in rows of so many bytes.
+    // The last bulk copy has filled a tile by a tensor map, swizzled in rows of `width` bytes.
     void swizzled(i64 width) { races_.swizzles.filled(races_.log, width); }
     void commit_bulk(const Context& c);
     // All but the newest groups are over, or have been read.
     void wait_for_bulk(const Context& c, i64 newest, bool only_read);
     void fence_of_proxies(const Context& c);
 
-    // A warp reads rows of a factor from now on, until it has waited for the group.
+    // From now on, until it has waited for the group, a warp reads rows of a factor.
     void read_factor(const Context& c, const machine::Descriptor& matrix, bool turned, int first, int rows);
     void wait_for_products(const Block& block, const Warp& warp, i64 groups);
 
@@ -83,7 +82,7 @@ class Judge {
         u32 lanes;
         i32 at;
     };
-    // A barrier of the whole block is complete: by all of its threads, and at one line?
+    // A barrier of the whole block is complete: checks that all threads took part, and at one line.
     void whole_barrier(i64 block, int alive, const std::vector<Waiting>& there) const;
     // Warps of a block have met at a barrier: all of them, or those named.
     void met(i64 block, const std::vector<int>* warps);
@@ -99,14 +98,14 @@ class Judge {
     // Blocks are numbered cluster by cluster.
     static i64 order_of(const Block& block) { return block.first + block.rank; }
 
-    static constexpr i64 MOST_LANES = 1 << 20;  // of a chunk: more than any device holds at once
+    static constexpr i64 MOST_LANES = 1 << 20;  // in a chunk: more than any device holds at once
 
-    struct OfCopy {  // the words that it reads, and in which memory
+    struct OfCopy {  // the words that it writes and reads, and the stamps of its source
         machine::Ranges to, from;
         machine::Stamps* source;
     };
 
-    struct Group {  // of a lane: one bulk copy out of shared memory
+    struct Group {  // a lane's bulk copy out of shared memory
         i32 site;
         int lane;
         i64 group;
@@ -114,7 +113,7 @@ class Judge {
         machine::Ranges from, to;
         machine::Stamps *source, *target;
     };
-    struct Product {  // a factor that one is reading
+    struct Product {  // a factor that a product is reading
         i32 site;
         i64 group;
         u32 number;  // of its flight
@@ -133,7 +132,7 @@ class Judge {
         const int w = warp_of(own, warp);
         return {at, w, geometry_.lane(w, lane), &home == &own ? -1 : chunk_block(home)};
     }
-    // The last request has gone to shared memory of another block.
+    // Notes that the last request has accessed another block's shared memory.
     void visited(const Block& own, const Block& home, const machine::Touch& touch, i32 site, bool arrives = false) {
         if (&home != &own) visits_.note(chunk_block(home), touch, site, races_.log.now() - 1 - arrives);
     }

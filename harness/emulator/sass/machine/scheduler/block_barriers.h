@@ -1,4 +1,4 @@
-// The barriers of a thread block: who has come to one, what they vote, and when they go on.
+// The barriers of a thread block: which threads have arrived, how they vote, and when they continue.
 
 #pragma once
 
@@ -11,7 +11,7 @@ constexpr int MOST_WARPS = 1024 / LANES;
 
 class BlockBarriers {
    public:
-    enum { VOTES = 1, ARRIVES = 8 };  // `flags`; the kind of vote lies between them
+    enum { VOTES = 1, ARRIVES = 8 };  // `flags`; the bits in between are the kind of vote
     Judge* judge = nullptr;
 
     void start() {
@@ -19,8 +19,8 @@ class BlockBarriers {
             if (barrier.threads) barrier = Barrier{};
     }
 
-    // A part comes to a barrier, some of whose lanes may not take part in the vote. Operands: source
-    // 0 the barrier's number, source 1 how many threads, if it says so.
+    // A part arrives at a barrier; some of its lanes may not take part in the vote. Operands: source 0 is the
+    // barrier's number, source 1, if present, the number of threads.
     void arrive(Block& block, Warp& warp, Part& part, const Context& c, const Instruction& n) {
         u32 number = same_for_all(c, n, 0, part.lanes);
         u32 expected = n.source_count > 1 ? same_for_all(c, n, 1, part.lanes) : 0;
@@ -44,11 +44,11 @@ class BlockBarriers {
             part.number = static_cast<int>(number);
             part.expected = static_cast<int>(expected);
         }
-        // Most arrivals are not the last.
+        // Checked here because most arrivals are not the last.
         if (barrier.of_some || barrier.threads >= block.alive) release(block, static_cast<int>(number));
     }
 
-    // Threads have left: those that wait may be all that there are.
+    // Threads have left, so the waiting threads may now be all that remain.
     void release_all(Block& block) {
         for (int number = 0; number < BLOCK_BARRIERS; number++)
             if (barriers_[number].threads) release(block, number);
@@ -60,8 +60,8 @@ class BlockBarriers {
 
     struct Barrier {
         u32 arrived[MOST_WARPS] = {};  // lanes of each warp
-        int threads = 0;               // of all of them
-        bool of_some = false;          // whether any said how many threads it is for
+        int threads = 0;               // in all warps
+        bool of_some = false;          // whether any arrival gave a number of threads
         u32 votes = 0;
         bool unanimous = true;
         int reduction = NONE;
@@ -71,7 +71,7 @@ class BlockBarriers {
         return part.state == AT_BLOCK_BARRIER && part.number == number;
     }
 
-    // An operand that instructions of a warp have in common.
+    // An operand that must have the same value in all lanes of a warp.
     static u32 same_for_all(const Context& c, const Instruction& n, int operand, u32 lanes) {
         const u32* values = c.source(n.source[operand]);
         const int first = __builtin_ctz(lanes);
@@ -96,7 +96,7 @@ class BlockBarriers {
         judge->met(block.first + block.rank, expected ? &who : nullptr);
     }
 
-    // A warp has come when all its threads have that are left.
+    // A warp has arrived once all its remaining threads have.
     bool complete(const Block& block, const Barrier& barrier, int expected) const {
         int threads = 0, warps = 0;
         for (const Warp& warp : block.warps) {

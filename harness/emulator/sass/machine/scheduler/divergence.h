@@ -1,9 +1,8 @@
-// How the lanes of a warp part, and where they meet again.
+// How the lanes of a warp diverge, and where they reconverge.
 //
-// Lanes that part go their ways one part after the other; each instruction counts once per part.
-// Parts meet where a convergence barrier or WARPSYNC says so, and nowhere else, also not when they
-// come to the same address. Of the parts into which a branch divides a warp the larger goes on first.
-// That is how an H200 counts.
+// Diverged lanes run as parts, one after the other; each instruction counts once per part. Parts reconverge only
+// at a convergence barrier or WARPSYNC, not merely because they reach the same address. When a branch divides a
+// warp, the larger part runs first. This agrees with an H200's counts.
 
 #pragma once
 
@@ -12,15 +11,15 @@
 
 namespace sass {
 
-enum : i32 { IF_CONVERGED = 1 };  // of BRA.CONV, which is BRA.DIV the other way round
-enum : i32 { IF_UNANIMOUS = 1 };  // of BRA.U, which no lane takes unless all do
+enum : i32 { IF_CONVERGED = 1 };  // for BRA.CONV, the inverse of BRA.DIV
+enum : i32 { IF_UNANIMOUS = 1 };  // for BRA.U, which is taken by all lanes or none
 
 class Parts {
    public:
     Parts(const Launch& launch, Context& context) : launch_(launch), context_(context) {}
 
-    // An instruction that says where lanes go on. Returns whether the part goes on; `at` of the part
-    // is then where.
+    // Executes an instruction that determines where lanes continue. Returns whether the part continues, in which
+    // case its `at` says where.
     bool control(Warp& warp, int index, const Instruction& n, u32 on) {
         const Context& c = context_;
         Part& part = warp.parts[index];
@@ -33,10 +32,10 @@ class Parts {
             }
             case BRANCH_DIV: {
                 c.counts.branches[part.at]++;
-                c.counts.on[part.at] += __builtin_popcount(part.lanes & ~on);  // on, whatever its guard
-                // ~URZ before sm_90; at sm_75 nothing is written, which means all lanes, too.
+                c.counts.on[part.at] += __builtin_popcount(part.lanes & ~on);  // counted as on, whatever its guard
+                // ~URZ before sm_90; on sm_75 there is no operand, which also means all lanes.
                 const u32 wanted = n.source_count ? operand(c, n, 0)[__builtin_ctz(part.lanes)] : EVERYBODY;
-                // A guard leaves out lanes with another mask than the first's: then all of them branch.
+                // A guard excludes lanes whose mask differs from the first lane's; then all of them branch.
                 const bool divided = wanted & ~on & ~warp.exited;
                 part.at = on && divided != (n.flags == IF_CONVERGED) ? n.target : next;
                 return true;
@@ -90,7 +89,7 @@ class Parts {
         }
     }
 
-    // Lanes of a part are about to leave the kernel.
+    // Called before lanes of a part leave the kernel.
     void exited(Warp& warp, const Part& part, u32 lanes) {
         if (warp.parts.size() == 1) return;
         for (int number = 0; number < BARRIERS; number++) replays_.left(warp, part, lanes, number, true);
@@ -98,8 +97,8 @@ class Parts {
 
     void met_by_exit(Warp& warp) { met(warp, true); }
 
-    // Parts that wait for the same lanes, all of which are there, become one. A convergence barrier
-    // does not wait for lanes that have yielded: those may be waiting for one of its own.
+    // Merges parts that wait for the same lanes once all of these have arrived. A convergence barrier does not wait
+    // for lanes that have yielded, as they may be waiting for lanes that wait at the barrier.
     void met(Warp& warp, bool by_exit = false) {
         u32 yielded = 0;
         for (const Part& part : warp.parts)
@@ -142,7 +141,7 @@ class Parts {
         warp.turn = 0;
     }
 
-    // Lets all go on that wait at convergence barriers; false if nobody does.
+    // Releases all parts that wait at convergence barriers. Returns false if there are none.
     bool open_all(Warp& warp) {
         bool any = false;
         for (Part& part : warp.parts)
@@ -154,8 +153,8 @@ class Parts {
     }
 
    private:
-    // The lanes that an instruction's mask names, or all. Nobody waits for lanes that a block's last warp
-    // does not have.
+    // The lanes that an instruction's mask names, or all lanes. Lanes that a block's last warp does not have are
+    // excluded.
     u32 named(const Warp& warp, const Part& part, const Instruction& n) const {
         if (!n.source_count) return warp.threads;
         return context_.source(n.source[0])[__builtin_ctz(part.lanes)] & warp.threads;
@@ -168,8 +167,8 @@ class Parts {
         return part.lanes & lanes_where([&](int i) { return masks[i] != first; });
     }
 
-    // All that were waited for are there. From a convergence barrier they have gone on already; a
-    // WARPSYNC is issued once more by all of them, unless the last ones have left the kernel.
+    // All awaited lanes have arrived. At a convergence barrier their `at` has already advanced; a WARPSYNC is issued
+    // once more for all of them, unless the wait ended because the last ones left the kernel.
     void go_on(Warp& warp, Part& part, bool by_exit) {
         if (part.state == AT_BARRIER) {
             replays_.complete(warp, part.lanes, part.number, part.at - 1);
@@ -180,7 +179,7 @@ class Parts {
         part.state = READY;
     }
 
-    // Comes next when the part cannot go on, before those that were put off earlier.
+    // Defers a part. It runs when the current part cannot continue, before those that were deferred earlier.
     static void put_off(Warp& warp, int index, const Part& later) {
         warp.parts.insert(warp.parts.begin() + index + 1, later);
     }
@@ -206,7 +205,7 @@ class Parts {
         return true;
     }
 
-    // Each lane goes on where `target` says; those that go to the same place stay together.
+    // Each lane continues at its `target`; lanes with the same target stay together.
     template <class Target> void apart(Warp& warp, int index, Target target) {
         u32 left = warp.parts[index].lanes;
         for (bool first = true; left; first = false) {
@@ -223,7 +222,7 @@ class Parts {
         }
     }
 
-    // Lanes with the same mask go on together, apart from those that have another.
+    // Lanes with the same mask continue together, separately from those with another mask.
     bool exclusively(Warp& warp, int index, const u32* masks, i32 next) {
         const i32 here = warp.parts[index].at;
         apart(warp, index, [&](int i) { return masks[i]; });
@@ -238,7 +237,7 @@ class Parts {
         return false;
     }
 
-    // To the addresses that lanes have in a register, each where it leads.
+    // Each lane continues at the address that it has in a register.
     bool returned(Warp& warp, int index, const Instruction& n, u32 on, i32 next) {
         const u32* low = context_.source(n.source[0]);
         Part& part = warp.parts[index];
@@ -266,7 +265,7 @@ class Parts {
             context_.counts.branches[from] += std::max(1, several);
             context_.counts.divergent[from] += std::max(0, several);
             replays_.indexed(to, several + 1, from);
-            std::reverse(to, ways + count);  // those that have left come last
+            std::reverse(to, ways + count);  // lanes that have already branched off come last
             if (several > 0) replays_.parted(warp, *ways, on & ~ways->lanes, from);
         }
         part = ways[0];
@@ -274,7 +273,7 @@ class Parts {
         return true;
     }
 
-    // The part waits for others, unless all are there.
+    // The part waits for other lanes, unless all have arrived.
     bool wait(Warp& warp, int index, State state, i32 next) {
         Part& part = warp.parts[index];
         if (!(part.wanted & ~part.lanes & ~warp.exited)) {
@@ -290,7 +289,7 @@ class Parts {
         return false;
     }
 
-    // These lanes go on from a convergence barrier; who comes to it later does not wait for them.
+    // These lanes leave a convergence barrier; lanes that arrive there later do not wait for them.
     void open(Warp& warp, Part& part, u32 lanes) {
         for (u32& held : warp.barrier[part.number]) held &= ~lanes;
         for (Part& other : warp.parts)
@@ -298,8 +297,8 @@ class Parts {
         part.state = READY;
     }
 
-    // Lanes that waited for each other at several places: each part goes on from its own, but what is
-    // done collectively is done by all of them together, at one of them.
+    // Lanes have waited for each other at several addresses. Each part continues from its own address, but a
+    // collective operation is done by all of them together, at one address.
     void pass(Warp& warp, int index, u32 wanted) {
         const auto control = [&](const Part& part) { return launch_.instructions[part.at].control; };
         const bool together = control(warp.parts[index]) == COLLECTIVE;

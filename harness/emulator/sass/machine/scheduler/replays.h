@@ -1,9 +1,9 @@
-// What a multiprocessor counts besides each instruction that a part of a warp executes, because it
-// issues one again.
+// Instructions that a multiprocessor counts once more, because it issues them again, besides each one that a part
+// of a warp executes.
 //
-// Nsight Compute's counts at each instruction, which it makes in a pass of their own, do not have it;
-// `smsp__inst_executed.sum` and the counters beside it do. The rules were found, and are held, with an
-// H200's readings of kernels whose warps divide in many ways (tests/fidelity/divergence).
+// Nsight Compute's counts for each instruction, which it collects in a separate pass, do not include these;
+// `smsp__inst_executed.sum` and related counters do. The rules were derived from, and are tested against, H200
+// readings of kernels whose warps diverge in many ways (tests/fidelity/divergence).
 
 #pragma once
 
@@ -22,11 +22,11 @@ class Replays {
         counts_.threads_again[at] += __builtin_popcount(lanes);
     }
 
-    // A branch has divided lanes of the warp: this part goes on first, and the rest is put off.
+    // A branch has divided lanes of the warp: this part runs first, and the rest is deferred.
     //
-    // While lanes wait at a convergence barrier to which a branch has sent them straight, all that are
-    // missing there count once more, at the last branch that divides those who went on then. What the
-    // branches between the first and the last send there too waits without a BSYNC of its own.
+    // While lanes wait at a convergence barrier to which a branch sent them directly, all lanes still missing there
+    // count once more, at the last branch that divides the lanes that continued. Lanes that the branches between the
+    // first and the last also send there wait without a BSYNC of their own.
     void parted(Warp& warp, Part& first, u32 rest, i32 from) const {
         const i32 to = straight_to(first.at);
         first.straight = to != NO_BARRIER;
@@ -49,8 +49,8 @@ class Replays {
         }
     }
 
-    // A part begins to wait at a convergence barrier. If it was not sent there straight, those who were
-    // are like any others.
+    // A part begins to wait at a convergence barrier. If it was not sent there directly, the lanes that were no longer
+    // get special treatment.
     void waits(Warp& warp, Part& part) const {
         Again& barrier = warp.again[part.number];
         if (!part.straight) {
@@ -61,14 +61,14 @@ class Replays {
         part.first = !(waiting(warp, part.number) & part.wanted);
     }
 
-    // Lanes go on from a convergence barrier together: all as those of them who came first.
+    // Lanes leave a convergence barrier together: all are then treated like those that arrived first.
     void opens(Warp& warp, u32 first, u32 lanes) const {
         for (Again& each : warp.again)
             each.others = each.others & first ? each.others | lanes : each.others & ~lanes;
     }
 
-    // Lanes of a part are about to leave a convergence barrier for good, or the kernel. Who waits there,
-    // or of the kernel anywhere, sees it, and so do the lanes that stay in the part; others do not.
+    // Called before lanes of a part leave a convergence barrier for good, or leave the kernel. Lanes that wait at that
+    // barrier (for the kernel, at any barrier) notice it, as do the lanes that stay in the part; others do not.
     void left(Warp& warp, const Part& part, u32 lanes, int number, bool kernel) const {
         if (!lanes) return;
         Again& barrier = warp.again[number];
@@ -80,7 +80,8 @@ class Replays {
         (kernel ? barrier.unaware_of_exit : barrier.unaware) |= unaware;
     }
 
-    // All who are left have come to a convergence barrier: once more, if none of them knew who is.
+    // All remaining lanes have arrived at a convergence barrier. It is issued once more if none of them had noticed
+    // that others left.
     void complete(Warp& warp, u32 lanes, int number, i32 at) const {
         Again& barrier = warp.again[number];
         const bool of_exit = !(lanes & ~barrier.unaware_of_exit);
@@ -90,12 +91,12 @@ class Replays {
             for (Again& each : warp.again) each.unaware_of_exit &= ~lanes;
     }
 
-    // These lanes come to a barrier anew.
+    // A barrier is set anew for these lanes.
     void begins(Warp& warp, u32 lanes, int number) const { forget(warp.again[number], lanes); }
 
-    // A branch to addresses in a table, each of them a part, in the order of their lowest lanes. The
-    // first to which at most half of the lanes go leaves, and the others branch again. The parts are
-    // put into the order in which they leave.
+    // A branch to addresses in a table, with one part for each address, in the order of their lowest lanes. The first
+    // part with at most half of the lanes branches off, and the others branch again. The parts are put into the order
+    // in which they branch off.
     void indexed(Part* ways, int count, i32 from) const {
         for (; count > 1; ways++, count--) {
             Part* leaves = ways;
@@ -107,7 +108,7 @@ class Replays {
     }
 
    private:
-    // The convergence barrier where a part that is there comes next, without a guard.
+    // The convergence barrier, if the instruction at `at` is an unguarded wait at one.
     i32 straight_to(i32 at) const {
         if (at < 0 || at >= launch_.instruction_count) return NO_BARRIER;
         const Instruction& n = launch_.instructions[at];

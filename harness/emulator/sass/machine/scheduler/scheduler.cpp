@@ -1,4 +1,4 @@
-// The scheduler: which thread block goes on, which of its warps, and which part of that warp.
+// The scheduler: decides which thread block runs next, which of its warps, and which part of that warp.
 
 #include <chrono>
 #include <list>
@@ -12,7 +12,7 @@
 namespace sass {
 namespace {
 
-constexpr int TURN = 4096;  // instructions of one part before another goes on
+constexpr int TURN = 4096;  // instructions of one part before another one runs
 constexpr int LOOK_AT_CLOCK = 1 << 16;
 std::vector<Entry> all_entries() {
     std::vector<Entry> all;
@@ -81,8 +81,8 @@ class Machine {
     const std::vector<i64>& details() const { return context_.details; }
 
    private:
-    // A while of work. Blocks start one after another; one that does not end within its slice
-    // may be waiting for another, and from then on they take turns.
+    // Runs one slice of work. Blocks start one after another; one that does not end within its slice may be waiting
+    // for another, and from then on they take turns.
     bool go_on() {
         if (resident_.empty() || (launch_.slice && waited_ && started_ < total_ && may_begin())) {
             if (started_ == total_) {
@@ -112,7 +112,7 @@ class Machine {
 
     bool may_begin() const { return !judge_ || judge_->may_begin(started_, false); }
 
-    // number: cluster by cluster.
+    // `number` counts cluster by cluster.
     void begin(i64 number, const std::shared_ptr<Cluster>& cluster) {
         if (judge_) judge_->begin(number);
         std::unique_ptr<Resident> made = spare_ ? std::move(spare_) : std::make_unique<Resident>();
@@ -162,7 +162,7 @@ class Machine {
         resident_.push_back(std::move(made));
     }
 
-    // Warps one after another, each until it waits or has had its turn.
+    // Runs warps one after another, each until it waits or its turn is over.
     void work(Resident& block) {
         context_.block = &block;
         const int warps = static_cast<int>(block.warps.size());
@@ -179,8 +179,8 @@ class Machine {
         }
     }
 
-    // Nobody of a block can go on. Convergence barriers are there to save time and hold nobody up for ever: the
-    // lanes for which they wait may be waiting for those that wait there.
+    // No lane of a block can continue. Convergence barriers only save time and must not block lanes for ever: the lanes
+    // that they wait for may themselves be waiting for lanes at the barrier.
     void stuck(Resident& block) {
         bool any = false;
         for (Warp& warp : block.warps) any |= parts_.open_all(warp);
@@ -206,7 +206,7 @@ class Machine {
             warp.turn = at;
             moved = true;
             run_part(block, warp, at);
-            // A part that had its turn may wait for another, or for another warp.
+            // A part that has used up its turn may be waiting for another part, or for another warp.
             if (used_up_) {
                 if (!warp.parts.empty()) warp.turn = (warp.turn + 1) % static_cast<int>(warp.parts.size());
                 if (++turns >= static_cast<int>(warp.parts.size())) break;
@@ -261,7 +261,7 @@ class Machine {
         }
     }
 
-    // Returns whether the part goes on; `at` of the part is then where.
+    // Returns whether the part continues, in which case its `at` says where.
     bool control(Resident& block, Warp& warp, int index, const Instruction& n, u32 on) {
         Part& part = warp.parts[index];
         const i32 next = part.at + 1;
@@ -335,7 +335,7 @@ class Machine {
         return false;
     }
 
-    // Those who wait for a block that has left may now be all that are left.
+    // After a block has left, the waiting lanes of the others may be all that remain, so these are tried again.
     static void has_left(Block& block) {
         block.cluster->blocks[block.rank] = nullptr;
         for (Block* const other : block.cluster->blocks)

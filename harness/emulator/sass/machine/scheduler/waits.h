@@ -7,12 +7,12 @@
 
 namespace sass {
 
-constexpr int IN_VAIN = 16;  // times that lanes look at mbarriers in vain until they hang
+constexpr int IN_VAIN = 16;  // failed tests of mbarriers after which lanes count as hung
 
 enum class Tested { ENDED, NOT_YET, WAITS };
 
-// Lanes look whether phases have ended. Those of an instruction that waits stay if none has, and are not counted
-// again when they go on.
+// Lanes test whether phases have ended. If the instruction waits and no phase has ended, they stay there, and are not
+// counted again when they continue.
 inline Tested tested(const Context& c, Block& block, Warp& warp, Part& part, const Instruction& n) {
     const u32 on = c.guarded;
     const Access access = addressed(c, n);
@@ -34,8 +34,8 @@ inline Tested tested(const Context& c, Block& block, Warp& warp, Part& part, con
     return ended ? Tested::ENDED : Tested::NOT_YET;
 }
 
-// Every lane of a cluster waits. Those that wait for a phase are told that it has not ended, as after a while
-// on a GPU; false if they have only come to wait again, too often.
+// Called when every lane of a cluster is waiting. Lanes that wait for an mbarrier phase are told that it has not
+// ended, as on a GPU when `try_wait` times out. Returns false once this has been repeated too often without progress.
 inline bool gives_up(const Context& c, Cluster& cluster) {
     if (cluster.ended != cluster.ended_then) cluster.given_up = 0;
     cluster.ended_then = cluster.ended;
@@ -53,7 +53,7 @@ inline bool gives_up(const Context& c, Cluster& cluster) {
     return any;
 }
 
-// What of a phase is missing that lanes wait for.
+// Reports what is missing for the end of the phase that lanes wait for.
 [[noreturn]] inline void hang_at_mbarrier(const Context& c, Block& block, const Warp& warp, const Part& part) {
     const int lane = __builtin_ctz(part.wanted);
     const u32 at = warp.tested[lane];
@@ -64,7 +64,7 @@ inline bool gives_up(const Context& c, Cluster& cluster) {
                                told.came, told.expecting, told.coming, told.ended}};
 }
 
-// Nobody of a cluster goes on any more: what its lanes wait for, an mbarrier first of all.
+// No lane of a cluster can continue: reports what the lanes wait for, preferably an mbarrier.
 [[noreturn]] inline void hang(Context& c, const Cluster& cluster) {
     const Part* first = nullptr;
     for (Block* const block : cluster.blocks) {
