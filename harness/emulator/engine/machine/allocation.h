@@ -1,4 +1,4 @@
-// Memory that starts out as zero and costs nothing until it is touched, or that holds anything.
+// Memory that is zero at first and costs nothing until it is touched, or that is uninitialised.
 
 #pragma once
 

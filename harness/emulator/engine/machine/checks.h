@@ -1,9 +1,9 @@
-// Races and reads of what nothing wrote, suspected rather than judged.
+// Checks that suspect races and reads of unwritten memory; whether these are faults is left to the judge.
 //
-// Each word has a stamp of its last write and one of its reads: when, by whom, how. An access that
-// nothing here orders after the stamp of another thread raises a Suspicion; the judge
-// then runs the launch again and judges. So this may suspect too much but never too little: it
-// knows of barriers of a whole block and meetings of a whole warp, and of nothing subtler.
+// Each word has a stamp for its last write and one for its reads, which say when, by which threads and how. An access
+// that nothing here orders after another thread's stamp raises a Suspicion; the judge then runs the launch again and
+// decides. These checks may therefore suspect too much but never too little: they only know about barriers of a whole
+// block and meetings of a whole warp.
 
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace machine {
 
-// Reads of shared memory whose stamps stood for them already, as they will until somebody writes.
+// Reads of shared memory that their words' stamps already cover, and will cover until the next write.
 class NotedReads {
    public:
     bool has(const Pattern& pattern, i64 first) { return place(pattern, first) == of(pattern, first); }
@@ -62,7 +62,7 @@ class Checks : public Moment {
     }
     void meet(Warp& warp) { warp.synced = next_epoch(); }
 
-    // Of an access that happens now.
+    // The stamp of an access that happens now.
     u64 stamp(int thread, u64 kind, u64 readers = Stamp::ONE_THREAD) {
         touched_ = true;
         return Stamp::make(now_, thread, kind) | readers << Stamp::READERS_SHIFT;
@@ -78,7 +78,7 @@ class Checks : public Moment {
         return now_;
     }
 
-    bool touched_ = false;  // something has a stamp of this epoch
+    bool touched_ = false;  // whether any word has a stamp of this epoch
 };
 
 }  // namespace machine

@@ -1,8 +1,8 @@
 // Addresses in the shared memory of other blocks of a thread block cluster, and arrivals at its barrier.
 //
-// The window of a block's shared memory has 2^24 addresses. A thread finds its own block's in the first
-// window, and that of the block with rank r, which may be its own, in window r + 1; so an address that
-// `mapa` made means the same in every block of the cluster.
+// The window of a block's shared memory has 2^24 addresses. For a thread, its own block's memory is in the first
+// window, and the memory of the block with rank r, which may be its own, in window r + 1. An address that `mapa`
+// returned therefore has the same meaning in every block of the cluster.
 
 #include "registers.h"
 #include "rows.h"
@@ -13,13 +13,13 @@ namespace {
 constexpr int WINDOW_SHIFT = 24;
 constexpr u32 MOST_RANK = 0xFE;
 
-// The window that an address is in, or so near that the address was computed from one in it.
+// The window that an address is in, or is so near to that it was computed from an address in it.
 template <class T>
 u32 window_of(T address) {
     return static_cast<u32>((address + (T(1) << (WINDOW_SHIFT - 1))) >> WINDOW_SHIFT & 0xFF);
 }
 
-// A rank that no cluster has gives an address that nothing is at.
+// A rank that no cluster has gives an address at which there is no memory.
 template <class T>
 void map_rank(Context& c, const Op& op) {
     const bool alone = blocks_of_cluster(*c.launch) == 1;

@@ -1,7 +1,7 @@
-// What Python and the machine hand each other.
+// The data exchanged between Python and the machine.
 //
-// Python reads this very file (`engine/layout.py`), so it is plain C: enums, structs, functions.
-// The machine has it within its namespace, with `i32` and the like for integers of so many bits.
+// Python reads this file (`engine/layout.py`), so it is plain C: enums, structs, functions. The machine
+// includes it in its namespace, with `i32` and the like for integers with that many bits.
 
 #pragma once
 
@@ -11,16 +11,16 @@ enum Space { GLOBAL, SHARED, LOCAL, GENERIC, UNCOUNTED };
 enum Kind { PLAIN, VOLATILE, ATOMIC, BLOCK_ATOMIC };
 enum Ending { JUMP, BRANCH, SWITCH, BARRIER, EXIT, TRAP };
 enum Reduction { NO_REDUCTION, POPC, AND, OR };
-// How an atomic is served. COMBINED: one lane goes to memory for those on its address. VECTOR and
-// the number of elements.
+// How an atomic is served. COMBINED: one lane accesses memory for all lanes at its address. VECTOR: plus the
+// number of elements.
 enum AtomicCost { ONE_BY_ONE, COUNTS_UP, COMPARES, COMBINED, NOT_COUNTED, VECTOR };
 
 // One operation. Results and sources are byte offsets into a warp's registers.
 typedef struct Op {
     i32 handler;
     i32 site;
-    i32 width;  // of a memory access: bytes a word
-    i32 count;  // and words
+    i32 width;  // of a memory access: bytes per word
+    i32 count;  // and number of words
     i32 space;
     i32 kind;
     i32 cost;       // of an atomic: the rule for its wavefronts; of a load: whether it is counted
@@ -38,14 +38,14 @@ typedef struct Block {
     i32 taken_if;
     i32 charge;  // instructions, for the budget
     i32 reduction, result;
-    i32 number, count;          // rows of a barrier's number and of its threads, or -1 for all
-    i32 arrives;                // whether a barrier is only arrived at
+    i32 number, count;          // rows of a barrier's number and of its thread count, or -1 for all threads
+    i32 arrives;                // whether threads only arrive at a barrier, without waiting
     i32 of_cluster;             // whether it is the wait of the cluster's barrier
     i32 of_program;             // whether the program says which barrier it is
-    i32 line;                   // of a barrier in the PTX, or -1 where threads may meet at several
+    i32 line;                   // of a barrier in the PTX, or -1 if threads may meet at different ones
     i32 first_target, targets;  // of a switch, in `switch_targets`
     i32 pointer;                // row of the pointer that a switch calls through, or -1
-    i32 site, first_site;       // of the ending, and by which a message names the block
+    i32 site, first_site;       // of the ending, and the one by which a message names the block
 } Block;
 
 typedef struct Buffer {
@@ -58,9 +58,9 @@ typedef struct Buffer {
     i32 watched;   // whether the kernel may write it
     u64* written;  // stamps, one for each granule; set by the machine
     u64* read;
-    u8* unfolded;  // by page of stamps: whether they lie there as they are
-    u8* saved;  // by page: whether its contents from before the launch are kept
-    u8* filled;  // by byte, 0 where nothing has written it; null if it came with its contents
+    u8* unfolded;  // by page of stamps: whether it is not folded
+    u8* saved;  // by page: whether its contents from before the launch have been saved
+    u8* filled;  // by byte, 0 if it is unwritten; null if the buffer was initialised before the launch
 } Buffer;
 
 enum TextureKind { LINE, PLANE, VOLUME, LAYERED_LINE, LAYERED_PLANE, CUBE };
@@ -69,7 +69,7 @@ enum TexelFormat {
 };
 enum AddressMode { CLAMP, BORDER, WRAP, MIRROR };
 
-// What a handle among the arguments stands for: a texture, or a surface.
+// The texture or surface that a handle among the arguments refers to.
 typedef struct Texture {
     const u8* data;  // a texel's channels, texel by texel, row by row, layer by layer
     i32 kind;        // a TextureKind
@@ -84,21 +84,21 @@ typedef struct Launch {
     const Block* blocks;
     const i32* switch_targets;
     Buffer* buffers;
-    const u8* constants;          // a lane's worth of each: 8 bytes
-    const i32* constant_offsets;  // where their rows are in a warp's registers
-    const i32* special_offsets;   // by number, -1 where the program does not read it
+    const u8* constants;          // 8 bytes each, for one lane
+    const i32* constant_offsets;  // offsets of their rows in a warp's registers
+    const i32* special_offsets;   // by number, -1 if the program does not read it
     i32 op_count, block_count, site_count, buffer_count, constant_count;
     i32 register_bytes;  // of a warp
-    i32 zeroed_bytes;    // registers that a thread may read before it writes them come first
+    i32 zeroed_bytes;    // the first registers, which a thread may read before it writes them
     u32 grid[3], block[3];
     u32 cluster[3];       // blocks of a thread block cluster; the grid is a multiple of it
-    i32 in_clusters;      // whether it has several, or the program reads where a block is in it
+    i32 in_clusters;      // whether clusters have several blocks, or the program reads a block's place in one
     i32 shared_bytes, shared_static, local_bytes;
-    i32 global_grain, shared_grain, local_grain;  // the narrowest words, of the judge
-    i32 global_granule, shared_granule;           // what no access splits: a stamp of the fast run
+    i32 global_grain, shared_grain, local_grain;  // the narrowest words, for the judge
+    i32 global_granule, shared_granule;           // units that no access splits, one stamp each in the fast run
     i32 checks;
     i32 jobs;
-    i32 global_one_width, shared_one_width;  // whether all stores there are equally wide
+    i32 global_one_width, shared_one_width;  // whether all stores there have the same width
     i64 budget;
     const Texture* textures;
     i32 texture_count;
@@ -109,7 +109,7 @@ typedef struct Counts {
     i64 *requests, *sectors, *colliding;
     i64 *shared_requests, *wavefronts, *wavefronts_ideal;
     i64 *atomic_lanes, *atomic_addresses, *atomic_most_lanes;
-    i64 *mixed;  // requests whose lanes go to several memories; nothing else is counted of them
+    i64 *mixed;  // requests whose lanes access several memories; nothing else is counted for them
     i64 *block_warps, *block_lanes, *taken_lanes, *diverged_warps;
 } Counts;
 
@@ -129,22 +129,22 @@ typedef struct Verdict {
 
 // --- the judge -----------------------------------------------------------------------------------
 
-// What is known of an instruction, by site.
+// What is known about an instruction, by site.
 enum Trait { IS_FENCE = 1, REACHES_ALL = 2, IS_LOAD = 4, IS_STORE = 8, SPECULATIVE = 16,
              OF_MBARRIER = 32, IS_CAS = 64, STEERS = 128, VARIES = 256 };
 
-// By byte of a buffer: 1 + the site that was the first to do it, or 0.
+// By byte of a buffer: 1 + the site that did this first, or 0.
 typedef struct Observed {
     i32 *read, *written, *read_before_write;
 } Observed;
 
-// A loop that may wait, by the basic block that it turns around, with the rows that tell a pass in
-// vain; a row of 8-byte lanes is marked by its lowest bit.
+// A loop that may wait, by the basic block at its head, with the rows that show whether a pass was in vain; a row
+// of 8-byte lanes is marked by its lowest bit.
 typedef struct Head {
     i32 block, first, count;
 } Head;
 
-typedef struct Meeting {  // a basic block by which lanes of a warp meet, and the row of their mask
+typedef struct Meeting {  // a basic block at which lanes of a warp meet, and the row of their mask
     i32 block, mask;
 } Meeting;
 
@@ -152,8 +152,8 @@ typedef struct UnsetRegister {
     i32 slot, row;
 } UnsetRegister;
 
-// Prints for a lane: its thread block and lane in the chunk, the addresses of the format and of its
-// arguments. The number of arguments, or less than 0 if that was too much.
+// Prints for a lane, given its thread block and lane in the chunk, and the addresses of the format and of its
+// arguments. Returns the number of arguments, or a negative number if too much was printed.
 typedef i32 (*Print)(i64 block, i64 lane, u64 format, u64 arguments);
 
 typedef struct Judged {
@@ -165,11 +165,11 @@ typedef struct Judged {
     const Observed* observed;  // by buffer, or null
     Print print;
     i32 head_count, meeting_count, unset_count;
-    i32 clocks;        // whether the program looks at a clock
+    i32 clocks;        // whether the program reads a clock
     i32 chunk_blocks;  // thread blocks that execute together
     i32 schedule;      // the order of their warps, by number (`schedule.h`); 0 is the usual one
     i32 stack_end;     // of local memory
-    i32 zeroed_at, zeroed_bytes;  // of shared memory: what the system clears for itself
+    i32 zeroed_at, zeroed_bytes;  // the part of shared memory that the system clears for itself
 } Judged;
 
 // Memories by number: buffers from 0 on.
@@ -179,11 +179,10 @@ enum Hazard {
     READ_AFTER_WRITE, WRITE_AFTER_WRITE, WRITE_AFTER_READ, ATOMIC_AFTER_WRITE, ATOMIC_AFTER_ATOMIC,
 };
 
-// What was let pass though nothing orders it: a write that changes nothing and a read; volatile
-// accesses to a flag.
+// Unordered accesses that are accepted: a write that changes nothing and a read, or volatile accesses to a flag.
 enum Unordered { CHANGES_NOTHING, VOLATILE_FLAG };
 
-// What is wrong. The details of each are told in `fault_messages/`.
+// The kinds of faults. `fault_messages/` describes the details of each.
 enum What {
     OUT_OF_BLOCK_MEMORY, MISALIGNED_IN_BLOCK_MEMORY, OUT_OF_BUFFERS, MISALIGNED_IN_BUFFER,
     WRITE_TO_READ_ONLY, RACE_BETWEEN, RACE_AT_ONCE, NEVER_WRITTEN, UNSET, ABSENT_LANE, LANE_MISSED,
@@ -202,25 +201,25 @@ enum What {
 extern "C" {
 #endif
 
-// The names of operations and of special registers by number; 0 behind the last.
+// The names of operations and of special registers by number. Return 0 after the last.
 int machine_operation(int number, const char** name);
 int machine_special(int number, const char** name);
 
-// The fast run. Each job counts by itself: the first of a job's counts are `apart` words after the
-// last job's. What the arguments point to must outlive the run.
+// The fast run. Each job has its own counts, which begin `apart` words after those of the job before. The data that
+// the arguments point to must outlive the run.
 void* machine_begin(const Launch* launch, i64* counts, int apart);
 void machine_run(void* run, double seconds, Verdict* verdict);
-int machine_restore(void* run);  // buffers as they were before the launch; 0 if that cannot be had
+int machine_restore(void* run);  // restores buffers to their contents before the launch; returns 0 on failure
 void machine_end(void* run);
 
 // The judge's run.
 void* judge_begin(const Launch* launch, const Judged* judged, i64* counts);
 void judge_run(void* judge, double seconds, Verdict* verdict);
-// Numbers that are part of a verdict; returns how many there are.
+// Copies the numbers that are part of a verdict. Returns how many there are.
 int judge_details(void* judge, i64* out, int most);
-// What was let pass though nothing orders it: an Unordered, two sites and how often, by fours.
+// The unordered accesses that were accepted, four numbers each: an Unordered, two sites and a count.
 int judge_let_pass(void* judge, i64* out, int most);
-// The bytes at a generic address as a lane sees them; returns how many of so many are there.
+// Copies up to `most` bytes at a generic address as a lane sees them. Returns the number copied.
 int judge_peek(void* judge, int lane, i64 address, void* out, int most);
 void judge_end(void* judge);
 

@@ -1,4 +1,4 @@
-// A launch: its buffers, the workers that its thread blocks are shared out to, and what Python calls.
+// A launch: its buffers, the workers that share its thread blocks, and the functions that Python calls.
 
 #include "machine.h"
 

@@ -1,7 +1,7 @@
-// A warp machine: what a launch is made of, as Python lays it out, and the state of a warp.
+// A machine that executes warps: the parts of a launch, as Python lays them out, and the state of a warp.
 //
 // A register is a row of 32 lanes. Lanes are 4 bytes wide, or 8 for 64-bit types; narrower types
-// are kept extended in 4 bytes, and a predicate is 0 or all ones, so that it is a mask as it is.
+// are kept extended in 4 bytes, and a predicate is 0 or all ones, so that it can be used as a mask.
 
 #pragma once
 
@@ -44,7 +44,7 @@ inline Counts counts_from(i64* first, const Launch& launch) {
 
 // --- state --------------------------------------------------------------------------------------
 
-// Why a run was given up: the judge finds out what it was, if it was anything.
+// Why a run was abandoned. The judge then finds out whether there is a fault, and which.
 enum Reason : i32 {
     NO_REASON, OUTSIDE, MISALIGNED, READ_ONLY, UNWRITTEN, RACE, BARRIERS, MASK, MIXED_SPACES,
     LEFT_TO_THE_JUDGE, BAD_SWITCH, TOO_LONG, PART_OF_A_WARP, MATRIX_ROW, NOBODY_TO_ARRIVE, NO_TEXTURE,
@@ -62,7 +62,7 @@ struct Pending {
     u32 lanes;
 };
 
-// An asynchronous copy under way, of a warp's instruction.
+// An asynchronous copy in flight, for one instruction of a warp.
 struct Copy {
     u32 lanes;
     i32 site;
@@ -78,7 +78,7 @@ struct Warp {
     u32 threads;  // the lanes that the block has
     u32 exited;
     u32 waiting;     // lanes at a barrier
-    i32 waiting_at;  // its basic block
+    i32 waiting_at;  // the barrier's basic block
     u64 synced;      // the epoch of the warp's last meeting
     int pending_count;
     Pending pending[LANES];  // lanes that wait for their turn, by basic block
@@ -86,26 +86,26 @@ struct Warp {
     i64 committed[LANES];
 };
 
-// What an operation's addresses looked like the last time, but for a shift of all of them.
+// The addresses of an operation's last access, relative to the first of them.
 struct Pattern {
-    u64 number = 0;  // of the shapes that there have been
+    u64 number = 0;  // of the shapes seen so far
     u32 active = 0;
     i64 relative[LANES];  // to the address of the lowest active lane
-    i64 low, high;        // of those of active lanes
-    i64 bits;             // that are set in any of those
+    i64 low, high;        // of the active lanes
+    i64 bits;             // bits that are set in any of those
     bool in_a_row;        // every lane is active and follows the one before
 
-    // What they cost, as long as the first address is shifted by a multiple of the unit: of a word
-    // in shared memory, and of a sector in global memory. 0 where nobody has asked yet.
+    // The cost of the access, valid as long as the first address shifts by a multiple of the unit: a word in shared
+    // memory, a sector in global memory. The unit is 0 if the cost has not been computed yet.
     i64 unit, first;
     int spent, ideal;  // wavefronts, or sectors
 
-    // The lanes that are the first at their address; none where nobody has asked yet.
+    // The lanes that are the first at their address; none if they have not been determined yet.
     int leader_count;
     u8 leader[LANES];
-    u32 alone;  // of those, the ones that no other lane follows
+    u32 alone;  // lanes that are the only one at their address
 
-    // Whether it is that of several lanes, these ones, at one address.
+    // Whether it is the pattern of exactly these lanes at one address.
     bool is_one_address(u32 lanes) const { return active == lanes && low == high && !in_a_row; }
 };
 
@@ -113,7 +113,7 @@ class Checks;
 class StampPages;
 class Undo;
 
-// What an operation works on: a warp, its active lanes, and what belongs to its block.
+// The data that an operation works on: a warp, its active lanes, and its block's memory.
 struct Context {
     const Launch* launch;
     Counts counts;
@@ -126,12 +126,12 @@ struct Context {
     u64 block;  // number of the thread block
     u8* shared;
     u64 *shared_written, *shared_read;  // stamps
-    u8* local;                          // of the block's first thread
-    u32* local_written;                 // the block that wrote a word last, plus one
+    u8* local;                          // local memory of the block's first thread
+    u32* local_written;                 // by word: the block that wrote it last, plus one
     Checks* checks;                     // null if they are off
     StampPages* stamp_pages;
     Undo* undo;
-    bool judged;  // by the judge, which has checked what there is to be checked
+    bool judged;  // whether the judge runs this and has already made all checks
     i64 clock;    // thread instructions so far
 
     void activate(u32 lanes) {
@@ -149,7 +149,7 @@ struct Context {
 
 using Handler = void (*)(Context&, const Op&);
 
-// What the judge has to know of an operation besides what it computes.
+// What the judge must know about an operation besides its result.
 enum Role : u8 {
     COMPUTES, LOADS, STORES, UPDATES, ARRIVES, ISSUES_COPY, COMMITS_COPIES, WAITS_FOR_COPIES, HANDS_OVER_COPIES,
     MEETS, ALL_MEET, FENCES, ENTERS_FRAME, COPIES_STRUCT, COPIES_BULK, COPIES_TENSOR, COMMITS_BULK, WAITS_FOR_BULK,
@@ -179,13 +179,13 @@ std::vector<Entry> system_entries();
 std::vector<Entry> cluster_entries();
 const std::vector<Entry>& entries();  // all of them
 
-// What a job did to memory before, others see before what it does next: an Arm host would otherwise
-// show them one without the other.
+// Orders a job's earlier memory accesses before its next ones, as other jobs see them: an Arm host might otherwise
+// reorder them.
 inline void in_order(const Context& c) {
     if (c.launch->jobs > 1) __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
-// The lanes whose value in a row of masks is set.
+// The lanes whose value in a row of masks is non-zero.
 inline u32 lanes_set(const i32* row) {
     u32 set = 0;
     for (int i = 0; i < LANES; i++) set |= static_cast<u32>(row[i] != 0) << i;

@@ -1,4 +1,4 @@
-// What a warp's registers hold before it starts: constants and special registers.
+// The contents of a warp's registers before it starts: constants and special registers.
 
 #pragma once
 
@@ -19,19 +19,19 @@ inline const char* const SPECIALS[] = {
     "cluster_nctaid.y", "cluster_nctaid.z", "cluster_nctarank", "is_explicit_cluster",
 };
 constexpr int SPECIAL_COUNT = sizeof SPECIALS / sizeof *SPECIALS;
-constexpr int BLOCK_INDEX = 3;  // where those that differ from block to block begin
+constexpr int BLOCK_INDEX = 3;  // the first of those that differ from block to block
 constexpr int BLOCK_INDICES = 3;
-constexpr int CLUSTER_INDEX = 25;  // and those that say which cluster a block is in, and where there
+constexpr int CLUSTER_INDEX = 25;  // the first of those for a block's cluster and its place in it
 constexpr int CLUSTER_INDICES = 7;
 
-// Launches of PTX and of machine code alike have a grid and a cluster.
+// A template, because launches of PTX and of machine code both have a grid and a cluster.
 template <class L>
 u32 blocks_of_cluster(const L& launch) {
     return launch.cluster[0] * launch.cluster[1] * launch.cluster[2];
 }
 
-// Where a thread block is. Blocks are numbered cluster by cluster, so that those of one follow each
-// other: within a cluster by their rank, and without clusters as they lie in the grid.
+// The position of a thread block. Blocks are numbered cluster by cluster and, within a cluster, by rank; without
+// clusters, they are numbered in grid order.
 struct BlockPlace {
     u32 at[3], cluster[3], inside[3], rank;
 
@@ -50,18 +50,18 @@ struct BlockPlace {
         }
     }
 
-    // Its number as the grid has it, by which it is told.
+    // The block's number in grid order, which messages use.
     template <class L>
     i64 in_grid(const L& launch) const {
         return at[0] + static_cast<i64>(launch.grid[0]) * (at[1] + static_cast<i64>(launch.grid[1]) * at[2]);
     }
 };
 
-// Where the threads of a warp are in their block.
+// The positions of a warp's threads in their block.
 struct Places {
     u32 first, x[LANES], y[LANES], z[LANES];
 
-    // One division for all of them: one for each would take longer than a small launch.
+    // One division for all threads, because one for each would take longer than a small launch.
     Places(const Launch& launch, u32 warp) : first(warp * LANES) {
         const u32 nx = launch.block[0], ny = launch.block[1];
         u32 at_x = first % nx, at_y = first / nx % ny, at_z = first / nx / ny;
@@ -114,7 +114,7 @@ inline void fill_special(const Launch& launch, int number, const Places& places,
     }
 }
 
-// What stays the same from block to block.
+// Fills the registers that stay the same from block to block.
 inline void fill(const Launch& launch, Warp& warp, u32 threads) {
     for (int n = 0; n < launch.constant_count; n++) {
         const u64 value = reinterpret_cast<const u64*>(launch.constants)[n];
@@ -150,7 +150,7 @@ inline void begin_block_of_cluster(const Launch& launch, Warp& warp, const Block
     put(CLUSTER_INDEX + 6, place.rank);
 }
 
-// And what does not.
+// Fills the registers that differ from block to block.
 inline void begin_block(const Launch& launch, Warp& warp, u64 block) {
     if (launch.in_clusters) {
         begin_block_of_cluster(launch, warp, BlockPlace(launch, block));

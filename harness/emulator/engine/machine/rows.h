@@ -10,7 +10,7 @@ namespace machine {
 
 struct Predicate {};  // stored as 0 or all ones
 
-// How a type is stored in a lane, and read from and written to it.
+// How a type is stored in a lane, and how it is read and written.
 template <class T> struct Stored {
     using Cell = std::conditional_t<
         sizeof(T) >= 4, T, std::conditional_t<std::is_signed_v<T>, i32, u32>>;
@@ -30,7 +30,7 @@ template <class T> using Cell = typename Stored<T>::Cell;
 
 enum class Shuffle { IDX, UP, DOWN, BFLY };
 
-// The lane that a lane reads, and whether it lies in range (PTX ISA, shfl).
+// The lane that a lane reads, and whether that is in range (PTX ISA, shfl).
 inline int source_of_shuffle(Shuffle mode, int lane, u32 b, u32 c, bool& in_range) {
     const int by = b & 31, clamp = c & 31, segment = c >> 8 & 31;
     const int top = (lane & segment) | (clamp & ~segment);
@@ -42,7 +42,7 @@ inline int source_of_shuffle(Shuffle mode, int lane, u32 b, u32 c, bool& in_rang
     return in_range ? source & 31 : lane;
 }
 
-// A lane's result may go where an operand of the same lane was, never to another lane's: ivdep.
+// ivdep is safe because a lane's result may overwrite an operand of the same lane, but never one of another lane.
 #define EACH_LANE(VALUE)                                                       \
     if (c.full) {                                                              \
         _Pragma("GCC ivdep") for (int i = 0; i < LANES; i++) r[i] = (VALUE);   \

@@ -1,6 +1,6 @@
-// When, by whom and how a word was accessed last, in 64 bits, and what follows from that.
+// Stamps: 64 bits that say when, by which threads and how a word was last accessed, and what follows from that.
 //
-// Time is the number of the thread block and its epoch, which a barrier or a meeting begins anew.
+// A time is the number of the thread block and its epoch. Each barrier or meeting begins a new epoch.
 
 #pragma once
 
@@ -10,25 +10,25 @@ namespace machine {
 
 class Stamp {
    public:
-    // How many different readers a stamp of reads stands for.
+    // How many different readers a stamp for reads represents.
     enum Readers : u64 { ONE_THREAD, ONE_WARP, ONE_BLOCK, SEVERAL_BLOCKS };
 
     static constexpr int KIND_SHIFT = 10, READERS_SHIFT = 12, EPOCH_SHIFT = 16, BLOCK_SHIFT = 36;
-    // The same block accessed the word in a weaker way before: a barrier hides that from its own
-    // threads, but from no other block.
+    // The same block has accessed the word in a weaker way before. After a barrier that no longer matters to its own
+    // threads, but it does to other blocks.
     static constexpr u64 WEAKER_BEFORE = u64(1) << 14;
-    // The block has changed what it wrote there itself: that a later write by somebody else leaves
-    // the last value does not mean that it leaves all of them.
+    // The block has overwritten its own value: a later write by another thread that leaves the last value unchanged may
+    // still have changed an earlier one.
     static constexpr u64 CHANGED_AGAIN = u64(1) << 15;
     static constexpr u64 MOST_EPOCHS = (u64(1) << (BLOCK_SHIFT - EPOCH_SHIFT)) - 1;
 
-    // In the block's own memory: what an asynchronous copy under way writes. No barrier orders it, and it is
-    // nobody's own.
+    // For the block's own memory: a word that an asynchronous copy in flight writes. No barrier orders the copy, and
+    // it counts as no thread's own access.
     static u64 being_written(u64 block_start) {
         return block_start | MOST_EPOCHS << EPOCH_SHIFT | CHANGED_AGAIN | SEVERAL_BLOCKS << READERS_SHIFT;
     }
 
-    // Of reads by several blocks, which no barrier of one of them orders.
+    // For reads by several blocks, which no barrier of one of them orders.
     static constexpr u64 NO_BLOCK = ~u64(0) << BLOCK_SHIFT;
 
     static constexpr u64 WHO = 1023 | u64(3) << READERS_SHIFT;
@@ -45,7 +45,7 @@ class Stamp {
     static u64 with(u64 stamp, u64 readers, u64 kind) {
         return (stamp & ~(u64(15) << KIND_SHIFT)) | readers << READERS_SHIFT | kind << KIND_SHIFT;
     }
-    // What still matters of a stamp when its block has ended: to whom it belonged does not.
+    // The part of a stamp that still matters when its block has ended, which excludes the thread that it belonged to.
     static u64 of_the_past(u64 stamp) {
         const u64 kept = stamp & (WEAKER_BEFORE | CHANGED_AGAIN | u64(3) << KIND_SHIFT);
         return NO_BLOCK | SEVERAL_BLOCKS << READERS_SHIFT | kept;
@@ -59,10 +59,10 @@ class Stamp {
 // What stamps mean at one moment of a block.
 class Moment {
    public:
-    // How many of two accesses, neither of which is plain, must be atomic: by the sum of their kinds.
+    // How many of two accesses, neither of which is plain, must be atomic, as the sum of their kinds.
     static constexpr u64 ONE_ATOMIC = VOLATILE + ATOMIC, BOTH_ATOMIC = ATOMIC + ATOMIC;
 
-    // Whether a lane's access may go unordered with what a stamp stands for.
+    // Whether a lane's access may be unordered with the accesses that a stamp represents.
     bool harmless(u64 stamp, const Warp& warp, int thread, u64 kind, u64 least) const {
         if (stamp == 0) return true;
         const u64 when = Stamp::time(stamp), readers = Stamp::readers(stamp);
@@ -78,9 +78,8 @@ class Moment {
         return before + kind >= least;
     }
 
-    // The stamp of a write or an atomic, which must not hide what the same block did before: in a
-    // weaker way, or with another value (`changes`). In memory of the block's `own` a barrier ends
-    // that.
+    // The stamp of a write or an atomic, which must not hide what the same block did before in a weaker way, or with
+    // another value (`changes`). In the block's `own` memory, that no longer matters after a barrier.
     u64 over(u64 before, u64 mine, bool changes, bool own) const {
         if (before == 0 || !of_this_block(before)) return mine;
         const bool unordered = Stamp::time(before) >= barrier_;
@@ -91,8 +90,8 @@ class Moment {
         return Stamp::weakened(mine, before);
     }
 
-    // Whether a write over this stamp hides nothing: no other write since the last barrier, or in
-    // memory that other blocks see, none at all.
+    // Whether a write over this stamp hides no other write: none since the last barrier or, in memory that other blocks
+    // see, none at all.
     bool hides_nothing(u64 stamp, bool own) const {
         return own ? stamp < barrier_ << Stamp::EPOCH_SHIFT : stamp == 0;
     }
@@ -127,8 +126,8 @@ class Moment {
         return ordered(stamp, since) | own | (unstamped & (stamp == 0));
     }
 
-    // Whether a stamp of reads stands for one more plain read already: since the last barrier the
-    // whole block has read the word, or the same warp since its last meeting.
+    // Whether a stamp for reads already covers one more plain read: the whole block has read the word since the last
+    // barrier, or the same warp since its last meeting.
     bool says_it_all(u64 stamp, u64 mine) const {
         return read_by_block(stamp) |
                ((Stamp::time(stamp) == now_) & (Stamp::kind(stamp) == PLAIN) &
@@ -136,7 +135,7 @@ class Moment {
                 (Stamp::warp(stamp) == Stamp::warp(mine)));
     }
 
-    // The stamp of a read together with the reads before it.
+    // The combined stamp of a read and the reads before it.
     u64 joined(u64 before, u64 mine) const {
         const u64 readers = Stamp::readers(before), kind = least_kind(before, mine);
         const u64 weakened = Stamp::weakened(mine, before);

@@ -1,5 +1,5 @@
-// Clocks, calls with a stack, and what device code asks of the system. Only the judge's runs have
-// programs with these.
+// Clocks, calls with a stack, and requests of device code to the system. Programs with these run only under the
+// judge.
 
 #include "rows.h"
 
@@ -12,7 +12,7 @@ void clock(Context& c, const Op& op) {
     each_lane(c.active, [&](int i) { r[i] = static_cast<T>(c.clock >> shift); });
 }
 
-// The stack pointer of a callee.
+// Computes a callee's stack pointer.
 void enter_frame(Context& c, const Op& op) {
     map<u64, u64, u64>(c, op, [](u64 pointer, u64 step) { return pointer + step; });
 }
@@ -27,7 +27,7 @@ void copy_struct(Context& c, const Op& op) {
     });
 }
 
-// Whether warps get them, the judge finds out.
+// The judge checks whether warps receive the registers that they request.
 void set_registers(Context&, const Op&) {}
 
 void by_the_judge(Context&, const Op& op) { throw Suspicion{LEFT_TO_THE_JUDGE, op.site, 0}; }

@@ -1,7 +1,7 @@
-// Instructions by which the lanes of a warp see each other.
+// Instructions by which the lanes of a warp exchange data or meet.
 //
-// Where the mask names a lane that is not there, or a lane is there that the mask does not name,
-// the launch is left to the judge, which knows what that means.
+// If the mask names a lane that is not present, or does not name one that is, the launch is left to the judge, which
+// decides what that means.
 
 #include "arithmetic/floats.h"
 #include "checks.h"
@@ -24,8 +24,8 @@ u32 members(Context& c, const Op& op, i32 mask_offset) {
     return named & c.active;
 }
 
-// The members of a lane's own mask: lanes that meet here may belong to several groups. Where
-// nothing is checked, a mask may not name its own lane.
+// The members of a lane's own mask: lanes that meet here may belong to several groups. Without checks, a mask might not
+// name its own lane.
 u32 group(const Context& c, i32 mask_offset, int lane) {
     return (c.row<u32>(mask_offset)[lane] | u32(1) << lane) & c.active;
 }
@@ -42,7 +42,7 @@ void shuffle(Context& c, const Op& op) {
     for (int i = 0; i < LANES; i++) {
         bool ranges;
         const int source = source_of_shuffle(mode, i, bs[i], cs[i], ranges);
-        // What a lane takes from one that does not take part is the judge's to say.
+        // The judge decides what a lane reads from one that does not take part.
         const u32 there = c.judged ? c.active : group(c, op.source[3], i);
         const bool absent = c.active >> i & ~there >> source & 1;
         if (absent && !c.judged) throw Suspicion{MASK, op.site, i};
@@ -98,7 +98,7 @@ void match(Context& c, const Op& op) {
     });
 }
 
-// A float that is alone is combined with none.
+// A lane that is alone combines its float with no other, so the result is made canonical here.
 template <class T> T as_told(T answer) { return answer; }
 template <> f32 as_told(f32 answer) { return canonical(answer); }
 
@@ -142,7 +142,7 @@ void elect(Context& c, const Op& op) {
 
 void sync_warp(Context& c, const Op& op) { members(c, op, op.source[0]); }
 
-// Registers that a thread may read before it writes them.
+// Tracks registers that a thread might read before it writes them.
 void note_written(Context& c, const Op& op) {
     u32* written = c.row<u32>(op.result[0]);
     each_lane(c.active, [&](int i) { written[i] = 1; });
@@ -156,7 +156,7 @@ void read_written(Context& c, const Op& op) {
     });
 }
 
-// Memory is consistent after every instruction of a job; the order that others see is the host's.
+// Within a job, memory is consistent after every instruction; the order that other jobs see is the host's.
 void fence(Context& c, const Op&) { in_order(c); }
 
 }  // namespace

@@ -1,8 +1,7 @@
-// Runs thread blocks one after another, warp by warp, and a warp's lanes as hardware would.
+// Runs thread blocks one after another, warp by warp, and a warp's lanes as on hardware.
 //
-// Of a warp's lanes that can go on, those at the lowest basic block go next; blocks are numbered
-// so that lanes that have parted meet again. A barrier holds a warp until all the block's warps
-// are there.
+// Of a warp's lanes that are ready, those at the lowest basic block run next; basic blocks are numbered so that
+// diverged lanes meet again. A barrier holds a warp until all of the block's warps have arrived.
 
 #include "worker.h"
 
@@ -112,7 +111,7 @@ void Worker::begin_block() {
     c_.block = block_;
     if (c_.checks) {
         checks_.begin_block(block_);
-    } else {  // what nothing has written is not to look right by accident
+    } else {  // so that unwritten data does not look right by accident
         std::memset(c_.shared, 0xFF, launch_.shared_bytes);
         if (launch_.local_bytes) {
             const u32 threads = launch_.block[0] * launch_.block[1] * launch_.block[2];
@@ -131,7 +130,7 @@ void Worker::begin_block() {
     at_ = 0;
 }
 
-// False if it stopped before the block's end.
+// Returns false if it stopped before the block's end.
 bool Worker::run_block() {
     for (;;) {
         for (; at_ < warps_.size(); at_++)
@@ -144,7 +143,7 @@ bool Worker::run_block() {
     }
 }
 
-// All warps have stopped: everybody must be at one barrier.
+// All warps have stopped, so all threads must be at the same barrier.
 void Worker::release() {
     i32 at = -1;
     u32 gone = 0;
@@ -183,7 +182,7 @@ void Worker::reduce(const Block& barrier) {
     }
 }
 
-// Until all lanes wait or have left; false if it stopped before that.
+// Runs a warp until all lanes wait or have left. Returns false if it stopped before that.
 bool Worker::run_warp(Warp& warp) {
     if (!warp.pending_count) return true;
     c_.warp = &warp;
@@ -264,7 +263,7 @@ bool Worker::run_warp(Warp& warp) {
     }
 }
 
-// Looks up now and then; false to stop here.
+// Checks the budget and the time now and then. Returns false to stop here.
 bool Worker::may_go_on() {
     patience_ = PATIENCE;
     const i64 spent = shared_.ticks += ticks_ - told_;

@@ -1,4 +1,4 @@
-// Who runs a launch's thread blocks: one worker for each job.
+// The workers that run a launch's thread blocks, one for each job.
 
 #pragma once
 
@@ -13,7 +13,7 @@ namespace machine {
 
 using Clock = std::chrono::steady_clock;
 
-struct Shared {  // by the workers of a launch
+struct Shared {  // shared by the workers of a launch
     explicit Shared(const Launch& of)
         : launch(of), blocks(u64(of.grid[0]) * of.grid[1] * of.grid[2]), stamp_pages(of) {}
 
@@ -30,7 +30,7 @@ class Worker {
    public:
     Worker(Shared& shared, const Counts& counts);
 
-    // Runs blocks until there are no more, the time is up, or something is found.
+    // Runs blocks until there are no more, the time is up, or something suspicious is found.
     Outcome run(Clock::time_point deadline);
 
     Verdict verdict{};
@@ -55,7 +55,7 @@ class Worker {
     Held<u64> shared_written_, shared_read_;
     Held<u32> local_written_;
     u64 block_ = 0;
-    size_t at_ = 0;  // the warp whose turn it is
+    size_t at_ = 0;  // the warp that is running
     bool in_block_ = false;
     i32 current_ = 0;
     i64 ticks_ = 0, told_ = 0;

@@ -1,4 +1,4 @@
-// The comparisons that numbers of every kind have, as rows of a table of operations.
+// The comparisons common to all types of numbers, as rows of a table of operations.
 
 #pragma once
 

@@ -15,7 +15,7 @@ inline f64 rounded(f64 a, i64 rounding) {
     }
 }
 
-// Out of range clamps.
+// Values out of range are clamped.
 template <class T, class F> void to_integer(Context& c, const Op& op) {
     const i64 rounding = op.immediate & ROUNDING;
     const bool flushes = op.immediate & FLUSHES;

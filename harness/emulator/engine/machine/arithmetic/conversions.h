@@ -1,4 +1,4 @@
-// Between integers and floats, as both front ends have it.
+// Conversions between integers and floats, for both front ends.
 
 #pragma once
 
@@ -6,12 +6,12 @@
 
 namespace machine {
 
-// What is no number is 0 as an integer of up to 32 bits, unless it was a double, and otherwise the
-// highest bit alone (PTX ISA, `cvt`). In machine code `.NTZ` says that it is 0.
+// NaN becomes 0 as an integer of up to 32 bits, unless it was a double; otherwise only the highest bit is set (PTX ISA,
+// `cvt`). In machine code `.NTZ` says that it becomes 0.
 constexpr bool nan_is_zero(bool of_double, int bits) { return !of_double && bits < 64; }
 constexpr u64 integer_of_nan(int bits, bool is_zero) { return is_zero ? 0 : u64(1) << (bits - 1); }
 
-// An integer as a double; a wide one is rounded to odd where that is inexact.
+// An integer as a double; a wide one that is not exact is rounded to odd.
 template <class T> inline f64 odd(T a) {
     if constexpr (sizeof(T) < 8) return a;
     constexpr u64 cut = 0xFFF, exact = u64(1) << 52;
@@ -20,7 +20,7 @@ template <class T> inline f64 odd(T a) {
     return static_cast<f64>(big ? static_cast<T>((static_cast<u64>(a) & ~cut) | 0x800) : a);
 }
 
-// An integer to a float, rounded once.
+// Converts an integer to a float, rounded once.
 template <class T, class I> inline T of_integer(I a, i64 rounding) {
     using Exact = std::conditional_t<sizeof(I) == 8, __int128, i64>;
     const T nearest = static_cast<T>(a);

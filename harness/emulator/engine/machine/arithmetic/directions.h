@@ -1,8 +1,8 @@
 // Arithmetic rounded towards zero, down or up, by the processor's own operations.
 //
-// To a compiler a sum is the same whichever way the processor rounds, so it could be moved past the
-// change. Each change therefore counts as one of all memory: what reads its operands from memory
-// after it, and writes its result there before the next, is computed in between.
+// To a compiler, a sum is the same whichever way the processor rounds, so it could be moved past the change of
+// direction. Each change therefore acts as a barrier for all memory: code that reads its operands from memory after one
+// change, and writes its result before the next, is executed between the two.
 
 #pragma once
 

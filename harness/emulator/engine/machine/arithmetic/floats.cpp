@@ -1,7 +1,7 @@
 // Floats and doubles rounded to the nearest, by the definitions of the PTX ISA manual; other roundings
 // are in `roundings.cpp`.
 //
-// What has no entry here or in another table of this folder is refused. The tests compute all of it a
+// Operations without an entry here or in another table of this folder are refused. The tests compute all of them a
 // second time, on NumPy arrays (`tests/emulator/reference/arrays`), and compare.
 
 #include "approximations.h"
@@ -11,12 +11,12 @@
 namespace machine {
 namespace {
 
-// PTX ISA, `div.approx`: of a divisor beyond 2^126 the reciprocal is flushed to zero.
+// PTX ISA, `div.approx`: the reciprocal of a divisor beyond 2^126 is flushed to zero.
 inline f32 approximate_quotient(f32 a, f32 b) {
     return std::fabs(b) > 0x1p126f ? a * std::copysign(0.0f, b) : a / b;
 }
 
-// Approximate instructions: in double precision, rounded once.
+// Approximate instructions are computed in double precision and rounded once.
 #define THROUGH_DOUBLE(FUNCTION) static_cast<f32>(FUNCTION(static_cast<f64>(a)))
 
 #define FLOATS1_SINGLE(NAME, EXPRESSION)                                              \
@@ -87,7 +87,7 @@ inline f32 approximate_quotient(f32 a, f32 b) {
 std::vector<Entry> float_entries() {
     return {
         FLOATS2("add", a + b, a, b) FLOATS2("sub", a - b, a, b) FLOATS2("mul", a * b, a, b)
-        FLOATS2("div", a / b, b, a)  // ptxas looks at the dividend first
+        FLOATS2("div", a / b, b, a)  // ptxas considers the dividend first
         FLOATS2_SINGLE("div.approx", approximate_quotient(a, b))
         SATURATING2("add", a + b) SATURATING2("sub", a - b) SATURATING2("mul", a * b)
         FUSED("fma") FUSED("mad")

@@ -1,4 +1,4 @@
-// Floats as several tables need them: their bits, `.ftz` and `.sat`, extremes, directed roundings.
+// Float helpers for several tables: bits, `.ftz` and `.sat`, extremes, directed rounding.
 
 #pragma once
 
@@ -12,7 +12,7 @@ namespace machine {
 using f32 = float;
 using f64 = double;
 
-// What an operation's immediate says of its modifiers; `lowering/arithmetic.py` has the same numbers.
+// How an operation's immediate encodes its modifiers; `lowering/arithmetic.py` has the same numbers.
 enum Rounding : i64 { NEAREST, TOWARDS_ZERO, DOWN, UP, NEAREST_AWAY };
 constexpr i64 ROUNDING = 7;
 constexpr i64 FLUSHES = 8, SATURATES = 16, RECTIFIES = 32, FINITE = 64;
@@ -24,11 +24,11 @@ template <class To, class From> inline To bits_of(From value) {
     return out;
 }
 
-// What is no number is what a GPU makes of it (CUDA C++ Programming Guide, "Floating-Point Standard", and
-// readings of an H100): in single precision always the same; in double precision the last operand that
-// is none, of three the second, the third or the first, made quiet, or else what math_constants.h
-// calls CUDART_NAN. A host's own differs: that of x86 has its sign bit set, that of Arm has not, and
-// which of two operands goes on is the compiler's choice.
+// Replaces NaN by the NaN that a GPU returns (CUDA C++ Programming Guide, "Floating-Point Standard", and H100
+// readings): in single precision always the same one; in double precision the last operand that is NaN (of three:
+// the second, else the third, else the first), made quiet, or CUDART_NAN of math_constants.h if no operand is NaN. A
+// host's own NaN differs: on x86 its sign bit is set, on Arm it is not, and the compiler chooses which of two operands
+// is passed on.
 template <class... Operands> inline f32 canonical(f32 result, Operands...) {
     return result == result ? result : bits_of<f32>(0x7FFFFFFFu);
 }
@@ -40,7 +40,7 @@ inline f64 canonical(f64 result, f64 a = 0) {
 inline f64 canonical(f64 result, f64 a, f64 b) { return canonical(result, b != b ? b : a); }
 inline f64 canonical(f64 result, f64 a, f64 b, f64 c) { return canonical(result, c != c ? c : a, b); }
 
-// `.ftz` is about single precision only.
+// `.ftz` applies only to single precision.
 inline f32 flush(f32 a) {
     return std::fabs(a) < std::numeric_limits<f32>::min() ? std::copysign(0.0f, a) : a;
 }
@@ -48,7 +48,7 @@ inline f64 flush(f64 a) { return a; }
 
 template <class T> inline T saturate(T a) { return a > 0 ? (a < 1 ? a : T(1)) : T(0); }
 
-// One NaN loses to a number; -0 is less than +0.
+// Of NaN and a number, the result is the number; -0 is less than +0.
 template <class T> inline T least(T a, T b) {
     const T chosen = a < b || (a == b && std::signbit(a)) ? a : b;
     return a != a ? b : b != b ? a : chosen;
@@ -73,7 +73,7 @@ template <class U> inline U neighbour(U raw, bool up) {
     return static_cast<U>(((raw & top) != 0) == up ? raw - 1 : raw + 1);
 }
 
-// Whether rounding to nearest went the wrong way; `above` is the sign of its result less the exact.
+// Whether rounding to nearest went the wrong way; `above` is the sign of its result minus the exact value.
 inline bool went_wrong(bool negative, int above, i64 rounding) {
     return rounding == DOWN ? above > 0
            : rounding == UP ? above < 0
@@ -82,7 +82,7 @@ inline bool went_wrong(bool negative, int above, i64 rounding) {
 
 template <class U, class T> inline T directed(T nearest, int above, i64 rounding) {
     const U raw = bits_of<U>(nearest);
-    // Towards zero there is nothing beyond zero itself.
+    // Rounding towards zero never goes beyond zero itself.
     if (!went_wrong(std::signbit(nearest), above, rounding)) return nearest;
     if (nearest == 0 && rounding == TOWARDS_ZERO) return nearest;
     return bits_of<T>(neighbour(raw, above < 0));

@@ -1,4 +1,4 @@
-// Conversions of 8-bit floats, two to a register.
+// Conversions of 8-bit floats, two per register.
 
 #include "fp8.h"
 #include "rows.h"

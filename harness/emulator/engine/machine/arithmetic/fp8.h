@@ -1,7 +1,7 @@
 // Floats of 8 bits: e4m3 (without infinities) and e5m2.
 //
-// Conversions to them round to the nearest and clamp to the largest number; each of their numbers
-// is one of f16.
+// Conversions to these types round to the nearest and clamp to the largest number; all of their values are exact in
+// f16.
 
 #pragma once
 

@@ -1,7 +1,7 @@
-// Half precision: widened, computed so that rounding once more is right, and narrowed.
+// Half precision: operands are widened, and results computed so that narrowing them rounds correctly.
 //
-// `.ftz`, `.sat`, `.relu` and `.satfinite` are operations of their own on the rounded halves, which
-// comes to the same: rounding never leads across 0 or 1.
+// `.ftz`, `.sat`, `.relu` and `.satfinite` are separate operations on the rounded halves, which is equivalent, because
+// rounding never crosses 0 or 1.
 
 #include "halves.h"
 #include "rows.h"
@@ -9,7 +9,7 @@
 namespace machine {
 namespace {
 
-// a·b + c: the product is exact in such a type, the sum is rounded to odd.
+// a·b + c: the product is exact in the type `Exact`, and the sum is rounded to odd.
 template <class H> inline u16 fused_half(u16 a, u16 b, u16 c) {
     using T = typename H::Exact;
     using Bits = std::conditional_t<sizeof(T) == 8, i64, i32>;
@@ -24,7 +24,7 @@ template <class H, class F> inline u16 applied(F f, u16 a, u16 b) {
     return H::narrow(f(H::widen(a), H::widen(b)));
 }
 
-// Approximate instructions: in double precision, rounded once.
+// Approximate instructions are computed in double precision and rounded once.
 template <class H> inline u16 power_of_two(u16 a) {
     return H::narrow(std::exp2(static_cast<f64>(H::widen(a))));
 }
@@ -61,12 +61,12 @@ template <class H> void narrow_double(Context& c, const Op& op) {
     map<u16, f64>(c, op, [=](f64 a) { return of_double<H>(a, rounding); });
 }
 
-// A magnitude, with the sign of another operand unless it is no number.
+// A magnitude with its sign flipped by that of another operand, unless it is NaN.
 template <class H> inline u16 with_sign(u16 magnitude, u16 signs) {
     return magnitude > H::INFINITE ? CANONICAL_NAN : static_cast<u16>(magnitude ^ (signs & 0x8000));
 }
 
-// Rounded to the 10-bit fraction of tf32; the rest of the bits are zero.
+// Rounds to the 10-bit fraction of tf32; the remaining bits are zero.
 void to_tf32(Context& c, const Op& op) {
     const i64 how = op.immediate, rounding = how & ROUNDING;
     map<u32, f32>(c, op, [=](f32 a) -> u32 {

@@ -1,4 +1,4 @@
-// The two formats of half precision, to and from floats.
+// The two half-precision formats, and conversions to and from floats.
 
 #pragma once
 
@@ -8,8 +8,8 @@ namespace machine {
 
 constexpr u16 CANONICAL_NAN = 0x7FFF;
 
-// A double as the float next to it whose last bit is odd, if it is not one: rounding that to
-// fewer bits is as good as rounding the double.
+// Converts a double to a float. If it is not exact, the result is the neighbouring float whose last bit is odd:
+// rounding that to fewer bits gives the same result as rounding the double.
 inline f32 odd(f64 value) {
     const f32 nearest = static_cast<f32>(value);
     const f64 back = static_cast<f64>(nearest);
@@ -19,11 +19,11 @@ inline f32 odd(f64 value) {
     return bits_of<f32>(inexact && !(raw & 1) ? stepped : raw);
 }
 
-// `Exact` holds every product of two.
+// `Exact` is a type that holds every product of two values.
 struct F16 {
     using Exact = f32;
     static constexpr u16 ONE = 0x3C00, INFINITE = 0x7C00, SMALLEST_NORMAL = 0x0400;
-    static constexpr int DROPPED = 13;  // bits of a float's fraction
+    static constexpr int DROPPED = 13;  // bits of a float's fraction that a half does not have
 
     static f32 widen(u16 raw) {
         const u32 magnitude = raw & 0x7FFF;
@@ -35,7 +35,7 @@ struct F16 {
     static u16 narrow(f32 value) {
         const u32 raw = bits_of<u32>(value), magnitude = raw & 0x7FFFFFFF;
         const u32 normal = (magnitude + 0xFFF + (magnitude >> 13 & 1) - (u32(112) << 23)) >> 13;
-        // Among the floats from a half on, steps are those of the smallest halves.
+        // Floats from 0.5 on are spaced as the smallest halves are.
         const u32 small = bits_of<u32>(bits_of<f32>(magnitude) + 0.5f) - bits_of<u32>(0.5f);
         const u32 kept = magnitude < 0x38800000 ? small : normal;
         const u32 bounded = magnitude >= 0x477FF000 ? u32(INFINITE) : kept;
@@ -62,7 +62,7 @@ struct BF16 {
     static u16 narrow(f64 value) { return narrow(odd(value)); }
 };
 
-// Rounded once, in any direction.
+// Converts a double to a half, rounded once in any direction.
 template <class H> inline u16 narrow(f64 value, i64 rounding = NEAREST) {
     const u16 nearest = H::narrow(value);
     const int above = compared(static_cast<f64>(H::widen(nearest)), value);
@@ -71,7 +71,7 @@ template <class H> inline u16 narrow(f64 value, i64 rounding = NEAREST) {
     return neighbour(nearest, above < 0);
 }
 
-// Of a double that is no number its sign and its upper bits are kept, as an H200 does.
+// Converts a double to a half. The sign and the upper bits of NaN are kept, as on an H200.
 template <class H> inline u16 of_double(f64 value, i64 rounding = NEAREST) {
     if (value == value) return narrow<H>(value, rounding);
     const f32 nearest = static_cast<f32>(value);
@@ -83,7 +83,7 @@ inline u32 pair(u16 low, u16 high) { return static_cast<u32>(high) << 16 | low; 
 inline u16 low(u32 both) { return static_cast<u16>(both); }
 inline u16 high(u32 both) { return static_cast<u16>(both >> 16); }
 
-// A float has twice a half's bits and two more: rounding its result once more is right.
+// A float has twice a half's significant bits plus two, so rounding its result once more is correct.
 template <class H> inline u16 sum(u16 a, u16 b) { return H::narrow(H::widen(a) + H::widen(b)); }
 template <class H> inline u16 difference(u16 a, u16 b) { return H::narrow(H::widen(a) - H::widen(b)); }
 template <class H> inline u16 product(u16 a, u16 b) { return H::narrow(H::widen(a) * H::widen(b)); }

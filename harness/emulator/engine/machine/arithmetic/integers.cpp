@@ -1,4 +1,4 @@
-// Integers and predicates, and bits that only move, by the definitions of the PTX ISA manual.
+// Integers, predicates and moves of bits, as defined in the PTX ISA manual.
 
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 namespace machine {
 namespace {
 
-// Truncating; by zero all bits are set, as sm_80 and sm_90 machine code leaves it.
+// Division truncates. Division by zero sets all bits, as sm_80 and sm_90 machine code does.
 template <class T> inline T quotient(T a, T b) {
     if (b == 0) return static_cast<T>(~T(0));
     if (std::is_signed_v<T> && b == static_cast<T>(-1))
@@ -15,7 +15,7 @@ template <class T> inline T quotient(T a, T b) {
     return static_cast<T>(a / b);
 }
 
-// With the sign of the dividend; by zero, the dividend.
+// The remainder has the sign of the dividend. For a divisor of zero it is the dividend.
 template <class T> inline T remainder(T a, T b) {
     if (b == 0) return a;
     if (std::is_signed_v<T> && b == static_cast<T>(-1)) return 0;
@@ -131,7 +131,7 @@ template <class T> inline T low24(T a) {
     return static_cast<T>(static_cast<u32>(a) << 8) >> 8;
 }
 
-// Bits 0 to 31 or 16 to 47 of the product of 24 bits by 24.
+// Bits 0 to 31 or 16 to 47 of a product of two 24-bit numbers.
 template <class T> inline T product24(T a, T b, int from) {
     using Wide = std::conditional_t<std::is_signed_v<T>, i64, u64>;
     return static_cast<T>(static_cast<Wide>(low24(a)) * low24(b) >> from);
@@ -148,7 +148,7 @@ inline u32 bit_mask(u32 position, u32 length) {
     return shifted_left<u32>(ones<u32>(static_cast<i32>(clamped(length))), position);
 }
 
-// Place of the n-th set bit from a base, upwards for n > 0, downwards for n < 0.
+// The position of the n-th set bit from a base, upwards for n > 0, downwards for n < 0.
 inline u32 nth_set(u32 word, u32 base, i32 n) {
     if (n == 0) return base < 32 && word >> base & 1 ? base : EVERYBODY;
     const int step = n > 0 ? 1 : -1;
@@ -159,14 +159,14 @@ inline u32 nth_set(u32 word, u32 base, i32 n) {
     return EVERYBODY;
 }
 
-// Two 16-bit integers in a word.
+// Applies a function to the two 16-bit integers in a word.
 template <class T, class F> inline u32 both(F f, u32 a, u32 b) {
     const u32 low = static_cast<u16>(f(static_cast<T>(a), static_cast<T>(b)));
     const u32 high = static_cast<u16>(f(static_cast<T>(a >> 16), static_cast<T>(b >> 16)));
     return high << 16 | low;
 }
 
-// Four or two products of fields, added up.
+// The sum of four or two products of fields.
 template <class A, class B> inline u32 dot4(u32 a, u32 b, u32 c) {
     i64 total = c;
     for (int i = 0; i < 32; i += 8)
@@ -197,7 +197,7 @@ template <class A, class B> inline u32 dot2(u32 a, u32 b, u32 c, int first) {
         static_cast<T>(static_cast<std::make_unsigned_t<T>>(high_half<T>(a, b)) + \
                        static_cast<std::make_unsigned_t<T>>(c)))
 
-// The sum of two s32, or their difference, clamped to their range.
+// The sum or difference of two s32, clamped to their range.
 i32 clamped(i64 sum) { return static_cast<i32>(std::clamp<i64>(sum, INT32_MIN, INT32_MAX)); }
 
 #define BITWISE(N, T)                                                    \
@@ -264,8 +264,8 @@ template <class T> void move(Context& c, const Op& op) {
 void move_words(Context& c, const Op& op) { move<u32>(c, op); }
 void move_doubles(Context& c, const Op& op) { move<u64>(c, op); }
 
-// A sum with a carry in and out: results are the sum and the new carry. A difference is the sum with
-// the complement, as ptxas has it: its carry says that nothing was borrowed, also to `addc`.
+// A sum with a carry in and out; the results are the sum and the new carry. A difference is the sum with the
+// complement, as in ptxas: its carry means that nothing was borrowed, for `addc` as well.
 template <class T, bool subtracts, class F>
 void carried(Context& c, const Op& op, i32 other, i32 carries, F first) {
     T* r = c.row<T>(op.result[0]);

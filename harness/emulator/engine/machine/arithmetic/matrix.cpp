@@ -1,10 +1,10 @@
 // Tensor-core instructions.
 //
-// Which lane holds which element of an `mma` the PTX ISA manual says: lane 4g + t has row g, and in a
-// register of p elements the columns from p·t on. For `wmma` it leaves that open; here a lane holds
-// consecutive elements in the order of memory.
-// Products are exact; their sums are taken in double precision, integers' exactly, and rounded once.
-// All lanes take part: where some are missing, the launch is left to the judge.
+// The PTX ISA manual defines which lane holds which element of an `mma`: lane 4g + t has row g and, in a register of p
+// elements, the columns from p·t on. For `wmma` it leaves that open; here a lane holds consecutive elements in memory
+// order.
+// Products are exact; they are summed in double precision (integers exactly), and the sum is rounded once. All lanes
+// take part: if some are missing, the launch is left to the judge.
 
 #include <algorithm>
 #include <array>
@@ -16,11 +16,11 @@
 namespace machine {
 namespace {
 
-constexpr int COLUMNS = 8;  // of a product that is worked out at once, and of every `mma`
+constexpr int COLUMNS = 8;  // of a product that is computed at a time, and of every `mma`
 constexpr int MOST_ROWS = 32, MOST_COLUMNS = 32, MOST_DEPTH = 64;
 constexpr int MOST_HELD = 8;  // elements in a register
 
-// An immediate is made of bytes.
+// An immediate consists of separate bytes.
 inline int part(const Op& op, int number) { return op.immediate >> 8 * number & 0xFF; }
 
 enum : int { CLAMPS = 1, A_BY_COLUMNS = 2, B_BY_COLUMNS = 4 };
@@ -34,7 +34,7 @@ void meet(Context& c, const Op& op) {
     if (c.checks) c.checks->meet(*c.warp);
 }
 
-// Operands beyond those that an operation has room for stand in operations before it.
+// Operands that do not fit in an operation are in the operations before it.
 i32 source(const Op& op, int number) {
     return (&op - number / MAX_SOURCES)->source[number % MAX_SOURCES];
 }
@@ -43,7 +43,7 @@ void more_operands(Context&, const Op&) {}
 
 // --- types of elements --------------------------------------------------------------------------
 
-// `read` takes the elements that a register holds over the warp, lane after lane; `write` puts them.
+// `read` reads the elements that a register holds in the lanes of the warp, lane by lane; `write` writes them.
 
 template <class H> struct Packed {
     using Number = f64;
@@ -160,7 +160,7 @@ template <class N> void multiply(const N* a, const N* b, N* out, int rows, int d
     }
 }
 
-// Doubles times doubles are not exact: their sums are taken one by one, as BLAS does.
+// Products of doubles are not exact, so they are summed one by one, as BLAS does.
 void multiply_fused(const f64* a, const f64* b, f64* out, int rows, int depth) {
     for (int i = 0; i < rows; i++) {
         f64 sums[COLUMNS] = {};
@@ -180,7 +180,7 @@ void multiplied(const N* a, const N* b, N* out, int rows, int columns, int depth
     }
 }
 
-// The product plus c as d, both with so many elements a lane; `place(lane, i)` says where they are.
+// Writes the product plus c to d, both with `held` elements per lane; `place(lane, i)` says where they are.
 template <class C, class D, class N, class Place>
 void accumulate(Context& c, const Op& op, const N* product, int held, int first, Place place) {
     using Sum = typename C::Number;
@@ -204,7 +204,7 @@ void accumulate(Context& c, const Op& op, const N* product, int held, int first,
 
 template <class D, class A, class B, class C> void mma(Context& c, const Op& op) {
     using N = typename A::Number;
-    constexpr int HELD = A::HELD, ACROSS = 4 * HELD;  // of a register, in the four lanes of a row
+    constexpr int HELD = A::HELD, ACROSS = 4 * HELD;  // elements of a register, and of a row's four lanes
     whole_warp(c, op);
     const int rows = part(op, 0), depth = part(op, 2), blocks = rows / COLUMNS;
     alignas(64) N a[16 * MOST_DEPTH], b[MOST_DEPTH * COLUMNS], product[16 * COLUMNS];
@@ -226,7 +226,7 @@ template <class D, class A, class B, class C> void mma(Context& c, const Op& op)
     });
 }
 
-// A lane holds consecutive elements in the order of memory; returns how many registers.
+// A lane holds consecutive elements in memory order. Returns the number of registers.
 template <class A, class N> int fragment(
     Context& c, const Op& op, int first, int rows, int columns, bool by_columns, N* out) {
     const int held = rows * columns / LANES;
@@ -257,7 +257,7 @@ template <class D, class A, class B, class C> void wmma(Context& c, const Op& op
 
 // --- addresses ----------------------------------------------------------------------------------
 
-// Of a lane's element of a matrix of so many columns, kept in memory by rows or by columns.
+// The address of a lane's element in a matrix with `columns` columns, stored by rows or by columns.
 template <bool by_columns> void element_address(Context& c, const Op& op) {
     meet(c, op);
     const u64 held = part(op, 0), columns = part(op, 1), size = part(op, 2), which = part(op, 3);
@@ -271,7 +271,7 @@ template <bool by_columns> void element_address(Context& c, const Op& op) {
     }
 }
 
-// From the addresses of rows, which lanes 8i to 8i + 7 give for matrix i, to those of words.
+// Converts the addresses of rows, given by lanes 8i to 8i + 7 for matrix i, to the addresses of words.
 void matrix_rows(Context& c, const Op& op) {
     meet(c, op);
     const int count = part(op, 0);
@@ -286,8 +286,8 @@ void matrix_rows(Context& c, const Op& op) {
     }
 }
 
-// Lanes hold a word of eight rows, four lanes one row. Of sixteen rows those of the upper and of the lower
-// eight take turns. What is read, and whether it may be, is the business of the operation before it.
+// Each register holds words of eight rows, four lanes per row. With sixteen rows, the registers alternate between the
+// upper and the lower eight. The operation before this one checks and records what is read.
 void factor_words(Context& c, const Op& op) {
     whole_warp(c, op);
     const u64* bits = c.row<u64>(op.source[0]);
@@ -309,7 +309,7 @@ void factor_words(Context& c, const Op& op) {
 
 void of_the_judge(Context&, const Op&) {}
 
-// Each register, taken as an 8 × 8 matrix of halves over the warp.
+// Transposes each register as an 8 × 8 matrix of halves, distributed over the warp.
 void transpose(Context& c, const Op& op) {
     whole_warp(c, op);
     const int count = part(op, 0);

@@ -1,7 +1,7 @@
-// Video instructions: on parts of words, saturating, with a second operation or a place to put it.
+// Video instructions: they work on parts of words, may saturate, and may apply a second operation or merge the result.
 //
-// By the definitions of the PTX ISA manual. What tells the forms of an instruction apart is in the
-// immediate, as `lowering/video.py` lays it out.
+// Defined as in the PTX ISA manual. The immediate encodes the form of an instruction, with the layout that
+// `lowering/video.py` defines.
 
 #include <algorithm>
 
@@ -24,7 +24,7 @@ inline Wide clamped(Wide value, int width, bool is_signed) {
     return std::clamp(value, low, high);
 }
 
-// Part of a word: 5 bits say where it begins, 2 its bytes, 1 whether it has a sign.
+// Part of a word, encoded: 5 bits for its first bit, 2 for log2 of its size in bytes, 1 for its signedness.
 struct Part {
     int first, width;
     bool is_signed;
@@ -110,8 +110,8 @@ void multiply_add(Context& c, const Op& op) {
 
 enum Sign : u8 { SIGNED_A = 1, SIGNED_B = 2, SIGNED_RESULT = 4, SATURATES = 8, ADDS = 16 };
 
-// Bytes of the immediate: mode, signs and flags, mask; then 4 bits for each field of a and of b
-// that say which field of both words it is.
+// Bytes of the immediate: mode, signs and flags, mask; then 4 bits for each field of a and of b that select a field of
+// the two words.
 template <class F, int fields> void several(Context& c, const Op& op) {
     constexpr int width = 32 / fields;
     const Mode mode = static_cast<Mode>(op.immediate & 0xFF);

@@ -1,4 +1,4 @@
-// Where a warp's memory instruction goes, and what that counts.
+// The addresses of a warp's memory instruction, and how the access is counted.
 
 #pragma once
 
@@ -48,7 +48,7 @@ inline bool within(const Access& access, i64 window) {
     return access.low >= window && access.high < window + WINDOW_BYTES;
 }
 
-// The state space of generic addresses, which become addresses in it.
+// The state space of generic addresses, which are converted to addresses in it.
 inline i32 resolved(const Op& op, Access& access) {
     if (op.space != GENERIC) return op.space;
     if (access.high < SHARED_WINDOW) return GLOBAL;
@@ -65,13 +65,13 @@ inline void aligned(i32 site, const Access& access, int to) {
     if (access.bits & (to - 1)) throw Suspicion{MISALIGNED, site, 0};
 }
 
-// Addresses may be anything: nothing is added to them here.
+// Addresses may have any value, so nothing is added to them here, which could overflow.
 inline void within_bounds(i32 site, const Access& access, i64 base, i64 size) {
     if (access.low < base || access.high > base + size - access.width)
         throw Suspicion{OUTSIDE, site, 0};
 }
 
-// The one buffer that every lane's access lies in. Accesses to several at once are rare.
+// The one buffer that contains every lane's access. Accesses to several at once are rare.
 inline Buffer& buffer_of(const Context& c, const Op& op, const Access& access, int unit,
                          Verb verb) {
     const i64 slot = (access.low >> SLOT_BITS) - 1;
@@ -90,7 +90,7 @@ inline void inside(i32 site, const Access& access, i64 size, int unit) {
 
 // --- counts -------------------------------------------------------------------------------------
 
-// Several workers may mark one sector or byte at once, all with a 1.
+// Several workers may mark a sector or byte at the same time, all with a 1.
 inline void mark(u8& place) { __atomic_store_n(&place, u8(1), __ATOMIC_RELAXED); }
 
 inline void mark(u8* sectors, const Buffer& buffer, const Access& access) {

@@ -1,4 +1,4 @@
-// Where buffers and the windows of generic addresses lie, as `memory/address_space.py` lays them out.
+// The addresses of buffers and of the generic windows, as `memory/address_space.py` lays them out.
 
 #pragma once
 
@@ -15,7 +15,7 @@ constexpr i64 base_of(i32 space) {
     return space == SHARED ? SHARED_WINDOW : space == LOCAL ? LOCAL_WINDOW : 0;
 }
 
-// The state space that a generic address is of. Each lane's is its own.
+// The state space that a generic address belongs to, which may differ from lane to lane.
 constexpr i32 space_of(i64 address) {
     for (const i32 space : {SHARED, LOCAL})
         if (address >= base_of(space) && address < base_of(space) + WINDOW_BYTES) return space;

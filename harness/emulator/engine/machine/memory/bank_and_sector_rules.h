@@ -1,10 +1,9 @@
-// What a warp's memory instruction costs: wavefronts in shared memory, 32-byte sectors in global
-// memory. Accesses are naturally aligned.
+// The cost of a warp's memory instruction: wavefronts in shared memory, 32-byte sectors in global memory. Accesses are
+// naturally aligned.
 //
-// The rules were read off an H200 (compute capability 9.0) with Nsight Compute, one warp and one
-// memory instruction a launch, and give every reading of tests/data/h200_memory_instructions.csv.
-// Loads and stores of machine code that are wider than a word have a finer rule
-// (sass/machine/memory/wavefronts.h).
+// The rules were derived from H200 readings (compute capability 9.0) with Nsight Compute, with one warp and one memory
+// instruction per launch, and reproduce every reading in tests/data/h200_memory_instructions.csv. Machine code's loads
+// and stores that are wider than a word have a finer rule (sass/machine/memory/wavefronts.h).
 
 #pragma once
 
@@ -18,17 +17,17 @@ constexpr int BANKS = 32;
 constexpr int WORD_BYTES = 4;
 constexpr int SECTOR_SHIFT = 5;
 
-// Addresses of a warp's access; those of inactive lanes mean nothing.
+// The addresses of a warp's access; those of inactive lanes are meaningless.
 struct Access {
     u32 active;
-    int width;  // bytes a lane
+    int width;  // bytes per lane
     i64 address[LANES];
     i64 low, high;  // of the active lanes
-    i64 bits;       // that are set in any of their addresses or, together, in the distances
+    i64 bits;       // bits set in the first active lane's address or in any distance from it
     bool in_a_row;  // every lane is active and follows the one before
 };
 
-// Whether an access has a pattern's addresses, but for a shift. mask: all ones for an active lane.
+// Whether an access has a pattern's addresses, except for a shift. mask: all ones for an active lane.
 template <class Mask>
 bool repeats(const Pattern& pattern, const Access& access, i64 first, const Mask* mask) {
     if (pattern.active != access.active || first + pattern.low > first + pattern.high) return false;
@@ -42,7 +41,7 @@ bool repeats(const Pattern& pattern, const Access& access, i64 first, const Mask
     return !changed;
 }
 
-// Addresses may be anything: a pattern so wide that distances wrap around repeats nowhere.
+// Addresses may have any value. A pattern so wide that distances might wrap around never counts as repeated.
 constexpr u64 WIDEST = u64(1) << 62;
 
 inline void learn(Pattern& pattern, const Access& access, i64 first) {
@@ -73,23 +72,23 @@ void survey(Pattern& pattern, Access& access, const Mask* mask) {
     access.in_a_row = pattern.in_a_row;
 }
 
-// Of lanes that all have one address, as they had before.
+// For lanes that all have one address, as in their last access.
 inline void survey_one(const Pattern& pattern, Access& access) {
     access.low = access.high = access.address[0];
     access.bits = access.address[0] | pattern.bits;
     access.in_a_row = false;
 }
 
-// Of an access that is not expected again.
+// For an access that is not expected to be repeated.
 inline void survey(Access& access) {
     Pattern once;
     survey<i32>(once, access, nullptr);
 }
 
-// Which values have been seen, of at most a warp's lanes, and a number for each.
+// The distinct values seen, at most one per lane of a warp, and a number for each.
 class Seen {
    public:
-    // The value's number, which is `initial` where it is seen for the first time.
+    // The value's number, which is set to `initial` when the value is first seen.
     u8& number(i64 value, int initial) {
         int at = static_cast<int>((static_cast<u64>(value) * 0x9E3779B97F4A7C15u) >> 58);
         for (; used_ >> at & 1; at = (at + 1) % SLOTS)
@@ -109,7 +108,7 @@ class Seen {
     u8 numbers_[SLOTS];
 };
 
-// Distinct sectors that active lanes touch; a lane's access lies in one.
+// The number of distinct sectors that active lanes access; each lane's access is within one sector.
 inline int global_sectors(const Access& access) {
     if (access.in_a_row) {
         const i64 last = access.high + access.width - 1;
@@ -133,7 +132,7 @@ inline int global_sectors(const Access& access) {
     return sectors;
 }
 
-// Lanes of an atomic that meet on an address take turns: the k-th of them goes in round k.
+// Lanes of an atomic with the same address take turns: the k-th of them is served in round k.
 struct Collisions {
     u8 round[LANES];
     int addresses, most;
@@ -153,7 +152,7 @@ inline Collisions collisions(const Access& access) {
     return met;
 }
 
-// Each round costs its distinct sectors.
+// Each round costs as many sectors as it has distinct ones.
 inline int global_atomic_sectors(const Access& access, const Collisions& met, int at_once) {
     if (met.most <= 1) return at_once;
     Seen seen;
@@ -164,7 +163,7 @@ inline int global_atomic_sectors(const Access& access, const Collisions& met, in
     return sectors;
 }
 
-// Distinct words in the fullest bank of a phase, which is some of the lanes.
+// The number of distinct words in the fullest bank of a phase, which consists of some of the lanes.
 inline int fullest_bank(const Access& access, u32 lanes) {
     if (!lanes) return 0;
     const int words = std::max(1, access.width / WORD_BYTES);
@@ -203,8 +202,8 @@ inline int phases(u32 active, int lanes_a_phase) {
     return count;
 }
 
-// Whether of some lanes each has the address of lane i ^ 1, or each that of i ^ 2; an inactive lane agrees.
-// A load is then served in phases of twice the length.
+// Whether every lane i of these has the same address as lane i ^ 1, or every one the same as lane i ^ 2, where an
+// inactive lane counts as equal. A load is then served in phases of twice the length.
 inline bool agree(const Access& access, u32 lanes) {
     for (const int partner : {1, 2}) {
         bool all = true;
@@ -234,7 +233,7 @@ inline Wavefronts shared_wavefronts(const Access& access, bool is_load) {
     return {conflicts(access, served), phases(access.active, served)};
 }
 
-// What an access costs, worked out if the last one of its operation was another.
+// The cost of an access, which is computed only if it differs from the operation's last access.
 template <class Cost>
 Wavefronts cost_of(Pattern& pattern, const Access& access, i64 unit, Cost cost) {
     const i64 first = access.address[__builtin_ctz(access.active)] & (unit - 1);
@@ -246,9 +245,9 @@ Wavefronts cost_of(Pattern& pattern, const Access& access, i64 unit, Cost cost) 
     return {pattern.spent, pattern.ideal};
 }
 
-// Lanes are served one at a time in each bank, even on the same word; a compare-and-swap takes two
-// wavefronts for each. COUNTS_UP is the compiler's POPC.INC form (add the constant 1, result unused),
-// which costs what a store costs. For an addition of floats, a loop in machine code, there is no rule.
+// Lanes are served one at a time in each bank, even for the same word; a compare-and-swap takes two wavefronts per
+// lane. COUNTS_UP is the compiler's POPC.INC form (add the constant 1, result unused), which costs the same as a store.
+// There is no rule for adding floats, which is a loop in machine code.
 inline Wavefronts shared_atomic_wavefronts(const Access& access, const Collisions& met, i32 cost) {
     if (cost == COMBINED) return {1, 1};
     if (cost == COUNTS_UP && access.width < WORD_BYTES) {

@@ -1,4 +1,4 @@
-// `cp.async`: copies from global to shared memory that land when somebody waits for them.
+// `cp.async`: copies from global to shared memory that land when a thread waits for them.
 
 #include "reductions.h"
 #include "rows.h"
@@ -16,7 +16,7 @@ void read_source(Context& c, const Op& op, Copy& copy) {
     std::memcpy(access.address, c.row<i64>(op.source[1]), sizeof access.address);
     survey(pattern_of(c, op), access, c.mask);
     Buffer& buffer = buffer_of(c, op, access, copy.width, READ);
-    if (c.checks && buffer.watched)  // somebody may write it before the copy lands
+    if (c.checks && buffer.watched)  // a thread may write it before the copy lands
         throw Suspicion{LEFT_TO_THE_JUDGE, op.site, __builtin_ctz(c.active)};
     count_global(c, op, buffer, access, sectors_of(c, op, access), READ);
     each_lane(c.active, [&](int i) {
@@ -41,7 +41,7 @@ void each_stamp(const Context& c, const Access& access, Function function) {
     });
 }
 
-// It is as if the copy were written now; but until it lands everybody else is suspected.
+// The target is stamped as if the copy were written now, and until it lands any access to it is suspect.
 void take_off(Context& c, const Op& op, const Copy& copy) {
     const Access access = target_of(copy, copy.lanes);
     inside(op.site, access, c.launch->shared_bytes, copy.width);
@@ -64,8 +64,8 @@ void land(Context& c, const Copy& copy, u32 lanes) {
     each_stamp(c, access, [&](u64& stamp, int i) { stamp = c.checks->stamp(c.thread(i), PLAIN); });
 }
 
-// The source is read now and lands in shared memory when it is waited for. Where all lanes ask for
-// zeros only, nothing is read; where lanes differ in how much they ask for, the judge goes on.
+// The source is read now and lands in shared memory when it is waited for. If all lanes request only zeros, nothing is
+// read; if lanes request different numbers of bytes, or a part of the width, the launch is left to the judge.
 void copy_async(Context& c, const Op& op) {
     const u32 width = static_cast<u32>(op.immediate);
     const u32* filled = c.row<u32>(op.source[2]);
@@ -88,7 +88,7 @@ void copy_commit(Context& c, const Op&) {
     each_lane(c.active, [&](int i) { c.warp->committed[i]++; });
 }
 
-// Lands all but each lane's newest groups, so many as the immediate says; -1 for everything.
+// Lands all but each lane's newest groups, as many as the immediate says; all groups if it is -1.
 void copy_wait(Context& c, const Op& op) {
     Warp& warp = *c.warp;
     size_t kept = 0;
@@ -108,7 +108,7 @@ void copy_wait(Context& c, const Op& op) {
     warp.copies.resize(kept);
 }
 
-// The judge alone has these.
+// Only the judge implements these.
 void left_to_the_judge(Context& c, const Op& op) {
     throw Suspicion{LEFT_TO_THE_JUDGE, op.site, __builtin_ctz(c.active)};
 }

@@ -1,8 +1,8 @@
-// The word of an mbarrier: what its phase still waits for. `decode/mbarriers.py` sets it up.
+// The word of an mbarrier: what its phase still waits for. `decode/mbarriers.py` initialises it.
 //
-// From the lowest bit: 20 bits of arrivals that are pending, 20 bits of those that each phase waits
-// for, 23 bits (signed) of bytes that are still to come, and the parity of the phase. Hardware keeps
-// the same in another order, which no program may look at.
+// From the lowest bit up: 20 bits for pending arrivals, 20 bits for the arrivals that each phase expects, 23 bits
+// (signed) for bytes still expected, and the parity of the phase. Hardware stores the same data in another order, which
+// no program may inspect.
 
 #pragma once
 
@@ -29,7 +29,7 @@ struct Mbarrier {
                static_cast<u64>(pending);
     }
 
-    // Some arrive, and so many more bytes are to come; false where nobody was left to arrive.
+    // Adds arrivals and expected bytes. Returns false if there are more arrivals than were pending.
     bool update(i64 count, i64 more_bytes, bool drops) {
         if (count > pending || (drops && count > expected)) return false;
         pending -= count, bytes += more_bytes;

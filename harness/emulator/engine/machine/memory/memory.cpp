@@ -1,4 +1,4 @@
-// Loads, stores and atomics: what they move.
+// The data that loads, stores and atomics move.
 
 #include "arithmetic/halves.h"
 #include "mbarrier.h"
@@ -36,7 +36,7 @@ void note_local(const Context& c, const Op& op, const Access& access, bool write
 
 // --- loads --------------------------------------------------------------------------------------
 
-// `place(i)`: where lane i's vector begins.
+// `place(i)`: the beginning of lane i's vector.
 template <class T, class Place>
 void fetch(Context& c, const Op& op, Place place) {
     for (int k = 0; k < op.count; k++) {
@@ -52,7 +52,7 @@ void fetch(Context& c, const Op& op, Place place) {
 
 using Four = u32 __attribute__((vector_size(16)));
 
-// Vectors of four words, four lanes at once.
+// Loads vectors of four words, for four lanes at a time.
 void fetch_fours(Context& c, const Op& op, const Access& access, const u8* start) {
     for (int i = 0; i < LANES; i += 4) {
         Four lane[4];
@@ -70,7 +70,7 @@ void fetch_fours(Context& c, const Op& op, const Access& access, const u8* start
     }
 }
 
-// The same from memory that all lanes share.
+// The same, from memory that all lanes share.
 template <class T>
 void fetch(Context& c, const Op& op, const Access& access, const u8* start) {
     if (access.in_a_row && sizeof(T) >= 4 && op.count == 1) {
@@ -155,8 +155,8 @@ void store(Context& c, const Op& op) {
 
 // --- atomics ------------------------------------------------------------------------------------
 
-// Lanes take their turn in ascending order: `turn(lane, place, in_global)`. In global memory other
-// jobs' threads may be at work on the same word.
+// Lanes take turns in ascending order: `turn(lane, place, in_global)`. In global memory, other jobs' threads may access
+// the same word at the same time.
 template <int width, class F>
 void in_turn(Context& c, const Op& op, F turn) {
     Access access = addressed(c, op, width);
@@ -218,7 +218,7 @@ void atomic(Context& c, const Op& op, F applied) {
     });
 }
 
-// 128 bits, in two registers each; several jobs do not share what has these.
+// 128 bits, in two registers each. Launches with these atomics do not run with several jobs.
 template <bool Compares>
 void atomic_128(Context& c, const Op& op) {
     in_turn<16>(c, op, [&](int i, u8* place, bool) {

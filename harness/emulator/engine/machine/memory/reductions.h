@@ -1,4 +1,4 @@
-// What a reducing bulk copy does to the bytes that it comes to: element by element what an atomic does.
+// How a reducing bulk copy changes its target: element by element, as an atomic does.
 
 #pragma once
 
@@ -10,7 +10,7 @@
 namespace machine {
 
 struct BulkReduction {
-    const char* name;  // of its operation
+    const char* name;  // of the operation
     void (*apply)(u8* place, const u8* given, int bytes);
 };
 
@@ -52,14 +52,14 @@ inline const std::vector<BulkReduction>& bulk_reductions() {
 #undef BITS
 #undef REDUCTION
 
-// By name; null where there is none.
+// The reduction with this name, or null if there is none.
 inline const BulkReduction* reduction_named(const std::string& name) {
     for (const BulkReduction& reduction : bulk_reductions())
         if (name == reduction.name) return &reduction;
     return nullptr;
 }
 
-// Of an operation; null where it copies only.
+// The reduction of an operation, or null if it only copies.
 inline const BulkReduction* reduction_of(const Op& op) {
     return reduction_named(entries()[op.handler].name);
 }

@@ -1,4 +1,4 @@
-// Samples of textures and places on surfaces: coordinates become texels.
+// Texture sampling and surface addressing: from coordinates to texels.
 //
 // CUDA C++ Programming Guide, "Texture Fetching": address modes, and filtering with weights of eight
 // fractional bits. Both machines include this: the one that executes PTX, and the one for SASS.
@@ -14,15 +14,15 @@
 
 namespace machine {
 
-// Of the handles of a launch. Machine code takes the lower 32 bits of them.
+// The first of a launch's handles. Machine code uses their lower 32 bits.
 constexpr i64 FIRST_TEXTURE = i64(1) << 48 | i64(1) << 30;
 
 inline int texel_bytes(i32 format) {  // of one channel
     return format < TEXEL_U16 ? 1 : format < TEXEL_U32 || format == TEXEL_F16 ? 2 : 4;
 }
 
-constexpr float WEIGHTS = 256;  // that a weight may have, from 0 to 1
-constexpr double NORMALIZED_STEPS = 1 << 21;  // from 0 to 1, as an H200 rounds down to them
+constexpr float WEIGHTS = 256;  // steps of a weight, from 0 to 1
+constexpr double NORMALIZED_STEPS = 1 << 21;  // steps from 0 to 1, to which an H200 rounds down
 constexpr int CHANNELS = 4;
 
 struct Texel {
@@ -42,7 +42,7 @@ T channel(const u8* texel, int n) {
     return value;
 }
 
-// A channel's bits as an instruction without conversion gives them.
+// A channel's bits, as returned by an instruction that does not convert them.
 inline u32 channel_bits(const Texture& t, const u8* texel, int n) {
     switch (t.format) {
         case TEXEL_U8: return channel<u8>(texel, n);
@@ -70,7 +70,7 @@ inline bool gives_floats(const Texture& t) { return t.format >= TEXEL_F16 || t.a
 
 constexpr i64 NOWHERE = -1;
 
-// The texel that a number stands for along an axis of so many, or NOWHERE: a zero.
+// The texel that a number refers to along an axis of `count` texels, or NOWHERE, which reads as zero.
 inline i64 addressed(i64 number, i64 count, i32 mode) {
     switch (mode) {
         case BORDER: return number >= 0 && number < count ? number : NOWHERE;
@@ -83,13 +83,13 @@ inline i64 addressed(i64 number, i64 count, i32 mode) {
     }
 }
 
-// Far away, where whole numbers have no room for it, and of what is no number, the nearest end.
+// Converts to an integer. Numbers too large for that become the end of the range, NaN its lower end.
 inline i64 whole(double x) {
     constexpr double FAR = 1 << 30;
     return static_cast<i64>(x >= FAR ? FAR : x >= -FAR ? x : -FAR);
 }
 
-// The texels along an axis that a fetch is made of, and the second one's weight.
+// The two texels along an axis that a fetch combines, and the second one's weight.
 struct Along {
     i64 first = 0, second = 0;
     float weight = 0;
@@ -101,7 +101,7 @@ inline Along along(double x, i64 count, i32 mode, const Texture& t, bool linear)
         if (period) x -= period * std::floor(x / period);
         x = std::floor(x * NORMALIZED_STEPS) / NORMALIZED_STEPS * static_cast<double>(count);
     }
-    // Without normalized coordinates there is nothing to repeat.
+    // Without normalized coordinates, the modes that repeat do not apply.
     else if (mode == WRAP || mode == MIRROR)
         mode = CLAMP;
     if (!linear) {
@@ -110,7 +110,7 @@ inline Along along(double x, i64 count, i32 mode, const Texture& t, bool linear)
     }
     const double fixed = std::floor((x - 0.5) * WEIGHTS + 0.5);
     const i64 number = whole(std::floor(fixed / WEIGHTS));
-    if (mode == CLAMP && (number < 0 || number >= count - 1)) {  // beyond the last middle of a texel
+    if (mode == CLAMP && (number < 0 || number >= count - 1)) {  // beyond the centre of the first or last texel
         const i64 only = addressed(number, count, mode);
         return {only, only, 0};
     }
@@ -120,7 +120,7 @@ inline Along along(double x, i64 count, i32 mode, const Texture& t, bool linear)
 
 // --- fetches ------------------------------------------------------------------------------------
 
-// The face of a cube that a direction meets, and where, from 0 to 1.
+// The face of a cube that a direction hits. Sets x and y to the position there, from 0 to 1.
 inline i64 face_of(float& x, float& y, float z) {
     const float a = std::fabs(x), b = std::fabs(y), c = std::fabs(z);
     i64 face;
@@ -139,7 +139,7 @@ struct Fetch {
     Along x, y, z;
 };
 
-// coordinate(n): of a fetch, the n-th of its coordinates, a layer first.
+// coordinate(n): the n-th coordinate of a fetch; a layer comes first.
 template <class Coordinate>
 Fetch placed(const Texture& t, bool linear, Coordinate coordinate, u32 layer) {
     const auto axis = [&](int n, float at, i32 count) {
@@ -148,7 +148,7 @@ Fetch placed(const Texture& t, bool linear, Coordinate coordinate, u32 layer) {
     const i64 of_layer = std::min<i64>(layer, t.depth - 1);
     const Along third{of_layer, of_layer, 0};
     switch (t.kind) {
-        // A line is the one row of a plane, on the row's upper border.
+        // A line is a plane's only row, sampled at the row's upper border.
         case LINE: return {axis(0, coordinate(0), t.width), axis(1, 0, 1), {}};
         case PLANE: return {axis(0, coordinate(0), t.width), axis(1, coordinate(1), t.height), {}};
         case VOLUME:
@@ -165,9 +165,9 @@ Fetch placed(const Texture& t, bool linear, Coordinate coordinate, u32 layer) {
     }
 }
 
-// Of the eight texels around a place, each one's weight. It is shared out between the layers, in each
-// of them between left and right, and there between above and below, in whole steps of 1/256: read
-// off an H200, and so is what becomes of a half step.
+// The weights of the eight texels around a position. The total is divided between the layers, in each layer between
+// left and right, and then between above and below, in whole steps of 1/256. This, and the rounding of half steps, was
+// derived from H200 readings.
 struct Weights {
     double of[8];
 
@@ -185,15 +185,15 @@ struct Weights {
     }
 };
 
-// The nearest half; of two that are as near, the one farther from zero.
+// Rounds to the nearest half. Ties are rounded away from zero.
 inline float nearest_half(double value) {
     const u16 half = F16::narrow(static_cast<float>(value));
     const double low = std::fabs(F16::widen(half)), high = std::fabs(F16::widen(half + 1));
     return F16::widen(2 * std::fabs(value) == low + high ? half + 1 : half);
 }
 
-// A filtered value with the precision of its texels. Sums are of 256ths of steps, so that what is
-// less than one of those is an error of the division by the largest number.
+// A filtered value with the precision of its texels. Sums are multiples of 1/256 of a step, so anything smaller is an
+// error of the division by the largest number.
 inline float narrowed(const Texture& t, double value) {
     constexpr double HALF = 0.5 + 1e-6;
     switch (t.format) {
@@ -222,24 +222,24 @@ inline Texel filtered(const Texture& t, const Fetch& f) {
     Texel out;
     for (int n = 0; n < t.channels; n++)
         out.value[n] = t.linear ? canonical(narrowed(t, sum[n])) : static_cast<float>(sum[n]);
-    if (t.format == TEXEL_S8 || t.format == TEXEL_S16)  // whose least number is one below -1
+    if (t.format == TEXEL_S8 || t.format == TEXEL_S16)  // their lowest number is one step below -1
         for (float& value : out.value) value = std::max(value, -1.0f);
     return out;
 }
 
-// The four channels' bits. C: the type of coordinates, which raw(n) has the bits of, a layer first. What
-// does not convert gives bits, whatever its results are called.
+// Computes the four channels' bits. C: the type of the coordinates, whose bits raw(n) returns; a layer comes first. A
+// fetch that does not convert returns the texel's bits, whatever its result type.
 template <class C, class Raw>
 void sample(const Texture& t, Raw raw, u32 (&bits)[CHANNELS]) {
     constexpr bool counted = !std::is_same_v<C, float>;
     const auto coordinate = [&](int n) {
         if constexpr (!counted) return bits_of<float>(raw(n));
-        // The middle of a texel, which is the texel itself.
+        // The centre of a texel, where sampling returns the texel itself.
         return static_cast<float>(static_cast<i32>(raw(n))) + 0.5f;
     };
     const bool linear = t.linear && gives_floats(t) && !counted;
     Fetch f;
-    if (counted && t.kind == LINE) {  // of memory in a row, beyond which there are zeros
+    if (counted && t.kind == LINE) {  // linear memory, outside which texels are zero
         const i64 only = addressed(static_cast<i32>(raw(0)), t.width, BORDER);
         f.x = {only, only, 0};
     } else {
@@ -260,16 +260,16 @@ void sample(const Texture& t, Raw raw, u32 (&bits)[CHANNELS]) {
 enum Beyond : i64 { TRAPS, CLAMPS, ZEROES };
 
 struct OnSurface {
-    u8* at;        // null where there is nothing to be read or written
-    bool refused;  // and the launch ends
+    u8* at;        // null if there is nothing to read or write
+    bool refused;  // the access ends the launch
 };
 
-// coordinate(n): the n-th, a layer first, then a byte of a row.
+// coordinate(n): the n-th coordinate; a layer comes first, then the byte in a row.
 template <class Coordinate>
 OnSurface place_on(const Texture& t, i64 size, i64 beyond, Coordinate coordinate) {
     const i64 row_bytes = i64(t.width) * t.channels * texel_bytes(t.format);
     const bool layered = t.kind == LAYERED_LINE || t.kind == LAYERED_PLANE;
-    // A layer has no sign: one below the first is, for a GPU, far above the last.
+    // A layer is unsigned: for a GPU, one below the first is far above the last.
     i64 x = coordinate(layered), y = 0, z = layered ? u32(coordinate(0)) : 0;
     if (t.kind == PLANE || t.kind == VOLUME) y = coordinate(1);
     if (t.kind == LAYERED_PLANE) y = coordinate(2);

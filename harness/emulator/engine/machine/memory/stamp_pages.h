@@ -1,9 +1,9 @@
-// The stamps of a launch's buffers, of which only so many pages lie there as they are.
+// The stamps of a launch's buffers, most pages of which are folded (compressed) if there are many.
 //
-// The page that was touched first is folded first: of each stamp remains by how much it differs from
-// the one before, which in regular code takes few values, so that half a byte says which. What blocks
-// left that have ended is first reduced to what still matters of it. Where a kernel goes to and fro
-// between pages so much that most of its time is spent so, more of them are left as they are.
+// The page that was unfolded first is folded first: each stamp is replaced by its difference from the one before, which
+// takes few values in regular code, so that half a byte identifies it. Stamps of blocks that have ended are first
+// reduced to the part that still matters. If a kernel alternates between pages so often that this takes most of its
+// time, more pages are left unfolded.
 
 #pragma once
 
@@ -22,15 +22,15 @@ namespace machine {
 class StampPages {
    public:
     static constexpr int PAGE_SHIFT = 10;  // stamps in a page
-    static constexpr size_t FIRST_MOST = size_t(1) << 14;  // pages that lie there as they are
+    static constexpr size_t FIRST_MOST = size_t(1) << 14;  // pages that are left unfolded
 
     explicit StampPages(const Launch& launch)
         : launch_(launch), buffers_(launch.buffer_count),
           folds_(launch.jobs == 1 && STAMPS * sizeof(u64) % memory_page() == 0) {}
 
-    // `count` stamps for the writes and as many for the reads of a buffer; all zero. Where several
-    // jobs stamp at the same time, nothing is folded; nor where the system's own pages hold more (64 KiB
-    // on many Arm hosts), for one is given back whole.
+    // Adds `count` stamps for the writes and as many for the reads of a buffer, all zero. Nothing is folded if several
+    // jobs stamp at the same time, or if the system's own pages are larger (64 KiB on many Arm hosts), as these can
+    // only be released whole.
     void add(Buffer& buffer, i64 count) {
         const i64 pages = (count >> PAGE_SHIFT) + 1;
         OfBuffer& mine = of(buffer);
@@ -42,8 +42,8 @@ class StampPages {
         buffer.unfolded = mine.unfolded.get();
     }
 
-    // Unfolds the pages that an access goes to, after room is made for them: they must not fold each
-    // other. shift: from bytes to pages. started: the lowest stamp of the block that is under way.
+    // Unfolds the pages that an access goes to. Room is made for all of them first, so that none of them is folded for
+    // another. shift: from bytes to pages. started: the lowest stamp of the block that is running.
     void unfold(const Buffer& buffer, const Access& access, int shift, u64 started) {
         if (!folds_) return;
         const auto began = Clock::now();
@@ -82,7 +82,7 @@ class StampPages {
     struct Side {
         Held<u64> memory;
         u64* stamps = nullptr;
-        std::vector<Held<u64>> folded;  // codes and then steps; null for a page of zeros
+        std::vector<Held<u64>> folded;  // codes, then steps; null for a page of zeros
 
         void reserve(i64 pages) {
             const size_t page = memory_page(), more = page / sizeof(u64);
@@ -92,7 +92,7 @@ class StampPages {
             folded.resize(pages);
         }
 
-        // Whether there was anything.
+        // Returns whether the page had any stamps.
         bool unfold(i64 page) {
             const Held<u64> from = std::move(folded[page]);
             if (!from) return false;
@@ -135,7 +135,7 @@ class StampPages {
             const Place oldest = queue_.front();
             queue_.pop_front();
             if (fold(oldest, started)) continue;
-            queue_.push_back(oldest);  // too irregular
+            queue_.push_back(oldest);  // the page is too irregular to be folded
             return;
         }
     }
@@ -146,7 +146,7 @@ class StampPages {
         queue_.push_back({&mine, page});
     }
 
-    // False if a page has too many different steps.
+    // Returns false if a page has too many different steps.
     bool fold(Place place, u64 started) {
         OfBuffer& mine = *place.buffer;
         Folded found[2];
@@ -182,8 +182,8 @@ class StampPages {
     size_t most_ = FIRST_MOST;
     int unfolded_again_ = 0;
     Clock::time_point looked_ = Clock::now();
-    Clock::duration spent_{};  // since it was looked at
-    std::deque<Place> queue_;  // unfolded pages, the one that was touched first in front
+    Clock::duration spent_{};  // since `looked_`
+    std::deque<Place> queue_;  // unfolded pages, in the order in which they were unfolded
 };
 
 }  // namespace machine

@@ -1,6 +1,6 @@
-// Stores of a warp, checked and undone if need be. Of lanes at one address the last one stays.
+// Stores of a warp, with checks and the data to undo them. If lanes store to one address, the last one wins.
 //
-// `bytes(i)` gives the address of what lane i stores.
+// `bytes(i)` returns the address of the value that lane i stores.
 
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace machine {
 
-// Other workers may store to a word of global memory at the same time, the same value as a rule.
-// `move(word, n)` gets the words of a value one by one, and where each begins.
+// Word by word, because other workers may store to a word of global memory at the same time (usually the same value).
+// `move(word, n)` is called for each word of a value, with the byte at which it begins.
 template <class Move>
 void each_word(const u8* value, int width, Move move) {
     const auto given = [&](auto word, int n) {

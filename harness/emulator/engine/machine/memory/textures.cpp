@@ -44,7 +44,7 @@ void load_surface(Context& c, const Op& op) {
     });
 }
 
-// The values come last.
+// The values to be stored are the last operands.
 template <class T>
 void store_surface(Context& c, const Op& op) {
     each_lane(c.active, [&](int i) {

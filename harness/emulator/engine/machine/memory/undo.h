@@ -1,6 +1,6 @@
-// What buffers held before the launch, page by page, so that a run can be given up.
+// The contents of buffers before the launch, page by page, so that a run can be abandoned.
 //
-// A page that holds one word over and over takes no memory. Beyond MOST_IN_MEMORY pages go to a file.
+// A page that only repeats one word takes no memory. Beyond MOST_IN_MEMORY bytes, pages go to a file.
 
 #pragma once
 
@@ -18,13 +18,13 @@ class Undo {
     static constexpr int PAGE_SHIFT = 12;
     static constexpr i64 MOST_IN_MEMORY = i64(1) << 27;  // bytes
 
-    // Keep the page of an address before it is written for the first time.
+    // Saves the page of an address before it is first written.
     void keep(Buffer& buffer, i64 offset) {
         const i64 page = offset >> PAGE_SHIFT;
         if (!__atomic_load_n(&buffer.saved[page], __ATOMIC_ACQUIRE)) save(buffer, page);
     }
 
-    // False if the file cannot be read again.
+    // Returns false if the file cannot be read back.
     bool restore() {
         if (file_) std::rewind(file_.get());
         for (const Page& page : pages_)
@@ -40,7 +40,7 @@ class Undo {
         u8* place;
         i64 size;
         Where where;
-        u64 word;  // what is repeated
+        u64 word;  // the repeated word
         std::unique_ptr<u8[]> contents;
 
         bool restore(std::FILE* file) const {
@@ -80,7 +80,7 @@ class Undo {
         }
     }
 
-    // False if there is no room in a file; what was written in part is then the file's end.
+    // Returns false if a file has no room. A page that was written in part is then at the end of the file.
     bool written(const u8* place, i64 size) {
         if (!file_ && !is_full_) {
             file_.reset(std::tmpfile());

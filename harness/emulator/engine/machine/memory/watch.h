@@ -1,4 +1,4 @@
-// Tells the checks of every word that an access covers.
+// Reports every word that an access covers to the checks.
 
 #pragma once
 
@@ -16,8 +16,8 @@ constexpr int NOBODY = -1;
 struct Words {
     u64 *written, *read;
     i64 first, count;
-    bool own;        // of the block: what it has not written, nobody has
-    bool one_width;  // of all stores: a narrow one that changes nothing may hide a wide one that does
+    bool own;        // private to the block: only the block itself can have written it
+    bool one_width;  // whether all stores are equally wide: a narrow one that changes nothing may hide a wide one that does
 };
 
 inline Words words_of(const Context& c, const Buffer& buffer, i64 address, int width) {
@@ -32,7 +32,7 @@ inline Words words_of_shared(const Context& c, i64 address, int width) {
             std::max(1, width >> shift), true, c.launch->shared_one_width != 0};
 }
 
-// Before words of a buffer are looked at: no page of stamps that an access goes to stays folded.
+// Unfolds the pages of stamps that an access goes to, before words of a buffer are checked.
 inline void unfold_stamps(const Context& c, const Buffer& buffer, const Access& access) {
     const int shift = __builtin_ctz(c.launch->global_granule) + StampPages::PAGE_SHIFT;
     const i64 first = (access.low - buffer.base) >> shift;
@@ -40,15 +40,14 @@ inline void unfold_stamps(const Context& c, const Buffer& buffer, const Access& 
     c.stamp_pages->unfold(buffer, access, shift, c.checks->start());
 }
 
-// With several jobs other blocks stamp the same words meanwhile: each side then first leaves its
-// own stamp, by an exchange, and looks at the other's afterwards, so that one of the two sees it.
+// With several jobs, other blocks may stamp the same words at the same time. Each side then first writes its own stamp,
+// by an exchange, and checks the other's afterwards, so that at least one of the two sees the other.
 inline bool others_stamp(const Context& c, const Words& words) {
     return c.launch->jobs > 1 && !words.own;
 }
 
-// Whether nothing stands in the way of a plain access to a word. What an earlier block left in
-// memory of the block's own means nothing, but what only an earlier block has written is not there
-// to be read.
+// Whether a plain access to a word conflicts with nothing. In the block's own memory, an earlier block's accesses do
+// not matter, but a word that only an earlier block has written must not be read.
 inline bool may_be_read(const Moment& checks, const Words& words, i64 word, u64 mine) {
     return checks.clear(words.written[word], mine, checks.start(), !words.own);
 }
@@ -62,8 +61,8 @@ inline bool passes(const Moment& checks, const Words& words, i64 word, u64 mine,
 
 // --- one lane -----------------------------------------------------------------------------------
 
-// `alone` is false for a lane that stands for several at its address: then a word that it wrote
-// itself is not ordered before all of them.
+// `alone` is false for a lane that represents several at its address: a word that it wrote itself is then not ordered
+// before the reads of all of them.
 inline void note_read(const Context& c, const Op& op, int lane, bool alone, const Words& words) {
     Checks& checks = *c.checks;
     const u64 mine = alone ? checks.stamp(c.thread(lane), op.kind)
@@ -95,7 +94,7 @@ inline void note_read(const Context& c, const Op& op, int lane, bool alone, cons
     }
 }
 
-// `unchanged()` says whether the lane writes what is there already.
+// `unchanged()` says whether the lane writes the value that is already there.
 template <class Unchanged>
 void note_write(const Context& c, i32 site, i32 kind, int lane, const Words& words,
                 Unchanged unchanged) {
@@ -115,7 +114,7 @@ void note_write(const Context& c, i32 site, i32 kind, int lane, const Words& wor
         const u64 over = checks.over(written, mine, changes, words.own);
         if (!is_shared) {
             words.written[w] = over;
-        } else if (over != mine) {  // a stamp that another block has left since stays
+        } else if (over != mine) {  // a stamp that another block has written since is kept
             u64 left = mine;
             __atomic_compare_exchange_n(&words.written[w], &left, over, false, __ATOMIC_SEQ_CST,
                                         __ATOMIC_SEQ_CST);
@@ -147,7 +146,7 @@ inline void note_update(const Context& c, const Op& op, int lane, const Words& w
 
 // --- buffers that held nothing before the launch ------------------------------------------------
 
-// What becomes of a word that is written in part, the judge follows.
+// Words that are written in part are left to the judge, which follows their values.
 inline void read_filled(const Context& c, const Op& op, const Buffer& buffer, const Access& access,
                         int unit) {
     if (!c.checks || !buffer.filled) return;
@@ -169,8 +168,8 @@ inline void fill(const Context& c, const Buffer& buffer, const Access& access) {
 
 // --- a warp -------------------------------------------------------------------------------------
 
-// Whether all lanes' words follow one another and nothing stands in the way of any of them, which
-// is the usual case. The words are then stamped, all at once.
+// Whether all lanes' words are consecutive and none of them conflicts, which is the usual case. The words are then
+// stamped all at once.
 inline bool passes_in_a_row(const Context& c, const Access& access, const Words& words, i32 kind,
                             Verb verb) {
     if (!access.in_a_row || kind != PLAIN || others_stamp(c, words)) return false;
@@ -187,7 +186,7 @@ inline bool passes_in_a_row(const Context& c, const Access& access, const Words&
     return true;
 }
 
-// Which lanes are the first at their address: a read is noted once for all lanes at an address.
+// Finds the lanes that are the first at their address. A read is noted once for all lanes at an address.
 inline const Pattern& with_leaders(const Context& c, const Op& op, const Access& access) {
     Pattern& pattern = pattern_of(c, op);
     if (pattern.leader_count) return pattern;
@@ -204,10 +203,10 @@ inline const Pattern& with_leaders(const Context& c, const Op& op, const Access&
     return pattern;
 }
 
-// Notes a plain read of every leader's words, unless a write may stand in the way of one.
-// words: the lowest lane's.
+// Notes a plain read of every leader's words, unless one of them may conflict with a write.
+// words: those of the lowest address.
 inline bool passes_at_once(const Context& c, const Pattern& pattern, const Words& words, int shift) {
-    const Moment now = *c.checks;  // a copy, which the compiler sees is not written to
+    const Moment now = *c.checks;  // a copy, so that the compiler knows that it does not change
     const u64 alone = c.checks->stamp(c.thread(0), PLAIN);
     const u64 together = c.checks->stamp(c.thread(0), PLAIN, Stamp::ONE_WARP);
     const u64 since = words.own ? 0 : now.start();
@@ -232,7 +231,7 @@ inline bool passes_at_once(const Context& c, const Pattern& pattern, const Words
     return true;
 }
 
-// Whether what stamps a word says already that the warp reads it, and nothing stands in the way.
+// Whether a word's stamps already cover a read by the warp, and nothing conflicts with it.
 inline bool is_noted(const Context& c, const Words& words) {
     const Checks& checks = *c.checks;
     return checks.ordered(words.written[words.first], checks.start()) &

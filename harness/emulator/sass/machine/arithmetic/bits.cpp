@@ -1,4 +1,4 @@
-// Bits of words and of predicates: shifted, combined, counted, chosen and moved.
+// Operations on bits of words and of predicates: shifts, logic, counts, selections and moves.
 
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 namespace sass {
 namespace {
 
-// Of the 64 bits (d:a), shifted by b, one half.
+// One half of the 64 bits (d:a), shifted by b.
 enum : i32 { RIGHT = 1, HIGH = 2, SIGNED = 4, WRAPS = 8, OF_64 = 16 };
 
 void shf(Context& c, const Instruction& n) {
@@ -56,7 +56,7 @@ void lop3(Context& c, const Instruction& n) {
     write(c, c.result(n), [&](int i) { return out[i]; });
 }
 
-// The immediate has both tables; predicates, and signs of registers, are masks of lanes.
+// The immediate holds both truth tables. Predicates, and the signs of registers, are masks of lanes.
 void plop3(Context& c, const Instruction& n) {
     const auto given = [&](int which) {
         if (!(n.flags & SIGN_OF_FIRST << which)) return c.predicate(n, which);
@@ -104,7 +104,7 @@ void brev(Context& c, const Instruction& n) {
     });
 }
 
-// Where the highest bit is that differs from the sign; SH counts from the top.
+// The position of the highest bit that differs from the sign; SH counts from the top.
 enum : i32 { UNSIGNED = 1, FROM_TOP = 2 };
 
 void flo(Context& c, const Instruction& n) {
@@ -117,7 +117,7 @@ void flo(Context& c, const Instruction& n) {
     });
 }
 
-// Each of four nibbles of the selector picks a byte of (d:a), or its sign.
+// Each of the selector's four nibbles selects a byte of (d:a), or its sign.
 void prmt(Context& c, const Instruction& n) {
     map3(c, n, [](u32 a, u32 selector, u32 d) {
         const u64 both = static_cast<u64>(d) << 32 | a;
@@ -148,8 +148,7 @@ void bmsk(Context& c, const Instruction& n) {
     });
 }
 
-// The predicates P0 to P6 as bits, and back.
-// The predicates of the mask, into the byte that `flags` names.
+// Copies those of the predicates P0 to P6 that a mask names into the byte of a register that `flags` names.
 void p2r(Context& c, const Instruction& n) {
     const int byte = 8 * n.flags;
     const u32 bits = static_cast<u32>(n.immediate) << byte;
@@ -163,7 +162,7 @@ void p2r(Context& c, const Instruction& n) {
     }
 }
 
-// The bits of the byte that is named.
+// The reverse: copies bits of the named byte to predicates.
 void r2p(Context& c, const Instruction& n) {
     const u32 bits = static_cast<u32>(n.immediate);
     const int byte = 8 * n.source[0].half;

@@ -1,4 +1,4 @@
-// Between integers and floats of any size.
+// Conversions between integers and floats of any size.
 
 #include "arithmetic/conversions.h"
 #include "arithmetic/fp8.h"
@@ -16,8 +16,8 @@ using machine::F16;
 
 enum Type : i32 { U8, S8, U16, S16, U32, S32, U64, S64, HALF, BRAIN, FLOAT, DOUBLE };
 
-// Flags: from, to, and way to round (a machine::Rounding): four bits each. Above them whether small
-// numbers are flushed, and whether what is no number becomes 0.
+// Flags, four bits each: the source type, the target type and the rounding (a machine::Rounding). The bits above say
+// whether subnormals are flushed, and whether NaN becomes 0.
 inline i32 from_type(const Instruction& n) { return n.flags & 15; }
 inline i32 to_type(const Instruction& n) { return n.flags >> 4 & 15; }
 inline i32 way_of(const Instruction& n) { return n.flags >> 8 & 3; }
@@ -49,7 +49,7 @@ inline u32 to_half(f64 value, i32 type, i32 way) {
     return type == HALF ? machine::narrow<F16>(value, way) : machine::narrow<BF16>(value, way);
 }
 
-// Beyond the range is the end of the range.
+// Values outside the range become the nearest end of the range.
 inline u64 to_integer(f64 value, i32 type, bool nan_is_zero) {
     const bool has_sign = type & 1;
     const int bits = 8 << (type >> 1);
@@ -71,7 +71,7 @@ void f2i(Context& c, const Instruction& n) {
         write(c, c.result(n), [&](int i) { return static_cast<u32>(value(i)); });
 }
 
-// Calls `use` with what reads a lane's whole number, as a word or as two.
+// Calls `use` with a function that reads a lane's integer, from one word or two.
 template <class F> void with_numbers(const Context& c, const Instruction& n, F use) {
     const Wide both = wide(c, n, 0);
     const Operand word = operand(c, n, 0);
@@ -100,7 +100,7 @@ void i2f(Context& c, const Instruction& n) {
     });
 }
 
-// Of 32 signed bits to the nearest of fewer. The flags are the result's type.
+// Converts 32 signed bits to the nearest value in fewer bits. The flags are the result's type.
 void i2i(Context& c, const Instruction& n) {
     const bool is_signed = n.flags == S8 || n.flags == S16;
     const int bits = n.flags == U8 || n.flags == S8 ? 8 : 16;
@@ -136,7 +136,7 @@ void frnd(Context& c, const Instruction& n) {
     });
 }
 
-// Two floats as halves: the first goes into the upper one.
+// Packs two floats as halves. The first goes into the upper half.
 enum : i32 { TO_BRAIN = 1, PACK_RECTIFIES = 2, TRUNCATES = 4 };
 
 void f2fp(Context& c, const Instruction& n) {
@@ -150,8 +150,8 @@ void f2fp(Context& c, const Instruction& n) {
     map2(c, n, [&](u32 a, u32 b) { return narrow(a) << 16 | narrow(b); });
 }
 
-// Floats of 8 bits, two in a half word: the first goes into the upper byte, above both stands the lower half
-// of the last operand.
+// Packs two 8-bit floats into a half word. The first goes into the upper byte; the upper half of the result is the
+// lower half of the last operand.
 enum : i32 { TO_E5M2 = 1, FROM_HALVES = 4 };
 
 template <class F> void f2fp_to_bytes(Context& c, const Instruction& n, u32 (*first)(u32), u32 (*second)(u32), int third) {
@@ -198,8 +198,8 @@ void f2fp_halves(Context& c, const Instruction& n) {
         unpack_bytes<machine::E4M3>(c, n);
 }
 
-// Two signed words, clamped to 8 or 16 bits, side by side, the second one lowest. Above bytes stands the
-// lower half of the third.
+// Packs two signed words, clamped to 8 or 16 bits, with the second one lowest. Above two bytes comes the lower half of
+// the third operand.
 void i2ip(Context& c, const Instruction& n) {
     const bool is_signed = n.flags & 1, is_half = n.flags & 2;
     const i32 bits = is_half ? 16 : 8, most = (1 << (bits - is_signed)) - 1;

@@ -13,7 +13,7 @@ namespace {
 enum : i32 { ROUNDING_BITS = 3, FLUSHES = 4, SATURATES = 8, SCALE_BITS = 7 << 4 };
 // Rounding as a machine::Rounding.
 
-// Does what is computed in the direction that the flags say.
+// Runs `compute` with the rounding direction given by the flags.
 template <class F> inline void in_direction(i32 flags, F compute) {
     if (!(flags & ROUNDING_BITS)) return compute();
     const machine::Direction direction(flags & ROUNDING_BITS);
@@ -88,7 +88,7 @@ void ffma(Context& c, const Instruction& n) {
     });
 }
 
-// A pair of floats in two rows, each with the same sign before it.
+// A pair of floats in two rows. The sign modifiers apply to both.
 struct Pair {
     const u32 *low, *high;
     u32 keep, flip;
@@ -101,7 +101,7 @@ inline Pair pair_of(const Context& c, const Instruction& n, int which) {
     return {c.source(s), c.source_high(s), s.keep, s.flip};
 }
 
-// `compute` of the sources' first floats, and of their second ones.
+// Applies `compute` to the sources' first floats, and to their second ones.
 template <int COUNT, class F> void of_pairs(Context& c, const Instruction& n, F compute) {
     const i32 flags = n.flags;
     Pair given[COUNT];
@@ -134,14 +134,14 @@ void ffma2(Context& c, const Instruction& n) {
 
 enum : i32 { OF_BRAIN = 64 };
 
-// A half as the float that it is.
+// Converts a half to a float, exactly.
 inline f32 widened(const Source& s, u32 raw, i32 flags) {
     const u32 given = (raw & s.keep) ^ s.flip;
     const u16 half = s.half ? machine::high(given) : machine::low(given);
     return flags & OF_BRAIN ? machine::BF16::widen(half) : machine::F16::widen(half);
 }
 
-// Sums and products of halves that are rounded once, to a float.
+// Sums and products of halves, rounded once to a float.
 void fhadd(Context& c, const Instruction& n) {
     const u32* a = c.source(n.source[0]);
     const Operand b = operand(c, n, 1);
@@ -183,8 +183,7 @@ void fset(Context& c, const Instruction& n) {  // 1.0 or 0
 
 enum : i32 { KEEPS_NAN = 1, JOINS_SIGNS = 2, EXTREME_FLUSHES = 4 };
 
-// Floats by their bits, so that a row of them is a vector's work: in the order of their values, -0
-// below +0.
+// Maps a float's bits to an integer in the order of the values, with -0 below +0, so that comparing a row vectorises.
 inline i32 in_order(u32 raw) {
     return static_cast<i32>(raw ^ static_cast<u32>(static_cast<i32>(raw) >> 31) >> 1);
 }
@@ -201,7 +200,7 @@ template <bool LEAST> inline u32 extreme(u32 a, u32 b, bool keeps_nan) {
 template <bool LEAST> void extremes(Context& c, const Instruction& n) {
     const Operand a = operand(c, n, 0), b = operand(c, n, 1);
     const bool keeps_nan = n.flags & KEEPS_NAN;
-    if (n.flags & JOINS_SIGNS)  // of magnitudes: their signs, before they were taken off, are combined
+    if (n.flags & JOINS_SIGNS)  // the operands are magnitudes, and the result takes the combined sign that they had before
         write(c, c.result(n), [&](int i) {
             const u32 magnitude = extreme<LEAST>(a[i], b[i], keeps_nan);
             return is_nan(magnitude) ? magnitude : magnitude ^ ((a.row[i] ^ b.row[i]) & 0x80000000u);
@@ -213,7 +212,7 @@ template <bool LEAST> void extremes(Context& c, const Instruction& n) {
         write(c, c.result(n), [&](int i) { return extreme<LEAST>(a[i], b[i], keeps_nan); });
 }
 
-// The lesser where a predicate is true, else the greater.
+// The minimum if a predicate is true, otherwise the maximum.
 void fmnmx(Context& c, const Instruction& n) {
     const u32 on = c.on, least = c.predicate(n, 0) & on;
     if (least) {
@@ -257,7 +256,8 @@ void redux_floats(Context& c, const Instruction& n) {
     write(c, c.result(n), [&](int) { return found; });
 }
 
-// Whether a / b needs the slow path: exponents at which the quotient's steps could leave the range.
+// Whether a / b needs the slow path, that is, whether intermediate steps of the division could overflow or underflow
+// at these exponents.
 void fchk(Context& c, const Instruction& n) {
     const Operand a = operand(c, n, 0), b = operand(c, n, 1);
     c.set_predicate(n, 0, lanes_where([&](int i) {
@@ -268,7 +268,7 @@ void fchk(Context& c, const Instruction& n) {
 
 enum : i32 { RCP, RSQ, EX2, LG2, SIN, COS, SQRT, TANH, RCP64H, RSQ64H };
 
-// Subnormals are zeros to the first ones; ptxas scales them where `.ftz` does not allow that.
+// The other functions treat subnormals as zeros; ptxas scales them if there is no `.ftz` to allow that.
 inline bool takes_subnormals(i32 which) { return which == SIN || which == COS || which == TANH; }
 
 inline f32 approximated(i32 which, f32 x) {
@@ -278,7 +278,7 @@ inline f32 approximated(i32 which, f32 x) {
         case RSQ: return static_cast<f32>(1 / std::sqrt(v));
         case EX2: return static_cast<f32>(std::exp2(v));
         case LG2: return static_cast<f32>(std::log2(v));
-        // The operand of these is in turns: RRO or a multiplication by 1 / 2 pi stands before.
+        // The operand of these is in turns: an RRO or a multiplication by 1 / (2 pi) precedes them.
         case SIN: return static_cast<f32>(std::sin(v * 6.283185307179586));
         case COS: return static_cast<f32>(std::cos(v * 6.283185307179586));
         case SQRT: return static_cast<f32>(std::sqrt(v));
@@ -288,7 +288,7 @@ inline f32 approximated(i32 which, f32 x) {
 
 void mufu(Context& c, const Instruction& n) {
     const i32 which = n.flags;
-    if (which >= RCP64H) {  // of a double's upper half, into one
+    if (which >= RCP64H) {  // from a double's upper half to a double's upper half
         map1(c, n, [&](u32 a) { return machine::upper_reciprocal(a, which == RSQ64H); });
         return;
     }
@@ -340,8 +340,8 @@ void dsetp(Context& c, const Instruction& n) {
     set_compared(c, n, lanes_where([&](int i) { return holds(n.flags, a.number(i), b.number(i)); }));
 }
 
-// Which of two doubles is the larger, or the smaller: a number before NaN, -0 below +0. The second
-// predicate says that neither is a number; ptxas then makes a quiet one of the second.
+// Whether the first of two doubles is the larger, or the smaller. A number takes precedence over NaN, and -0 is below
+// +0. The second predicate says that both are NaN; ptxas then makes the second one quiet.
 enum : i32 { LARGEST = 1 };
 
 void dsetp_extreme(Context& c, const Instruction& n) {

@@ -1,4 +1,4 @@
-// Pairs of halves, f16 or bf16. A source may mean one half of its register for both.
+// Pairs of halves, f16 or bf16. A source may use one half of its register for both.
 
 #include <cmath>
 
@@ -47,14 +47,14 @@ template <class H, class F> void each_half(Context& c, const Instruction& n, F f
     });
 }
 
-// An operand, without what `.FTZ` takes for zero.
+// An operand, in which `.FTZ` replaces subnormals by zero.
 template <class H, class FTZ> inline f32 given(u32 both, bool upper, FTZ) {
     u16 raw = upper ? machine::high(both) : machine::low(both);
     if (FTZ::value && (raw & 0x7FFF) < H::SMALLEST_NORMAL) raw &= 0x8000;
     return H::widen(raw);
 }
 
-// Calls `compute` with whether operands are flushed, so that most have nothing to ask.
+// Calls `compute` with a compile-time flag for flushing operands, so that there is no test per lane.
 template <class F> inline void with_flag(i32 flags, F compute) {
     flags & FLUSHES ? compute(std::true_type{}) : compute(std::false_type{});
 }
@@ -84,7 +84,7 @@ template <class H> void hmul2(Context& c, const Instruction& n) {
     });
 }
 
-// The product is exact in double precision; the sum is made odd, so that it is rounded once.
+// The product is exact in double precision; the sum is rounded to odd, so that the result is rounded only once.
 template <class H> void hfma2(Context& c, const Instruction& n) {
     const Pairs a = pairs(c, n, 0), b = pairs(c, n, 1), d = pairs(c, n, 2);
     const auto fused = [&](int i, bool upper, auto ftz) {
@@ -131,7 +131,7 @@ template <class H> void hmnmx2(Context& c, const Instruction& n) {
 
 enum : i32 { COMPARISON_FLUSHES = 64, GIVES_ONES = 128 };
 
-// For the low halves and the high ones, the lanes whose comparison holds, combined with a predicate.
+// The lanes whose comparison holds, combined with a predicate, for the low halves and for the high ones.
 template <class H> void compared(Context& c, const Instruction& n, u32 (&found)[2]) {
     const Pairs a = pairs(c, n, 0), b = pairs(c, n, 1);
     with_flag(n.flags & COMPARISON_FLUSHES ? FLUSHES : 0, [&](auto ftz) {
@@ -142,14 +142,14 @@ template <class H> void compared(Context& c, const Instruction& n, u32 (&found)[
     });
 }
 
-// The first predicate is of the low halves, the second of the high ones.
+// The first predicate is for the low halves, the second for the high ones.
 template <class H> void hsetp2(Context& c, const Instruction& n) {
     u32 found[2];
     compared<H>(c, n, found);
     for (int k = 0; k < 2; k++) c.set_predicate(n, k, found[k]);
 }
 
-// Ones in each half for which it holds: every bit, or the number.
+// Sets each half for which the comparison holds to all one bits, or to the number 1.
 template <class H> void hset2(Context& c, const Instruction& n) {
     u32 found[2];
     compared<H>(c, n, found);
@@ -159,7 +159,7 @@ template <class H> void hset2(Context& c, const Instruction& n) {
     });
 }
 
-// Of one half, which becomes the lower one of the result.
+// Computes one half, which becomes the lower half of the result.
 template <class H> void mufu_tanh(Context& c, const Instruction& n) {
     const Pairs a = pairs(c, n, 0);
     write(c, c.result(n), [&](int i) {

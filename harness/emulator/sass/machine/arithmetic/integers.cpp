@@ -1,11 +1,11 @@
-// Integers: sums, products, comparisons and extremes, with what the flags of each mean.
+// Integers: sums, products, comparisons and extremes, and the meaning of each one's flags.
 
 #include "rows_of.h"
 
 namespace sass {
 namespace {
 
-// Without carries, which most have none of.
+// Separate from the version with carries, because most sums have none.
 void iadd3(Context& c, const Instruction& n) {
     map3(c, n, [](u32 a, u32 b, u32 d) { return a + b + d; });
 }
@@ -15,8 +15,8 @@ void iadd3_wide(Context& c, const Instruction& n) {
     write_wide(c, n, [&](int i) { return a[i] + b[i] + d[i]; });
 }
 
-// Negation is flipping and adding one, whose carry counts. Both carries of a sum of three may be
-// set: the second says that there are two.
+// Negation flips all bits and adds one, and the carry of this addition counts. The sum of three operands may carry
+// twice: the second predicate says that it does.
 enum : i32 { EXTENDED = 1 };
 
 void iadd3_carry(Context& c, const Instruction& n) {
@@ -82,7 +82,7 @@ void imad_wide(Context& c, const Instruction& n) {
     c.set_predicate(n, 0, over);
 }
 
-// The upper half of the sum of 64 bits, and its carry.
+// The upper half of the 64-bit sum, and its carry.
 void imad_high(Context& c, const Instruction& n) {
     const Operand a = operand(c, n, 0), b = operand(c, n, 1);
     const Wide d = wide(c, n, 2);
@@ -154,7 +154,7 @@ template <class T> u32 compared_rows(Context& c, const Instruction& n) {
 
 void isetp(Context& c, const Instruction& n) {
     u32 found = n.flags & OF_UNSIGNED ? compared_rows<u32>(c, n) : compared_rows<i32>(c, n);
-    if (n.flags & EXTENDS) {  // of 64 bits: where the upper halves are equal, the lower decide
+    if (n.flags & EXTENDS) {  // for 64 bits: if the upper halves are equal, the lower ones decide
         const Operand a = operand(c, n, 0), b = operand(c, n, 1);
         const u32 same = lanes_where([&](int i) { return a[i] == b[i]; });
         found = (found & ~same) | (c.predicate(n, 1) & same);
@@ -180,7 +180,7 @@ void isetp_wide(Context& c, const Instruction& n) {
     c.set_predicate(n, 1, combined(n.flags, ~found, with));
 }
 
-// Of words, or of each half by itself; RELU: not below zero.
+// Extremes of words, or of each half separately; RELU: not below zero.
 enum : i32 { TWO_HALVES = 2, RECTIFIES = 4 };
 
 template <class T> inline u32 extreme(u32 a, u32 b, bool least) {
@@ -236,7 +236,7 @@ void add_mnmx(Context& c, const Instruction& n) {
     });
 }
 
-// Each half by itself is negated, too.
+// Negation also applies to each half separately.
 void add_halves(Context& c, const Instruction& n) {
     const auto half_by_half = [&](int which, int i) {
         const Source& s = n.source[which];
@@ -271,7 +271,7 @@ void extreme_bytes(Context& c, const Instruction& n) {
     });
 }
 
-// Each byte by itself is negated, too.
+// Negation also applies to each byte separately.
 void add_bytes(Context& c, const Instruction& n) {
     const auto byte_of = [&](int which, int i, int at) {
         const Source& s = n.source[which];
@@ -285,7 +285,7 @@ void add_bytes(Context& c, const Instruction& n) {
     });
 }
 
-// How far apart the bytes are: each of them, or their sum and a third operand.
+// The absolute difference of each pair of bytes, or the sum of these and a third operand.
 enum : i32 { ADDS_UP = 1 };
 
 void absolute_differences(Context& c, const Instruction& n) {
@@ -306,7 +306,7 @@ void iabs(Context& c, const Instruction& n) {
     map1(c, n, [](u32 a) { return static_cast<i32>(a) < 0 ? -a : a; });
 }
 
-// The products of four bytes, or of two halves and two bytes of the lower or upper half, added up.
+// The sum of the products of four bytes, or of two halves and two bytes from the lower or upper half.
 enum : i32 { FIRST_SIGNED = 1, SECOND_SIGNED = 2, OF_HALVES = 4, UPPER_BYTES = 8 };
 
 template <class Signed, class Unsigned> inline u32 element(u32 word, int at, bool is_signed) {
@@ -327,7 +327,7 @@ void dot_product(Context& c, const Instruction& n) {
     });
 }
 
-// How far apart two numbers are, added to a third.
+// The absolute difference of two numbers, added to a third.
 void absolute_difference(Context& c, const Instruction& n) {
     const bool is_unsigned = n.flags;
     map3(c, n, [&](u32 a, u32 b, u32 d) {

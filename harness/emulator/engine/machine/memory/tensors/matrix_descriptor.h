@@ -1,7 +1,7 @@
-// Where the elements of a warpgroup's factor are in shared memory, by the 64 bits of its descriptor.
+// The locations of a warpgroup factor's elements in shared memory, from the 64 bits of its descriptor.
 //
-// Sixteen bytes of a row (of a column, where the depth is outside) lie together, and the rows of a
-// swizzled one `width` apart, eight to an atom (PTX ISA, "Shared Memory Matrix Layout").
+// Sixteen bytes of a row (of a column, if the depth is the outer dimension) are contiguous. In a swizzled factor, rows
+// are `width` bytes apart, with eight rows per atom (PTX ISA, "Shared Memory Matrix Layout").
 
 #pragma once
 
@@ -14,7 +14,7 @@ namespace machine {
 struct Descriptor {
     u32 start, leading, stride;
     u32 phase;  // where the atoms begin, in rows of 128 bytes
-    u32 width;  // 16 where nothing is swizzled
+    u32 width;  // 16 without a swizzle
 
     explicit Descriptor(u64 bits) {
         static constexpr u32 WIDTHS[] = {16, 128, 64, 32};
@@ -30,19 +30,20 @@ struct Descriptor {
         const u32 along = width == 16 ? byte / 16 * leading + byte % 16 : byte;
         return swizzled(start + row / 8 * stride + row % 8 * width + along);
     }
-    // Of elements of two bytes.
+    // For elements of two bytes.
     u32 by_rows(u32 row, u32 depth) const {
         const u32 outer = width == 16 ? stride : leading, inner = width == 16 ? leading : stride;
         const u32 along = 2 * row / width * outer + 2 * row % width;
         return swizzled(start + depth / 8 * inner + depth % 8 * width + along);
     }
-    // Where one of the eight words of a row lies, of two elements where the depth is outside.
+    // The addresses of a word's two halves, for one of a row's eight words; if the depth is the outer dimension, these
+    // are two separate elements.
     std::pair<u32, u32> word(bool turned, u32 row, u32 number) const {
         if (turned) return {by_rows(row, 2 * number), by_rows(row, 2 * number + 1)};
         const u32 at = by_depth(row, 4 * number);
         return {at, at + 2};
     }
-    // What a lane of a warp reads of so many rows, sixteen bytes at a time: f(address).
+    // Calls f(address) for each sixteen bytes that a lane of a warp reads of the given rows.
     template <class F> void each_unit(bool turned, u32 lane, u32 first, u32 rows, F f) const {
         if (turned)
             for (u32 row = lane / 16 * 8; row < rows; row += 16) f(by_rows(first + row, lane % 16));

@@ -1,4 +1,4 @@
-// The box that a copy by a tensor map moves: its rows in the tensor, what lies outside, and how it reduces.
+// The box that a copy by a tensor map moves: its rows in the tensor, the part outside it, and its reduction.
 
 #pragma once
 
@@ -10,8 +10,8 @@
 namespace machine {
 
 struct BoxRow {
-    i64 from;       // of its first element, from the tensor's first byte; elements from `low` to `high` are in it
-    i64 low, high;  // bytes
+    i64 from;       // offset of its first element from the tensor's first byte
+    i64 low, high;  // the part of the row that is in the tensor, in bytes
 };
 
 inline std::vector<BoxRow> rows_of(const TensorMap& map, const i32* at, const i32* offsets) {
@@ -25,13 +25,13 @@ inline std::vector<BoxRow> rows_of(const TensorMap& map, const i32* at, const i3
     return out;
 }
 
-// The widest unit that no row's beginning and end splits.
+// The widest unit that is not split by the beginning or end of any row.
 inline int unit_of_rows(const TensorMap& map, i64 first) {
     const i64 bits = TensorMap::ATOM | first * map.element_bytes() | map.size(0) * map.element_bytes();
     return static_cast<int>(bits & -bits);
 }
 
-// Outside of the tensor: zeros, or a NaN, of which the payload is not documented.
+// Fills the box with what it has outside the tensor: zeros, or NaNs, whose payload is not documented.
 inline void fill_outside(const TensorMap& map, std::vector<u8>& bytes) {
     if (!map.fill) return;
     const size_t size = map.element_bytes();
@@ -39,7 +39,7 @@ inline void fill_outside(const TensorMap& map, std::vector<u8>& bytes) {
     for (size_t at = size - 1; at < bytes.size(); at += size) bytes[at] = 0x7F;
 }
 
-// What of the rows lies in the tensor, one row after the other. tensor: its first byte; null if none does.
+// Copies the part of the rows that is in the tensor, row by row. tensor: its first byte; null if no part is.
 inline void gather_rows(const TensorMap& map, const std::vector<BoxRow>& rows, const u8* tensor,
                         std::vector<u8>& bytes) {
     u8* to = bytes.data();
@@ -49,7 +49,7 @@ inline void gather_rows(const TensorMap& map, const std::vector<BoxRow>& rows, c
     }
 }
 
-// A reduction by its name (`add`), for the type of a tensor's elements; null where there is none.
+// The reduction with a name (such as `add`) for the type of a tensor's elements, or null if there is none.
 inline const BulkReduction* reduction_of_elements(const TensorMap& map, const std::string& operation) {
     static const char* const TYPES[] = {"", "", "u32", "s32", "u64", "s64", "f16", "f32", "f64", "bf16", "f32"};
     const bool is_signed = map.element == 3 || map.element == 5;

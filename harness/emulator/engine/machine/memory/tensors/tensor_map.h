@@ -1,7 +1,7 @@
-// A tensor map: what a tensor in global memory and a box of it in shared memory look like.
+// A tensor map: the layout of a tensor in global memory and of a box of it in shared memory.
 //
-// NVIDIA does not document the 128 bytes that the driver encodes. These are the emulator's own: they hold
-// what cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col take. `memory/tensor_maps.py` writes the same.
+// NVIDIA does not document the 128 bytes that the driver encodes. The emulator uses its own encoding of the arguments
+// of cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col, which `memory/tensor_maps.py` writes.
 
 #pragma once
 
@@ -18,9 +18,9 @@ struct TensorMap {
 
     u32 mark, rank;
     u64 address;
-    i64 strides[MOST_RANK - 1];  // bytes, of all dimensions but the innermost
+    i64 strides[MOST_RANK - 1];  // in bytes, for all dimensions but the innermost
     u32 last[MOST_RANK];         // the highest coordinate in each dimension
-    u32 box[MOST_RANK];          // elements; of im2col: channels, and pixels
+    u32 box[MOST_RANK];          // in elements; for im2col: channels and pixels
     u32 steps[MOST_RANK];        // from one element that is loaded to the next
     i16 lower[3], upper[3];      // the corners of im2col's pixels, from the tensor's own, innermost first
     u32 element;                 // a number of the driver's CUtensorMapDataType
@@ -50,7 +50,7 @@ struct TensorMap {
     }
     i64 bytes() const { return rows() * row_bytes(); }
 
-    // What the driver would not have encoded; it is said in `fault_messages/copies.py`.
+    // Contents that the driver would not encode; `fault_messages/copies.py` has the messages.
     enum Flaw : i64 {
         NONE, NO_MAP, BAD_RANK, BAD_TYPE, BAD_ADDRESS, BAD_STRIDE, BAD_BOX, BAD_STEP, BAD_ROW, BAD_SWIZZLE,
     };
@@ -70,17 +70,17 @@ struct TensorMap {
         return NONE;
     }
 
-    // The bytes of a row of the swizzle's pattern; 16 where there is none.
+    // The bytes in a row of the swizzle's pattern; 16 without a swizzle.
     i64 swizzle_bytes() const { return i64(ATOM) << swizzle; }
 
-    // Where a byte of the box lies in shared memory: 16 bytes each keep together.
+    // The location of a byte of the box in shared memory. Groups of 16 bytes stay contiguous.
     i64 swizzled(i64 at) const {
         const i64 mask = ((i64(1) << swizzle) - 1) << 4;
         return at ^ (at >> 3 & mask);
     }
 
-    // The rows of a box one after the other: the first coordinate is the same for all. `row(offset, inside)`
-    // is told where its element of coordinate 0 lies from the tensor's first byte.
+    // Calls `row(offset, inside)` for each row of a box; the first coordinate is the same for all. `offset` is the
+    // distance of the row's element with coordinate 0 from the tensor's first byte.
     template <class Row>
     void each_row(const i32* at, const i32* offsets, Row row) const {
         if (im2col)
@@ -89,7 +89,7 @@ struct TensorMap {
             tile(at, row);
     }
 
-    // The elements of a row that lie in the tensor: from one on, and up to another.
+    // The elements of a row that are in the tensor: the first one, and the end.
     std::pair<i64, i64> inside(i64 first) const {
         const i64 from = std::max<i64>(0, -first);
         return {from, std::clamp<i64>(size(0) - first, from, std::max<i64>(from, box[0]))};
@@ -112,8 +112,8 @@ struct TensorMap {
         }
     }
 
-    // A column of pixels: along the width, then the height, then the depth of the corners' box, then on
-    // with the next image.
+    // A column of pixels: along the width, then the height, then the depth of the corners' box, then in the next
+    // image.
     template <class Row>
     void pixels(const i32* at, const i32* offsets, Row row) const {
         i64 place[MOST_RANK];
