@@ -34,16 +34,16 @@ typedef struct Block {
     i32 first, last;  // operations
     i32 ending;
     i32 target, otherwise;
-    i32 predicate;  // byte offset, also of a switch's index
+    i32 predicate;  // byte offset of a predicate, or of a switch's index
     i32 taken_if;
-    i32 charge;  // instructions, for the budget
+    i32 charge;  // instructions charged to the budget
     i32 reduction, result;
     i32 number, count;          // rows of a barrier's number and of its thread count, or -1 for all threads
     i32 arrives;                // whether threads only arrive at a barrier, without waiting
-    i32 of_cluster;             // whether it is the wait of the cluster's barrier
-    i32 of_program;             // whether the program says which barrier it is
+    i32 of_cluster;             // whether it is a wait at the cluster's barrier
+    i32 of_program;             // whether the program names the barrier's number itself
     i32 line;                   // of a barrier in the PTX, or -1 if threads may meet at different ones
-    i32 first_target, targets;  // of a switch, in `switch_targets`
+    i32 first_target, targets;  // a switch's targets, in `switch_targets`
     i32 pointer;                // row of the pointer that a switch calls through, or -1
     i32 site, first_site;       // of the ending, and the one by which a message names the block
 } Block;
@@ -104,7 +104,7 @@ typedef struct Launch {
     i32 texture_count;
 } Launch;
 
-// Counts of a launch, by site or by basic block: all of one kind, then all of the next.
+// Counts of a launch, by site or by basic block. All counts of one kind are stored together.
 typedef struct Counts {
     i64 *requests, *sectors, *colliding;
     i64 *shared_requests, *wavefronts, *wavefronts_ideal;

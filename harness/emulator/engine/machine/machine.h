@@ -32,7 +32,7 @@ inline std::array<i64**, 10> of_sites(Counts& counts) {
             &counts.mixed};
 }
 
-// The counts of all sites, or of all basic blocks: all of one kind, then all of the next.
+// Lays out the counts of all sites or basic blocks: all of one kind, then all of the next kind.
 inline Counts counts_from(i64* first, const Launch& launch) {
     Counts counts;
     for (i64** kind : of_sites(counts)) *kind = first, first += launch.site_count;
@@ -81,7 +81,7 @@ struct Warp {
     i32 waiting_at;  // the barrier's basic block
     u64 synced;      // the epoch of the warp's last meeting
     int pending_count;
-    Pending pending[LANES];  // lanes that wait for their turn, by basic block
+    Pending pending[LANES];  // lanes that are ready, by basic block
     std::vector<Copy> copies;
     i64 committed[LANES];
 };
@@ -90,10 +90,10 @@ struct Warp {
 struct Pattern {
     u64 number = 0;  // of the shapes seen so far
     u32 active = 0;
-    i64 relative[LANES];  // to the address of the lowest active lane
+    i64 relative[LANES];  // relative to the address of the lowest active lane
     i64 low, high;        // of the active lanes
     i64 bits;             // bits that are set in any of those
-    bool in_a_row;        // every lane is active and follows the one before
+    bool in_a_row;        // whether every lane is active and directly follows the one before
 
     // The cost of the access, valid as long as the first address shifts by a multiple of the unit: a word in shared
     // memory, a sector in global memory. The unit is 0 if the cost has not been computed yet.

@@ -56,7 +56,7 @@ class Stamp {
     }
 };
 
-// What stamps mean at one moment of a block.
+// The meaning of stamps at one moment of a block.
 class Moment {
    public:
     // How many of two accesses, neither of which is plain, must be atomic, as the sum of their kinds.
@@ -103,7 +103,7 @@ class Moment {
                (!of_this_block(read) | (read < now));
     }
 
-    // Whether several warps have read the word plainly since the last barrier.
+    // Whether several warps have read the word with plain reads since the last barrier.
     bool read_by_block(u64 stamp) const {
         return (stamp >= barrier_ << Stamp::EPOCH_SHIFT) & of_this_block(stamp) &
                (Stamp::kind(stamp) == PLAIN) & (Stamp::readers(stamp) == Stamp::ONE_BLOCK);
@@ -114,13 +114,13 @@ class Moment {
     // The lowest stamp of this block.
     u64 start() const { return block_ << Stamp::BLOCK_SHIFT; }
 
-    // Whether a barrier orders a stamp from `since` on before whatever happens now.
+    // Whether a stamp is not older than `since`, and a barrier orders it before anything that happens now.
     bool ordered(u64 stamp, u64 since) const {
         return (stamp >= since) & (stamp < barrier_ << Stamp::EPOCH_SHIFT);
     }
 
-    // Whether a barrier orders a stamp from `since` on before `mine`, a plain access by one thread,
-    // or it is that thread's own. Not with several jobs, where stamps of later blocks may be there.
+    // Whether a stamp is `ordered` before `mine`, a plain access by one thread, or is that thread's own. Not to be used
+    // with several jobs, as there may then be stamps of later blocks.
     bool clear(u64 stamp, u64 mine, u64 since, bool unstamped) const {
         const bool own = (stamp >= start()) & (((stamp ^ mine) & Stamp::WHO) == 0);
         return ordered(stamp, since) | own | (unstamped & (stamp == 0));

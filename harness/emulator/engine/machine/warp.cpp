@@ -10,7 +10,7 @@
 namespace machine {
 namespace {
 
-// The lanes that take part.
+// Checks the mask and returns the lanes that take part.
 u32 members(Context& c, const Op& op, i32 mask_offset) {
     if (c.judged) return c.active;
     const u32* masks = c.row<u32>(mask_offset);

@@ -23,9 +23,9 @@ typedef struct Source {
     i32 row, high;
     i32 constant;
     u32 keep, flip, plus;
-    i32 half;  // which of two halves is meant: 0 both, 1 the low one, 2 the high one, 3 both swapped; of an
-               // address, by how many bits it is shifted; of a whole number that is converted, 4
-               // and the byte where it begins
+    i32 half;  // which of two halves is used: 0 both, 1 the low one, 2 the high one, 3 both swapped; for an
+               // address, the number of bits by which it is shifted; for an integer that is converted,
+               // 4 plus the byte at which it begins
 } Source;
 
 typedef struct Instruction {
@@ -38,7 +38,7 @@ typedef struct Instruction {
     i32 source_count;
     Source source[MAX_SOURCES];
     i32 source_predicate[3], source_inverted[3];
-    i32 control;  // a Control: what the scheduler does about it
+    i32 control;  // a Control: how the scheduler handles it
     i32 target;   // the instruction that a branch leads to
     i32 barrier;  // number of a convergence barrier
     i32 space, width, is_wide;  // of a memory access: a Space, bytes per lane, 64-bit addresses
@@ -54,8 +54,8 @@ typedef struct Buffer {
 
 // Functions of the driver, by the number that serves as their address here.
 enum System { VPRINTF = 16, MALLOC, FREE, ASSERTFAIL };
-// Prints for a lane of a block's warp: the addresses of the format and of its arguments. Returns how many
-// arguments there were, or a negative number if that was too much.
+// Prints for a lane of a block's warp, given the addresses of the format and of its arguments. Returns the number of
+// arguments, or a negative number if too much was printed.
 typedef i32 (*Print)(i64 block, i64 lane, u64 format, u64 arguments);
 
 typedef struct Launch {
@@ -70,13 +70,13 @@ typedef struct Launch {
     i64 budget;
     const void* textures;  // indexed by handle, as in engine/machine/interface.h
     i32 texture_count;
-    const i32* kinds;   // by instruction: of an access a Kind of the judge's, of a MEMBAR whose fence
-    const u16* traits;  // and its Traits; null where races are not judged
-    const i32* lines;   // lines of the source by number, -1 where there is none
+    const i32* kinds;   // by instruction: for an access the judge's Kind, for a MEMBAR the fence's scope
+    const u16* traits;  // by instruction: the judge's Traits; null if races are not judged
+    const i32* lines;   // by instruction: the number of its source line, or -1
     i32 global_grain, shared_grain;  // the narrowest words accessed, in bytes
     Print print;
-    i32 heap;  // the buffer that malloc takes from
-    i32 has_copies;  // asynchronous ones, or products of warpgroups
+    i32 heap;  // the buffer from which malloc allocates
+    i32 has_copies;  // whether there are asynchronous copies or products of warpgroups
     u32 cluster[3];  // a cluster's extents in blocks; 1 in every direction without clusters
     i32 own_registers;  // of a thread at the beginning
 } Launch;
@@ -90,7 +90,7 @@ typedef struct Counts {
     i64 *warps_again, *threads_again;  // what is issued again: scheduler/replays.h
 } Counts;
 
-enum OfLogic { SIGN_OF_FIRST = 1 };  // `flags`: a source is a register's sign; of the second, doubled
+enum OfLogic { SIGN_OF_FIRST = 1 };  // `flags`: the first source is a register's sign; doubled for the second
 enum OfSpace { OF_SHARED, OF_GLOBAL, OF_LOCAL };  // `flags` of a query for an address's space
 enum OfRegister { DIFFERS_ALSO = 1 };  // `flags`: lanes that already differed still do
 // `flags` of an arrival: the number of arrivals, and the meaning of the operand.
@@ -103,7 +103,7 @@ enum OfArrival {
 enum OfPhase { WAITS = 1 };  // `flags`: lanes stay until a phase has ended
 // `flags` of a copy by the bulk copy unit: the lowest three bits are a map's dimensions.
 enum OfBulk {
-    BY_PIXELS = 8, TO_MANY = 16, FROM_SHARED = 32, TO_SHARED = 64, REDUCTION = 128,  // above: which
+    BY_PIXELS = 8, TO_MANY = 16, FROM_SHARED = 32, TO_SHARED = 64, REDUCTION = 128,  // the bits above: which
 };
 enum OfCopy { FILLS = 1 };  // `flags`: the address says how many bytes after those copied are zeros
 

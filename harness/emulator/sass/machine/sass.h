@@ -1,7 +1,7 @@
 // A machine that executes SASS warp by warp: the state of its warps, blocks and clusters.
 //
-// A register is a row of 32 lanes of 32 bits; a uniform register is a row whose lanes are equal, so
-// that an instruction and its uniform form are one definition. Predicates are masks of lanes.
+// A register is a row of 32 lanes of 32 bits; a uniform register is a row whose lanes are equal, so that an instruction
+// and its uniform form share one definition. Predicates are masks of lanes.
 
 #pragma once
 
@@ -100,7 +100,7 @@ struct Warp {
     std::vector<Part> parts;
     std::vector<UnderWay> copies;
     i64 committed[LANES];  // groups of copies
-    u32 tested[LANES], phase[LANES];  // the mbarrier that a lane waits for, and the bit of its phase
+    u32 tested[LANES], phase[LANES];  // the mbarrier that a lane waits for, and its phase bit
     u32 arrived;                      // lanes that have arrived at the cluster's barrier and not yet waited
     u32 arrived_in[LANES];            // the phase in which they arrived
     i32 registers;                    // of each lane
@@ -133,8 +133,8 @@ struct Block {
     std::vector<u8> shared, local;
     int alive;  // threads that have not exited
     int next_warp;
-    u32 rank;   // in its cluster
-    i64 first;  // of its cluster, as blocks are numbered cluster by cluster
+    u32 rank;   // in the block's cluster
+    i64 first;  // number of the cluster's first block, counted cluster by cluster
     Cluster* cluster;
     std::unordered_map<u32, PhaseBytes> phases;  // by the address of their mbarrier
     i32 pool;    // registers that warps have released, per lane

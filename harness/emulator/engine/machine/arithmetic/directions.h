@@ -1,4 +1,4 @@
-// Arithmetic rounded towards zero, down or up, by the processor's own operations.
+// Arithmetic rounded towards zero, down or up, with the processor's own operations.
 //
 // To a compiler, a sum is the same whichever way the processor rounds, so it could be moved past the change of
 // direction. Each change therefore acts as a barrier for all memory: code that reads its operands from memory after one

@@ -1,5 +1,5 @@
-// Floats and doubles rounded to the nearest, by the definitions of the PTX ISA manual; other roundings
-// are in `roundings.cpp`.
+// Floats and doubles rounded to the nearest, as defined in the PTX ISA manual; other roundings are in
+// `roundings.cpp`.
 //
 // Operations without an entry here or in another table of this folder are refused. The tests compute all of them a
 // second time, on NumPy arrays (`tests/emulator/reference/arrays`), and compare.

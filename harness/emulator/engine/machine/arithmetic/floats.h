@@ -66,7 +66,7 @@ template <class T> inline T greatest_or_nan(T a, T b) {
 
 template <class T> inline int compared(T a, T b) { return (a > b) - (a < b); }
 
-// The next number up or down, by the bits of a float of any size.
+// The next number up or down, computed from the bits of a float of any size.
 template <class U> inline U neighbour(U raw, bool up) {
     constexpr U top = static_cast<U>(U(1) << (8 * sizeof(U) - 1));
     if (!(raw & ~top)) return up ? U(1) : static_cast<U>(top | 1);

@@ -37,7 +37,7 @@ template <class T> inline T ones(i32 count) {
     return count >= bits ? static_cast<T>(~T(0)) : static_cast<T>((T(1) << (count & (bits - 1))) - 1);
 }
 
-// A field, sign-extended from its own top bit for signed types.
+// Extracts a bit field, sign-extended from its own top bit for signed types.
 template <class T> inline T field(T a, u32 position, u32 length) {
     using U = std::make_unsigned_t<T>;
     constexpr i32 bits = 8 * sizeof(T);
@@ -139,7 +139,7 @@ template <class T> inline T product24(T a, T b, int from) {
 
 inline u32 clamped(u32 n) { return n < 32 ? n : 32; }
 
-// The value below a bit position, its top bit copied (signed) or cleared upwards.
+// The bits below a position, extended upwards with the top bit (signed) or with zeros.
 template <class T> inline T extended(T a, u32 position) {
     return shifted_right<T>(shifted_left<T>(a, 32 - position), 32 - position);
 }

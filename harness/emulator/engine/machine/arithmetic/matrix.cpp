@@ -145,7 +145,7 @@ template <class N> struct Eight {
     typedef N Vector __attribute__((vector_size(COLUMNS * sizeof(N))));
 };
 
-// Eight columns of a product; `pitch` is the number of columns of `b` and of the product.
+// Computes eight columns of a product; `pitch` is the number of columns of `b` and of the product.
 template <class N> void multiply(const N* a, const N* b, N* out, int rows, int depth, int pitch) {
     using Vector = typename Eight<N>::Vector;
     constexpr int AT_ONCE = 4;

@@ -113,7 +113,7 @@ void Accesses::of_others(const Op& op, const Request& request) {
     }
 }
 
-// Finds warps with a request to several memories, or to another block's memory, the cost of which is not known.
+// Finds warps that access several memories, or another block's memory, in one request: its cost is not known.
 void Accesses::find_mixed(const Op& op, const Touches& touches) {
     std::map<int, u32> spaces;
     for (const Touch& touch : touches) {
@@ -274,7 +274,7 @@ void Accesses::handle(const Op& op, int warp, u32 lanes, int block) {
     const bool elsewhere = block >= 0;
     i64* const addresses = elsewhere ? blocks_.c.row<i64>(op.source[0]) : nullptr;
     i64 before[LANES];
-    if (elsewhere) {  // as a thread of that block would see them
+    if (elsewhere) {  // addresses become those that a thread of that block would use
         blocks_.c.shared = blocks_.shared_of(block);
         std::memcpy(before, addresses, sizeof before);
         each_lane(lanes, [&](int i) {

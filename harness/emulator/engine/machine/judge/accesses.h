@@ -19,7 +19,7 @@ class Accesses {
 
     void start();
 
-    // A load, a store or an atomic.
+    // Executes a load, a store or an atomic.
     void execute(const Op& op, Verb verb, const Selection& lanes);
     void copy_struct(const Op& op, const Selection& lanes);
 

@@ -35,7 +35,7 @@ class Divisor {
 };
 
 struct Geometry {
-    int blocks = 1, threads = 1, warps = 1;  // warps and threads of a block
+    int blocks = 1, threads = 1, warps = 1;  // `warps` and `threads` are per block
     int cluster = 1;                         // blocks of a cluster
     const Launch* launch = nullptr;
     Divisor by_threads{threads}, by_warps{warps}, by_cluster{cluster};

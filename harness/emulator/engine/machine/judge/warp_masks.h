@@ -17,7 +17,7 @@ class WarpMasks {
 
     void start() { met_.clear(); }
 
-    // A warp's lanes execute such an instruction.
+    // Lanes of a warp execute an instruction that names lanes by a mask.
     void met(i32 kind, int warp, u32 company, u32 named, u32 exited, i32 site) {
         const u32 there = geometry_.lanes_of(warp) & ~exited;
         Met* known = nullptr;

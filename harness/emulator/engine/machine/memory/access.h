@@ -31,7 +31,7 @@ inline Access addressed(const Context& c, const Op& op, int width) {
         const i64* base = c.row<i64>(op.source[0]);
         same = all_equal(base);
         for (int i = 0; i < LANES; i++) access.address[i] = base[i] + op.immediate;
-    } else {  // 32 bits wrap around before they are widened
+    } else {  // 32-bit addresses wrap around before they are widened
         const u32* base = c.row<u32>(op.source[0]);
         const u32 offset = static_cast<u32>(op.immediate);
         same = all_equal(base);

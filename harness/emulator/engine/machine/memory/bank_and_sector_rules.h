@@ -98,7 +98,7 @@ class Seen {
         return numbers_[at] = static_cast<u8>(initial);
     }
 
-    // How often the value was seen before.
+    // Adds a value, and returns how often it was seen before.
     int add(i64 value) { return number(value, 0)++; }
 
    private:

@@ -116,7 +116,7 @@ void load(Context& c, const Op& op) {
 
 // --- stores -------------------------------------------------------------------------------------
 
-// A lane's vector, as bytes.
+// Writes a lane's vector as bytes.
 template <class T>
 void gather(const Context& c, const Op& op, int lane, u8* bytes) {
     for (int k = 0; k < op.count; k++) {
@@ -218,7 +218,7 @@ void atomic(Context& c, const Op& op, F applied) {
     });
 }
 
-// 128 bits, in two registers each. Launches with these atomics do not run with several jobs.
+// 128 bits, in two registers each. Launches with these atomics in global memory do not run with several jobs.
 template <bool Compares>
 void atomic_128(Context& c, const Op& op) {
     in_turn<16>(c, op, [&](int i, u8* place, bool) {
@@ -237,7 +237,7 @@ void atomic_128(Context& c, const Op& op) {
     });
 }
 
-// The arrivals that each phase of an mbarrier is to wait for.
+// Checks the number of arrivals that each phase of an mbarrier is to wait for.
 void check_count(Context& c, const Op& op) {
     const u32* counts = c.row<u32>(op.source[0]);
     each_lane(c.active, [&](int i) {
@@ -245,7 +245,7 @@ void check_count(Context& c, const Op& op) {
     });
 }
 
-// Arrivals at an mbarrier, and bytes that are to come or have come.
+// Arrivals at an mbarrier, and bytes that are expected or have arrived.
 template <bool Drops>
 void arrive(Context& c, const Op& op) {
     u32 left = c.active;
@@ -258,8 +258,8 @@ void arrive(Context& c, const Op& op) {
     });
 }
 
-// Floats are added in global memory by the L2 cache, which takes subnormal numbers for zero; in
-// shared memory by a loop of the plain addition, which keeps them.
+// In global memory, floats are added by the L2 cache, which treats subnormals as zero; in shared memory, by a loop with
+// an ordinary addition, which keeps them.
 f32 float_sum(f32 a, f32 b, bool in_global) {
     return canonical(in_global ? flush(flush(a) + flush(b)) : a + b);
 }

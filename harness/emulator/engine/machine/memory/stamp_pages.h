@@ -1,4 +1,4 @@
-// The stamps of a launch's buffers, most pages of which are folded (compressed) if there are many.
+// The stamps of a launch's buffers. If there are many pages of them, most are folded, that is, compressed.
 //
 // The page that was unfolded first is folded first: each stamp is replaced by its difference from the one before, which
 // takes few values in regular code, so that half a byte identifies it. Stamps of blocks that have ended are first

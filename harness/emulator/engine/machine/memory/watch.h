@@ -17,7 +17,7 @@ struct Words {
     u64 *written, *read;
     i64 first, count;
     bool own;        // private to the block: only the block itself can have written it
-    bool one_width;  // whether all stores are equally wide: a narrow one that changes nothing may hide a wide one that does
+    bool one_width;  // all stores are equally wide; otherwise one that changes nothing may hide a wider one
 };
 
 inline Words words_of(const Context& c, const Buffer& buffer, i64 address, int width) {

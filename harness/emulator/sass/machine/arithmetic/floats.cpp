@@ -11,7 +11,7 @@ namespace sass {
 namespace {
 
 enum : i32 { ROUNDING_BITS = 3, FLUSHES = 4, SATURATES = 8, SCALE_BITS = 7 << 4 };
-// Rounding as a machine::Rounding.
+// The rounding is encoded as a machine::Rounding.
 
 // Runs `compute` with the rounding direction given by the flags.
 template <class F> inline void in_direction(i32 flags, F compute) {
@@ -200,7 +200,7 @@ template <bool LEAST> inline u32 extreme(u32 a, u32 b, bool keeps_nan) {
 template <bool LEAST> void extremes(Context& c, const Instruction& n) {
     const Operand a = operand(c, n, 0), b = operand(c, n, 1);
     const bool keeps_nan = n.flags & KEEPS_NAN;
-    if (n.flags & JOINS_SIGNS)  // the operands are magnitudes, and the result takes the combined sign that they had before
+    if (n.flags & JOINS_SIGNS)  // the result takes the combined sign that the magnitudes had before
         write(c, c.result(n), [&](int i) {
             const u32 magnitude = extreme<LEAST>(a[i], b[i], keeps_nan);
             return is_nan(magnitude) ? magnitude : magnitude ^ ((a.row[i] ^ b.row[i]) & 0x80000000u);

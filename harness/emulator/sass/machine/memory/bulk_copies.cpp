@@ -284,7 +284,7 @@ void store_box(Context& c, const Instruction& n) {
     }
 }
 
-// --- stores that tell an mbarrier ---------------------------------------------------------------
+// --- stores that report to an mbarrier ----------------------------------------------------------
 
 // The address has two words: the target's address and the mbarrier's. Both may be in another block.
 void store_and_tell(Context& c, const Instruction& n) {

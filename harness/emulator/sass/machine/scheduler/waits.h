@@ -1,4 +1,4 @@
-// Lanes that wait for the end of a phase of an mbarrier, and what happens if nothing ends it.
+// Lanes that wait for the end of an mbarrier's phase, and what happens if it never ends.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// Copies: of structs within local memory, and `cp.async` from global to shared memory.
+// Copies of structs within local memory, and `cp.async` from global to shared memory.
 
 #include "judge/accesses.h"
 

@@ -212,7 +212,7 @@ class Barriers {
                          geometry_.lane(w, __builtin_ctz(mask[w])), std::move(details)};
     }
 
-    // No barrier can complete: name the places where the first such block's threads wait.
+    // No barrier can complete: reports the places at which the first such block's threads wait.
     void stuck_forever() const {
         int block = 0;
         const auto here = [&](const Waiting& each) { return of_block(each.mask, block); };

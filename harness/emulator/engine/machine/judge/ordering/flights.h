@@ -54,7 +54,7 @@ class Flights {
         last_tested_.clear();
     }
 
-    // A copy that the thread itself has to wait for.
+    // Begins a copy that the thread itself has to wait for.
     u32 begin(i32 site, int lane) {
         const Flight made{site, lane, NO_MBARRIER, 0, 0};
         if (free_.empty()) {
@@ -68,7 +68,7 @@ class Flights {
     }
     void end(u32 number) { free_.push_back(number); }
 
-    // A copy that belongs to the current phase of an mbarrier.
+    // Begins a copy that belongs to the current phase of an mbarrier.
     u32 begin_in_phase(i32 site, int lane, i64 word, i64 address) {
         Phases& phases = mbarriers_[word];
         phases.has_copies = true;

@@ -25,7 +25,7 @@
 
 namespace machine {
 
-using Ready = std::map<int, Mask>;  // lanes that can go on, by basic block
+using Ready = std::map<int, Mask>;  // lanes that can continue, by basic block
 
 class ForwardProgress {
    public:
@@ -97,7 +97,7 @@ class ForwardProgress {
 
     using State = std::map<std::pair<int, int>, std::vector<u64>>;
 
-    // The passes of a chunk's warps through one loop.
+    // The passes of a chunk's warps through one loop, and what they found.
     struct Passes {
         Passes(const Head& of, const Geometry& g)
             : head(of), passes(g.all_warps()), patience(g.all_warps(), PATIENCE),

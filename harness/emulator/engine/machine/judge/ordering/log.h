@@ -42,15 +42,15 @@ class Log {
     }
 
    private:
-    std::vector<i32> sites_{0};  // so that no access has the number 0
+    std::vector<i32> sites_{0};  // one entry, so that no access has the number 0
     std::vector<i64> chunks_;
     std::vector<u64> first_blocks_;
 };
 
 // Whether two accesses of these kinds may meet unordered.
 //
-// Atomics may meet atomics, and volatile loads may meet atomics. Volatile accesses of different warps
-// may meet each other, and volatile stores atomics, if the word is a flag (`volatile_words.h`). Within
+// Atomics may meet atomics, and volatile loads may meet atomics. If the word is a flag (`volatile_words.h`), volatile
+// accesses of different warps may meet each other, and volatile stores may meet atomics. Within
 // a warp, volatile accesses stem from programs written when lanes still ran in lockstep, and are a race.
 // For other blocks, an atomic of block scope is a plain access.
 enum Meets { RACES, MAY_MEET, MAY_MEET_AT_FLAGS };

@@ -1,4 +1,4 @@
-// What the threads of a block know of each other's accesses: barriers, `__syncwarp`, fences.
+// What the threads of a block know of each other's accesses through barriers, `__syncwarp` and fences.
 //
 // A time is a position in the log of accesses. A barrier of the whole block orders everything before it, so
 // one time per block is enough. Whatever synchronises a whole warp needs one time per warp. For barriers of
@@ -134,7 +134,7 @@ class Ordering {
 
     const Geometry& geometry_;
     const ClusterBarriers& clusters_;
-    std::vector<Fences> fences_, before_;  // by warp: its own, and those that it has met since
+    std::vector<Fences> fences_, before_;  // by warp: its own fences, and those of warps that it has met since
     bool any_fence_ = false;
     std::vector<i64> block_, warp_, fenced_, fenced_for_all_;
     std::vector<std::vector<i64>> warps_;  // by block: later warp × earlier warp

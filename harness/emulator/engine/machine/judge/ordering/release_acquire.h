@@ -126,7 +126,7 @@ class ReleaseAcquire {
 
         template <class All>
         static auto place_in(All& all, int thread) {
-            if (all.empty() || all.back().first < thread) return all.end();  // threads come in order
+            if (all.empty() || all.back().first < thread) return all.end();  // threads usually come in ascending order
             return std::lower_bound(all.begin(), all.end(), thread,
                                     [](const auto& each, int to) { return each.first < to; });
         }

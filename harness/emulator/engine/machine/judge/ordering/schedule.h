@@ -4,7 +4,7 @@
 // Races are found from what orders the accesses, not from which came first; but which accesses occur depends
 // on the order where threads read flags or take tickets or locks. In the other orders one warp runs at a
 // time, as long as it can: order 1 prefers the first warp of the first block, order 2 the last warp of the
-// last block, and every other number is the seed by which warps, and the lengths of their turns, are drawn.
+// last block, and every other number is a seed for drawing warps and the lengths of their turns.
 
 #pragma once
 

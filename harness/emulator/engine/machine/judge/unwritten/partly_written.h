@@ -89,7 +89,7 @@ class PartlyWritten {
         return {bits, (bits & own) == own || (a.unset.whole && bits)};
     }
 
-    // The bits above are copies of the topmost one, or zeros.
+    // The bits above the width are copies of the topmost one, or zeros.
     static u64 extended(u64 bits, int width, bool is_signed) {
         return is_signed && bits >> (width - 1) & 1 ? bits | ~ones(width) : bits;
     }

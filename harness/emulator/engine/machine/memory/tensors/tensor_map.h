@@ -21,8 +21,8 @@ struct TensorMap {
     i64 strides[MOST_RANK - 1];  // in bytes, for all dimensions but the innermost
     u32 last[MOST_RANK];         // the highest coordinate in each dimension
     u32 box[MOST_RANK];          // in elements; for im2col: channels and pixels
-    u32 steps[MOST_RANK];        // from one element that is loaded to the next
-    i16 lower[3], upper[3];      // the corners of im2col's pixels, from the tensor's own, innermost first
+    u32 steps[MOST_RANK];        // from one loaded element to the next
+    i16 lower[3], upper[3];      // the corners of im2col's pixels relative to the tensor's, innermost first
     u32 element;                 // a number of the driver's CUtensorMapDataType
     u8 swizzle, fill, im2col, unused;
 
