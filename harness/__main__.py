@@ -14,7 +14,7 @@ from typing import Annotated
 
 try:
     import typer
-except ModuleNotFoundError:  # the system's Python, in a clone whose packages lie in .venv
+except ModuleNotFoundError:  # the system's Python, in a clone whose packages are in .venv
     sys.exit(
         f"error: {sys.executable} has no package `typer`, which this program is made with\n"
         f"  make setup    # once; then: .venv/bin/python -m harness {' '.join(sys.argv[1:])}"
@@ -70,7 +70,7 @@ def main() -> None:
         app(prog_name=_program())
     except HarnessError as error:
         sys.exit(_end(2, f"error: {error}"))
-    except BrokenPipeError:  # the reader of the output has ended
+    except BrokenPipeError:  # the process that read the output has ended
         stopping.silence()
         sys.exit(_end(_PIPE_CLOSED))
     except OSError as error:

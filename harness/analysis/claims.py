@@ -50,7 +50,7 @@ class Test(_Strict):
     against_launch: the launch shape of `against`, if different.
     """
 
-    __test__ = False  # not a test of ours, whatever pytest makes of its name
+    __test__ = False  # its name would make pytest collect it as a test
 
     measure: Measure
     problem: str

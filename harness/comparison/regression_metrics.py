@@ -97,7 +97,7 @@ _LINES: Mapping[str, Quotient] = {
 class Moved:
     """A regression metric before and after; None on a side where it does not occur.
 
-    decides: whether it closes a gate if it is worse.
+    decides: whether a regression in this metric fails the gate.
     """
 
     gauge: Gauge

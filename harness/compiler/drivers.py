@@ -84,7 +84,7 @@ def toolkit() -> Toolkit | None:
     if nvcc is None:
         return None
     version = re.search(r"release (\d+)\.(\d+)", said(nvcc, "--version"))
-    # Of its dry run the line `#$ TOP=…` names the toolkit, `_HERE_` the folder of the real nvcc.
+    # In its dry run, `#$ TOP=…` gives the toolkit, and `_HERE_` the folder of the real nvcc.
     dry = said(nvcc, "--dryrun", "x.cu")
     here = re.search(r"^#\$ _HERE_=(.+)$", dry, re.MULTILINE)
     top = re.search(r"^#\$ TOP=(.+)$", dry, re.MULTILINE)

@@ -13,10 +13,10 @@ import unicodedata
 from typing import Any
 
 _ACTS = (
-    "\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f"  # commands of terminals; tabs and new lines are kept
-    "\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069"  # the direction of writing
-    "\\u2028\\u2029"  # new lines to some programs only
-    "\\u180e\\u200b\\u2060-\\u2065\\u206a-\\u206f\\ufeff\\ufff9-\\ufffb"  # without a shape
+    "\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f"  # terminal commands; tabs and new lines are kept
+    "\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069"  # control the writing direction
+    "\\u2028\\u2029"  # treated as new lines by some programs only
+    "\\u180e\\u200b\\u2060-\\u2065\\u206a-\\u206f\\ufeff\\ufff9-\\ufffb"  # invisible characters
     "\\U000e0000-\\U000e007f"
 )
 _IN_TEXT = re.compile(f"[{_ACTS}]")
@@ -58,7 +58,7 @@ def data(value: Any) -> Any:
     if isinstance(value, dict):
         return {data(key): data(each) for key, each in value.items()}
     if isinstance(value, list | tuple) and not (value and isinstance(value[0], float)):
-        make = getattr(value, "_make", type(value))  # a named tuple takes its items one by one
+        make = getattr(value, "_make", type(value))  # a named tuple takes its items as arguments
         return make(data(each) for each in value)
     return value
 

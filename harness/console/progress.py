@@ -32,7 +32,7 @@ class _Inert(Console):
         return super().render_str(escaping.text(text), **how)
 
 
-# `x.cu:100:` is a place in a file and no emoji, and `a[0]` no markup.
+# `x.cu:100:` is a place in a file, not an emoji, and `a[0]` is not markup.
 WIDTH = "HARNESS_WIDTH"
 """The environment variable with the terminal's width, for output that reaches the terminal through
 a pipe."""

@@ -36,7 +36,7 @@ def folder(above: Path | None = None) -> Iterator[Path]:
     path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=above))
     handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        with suppress(OSError):  # no locks on this file system: nobody will remove it, either
+        with suppress(OSError):  # this file system has no locks, so nobody will remove it, either
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield path
     except OSError as error:

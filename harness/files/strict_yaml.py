@@ -111,7 +111,7 @@ def read(path: Path) -> Document:
         ) from None
     except yaml.YAMLError as error:
         raise ConfigError(f"not YAML: {error}", str(path)) from None
-    except (ValueError, OverflowError):  # PyYAML on "\U00110000", which no character has
+    except (ValueError, OverflowError):  # PyYAML raises these for "\U00110000"
         raise ConfigError(
             "not YAML: an escape for a character that does not exist", str(path)
         ) from None
@@ -180,7 +180,7 @@ def _open_blocks(lines: Sequence[str]) -> list[int]:
             continue
         indent = _indent(line)
         found = [other for other in found if other < indent] + [indent]
-        while rest.startswith("- "):  # the block of an item begins behind its dash
+        while rest.startswith("- "):  # an item's block begins after its dash
             indent += 2 + _indent(rest[2:])
             rest = rest[2:].strip()
             found.append(indent)
@@ -230,7 +230,7 @@ def _plain(
         return _mapping(path, node, at, lines)
     is_number = node.tag in ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
     try:
-        if is_number and len(node.value) > _LONGEST_NUMBER:  # slow to read, where it is in base 60
+        if is_number and len(node.value) > _LONGEST_NUMBER:  # slow to read in base 60
             raise ValueError
         value = SafeConstructor().construct_object(node)
     except (yaml.YAMLError, ValueError, OverflowError):
@@ -246,7 +246,7 @@ def _plain(
             f"a number of {len(node.value)} digits", f"{path}:{line}", key, "at most 2^63 - 1"
         )
     if not isinstance(value, str | int | float | bool | None):
-        return str(node.value)  # a date, for example, stays a text
+        return str(node.value)  # a date, for example, remains text
     return value
 
 

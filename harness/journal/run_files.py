@@ -112,7 +112,7 @@ def write(folder: Path, name: str, content: bytes | str, durable: bool = False) 
     data = content.encode() if isinstance(content, str) else content
     path = folder / name
     with _above(folder, name, make=True) as (above, last), _told(path):
-        beside = f".{secrets.token_hex(8)}"  # not of the name: that may be as long as names can be
+        beside = f".{secrets.token_hex(8)}"  # `name` may already have the maximum length
         handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK, 0o600,
                          dir_fd=above)  # fmt: skip
         try:

@@ -65,7 +65,7 @@ class Appended:
             try:
                 self._write(content)
             except OSError as error:
-                with suppress(OSError):  # a reader forgives a torn last line, too
+                with suppress(OSError):  # a reader also tolerates a torn last line
                     os.ftruncate(self._file, self._length)
                 raise self._refused("cannot be written", error) from None
             self._length += len(content)

@@ -64,7 +64,7 @@ def _needs(record: Record) -> list[Any]:
     if isinstance(record, Compiled | Counted | Uncounted | SourceLine | MachineCode):
         return [("case", record.case)]
     if isinstance(record, Emulated):
-        # The counts may be of another size, which has the same sources.
+        # The counts may be for another size, which has the same sources.
         return [("case", record.case), ("shape", *_shape(record))]
     if isinstance(record, Located):
         return [("times" if record.stage == "measure" else "case", record.case)]

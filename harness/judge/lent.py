@@ -43,7 +43,7 @@ def copied(
             f"{source / 'bench.yaml'} has no kernel `{like}` whose launch could be taken\n"
             f"  it has {', '.join(kernel_names)}"
         )
-    # Headers come along: other people's kernels include theirs. Other variants do not.
+    # Headers are copied, because other people's kernels include theirs; other variants are not.
     shutil.copytree(source, own, dirs_exist_ok=True, ignore=_left_out)
     for name in variant.sources:
         shutil.copy(source / name, own / name)

@@ -220,7 +220,7 @@ def _compiled(
             options = {"ptx_version": newest} | options
             compiled = triton.compile(source, target=target, options=options)
         return compiled
-    except Exception as error:  # of Triton's many kinds
+    except Exception as error:  # Triton raises many kinds
         told = str(error).strip() or type(error).__name__
         raise CompileError(f"Triton rejects {function.__name__}:\n{told}") from None
 
@@ -237,6 +237,6 @@ def ptx_version(nvcc: str) -> int:
     Source: the release history in NVIDIA's "Parallel Thread Execution ISA".
     """
     major, minor = map(int, nvcc.split(".")[:2])
-    if major == 12:  # 12.5 and 12.6 both have 8.5
+    if major == 12:  # CUDA 12.5 and 12.6 both have PTX 8.5
         return 80 + minor - (minor >= 6)
     return 10 * (major - 4) + minor

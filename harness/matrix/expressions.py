@@ -113,7 +113,7 @@ class _Parsed:
                 remedy=f"at most {_MOST_CHARACTERS}",
             )
         try:
-            with warnings.catch_warnings():  # of Python's, about what is refused anyway
+            with warnings.catch_warnings():  # Python warns about text that is refused anyway
                 warnings.simplefilter("ignore")
                 return ast.parse(self.text.strip(), mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError):

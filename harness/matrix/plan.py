@@ -325,7 +325,7 @@ class _Resolver:
         except _PlacedError:
             raise
         except ExpressionError as error:
-            if names and all(name in self.names for name in names):  # one without a value here
+            if names and all(name in self.names for name in names):  # it has no value here
                 raise self.error(str(error), *at) from None
             raise self.error(
                 f"argument `{argument}` is neither a buffer of the problem "

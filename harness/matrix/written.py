@@ -322,7 +322,7 @@ def _explained(model: type[Strict], place: YamlLocation, error: ValidationError)
     findings = []
     for item in error.errors(include_url=False):
         is_unknown = item["type"] == "extra_forbidden"
-        own = item["loc"][-1:] if is_unknown else ()  # its name may equal one of pydantic's markers
+        own = item["loc"][-1:] if is_unknown else ()  # may equal a pydantic marker
         path = (*(p for p in item["loc"][: len(item["loc"]) - len(own)] if p not in _MARKS), *own)
         what = item["msg"].removeprefix("Value error, ")
         if is_unknown:

@@ -96,7 +96,7 @@ def explain(ending: Ending) -> Failure | None:
             "  the same command again goes on with what is missing",
         )
     if ending.code or ending.error:
-        # ncu repeats the application's exit code; the worker's own words say more.
+        # ncu repeats the application's exit code; the worker's own output says more.
         what = ending.error or errors or ending.said[-_SHOWN:].strip() or "it printed nothing"
         how = f"ended by signal {-ending.code}" if ending.code < 0 else f"exit code {ending.code}"
         told = ending.error or "application returned an error code" in ending.said

@@ -91,7 +91,7 @@ class Drawing:
 
     def __enter__(self) -> Drawing:
         folder = self._stack.enter_context(room(self._most))
-        # If it is a disk and not memory, the journal and others use it, too.
+        # If it is a disk rather than memory, the journal and others use it, too.
         self._most = self._left = min(self._most, shutil.disk_usage(folder).free // SHARE)
         pool = ThreadPoolExecutor(self._several)
         self._stack.callback(pool.shutdown, cancel_futures=True)

@@ -212,7 +212,7 @@ def _differences(
 ) -> Iterator[str]:  # fmt: skip
     """The differences that make the results of the two runs incomparable."""
     was, now = dict(before["device"]), json.loads(json.dumps(asdict(device)))
-    for key in ("bus", "room"):  # another card of the kind will do, however full it is
+    for key in ("bus", "room"):  # any card of the same kind will do, however full
         now.pop(key)
     if before["backend"] != backend:
         yield f"the backend differs: {before['backend']} there, {backend} now"

@@ -190,8 +190,8 @@ class Measurement:
             seat=self._seat(f"placement {number}"),
         )  # fmt: skip
         ended = self.run.do(job)
-        self._right |= ended.right  # a case may be seen to vary only now
-        for case in cases if not ended.reason else ():  # of a torn round nothing counts
+        self._right |= ended.right  # a case may turn out to vary only now
+        for case in cases if not ended.reason else ():  # a torn round does not count
             if (reason := ended.failed.get(case.id)) and self.run.is_open(case):
                 self.run.finish(case, "failed", reason)
         return ended

@@ -91,10 +91,10 @@ def _other_state(
 ) -> tuple[dict[str, Change], Inputs] | None:
     """Try changing these inputs."""
     rng = np.random.default_rng(secrets.randbits(128))
-    share = 0.0  # of the needed effect: what a few numbers have shown so far
+    share = 0.0  # of the needed effect, as shown by a few numbers so far
     for level in _LEVELS:
         if 0 < share * level.gain * SLACK < 1:
-            continue  # a reference takes a while, and this one would show no effect
+            continue  # skip the slow reference, which would show no effect
         changes = dict(_changes(problem, inputs, own.values, level, rng))
         if not changes:
             continue
@@ -175,7 +175,8 @@ def _in_other_layouts(
 def _change(
     array: Array, dtype: str, together: int, level: _Level, places: Array, rng: np.random.Generator
 ) -> Change | None:
-    """New values for some of an array's units of `together` numbers, if they differ."""
+    """New values for a random subset of an array's units of `together` consecutive numbers;
+    None if no value would change."""
     units = array.size // together
     few = min(FEW // together, units // SHARE_OF_FEW) or min(units, 1)
     count = max(few, min(level.numbers // together, units // SHARE))

@@ -90,7 +90,7 @@ class Cause:
 
 @dataclass(frozen=True)
 class Finding:
-    """The conclusion that the counters allow about the cause.
+    """What the counters say about the cause.
 
     verdict: supported, unexplained, nothing (no difference to explain), uncounted, untimed, or
     identical (the same machine code, launched in the same way). If the same code is launched

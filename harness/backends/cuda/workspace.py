@@ -53,8 +53,8 @@ that differs half of the time goes unnoticed for one set of inputs out of 32, an
 sets."""
 
 _AROUND: Mapping[Cache, int] = {"cold": 5, "warm": 3}
-"""The kernels around a timed launch: one holds the stream, one poisons, one hashes, and a clean
-flush takes two."""
+"""The number of helper kernels around a timed launch: one holds the stream, one poisons
+outputs and scratch, one hashes the results and, for a cold launch, two flush the L2 cache."""
 
 _BEYOND_DOUBLES = ("int64", "uint64")
 """Types whose numbers may be rounded in double precision, so that the host has to compare them."""

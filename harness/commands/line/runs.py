@@ -150,7 +150,8 @@ def add(app: typer.Typer, carry_out: CarryOut = here) -> None:
         from harness.commands.runs import beside
         from harness.comparison.judgement import MIN_EFFECT
 
-        request = _request(matrix, RunOptions(out, jobs, quiet=True))  # the comparison tells
+        # Quiet, because the comparison is printed instead.
+        request = _request(matrix, RunOptions(out, jobs, quiet=True))
         wanted = compare.CompareOptions(as_json, as_markdown, as_junit, as_sarif)
         comparing = beside.Comparing(wanted, gate, min_effect or MIN_EFFECT, quiet)
         raise typer.Exit(

@@ -54,7 +54,7 @@ _SLICE_SECONDS = 0.2  # so that an interrupt is noticed
 _OTHER_ORDERS = (1, 2, 3, 4)
 _MOST_INSTRUCTIONS = 2**22  # the most thread instructions of a launch judged in other orders
 _MOST_BYTES = 2**26  # the most bytes of its buffers, which are copied
-_LONGER = 4  # how many times the usual order's instructions another may take, with waiting
+_LONGER = 4  # another order's limit with waiting, in multiples of the usual order's instructions
 
 
 def run_in_orders(
@@ -73,7 +73,7 @@ def run_in_orders(
     bounded = replace(configuration, budget=longest)
     for order in _OTHER_ORDERS:
         other = _run_once(program, bounded, before.copied(), params, schedule=order)
-        # Waiting takes longer in some orders, and may be for blocks that are not executing yet.
+        # In some orders, blocks wait longer, possibly for blocks that are not executing yet.
         if other.fault is not None and other.fault.kind not in ("budget", "deadlock"):
             return replace(found, fault=other.fault)
     return found

@@ -36,7 +36,7 @@ from harness.emulator.sass.layout import INSTRUCTION, LANES
 Array = NDArray[Any]
 
 _BANKS, _BARRIERS = 6, 16
-_WORDS, _WORDS_OF_SUMS = 4, 128  # words of the widest register value, except a warpgroup's sums
+_WORDS, _WORDS_OF_SUMS = 4, 128  # words in the widest register value, except a warpgroup's sums
 _UNIFORM_WORDS = 8  # for loading a box
 _VALUE_TO_STORE = 3  # the source index for a surface store
 _WIDTHS = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}

@@ -48,7 +48,7 @@ def _read(text: str, name: str, sizes: Mapping[str, int]) -> Problem:
     results = ["out"] if len(outputs) == 1 else [f"out{n}" for n in range(len(outputs))]
     clash = [each for each in results if each in inputs]
     results = [f"{each}_" if clash else each for each in results]
-    # A size of a matrix is positive; a padding of 0, say, stays the file's own.
+    # Matrix sizes are positive; other values, such as a padding of 0, remain as in the file.
     given = {size: value for size, value in found.sizes.items() if value > 0} or {"once": 1}
     types = {**_types(inputs), **_types(dict(zip(results, outputs, strict=True)))}
     return Problem(

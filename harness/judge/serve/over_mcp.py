@@ -39,7 +39,7 @@ def server(judge: Judge, most_s: float) -> Any:
         line = REQUEST.dump_json(request)
         return await asyncio.wrap_future(answers.begin(judge, line, most_s))
 
-    # The annotations as classes, which the library makes the schemas of.
+    # The library builds the schemas from annotations, which must be classes here.
     judged.__annotations__ = {"request": Request, "return": Answer}
     found.tool(name="judge", description=TELLS)(judged)
     return found

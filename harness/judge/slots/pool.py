@@ -57,7 +57,7 @@ class Slot:
         command = [sys.executable, "-m", "harness.judge.slots.process", str(memory), kept]
         path = os.pathsep.join(filter(None, [str(PACKAGE), os.environ.get("PYTHONPATH", "")]))
         environment = {**os.environ, "PYTHONPATH": path}
-        # One thread of linear algebra each: there are as many slots as cores.
+        # One linear-algebra thread per slot, because there are as many slots as cores.
         environment |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
         with walls.opened(home, matrices) if walls else _no_walls() as (before, files):
             theirs, self._requests = os.pipe()
@@ -186,7 +186,7 @@ class Slots:
 
     def _back(self, slot: Slot) -> None:
         if not slot.is_ended:
-            if self._walls:  # otherwise others read it, too
+            if self._walls:  # without walls, others read it, too
                 tidy(slot.matrices, MOST_KEPT)
             self._free.put(slot)
             return

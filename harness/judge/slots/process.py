@@ -102,7 +102,7 @@ def of_run(run: Run, folder: Path, kernels: tuple[str, ...]) -> list[Verdict]:
 
 def without_folder(text: str, folder: Path) -> str:
     """Shorten paths in a text to the submission's own file names, wherever the files are stored."""
-    # If it is in the slot's own folder, a text may use a relative path.
+    # If the submission is in the slot's own folder, a text may use a relative path.
     for place in (str(folder.absolute()), f"{folder.parent.name}/{folder.name}"):
         for problem in (folder / "kernels").glob("*/problem.py"):
             text = text.replace(f"{place}/kernels/{problem.parent.name}/", "")

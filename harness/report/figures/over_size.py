@@ -97,7 +97,7 @@ def draw_over_size(ladders: list[Ladder], layout: Layout) -> Canvas:
     axes.minorticks_off()
     said = fmt.data if axis_of(ladders) == "bytes" else fmt.count
     axes.set_xticks(xs, [said(x) for x in xs], fontsize=9.5)
-    axes.tick_params(axis="x", pad=7)  # clear of the vertical axis's 0
+    axes.tick_params(axis="x", pad=7)  # keep clear of the vertical axis's 0
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     grid(axes, "y")
     if limits:

@@ -237,7 +237,7 @@ def _names(
         barred = [(b.bottom, b.top) for b in taken if b.left < right and b.right > x]
         roofs = _roofs_between(figure, axes, chart, x, right)
         free = gaps([*barred, *roofs], frame.bottom, frame.top)
-        if len(anchors) > sum(map(lines_in, free)):  # rather on a roof than not at all
+        if len(anchors) > sum(map(lines_in, free)):  # a label on a roof is better than none
             free = gaps(barred, frame.bottom, frame.top)
         placed = column(anchors, x, free, best_at)
     else:

@@ -125,7 +125,7 @@ def _png(figure: Canvas, title: str, subject: Subject) -> bytes:
     drawn = io.BytesIO()
     figure.savefig(drawn, format="rgba", dpi=_PNG_DPI, bbox_inches=box)
     pixels = int(box.width * _PNG_DPI), int(box.height * _PNG_DPI)
-    # With a palette it takes a third of the bytes; colours are off by a few of 255 steps at most.
+    # A palette reduces the file to a third; colours are off by at most a few of 255 steps.
     image = Image.frombuffer("RGBA", pixels, drawn.getvalue(), "raw", "RGBA", 0, 1)
     nearest = image.convert("RGB").quantize(
         128, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE

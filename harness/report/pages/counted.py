@@ -12,7 +12,7 @@ from harness.report.links import Links
 
 
 def answer(found: Counts, links: Links) -> Markup:
-    """`v1` has the largest loss at …: 32.0× the ideal wavefronts, v1_shared_tile.cu:36."""
+    """The headline on counters, for example that `v1` has 32.0× the ideal wavefronts."""
     where = fmt.assignments(found.sizes) or "its only size"
     losing = found.losing
     if not losing:

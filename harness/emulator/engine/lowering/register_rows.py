@@ -56,7 +56,7 @@ class Emitter:
         may_be_read_first = sorted(program.blocks[0].live_in)
         for slot in may_be_read_first:
             self._place(slot)
-        # Besides, masks of the lanes in which they have been written.
+        # In addition, masks of the lanes that have written these registers.
         self.written = {r.slot: self.rows.new(4) for r in program.once(unwritten_registers)}
         self.zeroed_bytes = self.rows.bytes
         for slot in range(len(program.registers)):
@@ -103,7 +103,7 @@ class Emitter:
         if key not in self.constants:
             self.constants[key] = len(self.values)
             self.values.append(value)
-            # Rows start at multiples of 128: the lowest bit is free to say how wide lanes are.
+            # Rows start at multiples of 128, so the lowest bit is free to encode the lane width.
             self.places.append(self.rows.new(size) | (size == 8))
         return self.places[self.constants[key]] & ~1
 

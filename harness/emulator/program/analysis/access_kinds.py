@@ -45,7 +45,7 @@ def kind_of(program: Program, op: Op) -> int:
     if op.name == "st" and of_mbarriers(opcode):
         return PLAIN  # only its report to the mbarrier is atomic
     kind = access_kind(opcode)
-    # A call to a system function has atomics, too.
+    # A call to a system function contains atomics, too.
     return ATOMIC if op.name == "atom" and kind == PLAIN else kind
 
 

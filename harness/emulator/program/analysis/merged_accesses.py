@@ -77,7 +77,7 @@ class _Alignment:
             return self._of_symbol(source)
         if not isinstance(source, Register) or steps == 0:
             return 1
-        key = source.slot, steps  # otherwise two registers that add each other take 2^32 steps
+        key = source.slot, steps  # else mutually added registers take 2^32 steps
         if key not in self._known:
             made = self._made.get(source.slot, [])
             self._known[key] = min((self._of_result(op, steps - 1) for op, _ in made), default=1)

@@ -208,7 +208,7 @@ class WarpDecoder(OperandReader):
         if isinstance(number, Constant) and number.bits >= BARRIERS:
             raise self.unknown(f"barrier {number.bits} of {BARRIERS}")
         if isinstance(count, Constant):
-            of_nobody = barrier.arrives and count.bits == 0  # a wait would mean the whole block
+            of_nobody = barrier.arrives and count.bits == 0  # for a wait, 0 means the whole block
             if count.bits % WARP_SIZE or of_nobody:
                 raise self.unknown(
                     f"{count.bits} threads at a barrier; it takes whole warps of {WARP_SIZE}"
