@@ -148,7 +148,7 @@ def unpacked(base: Path, debian: str) -> None:
     run("debootstrap", "--foreign", "--arch=arm64", "--variant=minbase",
         f"--include={machines.PACKAGES}", "bookworm", part, debian)  # fmt: skip
     for package in sorted(part.glob("var/cache/apt/archives/*.deb")):
-        # Its /bin and /lib are links into /usr, which tar would else replace.
+        # Its /bin and /lib are links into /usr, which tar would otherwise replace.
         run("sh", "-c", 'dpkg-deb --fsys-tarfile "$0" | tar -x --keep-directory-symlink -C "$1"',
             package, part)  # fmt: skip
     part.rename(base)
@@ -184,9 +184,10 @@ def laid_out(base: Path, work: Path) -> Path:
         there = root / place.lstrip("/")
         there.mkdir(parents=True, exist_ok=True)
         run("mount", "--bind", outside, there)
-    # The root has a compiler of its own by that name.
+    # The root has its own compiler under that name.
     own = root / CROSS_COMPILER.lstrip("/")
-    shutil.copy2(Path("/usr/bin/aarch64-linux-gnu-g++").resolve(), own)  # as old: engines know it
+    # The copy keeps its modification time, by which built engines recognise their compiler.
+    shutil.copy2(Path("/usr/bin/aarch64-linux-gnu-g++").resolve(), own)
     return root
 
 

@@ -78,7 +78,7 @@ def main(
         kind = measure.value + (f", 1 of {every}" if every > 1 else "")
         found = small(arch, every) if measure is Measure.small else whole(arch)
         row = {"arch": arch, "measured": kind} | {k: str(v) for k, v in found.items()}
-        if kind == measure.value:  # all of it: what was a sample of it goes
+        if kind == measure.value:  # a full measurement replaces samples of it
             rows = {key: old for key, old in rows.items() if not _is_sample(key, arch, kind)}
         rows[arch, kind] = row
         bad |= row["failed"] != "0"

@@ -214,8 +214,8 @@ class Peak:
     def __enter__(self) -> Peak:
         self.before, self.above = self._resident("VmRSS"), 0
         try:
-            Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
-        except OSError:  # not Linux, or not permitted: the peak so far stands for what is there
+            Path("/proc/self/clear_refs").write_text("5")  # reset the peak
+        except OSError:  # not Linux, or not permitted: start from the peak so far
             self.before = self._resident("VmHWM")
         return self
 

@@ -167,12 +167,12 @@ def main(arguments: list[str] | None = None) -> int:
         ):
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(COLUMNS)
-            # A pool would take all solutions at once, and not only enough of them.
+            # A pool would take all solutions at once, rather than only as many as needed.
             at_once = options.jobs if options.solutions else None
             while batch := list(islice(found, at_once)):
                 for row in pool.map(one, batch):
                     writer.writerow(row)
-                    file.flush()  # a benchmark that is stopped keeps what it has
+                    file.flush()  # a stopped benchmark keeps its results so far
                     rows.append(row)
                 if options.solutions and sum(r[2] == "right" for r in rows) >= options.right:
                     break

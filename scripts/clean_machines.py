@@ -213,7 +213,7 @@ def laid_out(world: World, work: Path) -> Path:
             folder.mkdir(parents=True, exist_ok=True)
         run("mount", "--bind", work / outside, root / inside)
     for file in (Path("/etc/resolv.conf"), Path("/etc/hosts"), CERTIFICATES):
-        if file.exists():  # the network as it is here, a proxy's certificate with it
+        if file.exists():  # this machine's network settings, with a proxy's certificate
             shutil.copy(file, root / str(file).lstrip("/"))
     run("git", "clone", "-q", ROOT, root / "repo")
     if world.driver:
@@ -258,7 +258,7 @@ def set_up(
         failed, text = inside(root, command, stands_in)
         parts[command] = text if command in (DOCTOR, FIRST) else "\n".join(text.splitlines()[-12:])
         ended[command] = yes(failed == 0)
-        # The stand-in of nvcc 12.8 compiles nothing, so there is nothing to emulate.
+        # The stand-in for nvcc 12.8 compiles nothing, so there is nothing to emulate.
         expected = expected and (failed == 0 or world.toolkit == "12.8")
     row = dict(zip(COLUMNS, (
         world.name, world.driver or "none", world.toolkit or "none", torch, f"{seconds:.0f}",

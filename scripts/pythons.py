@@ -42,7 +42,7 @@ import sections
 PROJECT = ROOT / "pyproject.toml"
 VERSIONS = tuple(re.findall(r'"Programming Language :: Python :: (3\.\d+)"', PROJECT.read_text()))
 RELEASE = "forky"
-PACKAGES = "git,ca-certificates,g++-15"  # nvcc 13.0 takes no GCC that is newer
+PACKAGES = "git,ca-certificates,g++-15"  # nvcc 13.0 supports no newer GCC
 NEW_HEADERS = {"NVCC_APPEND_FLAGS": "-U_GNU_SOURCE"}
 """Forky's C library declares rsqrt differently from the headers of CUDA 13.0; this define avoids
 the conflict."""

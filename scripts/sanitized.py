@@ -53,7 +53,7 @@ def main() -> int:
     parser.add_argument("tests", nargs="*", default=["tests/emulator"])
     parser.add_argument("--kind", choices=sorted(FLAGS), default="address")
     asked = parser.parse_args(own[:at])
-    # A worker that a sanitizer ends would be started again by pytest-xdist, and its words lost.
+    # pytest-xdist would restart a worker that a sanitizer ended, and lose the report.
     command = [sys.executable, "-c", _PYTEST, "-q", "-x", "-n0", "-p", "no:faulthandler", "-s"]
     command += [*asked.tests, *own[at + 1 :]]
     return subprocess.run(command, env=environment(asked.kind), cwd=ROOT, check=False).returncode

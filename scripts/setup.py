@@ -97,7 +97,7 @@ def _gpu(python: str) -> None:
             if not error.settled:
                 print(failure)
                 return
-        except OSError as error:  # a full disk, say, which may be mended by now
+        except OSError as error:  # for example, a full disk, which may be fixed later
             print(f"the GPU's packages could not be installed\n  {error}\n  run make again")
             return
         stamp.write_text(f"{state}\n{failure}")

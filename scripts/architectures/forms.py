@@ -129,7 +129,7 @@ def refusals(function: Function) -> Mapping[str, str]:
         except UnknownMachineInstruction as refusal:
             reason = _REASON.search(str(refusal))
             found[refusal.text] = reason[1] if reason else "refused"
-            # Labels stay where they are: what is refused becomes what does nothing.
+            # Refused instructions become NOPs, so that labels keep their positions.
             left = replace(left, instructions=tuple(
                 replace(each, opcode="NOP", modifiers=(), operands=(), guard=None)
                 if each.text in found else each

@@ -133,7 +133,7 @@ def _difference(one: Array, other: Array, type_: str) -> float:
         return 0.0 if np.array_equal(one, other) else float("inf")
     same = (np.isnan(a) & np.isnan(b)) | ((a == b) & (np.signbit(a) == np.signbit(b)))
     with np.errstate(all="ignore"):
-        least = np.finfo(np.float64).tiny  # of zeros with other signs, too
+        least = np.finfo(np.float64).tiny  # also the error between zeros of opposite sign
         off = np.maximum(np.abs(a - b) / np.maximum(np.abs(b), least), least)
     return float(np.max(np.where(same, 0.0, np.nan_to_num(off, nan=np.inf))))
 

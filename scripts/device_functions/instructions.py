@@ -238,7 +238,7 @@ def operands(sources: Sequence[str], seed: int = 1) -> list[np.ndarray]:
 def _operands(types: tuple[str, ...], seed: int) -> list[np.ndarray]:
     first = patterns(types[0], seed)
     drawn = [first, *(_beside(first, t, seed + n) for n, t in enumerate(types[1:], 1))]
-    if len(types) > 1 and types[0] in PRECISION:  # every two edges, and most three
+    if len(types) > 1 and types[0] in PRECISION:  # all pairs of edges, most triples
         edges = _edges(types[0])
         at = np.arange(len(edges) ** 2)
         for number, each in enumerate(drawn):

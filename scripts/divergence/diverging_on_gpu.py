@@ -87,7 +87,7 @@ def read(folder: Path) -> Iterator[list[str]]:
     said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
     lines = said.splitlines()
     start = next(n for n, line in enumerate(lines) if line.startswith('"ID"'))
-    rows = list(csv.DictReader(lines[start:]))[1:]  # the first has the units
+    rows = list(csv.DictReader(lines[start:]))[1:]  # the first row holds the units
     every = list(listed.launches())
     if [row["Kernel Name"].partition("(")[0] for row in rows] != [each.kernel for each in every]:
         raise SystemExit(f"ncu reported {len(rows)} launches, and not the {len(every)} that ran")

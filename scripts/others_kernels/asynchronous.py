@@ -98,7 +98,7 @@ def _arguments(number: int, how: Launch, a: np.ndarray, b: np.ndarray) -> tuple[
     if number < 10:
         return [m, n, k, c, *maps, *([None] if number == 3 else [])], c
     of_sums = _map(number, c, n, m, (columns, rows), "none")
-    if number == 12:  # rows of 64 values with a gap behind them, for each warpgroup
+    if number == 12:  # per warpgroup, rows of 64 values followed by a gap
         of_sums = replace(of_sums, box=[72, columns, 1])
     made: list[Any] = [m, n, k, of_sums, *maps]
     if number > 10:  # the tiles of each cluster, of two blocks above each other

@@ -125,7 +125,7 @@ def _launched(
             cuda.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, launch.shared_bytes
         )
     parameters = packed(launch, entry["parameters"], {n: int(p) for n, p in places.items()})
-    # Byte by byte, because where each argument lies is known from the cubin.
+    # Passed as bytes, because the cubin gives each argument's offset.
     function.prepare("B" * len(parameters))
     function.prepared_call(launch.grid, launch.block, *parameters, shared_size=launch.shared_bytes)
     cuda.Context.synchronize()
@@ -174,7 +174,7 @@ def profile(compiled: Path, out: Path) -> int:
         failed = "" if failed in names else failed
         whole = report.exists() and names == asked
         narrower = not whole and not failed and len(metrics) > len(METRICS)
-        if narrower:  # ncu may not know one of the metrics by instruction: again without them
+        if narrower:  # ncu may lack a per-instruction metric: try without them
             metrics, done, names = METRICS, [], []
             report.unlink(missing_ok=True)
         parts.append({
@@ -188,7 +188,7 @@ def profile(compiled: Path, out: Path) -> int:
               f"{', again with fewer metrics' if narrower else ''}", flush=True)  # fmt: skip
         if narrower:
             continue
-        # A portion that got nowhere is given up, and the next one tried.
+        # A portion that made no progress is abandoned, and the next one is tried.
         gone = {*names, failed} if names or failed else set(asked)
         left = [name for name in left if name not in gone]
     with tarfile.open(out / "readings.tar.xz", "w:xz") as packed_up:

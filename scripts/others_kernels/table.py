@@ -65,7 +65,7 @@ class Held:
     by_both: dict[str, bool] = field(default_factory=dict)
     """The counters that both front ends have, and whether they are equal."""
     results_held: bool = False
-    """Whether there are results of the H200 to compare with."""
+    """Whether there are H200 results to compare with."""
     on_gpu: str = ""
     """How the emulator's results differ from the H200's; empty if they are bit-identical."""
 

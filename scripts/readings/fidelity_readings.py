@@ -51,8 +51,8 @@ DRAM_READ = "dram__bytes_read.sum"
 UNIFORM = "smsp__sass_average_branch_targets_threads_uniform.pct"
 """Nsight Compute reads 0 if machine code has no branch left: there is nothing to compare with."""
 FORMED = "flops_"
-"""Counters that are derived, not read; ncu's counter of halves rests on an assumption that the
-emulator's does not need."""
+"""Derived counters, which are not compared: ncu's half-precision count rests on an assumption
+that the emulator's does not need."""
 SECTOR_BYTES = 32
 PARAMETER_BYTES = 2**13
 """The most bytes that a launch may read from memory beyond its code and requested sectors."""
@@ -88,7 +88,7 @@ class Compared:
 
     @property
     def to_the_digit(self) -> bool:
-        # Readings that are no whole numbers are written to ten digits.
+        # Readings that are not whole numbers are written to ten digits.
         digits = 0.0 if self.theirs == int(self.theirs) else 1e-9
         return abs(self.ours - self.theirs) <= digits * abs(self.theirs)
 

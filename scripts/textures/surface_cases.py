@@ -80,7 +80,7 @@ def _listed() -> Iterator[tuple[Any, ...]]:
         for dtype, channels in whole:
             for clamp in (True, False):
                 yield kind, dtype, channels, texel_bytes(dtype, channels), clamp
-        # Of another size than a texel.
+        # Accesses whose size differs from a texel's.
         for dtype, channels, size in (("uint8", 4, 1), ("uint32", 2, 4), ("uint8", 1, 4),
                                       ("float32", 1, 16)):  # fmt: skip
             for clamp in (True, False):

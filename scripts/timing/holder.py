@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 GIB = 1 << 30
-_LEAST = 2 << 20  # pages of the driver's
+_LEAST = 2 << 20  # the driver's page size
 
 
 @contextmanager
@@ -46,7 +46,7 @@ def main(gib: float) -> int:
         if surplus < 0:
             print(f"only {free / GIB:.2f} GiB are free", file=sys.stderr)
             return 1
-        # In parts: the last page may be taken by the driver's own bookkeeping.
+        # In several parts, because the driver's own bookkeeping may take the last page.
         held = [cuda.mem_alloc(surplus // 8 // _LEAST * _LEAST) for _ in range(8)]
         print(cuda.mem_get_info()[0] / GIB, flush=True)
         sys.stdin.read()

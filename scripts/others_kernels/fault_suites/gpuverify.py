@@ -36,7 +36,7 @@ LEFT_OUT = re.compile(
 )
 
 NOT_LAUNCHED = {
-    "ctimeslid",  # 64 KiB in a static array of shared memory, which may have 48
+    "ctimeslid",  # a static shared array of 64 KiB; the limit is 48 KiB
     # The emulator refuses a call through a pointer that the host supplies, if no code takes the
     # function's address.
     "function_pointers/basic_argument_fail",
@@ -52,12 +52,12 @@ SPECIAL = {
 }
 
 OTHERWISE_FAULTY = {
-    # Lanes exchange values in lockstep, which the tool is told to assume.
+    # Lanes exchange values in lockstep, which the tool is configured to assume.
     "warpsync/2d": RACE,
     "warpsync/intragroup_scan": RACE,
     "warpsync/scan_warp": RACE,
     "warpsync/shuffle": RACE,
-    # Values that nothing wrote are stored, for which the tool does not look.
+    # Values that were never written are stored; the tool does not check for that.
     "memcpy/arrayofstruct": UNSET,
     "pointertests/test_copy_between_memory_spaces": UNSET,
     "scope": UNSET,

@@ -138,7 +138,7 @@ def _kernel(test: Test, races: bool) -> Kernel:
     def arguments() -> list[Any]:
         return [initial.copy(), np.zeros(len(test.threads) * 8, np.uint32)]
 
-    # One looks at a flag by plain loads until it is set, which is an endless loop.
+    # One test polls a flag with plain loads until it is set, which is an endless loop.
     faults = RACE | {"budget"} if races else frozenset()
     return Kernel(test.name, _ptx(test), faults, max(test.blocks) + 1, warps * 32, arguments)
 

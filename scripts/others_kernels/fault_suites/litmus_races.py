@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from fault_suites.litmus import Instruction, Test
 
-Clock = tuple[int, ...]  # by thread: how many of its events are known of
+Clock = tuple[int, ...]  # for each thread, the number of its known events
 _RELEASES, _ACQUIRES = ("release", "acq_rel", "sc"), ("acquire", "acq_rel", "sc")
 _IF_EQUAL = {"beq": True, "bne": False}
 _MOST_STATES = 400_000
