@@ -30,7 +30,7 @@ from harness.processes import children
 
 REPOSITORY = Path(__file__).parents[1]
 
-# Who ignores a signal hands that on to every process that it starts, as `nohup make test` does,
+# An ignored signal is inherited by every process started, as under `nohup make test`,
 # and a run that ignores Ctrl-C cannot be stopped by it.
 for each in (signal.SIGINT, signal.SIGHUP):
     if signal.getsignal(each) is signal.SIG_IGN:
@@ -45,7 +45,7 @@ os.environ["PYDANTIC_DISABLE_PLUGINS"] = "__all__"
 
 tool_cache.install(str(REPOSITORY / ".cache" / "tests"))
 
-# An example may meet the garbage collector, or a busy machine; one that hangs ends by the timeout.
+# Garbage collection or a busy machine may slow an example; the timeout ends one that hangs.
 settings.register_profile("without a deadline", deadline=None)
 settings.load_profile("without a deadline")
 
@@ -55,7 +55,7 @@ def pytest_xdist_auto_num_workers() -> int | None:
     """The number of workers for `-n auto`: three for two cores, because tests wait for browsers and
     deadlines."""
     if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
-        return None  # pytest-xdist heeds it itself
+        return None  # pytest-xdist handles it itself
     cores = len(os.sched_getaffinity(0))
     return cores + -(-cores // 2)
 
@@ -197,7 +197,7 @@ def same_place(
     only for that path.
     """
     place, kept = tmp_path_factory.getbasetemp() / "same", shared_by_all_workers / "compiled"
-    place.mkdir(exist_ok=True)  # emptied and not made anew: processes that fork workers stand in it
+    place.mkdir(exist_ok=True)  # emptied, not recreated: it is the fork servers' current folder
     for each in place.iterdir():
         shutil.rmtree(each) if each.is_dir() and not each.is_symlink() else each.unlink()
     (kept / "compile").mkdir(parents=True, exist_ok=True)

@@ -163,7 +163,7 @@ def _refuse_processes(event: str, arguments: tuple[Any, ...]) -> None:
         return
     started = str(arguments[0]) if arguments else ""
     if os.path.basename(started) == os.path.basename(os.environ.get("CXX", "g++")):
-        return  # the engine, of which a source was changed
+        return  # the engine, one of whose sources has changed
     pytest.fail(
         f"a quick test starts a process ({event} {started}): see tests/quick.py for what makes "
         "a test quick; @pytest.mark.usefixtures('processes') says that it starts one"

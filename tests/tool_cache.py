@@ -198,7 +198,7 @@ def _nvcc(about: dict, arguments: list[str]) -> dict:
     options = [f"{each}={os.environ.get(each)}" for each in _OPTIONS]
     given = _text(asked.source)
     if asked.is_assembly and about["temporary"] in given:
-        raise _Unknown  # a source's folder, which would stand in machine code
+        raise _Unknown  # a source's folder, which would appear in machine code
     entry = _Entry(
         about, *options, *map(asked.named, arguments), asked.named(given), *asked.headers_beside()
     )
@@ -250,12 +250,12 @@ class _Asked:
         if "-ptx" in makes:
             self._names += [(ROOT, _name("ROOT"))]
         elif any(name == _name("IN") for _, name in self._names) and not self.is_assembly:
-            raise _Unknown  # the folder would stand in machine code
+            raise _Unknown  # the folder would appear in machine code
 
     def _named(self, temporary: str) -> list[tuple[str, str]]:
         """Folder → the name that stands for it, the longest folder first."""
         out, inside = os.path.dirname(self._output), [*self._folders, os.path.dirname(self.source)]
-        if "/" not in out:  # too short to be told from other words
+        if "/" not in out:  # too short to be distinguished from other words
             raise _Unknown
         apart = [
             each

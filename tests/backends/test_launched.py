@@ -59,7 +59,7 @@ def test_nothing_is_judged_of_launches_whose_results_are_not_known() -> None:
 @pytest.mark.parametrize(
     ("idle", "busy"),
     [
-        ([3e3, 90e3, 95e3], 0.0),  # at times the host is busy
+        ([3e3, 90e3, 95e3], 0.0),  # the host is sometimes busy
         ([80e3, 90e3, 95e3], 80e3),
         ([IDLE_NS, 90e3, 95e3], 0.0),
     ],

@@ -91,7 +91,7 @@ def test_a_worker_killed_in_the_middle_costs_nothing(alone: Ground, three: Worke
     assert codes == [0]
     assert alone.csv("killed") == alone.csv("alone")
     tries = [len(records) for records in alone.load("killed").located.values()]
-    assert sorted(set(tries)) == [1, 2]  # what the lost worker was at was done once more
+    assert sorted(set(tries)) == [1, 2]  # the lost worker's task was repeated
 
 
 @pytest.mark.fault(
@@ -108,7 +108,7 @@ def test_a_scheduler_killed_in_the_middle_leaves_what_the_same_command_finishes(
         three.kill_scheduler()
         thread.join(120)
     assert codes == [1]
-    # Of a call that was under way, Dask says why it failed.
+    # For a call that was in progress, Dask says why it failed.
     told = r"does not answer any more(: [^\n]+)?\n  no kernel is blamed"
     assert re.search(told, out := capsys.readouterr().out), out
     kept = {r.stage for r in alone.load("stopped").of(Finished)}
@@ -116,4 +116,4 @@ def test_a_scheduler_killed_in_the_middle_leaves_what_the_same_command_finishes(
     assert alone.run("stopped", "local:2") == 0
     assert alone.csv("stopped") == alone.csv("alone")
     again = [r.stage for r in alone.load("stopped").of(Finished) if r.stage in kept]
-    assert sorted(again) == sorted(kept)  # what was there was not done once more
+    assert sorted(again) == sorted(kept)  # existing results were not repeated

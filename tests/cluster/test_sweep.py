@@ -244,7 +244,7 @@ def test_what_a_card_with_new_memory_errors_measured_is_measured_anew_elsewhere(
     assert len(renewed) in (1, 2)
     assert renewed[0].reason == "the control on host a: 2 errors"
     last = {name: member for member, name in stage.pool.given}
-    assert set(last.values()) == {"b"}  # nothing that counts is of that card
+    assert set(last.values()) == {"b"}  # no result that counts is from that card
 
 
 @pytest.mark.parametrize(("second", "redone"), [(1000.0, False), (1100.0, True)])

@@ -131,7 +131,7 @@ def test_a_commits_source_sees_the_headers_of_that_commit(
     source("factor.cuh", "common").write_text("#define FACTOR 3\n")
     source("near.cuh").write_text("#define NEAR 1\n")
     commit(repository)
-    assert beside(given="git:HEAD~1").exit_code == 1  # today's 3 x + 1 is wrong
+    assert beside(given="git:HEAD~1").exit_code == 1  # the current 3 x + 1 is wrong
     outcomes = {case.split("/")[1]: o.status for case, o in compared[0].outcomes.items()}
     assert outcomes == {
         "v0": "failed", "v1": "failed", "v2": "ok", "v0__base": "ok", "v1__base": "ok",

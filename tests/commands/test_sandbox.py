@@ -199,7 +199,7 @@ def test_inside_a_real_sandbox_a_stranger_reaches_nothing(folder: Path) -> None:
     assert len(found) == 6
     assert "written" not in found.values()
     assert (run / "report.html").exists()
-    assert list((folder / ".cache" / "compile").iterdir()) == []  # nothing of it is used outside
+    assert list((folder / ".cache" / "compile").iterdir()) == []  # none of it is used outside
 
 
 REPLACES = """

@@ -68,7 +68,7 @@ def test_a_unit_becomes_ptx_and_cubin_with_each_kernels_resources(unit: Unit) ->
         "scale", "_Z7mangledPf", "_Z4manyILi1EEvPf", "_Z4manyILi2EEvPf",
     }  # fmt: skip
 
-    # A second build compiles nothing, and is the same.
+    # A second build compiles nothing and gives the same result.
     again = build(unit)
     assert again.was_cached
     assert replace(again, was_cached=False) == built
@@ -143,7 +143,7 @@ def test_a_syntax_error_carries_nvccs_message_with_file_and_line(unit: Unit, cac
     message = str(caught.value)
     assert message.startswith(f"nvcc rejects {unit.source}:\n")
     assert "v0.cu(3): error: expected a" in message
-    assert list(cache.iterdir()) == []  # nothing half-made stays
+    assert list(cache.iterdir()) == []  # no partial result remains
 
 
 def test_a_source_that_is_gone_is_named(unit: Unit) -> None:
@@ -324,7 +324,7 @@ def test_device_variables_are_told_with_what_was_built(cache: Path, tmp_path: Pa
         "    *x = atomicAdd(&tickets, 1) + known[0];\n"
         "}\n"
     )
-    for _ in range(2):  # made, and from the cache
+    for _ in range(2):  # freshly compiled, and from the cache
         built = build(Unit(source, (), (), "sm_90"))
         assert any("tickets" in name for name in built.variables)
         assert any("known" in name for name in built.variables)

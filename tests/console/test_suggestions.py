@@ -15,7 +15,7 @@ from harness.console.suggestions import command, did_you_mean, install, nearest
     [
         ("shred", ["shared"]),
         ("SHARED", ["shared"]),
-        ("sh", ["shared"]),  # the beginning of it
+        ("sh", ["shared"]),  # its beginning
         ("gird", ["grid"]),
         ("kernel", ["kernel"]),
         ("zzz", []),

@@ -97,7 +97,7 @@ class Runner:
             "GITHUB_ACTIONS": "true", "RUNNER_TEMP": str(temporary),
             "GITHUB_OUTPUT": str(self._home / "output"),
             "GITHUB_STEP_SUMMARY": str(self._home / "summary"),
-            # The packages that the harness needs are here, and the network may not be.
+            # The packages that the harness needs are installed here; there may be no network.
             "PIP_NO_DEPS": "1", "PIP_NO_INDEX": "1", "PIP_NO_BUILD_ISOLATION": "0",
             **{k: self._filled(v, inputs) for k, v in step.get("env", {}).items()},
         }  # fmt: skip

@@ -213,7 +213,7 @@ def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
         ("a:\nb: ~\n", {"a": None, "b": None}),
         ("a: 100_003\nb: 0x10\nc: 0\nd: -7\n", {"a": 100_003, "b": 16, "c": 0, "d": -7}),
         (f"a: {2**63 - 1}\n", {"a": 2**63 - 1}),
-        ("a: 0.95\nb: 1e5\n", {"a": 0.95, "b": "1e5"}),  # YAML 1.1 wants a point
+        ("a: 0.95\nb: 1e5\n", {"a": 0.95, "b": "1e5"}),  # YAML 1.1 requires a point
         ("a: 2001-01-01\n", {"a": "2001-01-01"}),
         ("a: [1, {b: x}]\n", {"a": [1, {"b": "x"}]}),
         ("a: 2**20\n", {"a": "2**20"}),

@@ -281,7 +281,7 @@ def test_what_would_act_where_it_is_shown_is_shown_as_its_escape(
         [text] = (text for path, text in texts.items() if path.name == name)
         assert escape in text, name
     ElementTree.parse(made["xml"])
-    comment = re.sub(r"(?<!\\)`[^`]*`", "", made["md"].read_text())  # inside backticks nothing acts
+    comment = re.sub(r"(?<!\\)`[^`]*`", "", made["md"].read_text())  # backticks disable markup
     assert "<b>" not in comment
     assert not re.search(r"[@#]\w", comment)
     assert not re.search(r"(?<!\\)\]\(", comment)

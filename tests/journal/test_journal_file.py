@@ -121,7 +121,7 @@ def test_a_journal_torn_at_any_byte_keeps_every_whole_line(journal: Path) -> Non
         torn = whole[:length]
         journal.write_bytes(torn)
         found = list(read_journal(journal))
-        # A last line that lacks only its newline is whole.
+        # A last line that lacks only its newline is complete.
         extra = length < len(whole) and whole[length : length + 1] == b"\n" and torn != b""
         assert found == RECORDS[: complete_lines(torn) + extra]
 

@@ -69,7 +69,7 @@ def test_a_line_that_a_disk_refuses_leaves_no_trace(
                 journal.append(RECORDS[2])
         assert f"--out {path.parent}" in str(caught.value)
         with pytest.raises(JournalError, match=error.strerror):
-            journal.append(RECORDS[3])  # nothing is added behind what may be torn
+            journal.append(RECORDS[3])  # nothing is appended after a line that may be torn
     assert path.read_bytes() == before
     with Journal(path) as journal:
         journal.append(RECORDS[2])
@@ -202,7 +202,7 @@ def test_the_journal_of_a_dead_run_is_free(path: Path) -> None:
     with Journal(path) as journal:
         journal.append(RECORDS[2])
     assert list(read_journal(path)) == RECORDS[:3]
-    assert list(path.parent.iterdir()) == [path]  # no file of a lock is left beside it
+    assert list(path.parent.iterdir()) == [path]  # no lock file is left beside it
 
 
 @pytest.mark.parametrize("code", ["ENOLCK", "ENOSYS", "ENOTSUP"])

@@ -265,7 +265,7 @@ def test_on_a_gpu_functions_are_timed_beside_a_kernel_and_a_wrong_one_is_found(
     for name in ("affine", "affine_on", "in_python"):
         assert found[name].is_right, found[name].text
         assert found[name].time_ns, found[name].text
-    # torch takes two kernels, each of which moves as many bytes as the one.
+    # torch launches two kernels, each of which moves as many bytes as the single one.
     assert found["in_python"].speedup.high < 0.9  # type: ignore[union-attr]
     place = found.to_folder(tmp_path / "matrix")
     assert (place / "kernels/affine/affine_on.cu").read_text() == HOST

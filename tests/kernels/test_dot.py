@@ -76,7 +76,7 @@ def test_small_terms_vanish_in_a_sum_of_halves_and_not_in_one_of_floats(
 def test_a_partial_sum_past_the_largest_half_is_lost_in_halves_and_not_in_floats(
     variant: str,
 ) -> None:
-    # The first blocks meet nothing but 60000, of which two are more than a half can hold.
+    # The first blocks read only 60000, and the sum of two of these exceeds a half's range.
     values = np.full(2 * 1024, 60_000.0)
     values[1024:] = -60_000
     found = dot(variant, values)

@@ -79,7 +79,7 @@ def test_another_users_lock_file_is_no_permission_error(tmp_path: Path) -> None:
     [path] = tmp_path.glob("*.lock")
     os.chown(path, 1001, 1001)
     pid = os.fork()
-    if pid == 0:  # another user, who may read the file and no more
+    if pid == 0:  # another user, who may only read the file
         code = 1
         try:
             os.setgid(1002)

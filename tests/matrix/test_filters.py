@@ -120,7 +120,7 @@ def test_a_launch_shape_is_chosen_and_what_others_are_compared_with_stays(
 ) -> None:
     found = cases(bench, device, Choice(launch=("block=128",), size=("n=1024",)))
     shapes = {tuple(each.split("/")[::3]) for each in found if "float64" in each}
-    # The baseline has no 128, and a function nothing to choose.
+    # The baseline has no block=128, and a function has no launch shape to choose.
     assert shapes == {
         ("v0", "block=64"), ("v1", "block=128"), ("v2", "block=128"), ("function",), ("torch",),
     }  # fmt: skip

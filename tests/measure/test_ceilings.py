@@ -69,7 +69,7 @@ class FakeBackend:
         name = CEILING_OF[case.variant]
         rate = {"ns": 0.5e9, "flop/s": 6e13, "exp/s": 4e12, "byte/s": 4e12}[ceilings.unit_of(name)]
         seconds = self.work[case.id] / rate
-        # What is in the cache is faster than any ceiling, and must not count.
+        # Cached data is read faster than any ceiling allows, and must not count.
         slower = (1 if self.best[name] == case.id else 2) * (0.01 if cache == "warm" else 1)
         return Batch(((seconds * 1e9 * slower,),) * launches)
 

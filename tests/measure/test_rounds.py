@@ -159,7 +159,7 @@ def test_drift_cancels_in_the_paired_ratio(entries: list[Entry]) -> None:
                 if r.case.split("/")[1] == variant and r.repeat == repeat}  # fmt: skip
 
     v0 = list(times("v0").values())
-    assert max(v0) / min(v0) > 2  # everything became slower all the while
+    assert max(v0) / min(v0) > 2  # everything became steadily slower
     found_ratio, found_floor = (
         speedup(times("v0"), times("v1")),
         speedup(times("v0"), times("v0", True)),
@@ -320,7 +320,7 @@ def test_a_workspace_that_fails_ends_the_rounds_after_the_last_whole_one(
     rounds = measure(Failing(COST), entries, 8, 10, np.random.default_rng(1))  # type: ignore[arg-type]
     with pytest.raises(RuntimeError, match="context is lost"):
         found.extend(rounds)
-    assert [len(records) for records in found] == [8]  # the round that is torn is not told
+    assert [len(records) for records in found] == [8]  # the torn round is not reported
 
 
 @pytest.mark.parametrize(

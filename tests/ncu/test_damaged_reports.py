@@ -17,7 +17,7 @@ def test_a_file_cut_off_anywhere_is_called_cut_off_and_shows_no_figure(tmp_path:
     path = tmp_path / "a.ncu-rep"
     metrics = {"dram__bytes_read.sum": 64.0, "lts__t_bytes.sum": 32.0}
     whole = content([Launch("k", (f"{CASE}#{i}",), metrics) for i in range(3)])
-    ends = {4 + 4 + 2}  # after the file header a file could end: it would have no block
+    ends = {4 + 4 + 2}  # a file that ends after its header has no blocks
     for size in range(len(whole)):
         path.write_bytes(whole[:size])
         failure = read(path)

@@ -23,7 +23,7 @@ def test_of_a_timed_run_it_is_the_ladder_and_the_roofline_of_the_largest_size(
         (tmp_path / anchor).write_bytes(b"a picture")
         return Figure(anchor, title, "its <caption>", NOTHING, NOTHING, anchor, (), ())
 
-    monkeypatch.setattr(drawn, "render", render)  # whose pictures have tests of their own
+    monkeypatch.setattr(drawn, "render", render)  # whose images have their own tests
     run = tables.load(RUN)
     monkeypatch.setattr(run, "folder", tmp_path)
     html = notebook.figures(run)

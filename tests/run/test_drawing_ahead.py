@@ -112,7 +112,7 @@ def test_who_waits_for_a_group_whose_room_later_ones_have_goes_without(
 ) -> None:
     with begin({1: 5, 2: 18, 3: 5}, 20) as drawn:
         begun(drawn, double(n=1))
-        begun(drawn, double(n=3))  # so that 2 has no room even when 1 was measured
+        begun(drawn, double(n=3))  # so that 2 does not fit even after 1 was measured
         with drawn.of(double(n=1).group) as first:
             assert first
         with drawn.of(double(n=2).group) as second:

@@ -60,7 +60,7 @@ def test_results_of_others_kernels_are_those_of_sm_90_unless_nvcc_makes_other_pt
         (row["launch"], row["arch"]) for row in launched
         if row["digest"] != wanted[row["launch"]] and row["from_ptx_of_sm_90"] != "equal"
     }  # fmt: skip
-    # PTX leaves undefined what its shuffles read of lanes that have left the kernel.
+    # In PTX, what a shuffle reads from lanes that have exited is undefined.
     assert {launch for launch, _ in apart} == {"odd_even_partition"}, apart
 
 

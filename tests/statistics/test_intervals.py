@@ -150,7 +150,7 @@ def test_what_the_clock_hides_widens_the_interval_and_is_no_difference() -> None
 
 
 def test_holms_procedure_stops_at_the_first_that_could_be_chance() -> None:
-    # 0.01 ≤ 0.05 / 4, 0.016 ≤ 0.05 / 3, 0.03 > 0.05 / 2: the rest is not looked at.
+    # 0.01 ≤ 0.05 / 4, 0.016 ≤ 0.05 / 3, 0.03 > 0.05 / 2: the rest is not tested.
     assert certain({"a": 0.01, "b": 0.03, "c": 0.016, "d": 0.04}, 0.05) == {"a", "c"}
     assert certain({}, 0.05) == set()
 

@@ -138,7 +138,7 @@ def test_a_bool_is_right_only_as_0_or_1() -> None:
 
 @pytest.mark.parametrize("dtype", ["int64", "uint64"])
 def test_integers_of_64_bits_are_compared_before_they_are_rounded(dtype: str) -> None:
-    large = 2**62 + 1  # which float64 has not
+    large = 2**62 + 1  # which float64 does not have
     exact = np.array([large], dtype)
     assert checked(exact, exact, 0.0, dtype).ok
     assert not checked(exact - exact.dtype.type(1), exact, 0.5, dtype).ok

@@ -110,7 +110,7 @@ def test_a_wrong_launch_shape_is_given_up_at_its_first_failure_and_the_others_go
         (33, 128, ""),
         (33, 128, ""),
     ]
-    # What is wrong does not say why, so the emulator looks at it, too.
+    # A wrong result does not show its cause, so the emulator examines it, too.
     [scrutinised] = [r for r in seen if r.phase == "scrutiny"]
     assert scrutinised.launch == {"block": 64}
     assert scrutinised.reason.startswith("reads only 128 of 132 bytes of `input`")

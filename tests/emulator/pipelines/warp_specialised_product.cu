@@ -2,7 +2,7 @@
 // warpgroup asks the tensor memory accelerator for tiles, two multiply. They meet at two barriers for
 // each place: `present` says that its tiles are there, `free` that both warpgroups are done with them.
 //
-// Each macro set to 0 makes a mistake of it: WAITS_FOR_TILES, WAITS_FOR_ROOM, WAITS_FOR_PRODUCTS.
+// Setting any of these macros to 0 introduces a bug: WAITS_FOR_TILES, WAITS_FOR_ROOM, WAITS_FOR_PRODUCTS.
 #include "common/tensor_memory_access.cuh"
 #include "common/warpgroup.cuh"
 

@@ -36,7 +36,7 @@ from reference.kernel import (
 from reference.semantics import OPCODES, WIDTHS, atomic, number, shuffle_source, unsigned
 
 WARP = 32
-REGION = 1 << 36  # buffers lie this far apart, so that none can be reached from another
+REGION = 1 << 36  # buffers are this far apart, so that none can be reached from another
 Dim3 = tuple[int, int, int]
 Place = tuple[object, ...]
 Results = tuple[int, ...]

@@ -61,7 +61,7 @@ COMMUTING = [
 TOTAL_BYTES = len(COMMUTING) * 32
 TOTAL_SLOTS = len(COMMUTING) * 4
 ALONE = ["exch.b32", "exch.b64", "cas.b32", "cas.b64", "inc.u32", "dec.u32"]
-SLOT = 8  # bytes of shared and of global memory that are a thread's own
+SLOT = 8  # bytes of each thread's own shared and global memory
 OUTPUT_STRIDE = 8 * len(ORDER)
 EDGES = [
     0, 1, 2, 3, 7, 8, 15, 16, 31, 32, 33, 63, 64, 127, 128, 255, 256, 0x7FFF, 0x8000, 0xFFFF,

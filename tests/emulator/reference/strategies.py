@@ -213,7 +213,7 @@ def cases(draw: st.DrawFn) -> Case:
     plain = draw(st.booleans())
     body = list(draw(phases(full_warps, plain)))
     if body and draw(st.integers(0, 3)) == 0:
-        # Every thread goes round as often, so a barrier may stand in the loop.
+        # Every thread has the same number of iterations, so the loop may contain a barrier.
         counter, test = Reg("b32", "%uniform"), Reg("pred", "%uniformtest")
         body = [Loop(counter, test, 0, draw(st.integers(1, 3)), 1, tuple(body))]
     leaves = draw(st.sampled_from([(), (), ("ret", "exit")]))

@@ -57,7 +57,7 @@ def test_interleaved_addressing_costs_the_wavefronts_that_hardware_read(
     )
     assert _value(report, "memory_l1_wavefronts_shared") == 2_457_600 // 16384 * blocks
     assert _value(report, "memory_l1_wavefronts_shared_ideal") == 737_280 // 16384 * blocks
-    # The ptxas of today reads both numbers of the first step as 8 bytes.
+    # The current ptxas reads both numbers of the first step as 8 bytes.
     assert report.counter("memory_l1_wavefronts_shared").provenance == "ptx-level"
     assert _value(report, LD.format("requests")) == 8 * blocks
     assert _value(report, LD.format("sectors")) == 32 * blocks

@@ -26,9 +26,9 @@ COPIES = """extern "C" __global__ void k(const float* in, float* out) {
 @pytest.mark.parametrize(
     ("length", "stride", "sectors"),
     [
-        (16, 16, 16),  # rows of 64 bytes, one behind the other
+        (16, 16, 16),  # consecutive rows of 64 bytes
         (16, 20, 20),  # every second row begins in the middle of a sector of shared memory
-        (32, 36, 18),  # the same of rows of 128 bytes
+        (32, 36, 18),  # the same for rows of 128 bytes
         (128, 136, 16),  # one row per warp
     ],
 )
@@ -66,7 +66,7 @@ extern "C" __global__ void by_4(const float* in, float* out, int n) { filled(in,
 def test_zeros_stand_behind_the_bytes_that_are_copied(read_source: ReadSource, kernel: str) -> None:
     code, size = read_source(FILLED), 32 * int(kernel[3:])
     for count in (0, 1, 6, 37, size - 3, size):
-        given = np.arange(1, count + 1, dtype=np.uint8)  # nothing is read behind its end
+        given = np.arange(1, count + 1, dtype=np.uint8)  # nothing is read beyond its end
         out = np.ones(size, np.uint8)
         report = launch_machine_code(code, kernel, 1, 32, [given, out, count])
         assert report.faults == ()

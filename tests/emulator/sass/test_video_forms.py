@@ -107,7 +107,7 @@ def test_a_form_is_known_where_the_machine_code_does_what_the_manual_says(
     operands = words.reshape(3, COUNT).tolist()
     differing = {f for f, found in zip(forms, out.tolist(), strict=True)
                  if found != _manual(f, *operands)}  # fmt: skip
-    # Where one of .min and .max is not as it should be, the other is only so by luck.
+    # Where either .min or .max is wrong, the other is right only by chance.
     differing |= {(*f[:4], {"min": "max", "max": "min"}.get(f[4], f[4])) for f in differing}
     refused = {form for form in forms if _is_refused(form)}
     assert sorted(map(_text, refused)) == sorted(map(_text, differing))

@@ -193,7 +193,7 @@ def test_a_socket_serves_several_and_belongs_to_its_user(listening: Path) -> Non
         for each in (one, gone):
             each.connect(str(listening))
         gone.sendall(line("endless").encode() + b"\n")
-        gone.close()  # who leaves costs the others nothing
+        gone.close()  # a client that leaves does not affect the others
         one.sendall(f"{line('wrong')}\n{line('right')}\n".encode())
         one.shutdown(socket.SHUT_WR)
         with one.makefile("rb") as lines:

@@ -49,7 +49,7 @@ def test_a_python_function_is_one_case_per_size_with_the_names_that_it_may_take(
     assert (case.kind, case.function) == ("python", "fast.py:twice")
     assert case.id == "double/v1/float32/n=1024"
     assert (case.builds_on, case.is_library, case.steps) == ("v0", False, ())
-    # The default `blocks` needs `block`, which a case without launch keys has not.
+    # The default `blocks` needs `block`, which a case without launch keys does not have.
     assert case.let == {"rows": 2048}
 
 

@@ -68,7 +68,7 @@ def test_a_segment_crosses_a_box_or_does_not() -> None:
 
 def test_gaps_are_what_is_left_where_a_line_fits() -> None:
     assert gaps([(50, 60), (55, 70), (95, 100)], 0, 200) == [(0, 50), (70, 95), (100, 200)]
-    assert gaps([(0, 195)], 0, 200) == [(0, 200)]  # rather over something than nowhere
+    assert gaps([(0, 195)], 0, 200) == [(0, 200)]  # an overlapping label is better than none
 
 
 @settings(max_examples=50)

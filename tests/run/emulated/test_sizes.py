@@ -37,7 +37,7 @@ def test_where_none_is_within_the_limits_the_smallest_may_stand_if_it_is_not_far
     ("work", "of", "times"),
     [
         (Work(400, 0, 0), Work(100, 0, 0), 4.0),
-        (Work(400, 0, 800), Work(100, 0, 100), 8.0),  # a product of matrices
+        (Work(400, 0, 800), Work(100, 0, 100), 8.0),  # a matrix product
         (Work(0, 0, 0), Work(0, 0, 0), 1.0),
     ],
 )

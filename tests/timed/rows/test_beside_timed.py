@@ -47,7 +47,7 @@ def beside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Beside:
     monkeypatch.setenv("PYTHONPATH", f"{Path(__file__).parents[3]}:{Path(__file__).parents[1]}")
     monkeypatch.chdir(folder)
     double = folder / "kernels" / "double"
-    # At 95 % the gate is closed for equal times once in eighty runs, as it may be; not here.
+    # At 95 %, equal times fail the gate once in eighty runs, which is allowed, but not here.
     (folder / "bench.yaml").write_text(
         "timing: {placements: [4], choosing: 0, rounds_per_placement: 2, batch: 4,\n"
         "         confidence: 0.9999}\n"

@@ -19,7 +19,7 @@ from harness.emulator.memory.address_space import AddressSpace
 from harness.emulator.program.translate import translate
 from harness.emulator.ptx.kernel_names import find_kernel
 
-# Operations that no launch gets through, or that do nothing, with the reason.
+# Operations that no launch completes, or that do nothing, with the reason.
 UNREACHED = dict.fromkeys(
     (
         "clock/4",

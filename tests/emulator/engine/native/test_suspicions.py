@@ -15,7 +15,7 @@ from harness.emulator import Fault, Module, launch, parse
 
 Access = Callable[[random.Random], list[str]]
 
-WORDS = 24  # few, so that accesses meet
+WORDS = 24  # few, so that accesses collide
 BLOCK = 96
 
 

@@ -1,4 +1,4 @@
-"""Groups of `cp.async` together with groups of bulk copies, which one scoreboard counts."""
+"""Groups of `cp.async` and groups of bulk copies that share one scoreboard."""
 
 from __future__ import annotations
 

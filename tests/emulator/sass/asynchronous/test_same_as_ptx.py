@@ -211,7 +211,7 @@ def _boxes() -> Iterator[Case]:
 
         name = f"{operation}_{np.dtype(dtype).name}"
         yield case(f"tensor_{name}", _store([8, 1], 256, operation=operation), 256, values)
-    # Every lane asks, each for a box of its own: code goes round for one after the other.
+    # Every lane requests its own box, so the machine code loops over the lanes.
     yield case("all_lanes_load", f"""{SET.format(32)}
         mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r3], 128; shl.b32 %r9, %r1, 7;
         add.u32 %r10, %r2, %r9; cp.async.bulk.tensor.2d.shared::cluster.global.tile.{TELLS} \

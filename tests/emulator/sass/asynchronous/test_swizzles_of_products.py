@@ -62,7 +62,7 @@ def _faults(swizzle: str, folder: Path) -> tuple[list[Fault], list[np.ndarray], 
 def test_the_swizzle_of_the_map_is_not_accused(folder: Path) -> None:
     faults, sums, wanted = _faults("128B", folder)
     assert not faults, faults[0]
-    # A thread has two neighbours of a row, and two of the row eight below.
+    # Each thread holds two adjacent elements of one row, and two of the row eight below it.
     placed = wanted.reshape(4, 2, 8, 4, 2).transpose(0, 2, 3, 1, 4).ravel()
     assert all(np.array_equal(each, placed) for each in sums)
 

@@ -66,7 +66,7 @@ def executed(text: str, values: Words) -> Left:
     if len(set(places)) == 1:  # every lane does the same
         values[:] = values[:, :1]
         data[:] = np.tile(data[:4], len(data) // 4)
-    if "CAST" in text:  # every other lane finds what it compares with
+    if "CAST" in text:  # for every other lane, the comparison is equal
         data[: 4 * LANES : 8] = values[0, ::2]
     before, results = data.copy(), np.zeros((LANES, 4), np.uint32)
     launched([*texts, "EXIT"], [values, results, data], shared=48 << 10)

@@ -219,7 +219,7 @@ def _arithmetic(read: str, to: Callable[[Any, Reader], Results]) -> Callable[[Re
 
 def _fsetp(r: Reader, read: str = "f") -> Results:
     a, b = getattr(r, read)(0), getattr(r, read)(1)
-    if r.has("MIN"):  # whether the first is it, -0 before +0; and whether neither is a number
+    if r.has("MIN"):  # whether the first is chosen (-0 before +0), and whether both are NaN
         first = (a < b) | ((a == b) & np.signbit(a) & ~np.signbit(b))
         return [], [~np.isnan(a) & (np.isnan(b) | first), np.isnan(a) & np.isnan(b)]
     found = _holds(r, a, b)

@@ -33,7 +33,7 @@ START = """
     setp.ne.u32 %p1, %r4, 0;
     mov.u32 %r7, %ntid.x;
 """
-# The upper half of the block writes and goes on; the lower one waits until it has.
+# The upper half of the block writes and continues; the lower half waits for it.
 HANDED_OVER = """
     @%p0 bra writes;
     bar.sync %r1, 128;

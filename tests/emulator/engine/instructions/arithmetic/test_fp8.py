@@ -15,7 +15,7 @@ from exact import F16, F32, decode
 from harness.emulator import UnknownInstruction, launch, parse
 
 RANDOM = np.random.default_rng(8)
-# Digits behind the point, the lowest exponent of normal numbers, the largest pattern.
+# Digits after the point, the lowest exponent of normal numbers, the largest pattern.
 FORMATS = {"e4m3x2": (3, -6, 0x7E), "e5m2x2": (2, -14, 0x7B)}
 
 

@@ -242,7 +242,7 @@ def test_every_half_becomes_a_float_and_an_integer(kind: str) -> None:
 def test_integers_become_bf16_rounded_once() -> None:
     random = np.random.default_rng(4)
     values = random.integers(-(2**63), 2**63, 2000) >> random.integers(0, 62, 2000)
-    # Just above a tie, by less than a double can tell.
+    # Above a tie by less than a double can represent.
     values = np.append(values, [(0x181 << 50) + 1, (0x181 << 50), -(0x181 << 50) - 1])
     found = elementwise("cvt.rn.bf16.s64 $0, $1;", [("b64", values)], "b16", np.uint16)
     for value, got in zip(values.tolist(), found, strict=True):

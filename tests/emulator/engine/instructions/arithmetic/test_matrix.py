@@ -326,7 +326,7 @@ def test_stmatrix_is_the_inverse(compile_ptx: CompilePtx) -> None:
     out = np.zeros((4, 8, 8), np.uint16)
     run(compile_ptx(LDMATRIX), "store", 1, 32,
         [np.stack([_fragment(g) for g in given]), out])  # fmt: skip
-    # The second store lies 256 bytes on and its rows come from lanes 0 to 15 as well.
+    # The second store is 256 bytes further on; its rows come from lanes 0 to 15, too.
     assert (out[0] == given[0]).all()
     assert (out[1] == given[1]).all()
     assert (out[2] == given[0].T).all()
