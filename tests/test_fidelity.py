@@ -226,7 +226,7 @@ def test_ptx_and_machine_code_leave_the_same_bits_but_where_sums_have_another_or
 ) -> None:
     apart = {(launch.name, launch.case.dtype) for launch in launches if not launch.same}
     assert apart == {
-        ("dot/v0_block_reduce_atomic", "float16"),  # the halves of its blocks meet in an atomic
+        ("dot/v0_block_reduce_atomic", "float16"),  # an atomic adds the blocks' half-precision sums
         ("scan/v4_look_back", "float32"),  # a tile adds up what is ready when it looks back
         ("scan/v5_sixty_four_per_thread", "float32"),
     }

@@ -90,7 +90,7 @@ def install(folder: str, kept: str = "") -> None:
         os.replace(file.name, program)
         os.environ[variable] = program
         libraries = os.path.join(os.path.dirname(os.path.dirname(real)), "lib")
-        if name == "nvcc" and os.path.isdir(libraries):  # what is linked lies beside nvcc
+        if name == "nvcc" and os.path.isdir(libraries):  # linked libraries are stored beside nvcc
             link = os.path.join(folder, "toolkit", "lib")
             if os.path.islink(link):
                 os.unlink(link)

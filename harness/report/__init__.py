@@ -15,7 +15,7 @@ def write(run: Run, single_file: bool = False) -> Path:
 
     Returns report.html's path; with `single_file`, that of one file with all pages.
     """
-    # Plotting takes longer to import than most commands run, and few commands plot.
+    # Plotting takes longer to import than most commands take to run, and few commands plot.
     from harness import tables
     from harness.report import site
     from harness.report.tables import budgets

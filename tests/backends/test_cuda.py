@@ -85,7 +85,7 @@ def test_the_ceilings_are_measured_and_the_empty_kernel_is_short(faulty: tables.
     ceilings = faulty.ceilings
     assert set(ceilings) >= {"read_bandwidth", "copy_bandwidth", "fp32_rate", "empty_kernel"}
     assert all(c.low <= c.value <= c.high for c in ceilings.values())
-    # Were the stream not held, the host's several microseconds per launch would show here.
+    # If the stream were not held, the host's microseconds per launch would show here.
     assert 200 < ceilings["empty_kernel"].value < 6000
     assert ceilings["read_bandwidth"].value > 50e9
 

@@ -50,7 +50,7 @@ def test_each_card_has_a_whole_run_of_its_own(both: Ground) -> None:
         assert run.folder.name == card.lower().replace(" ", "-")
         assert run.info["device"]["name"] == card
         gpus = {r.gpu for records in run.located.values() for r in records}
-        assert gpus == {f"gpu-{os.getpid()}-{index}"}  # what is compared shares one
+        assert gpus == {f"gpu-{os.getpid()}-{index}"}  # all compared cases share a GPU
         assert {o.status for o in run.outcomes.values()} == {"ok"}
 
 

@@ -61,7 +61,7 @@ def test_a_compiler_that_was_stopped_condemns_no_source(tmp_path: Path, body: st
     "body",
     [
         "echo 'v0.cu(1): error: expected a declaration' >&2; exit 1",
-        # what nvcc says of inline assembly that ptxas does not take
+        # what nvcc prints about inline assembly that ptxas rejects
         "echo 'ptxas fatal   : Ptx assembly aborted due to errors' >&2; exit 255",
     ],
 )

@@ -17,7 +17,7 @@ NAMES = ("sm_75", "sm_80", "sm_86", "sm_90", "sm_90a", "sm_100", "sm_120")
     ("capability", "arch"),
     [
         ((9, 0), "sm_90"),
-        ((8, 9), "sm_86"),  # machine code of 8.6 runs on 8.9
+        ((8, 9), "sm_86"),  # machine code for 8.6 runs on 8.9
         ((12, 1), "sm_120"),
         ((13, 0), "sm_120"),  # its PTX, by the driver
     ],

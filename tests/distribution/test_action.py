@@ -88,7 +88,7 @@ class Runner:
         self, step: Mapping[str, Any], repository: Path, inputs: Mapping[str, str]
     ) -> subprocess.CompletedProcess[str]:
         assert step["shell"] == "bash"
-        assert "${{" not in step["run"]  # what comes from outside would be a program's text
+        assert "${{" not in step["run"]  # outside input would become program text
         temporary = self._home / "temporary"
         temporary.mkdir(exist_ok=True)
         environment = {
@@ -172,7 +172,7 @@ def test_the_five_lines_of_the_readme_and_the_docs_are_a_workflow_with_this_acti
     [job] = yaml.safe_load(lines)["jobs"].values()
     first, this = job["steps"]
     assert first == {"uses": "actions/checkout@v4"}
-    # Nothing is given, so the job is the one that the tests below run but for its folder.
+    # No inputs are given, so the job equals the one that the tests below run, except its folder.
     assert this == {"uses": "OWNER/REPOSITORY@COMMIT"}
 
 

@@ -35,7 +35,7 @@ def mistakes(name: str, data: Any) -> list[str]:
     jsonschema.Draft202012Validator.check_schema(schema)
     found = list(jsonschema.Draft202012Validator(schema).iter_errors(data))
     for error in found:
-        found.extend(error.context)  # why each of several forms is not what stands there
+        found.extend(error.context)  # why each of several forms does not match
     return [f"{error.json_path}: {error.message}" for error in found]
 
 

@@ -34,7 +34,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
             f"none of {', '.join(NAMES)} is on PATH: the pages are not tested in a real browser; "
             "install one: apt-get install chromium"
         )
-        # A newcomer's machine may have none, and is told so; CI installs one and must use it.
+        # A newcomer may have no browser, so the test is skipped; CI installs one and must use it.
         (pytest.fail if os.environ.get("CI") else pytest.skip)(missing)
     with Chromium(program, tmp_path_factory.mktemp("profile")) as running:
         yield running

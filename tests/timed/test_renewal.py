@@ -127,12 +127,12 @@ def test_a_changed_source_is_verified_and_its_sizes_are_timed_anew(
     edit(folder / "kernels" / "double" / "honest3.cu", "2 * input", "input[i] + input")
     capsys.readouterr()
     second = again()
-    # honest3 exists at n = 1024 alone: what was timed at 2048 stays.
+    # honest3 exists at n = 1024 alone, so the timings at 2048 are kept.
     assert kept(first, second) == {case("honest1", 2048), case("honest2", 2048)}
     assert timed(second) == timed(first)
     assert len(rounds(second, case("honest2", 1024))) == len(rounds(first, case("honest2", 1024)))
     assert at_test_sizes(second, "honest1") == at_test_sizes(first, "honest1")
-    # Its own launches at the test sizes are those of the code that is there now.
+    # Its own launches at the test sizes are those of the current code.
     assert len(at_test_sizes(second, "honest3")) == len(at_test_sizes(first, "honest3"))
     assert all(o.status in ("ok", "skipped") for o in second.outcomes.values())
     assert second.compare(case("honest2", 1024), case("honest1", 1024)).verdict == "faster"

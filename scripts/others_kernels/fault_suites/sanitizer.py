@@ -31,4 +31,4 @@ def kernels(clone: Path) -> Iterator[Kernel]:
     yield made("Synccheck/divergent_threads.cu", "myKernel", diverged, 1, 64, 64 * 16 - 16, 1)
     yield made("Synccheck/illegal_syncwarp.cu", "myKernel", frozenset({"warp mask"}), 1, 32, 1)
     unset = made("Initcheck/memset_error.cu", "vectorAdd", frozenset({"uninitialised"}), 2, 32, 64)
-    yield unset.after_writing(2 * 32)  # of its bytes, where its words were meant
+    yield unset.after_writing(2 * 32)  # a number of bytes, where words were intended

@@ -16,7 +16,7 @@ PARAMETERS = (
     ("u64", "input"), ("u32", "input_words"), ("u64", "output"), ("u64", "totals"),
     ("u64", "own"), ("u32", "scalar"),
 )  # fmt: skip
-SHARED = "words"  # of each thread 8 bytes, after them the block's totals
+SHARED = "words"  # 8 bytes per thread, followed by the block's totals
 LOCAL, LOCAL_BYTES = "mine", 32
 
 

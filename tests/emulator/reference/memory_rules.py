@@ -115,7 +115,7 @@ def lanes_by_address(ordered: Addresses, active: Active, known: int = 1) -> tupl
     """
     step = ordered[:, 1:] != ordered[:, :-1]
     distinct = len(ordered) + int(np.count_nonzero(step)) - int(np.count_nonzero(~active[:, 0]))
-    most, lanes = WARP_SIZE, known + 1  # in most launches the second warp shows nothing new
+    most, lanes = WARP_SIZE, known + 1  # in most launches the second warp adds nothing new
     while known < most:
         # In a sorted row, n lanes share an address if two that are n - 1 apart do.
         same = ordered[:, lanes - 1 :] == ordered[:, : WARP_SIZE + 1 - lanes]

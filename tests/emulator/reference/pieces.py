@@ -50,7 +50,7 @@ TOTALS, OWN, SHARED_BASE = Reg("b64", "%totals"), Reg("b64", "%own"), Reg("b32",
 LOCAL_BASE = Reg("b64", "%local")
 OWN_SHARED, SHARED_TOTALS = Reg("b32", "%ownshared"), Reg("b32", "%sharedtotals")
 INDEX, ADDRESS, SHARED_ADDRESS = Reg("b32", "%index"), Reg("b64", "%address"), Reg("b32", "%at")
-# Results of atomics that are `atom` and not `red`, though nothing looks at them.
+# Unused results of atomics that are `atom` rather than `red`.
 IGNORED32, IGNORED64 = Reg("b32", "%ignored"), Reg("b64", "%ignoredl")
 
 # One row of four totals of 8 bytes for each of these.

@@ -177,7 +177,7 @@ def _given(kernel: str) -> list[Any]:
     if kernel == "wide":
         return [np.arange(3 * 8 * LANES, dtype=np.uint32)]
     if kernel == "halves":
-        with np.errstate(over="ignore"):  # as the edges of floats are, infinite
+        with np.errstate(over="ignore"):  # the largest floats become infinite
             halves = _floats(2 * LANES).astype(np.float16).view(np.uint32)
         return [halves, _floats(LANES), np.zeros(4 * LANES, np.float32)]
     out = np.zeros(12 * LANES, np.float32)

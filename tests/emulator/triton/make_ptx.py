@@ -39,7 +39,7 @@ def main() -> None:
             text = re.sub(r'"[^"\n]*/kernels\.py"', '"kernels.py"', made.asm["ptx"])
             text = re.sub(r"^\t\.section.*?^\t\}\n", "", text, flags=re.MULTILINE | re.DOTALL)
             text = re.sub(r'"/[^"\n]*/', '"', text)
-            text = re.sub(r", function_name .*", "", text)  # the names were in those sections
+            text = re.sub(r", function_name .*", "", text)  # they refer to the removed sections
             text = re.sub(r"^\.version .*", ".version 9.0", text, flags=re.MULTILINE)
             file = HERE / f"{name}.sm_{arch}.ptx.gz"
             file.write_bytes(gzip.compress(text.encode(), mtime=0))

@@ -90,7 +90,7 @@ RIGHT = {
     cluster.sync();
     out[i] = s[t];""",
 }  # fmt: skip
-# Each begins with the kind of its fault, and has words of its message. FAULT marks its lines.
+# Each name begins with the kind of fault; the message contains the text. FAULT marks its lines.
 WRONG = {
     "race": ("offset 0", """s[t] = in[i];
     __syncthreads();

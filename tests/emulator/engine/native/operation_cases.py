@@ -245,7 +245,7 @@ def _converted(to: str, source: str, *choices: str) -> Group:
 
 
 def _wide_results() -> Iterator[Group]:
-    # Registers that are wider than what is put into them.
+    # Registers that are wider than the results written to them.
     yield Group(("cvt.s8.s32 $0, $1", "cvt.s16.s32 $0, $1", "cvt.u8.u32 $0, $1"), "s64", ("s32",))
     yield Group(("cvt.rni.s8.f32 $0, $1", "cvt.rzi.u16.f32 $0, $1"), "u32", ("f32",))
 

@@ -163,7 +163,7 @@ def _isetp(r: Reader) -> Results:
     else:
         a, b = r.number(0), r.number(1)
     found = _holds(r, a, b)
-    if r.has("EX"):  # the upper words; what was found of the lower ones counts where they agree
+    if r.has("EX"):  # upper words; if they are equal, the lower words' result counts
         below = r.p(1)
         found = (a != b) | below if r.has("NE") else np.where(a == b, below, _strictly(r, a, b))
         found = found.astype(bool)

@@ -48,7 +48,7 @@ writes:
     ret;
 }
 """
-# Halves of each of the lower two warps come one after the other: only together are they a warp.
+# The halves of each of the lower two warps arrive one after the other; together they are a warp.
 IN_HALVES = """
     @%p0 bra writes;
     mov.u32 %r6, 0;

@@ -60,7 +60,7 @@ PROGRAMS: dict[str, tuple[Sequence[str], Any]] = {
          "@P0 BRA <upper>", "BRA.CONV ~URZ,<met>", "IADD3 R1,R1,0x4,RZ", "BRA <met>", "upper:",
          "BRA.DIV ~URZ,<met>", "IADD3 R1,R1,0x8,RZ", "met:", "BSYNC B0"], np.where(LOWER, 5, 1)),
     **{f"{left} | BSSY.RELIABLE B2,0xd70 | BSYNC.RELIABLE B2": (
-        # Lanes of the upper half wait for the others, who would wait for them at the barrier.
+        # Lanes of the upper half wait for the others, which would wait for them at the barrier.
         ["BSSY.RELIABLE B2,<met>", by, "@P0 BRA <upper>", "MOV R1,0x5", "met:",
          "BSYNC.RELIABLE B2", "BRA <end>", "upper:", "MOV R1,0x7", "end:", "WARPSYNC 0xffffffff",
          *FROM_THE_OTHER_HALF], OTHERS)
