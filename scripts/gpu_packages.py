@@ -23,7 +23,7 @@ from harness.compiler import drivers
 from harness.compiler.drivers import SetupError, Toolkit
 
 HEADERS = ("nvidia-cuda-runtime==13.0.96", "nvidia-cuda-profiler-api==13.0.85")
-"""The packages with cuda.h and cudaProfiler.h, in versions that torch and the compiler accept."""
+"""The packages that contain cuda.h and cudaProfiler.h, in versions that torch and nvcc accept."""
 
 PYCUDA = "2026.1"
 TORCH_OF_CUDA_12 = "torch==2.10.*"
@@ -46,7 +46,7 @@ def without_cuda_13(constraints: str) -> str:
 
 
 def headers(ours: Toolkit | None, packages: Path) -> list[Path]:
-    """Find the folders of cuda.h and cudaProfiler.h: the toolkit's, or those of PyPI's wheels."""
+    """Find the folders with cuda.h and cudaProfiler.h, in the toolkit or in PyPI's wheels."""
     if ours:
         there = [ours.root / "include", *sorted(ours.root.glob("targets/*/include"))]
     else:

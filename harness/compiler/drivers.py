@@ -25,7 +25,7 @@ OLDEST_NVCC = (12, 4)
 
 
 class SetupError(Exception):
-    """A failure: what failed, why, and what to do, on one line each.
+    """A failed set-up. Its three lines say what failed, why, and what to do about it.
 
     settled: trying again cannot help until something has changed.
     """
@@ -79,7 +79,7 @@ def own(tool: str) -> str | None:
 
 
 def toolkit() -> Toolkit | None:
-    """Find the toolkit of the machine's nvcc, even if that nvcc is a wrapper script."""
+    """Find the toolkit that contains the real nvcc, even if `nvcc` is only a wrapper script."""
     nvcc = own("nvcc")
     if nvcc is None:
         return None

@@ -17,7 +17,7 @@ FEW = 4
 """With this many pages or more per process, several processes draw them."""
 
 _given: list[Maker] = []
-"""The page makers that a forked process uses; they exist before the fork."""
+"""The page maker, stored before the fork, so that each forked process finds it here."""
 
 
 def pages(maker: Maker, links: Mapping[str, Links]) -> list[ProblemPage]:

@@ -189,16 +189,18 @@ class Forecast:
         """Estimate the remaining seconds.
 
         The remaining steps of the current stage are assumed to deviate from their forecasts as the
-        earlier ones did, the more so the more of the stage is done.
+        finished ones did. The fewer are finished, the less they count.
         """
         rest = list(self._left)
-        pace = {stage: self._pace(stage) for stage, _ in rest}
+        pace = {stage: self._pace(stage) for stage in {stage for stage, _ in rest}}
         return sum(self._wall(key) * pace[key[0]] for key in rest)
 
     def _pace(self, stage: str) -> float:
+        """How many times its forecast a stage takes, by its finished steps."""
         whole = sum(each for key, each in self._expected.items() if key[0] == stage)
-        took, expected = (sum(each) for each in zip((0, 0), *self._done[stage], strict=True))
-        return (took + TRUST * whole) / (expected + TRUST * whole) if whole else 1.0
+        took = sum(seconds for seconds, _ in self._done[stage])
+        expected = sum(each for _, each in self._done[stage])
+        return (took + TRUST * whole) / (expected + TRUST * whole)
 
     def _update(self, at_least_s: float) -> None:
         now = self._clock()

@@ -52,8 +52,8 @@ LATE = {
 """Kind of server → packages that are imported if that starts nothing that a fork would break.
 Otherwise each worker has to import them, which takes as long as its timing."""
 _GARBAGE = 50_000
-"""The number of new objects after which garbage is collected: a translated program is many objects,
-and hardly one is garbage."""
+"""Python collects garbage whenever this many new objects exist. A translated program consists of
+many objects, few of which become garbage, so Python's default of 700 would only cost time."""
 TRIAL_S = 30
 _TASKS = {
     "qualify": ("harness.worker.qualify", "qualify"),

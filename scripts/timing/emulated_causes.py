@@ -190,8 +190,8 @@ def _state(kernels: Path, problems: Iterable[str]) -> str:
 
 
 def as_timed(read: Run, sound: Sequence[Case], setting: RunSettings) -> list[Case]:
-    """Return the cases whose kernels still compile to the machine code that was timed. Counters of
-    other code would not explain the times."""
+    """Return the cases whose kernels still compile to the machine code that was timed. The counters
+    of any other code would not explain the times."""
     device = setting.device
     made = compilation.compile_all(sound, setting.kernels, device.arch).built
     return [
