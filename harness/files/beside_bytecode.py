@@ -1,7 +1,8 @@
 """Results computed from the harness's own files, stored in the folder of Python's bytecode. Every
 command needs the same results, such as the hash of all statements and the compiled templates. If
-Python may not write bytecode, nothing is stored. Anyone who can write to this folder can change the
-harness itself, so the files are as trustworthy as the code.
+Python may not write bytecode, nothing is stored; what is there is still read, as in a sandbox.
+Anyone who can write to this folder can change the harness itself, so the files are as trustworthy
+as the code.
 """
 
 from __future__ import annotations
@@ -18,8 +19,12 @@ from pathlib import Path
 
 def folder(module: str) -> Path | None:
     """The folder with the bytecode of a module's file; None if it cannot be written to."""
-    found = Path(importlib.util.cache_from_source(module)).parent
+    found = _of_bytecode(module)
     return None if sys.dont_write_bytecode or not os.access(found, os.W_OK) else found
+
+
+def _of_bytecode(module: str) -> Path:
+    return Path(importlib.util.cache_from_source(module)).parent
 
 
 def kept(module: str, name: str, given: bytes, make: Callable[[], str]) -> str:
@@ -28,18 +33,16 @@ def kept(module: str, name: str, given: bytes, make: Callable[[], str]) -> str:
     module: the file of the module that computes the text. given: the input. name: only the newest
     text of this name is kept.
     """
-    where = folder(module)
-    if where is None:
-        return make()
-    path = where / f"{name}.{sys.implementation.cache_tag}.txt"
+    path = _of_bytecode(module) / f"{name}.{sys.implementation.cache_tag}.txt"
     key = hashlib.sha256(given).hexdigest()
     with suppress(OSError, ValueError):
         said, _, text = path.read_text(encoding="utf-8").partition("\n")
         if said == f"{key} {_check(text)}":
             return text
     text = make()
-    with suppress(OSError):
-        _replace(path, f"{key} {_check(text)}\n{text}")
+    if folder(module) is not None:
+        with suppress(OSError):
+            _replace(path, f"{key} {_check(text)}\n{text}")
     return text
 
 

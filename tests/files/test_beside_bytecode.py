@@ -43,6 +43,16 @@ def test_a_text_that_was_cut_or_changed_is_made_anew(module: str, edit) -> None:
     assert made(module, b"a") == ("of\na", True)
 
 
+def test_what_was_kept_is_read_where_nothing_may_be_written(
+    module: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made(module, b"a")
+    monkeypatch.setattr("sys.dont_write_bytecode", True)
+    assert made(module, b"a") == ("of\na", False)
+    assert [made(module, b"b"), made(module, b"b")] == [("of\nb", True)] * 2
+    assert made(module, b"a") == ("of\na", False)
+
+
 def test_where_python_keeps_no_bytecode_nothing_is_kept(
     module: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -70,12 +70,12 @@ ALL_RIGHT = dict.fromkeys((f"v{number}" for number in range(VARIANTS)), "ok")
     "sixteen cores and memory for three workers, by a cgroup",
     outcome="No more workers run at once than have room; the kernel kills none, and all is right.",
 )
-@pytest.mark.parametrize("mib", [500, 700])
+@pytest.mark.parametrize("mib", [300, 400])
 def test_in_a_small_cgroup_the_kernel_kills_no_worker(
     emulate: Callable[..., subprocess.CompletedProcess[str]], folder: Path, mib: int
 ) -> None:
-    """At 500 MiB each, four workers at once would be too many; at 700 MiB, even three would be."""
-    with group_of(1700 * MIB) as group:
+    """At 300 MiB each, three workers at once would be too many; at 400 MiB, even two would be tight."""
+    with group_of(1000 * MIB) as group:
         ended = emulate(mib, group.enter)
         assert ended.returncode == 0, ended.stdout + ended.stderr
         assert group.killed == 0

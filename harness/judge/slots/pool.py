@@ -22,6 +22,7 @@ from harness.errors import UsageError
 from harness.judge.slots.process import ANSWER, REQUEST, Answer, Request, tidy
 from harness.judge.slots.walls import Walls
 from harness.processes.children import Child
+from harness.run import staleness
 
 PACKAGE = Path(__file__).resolve().parents[3]
 STARTING_S = 120.0
@@ -148,6 +149,7 @@ class Slots:
     ) -> None:
         if jobs < 1:
             raise UsageError(f"{jobs} jobs judge nothing: at least 1")
+        staleness.harness_hash(False)  # slots need it; in a sandbox they can read it, not store it
         self._home, self._memory = home, memory
         self._walls = Walls() if sandboxed else None
         self._lock = threading.Lock()
