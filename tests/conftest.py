@@ -130,6 +130,7 @@ def script_of() -> Iterator[Callable[[str], ModuleType]]:
             "judge",
             "fuzzing",
             "committed_runs",
+            "sparse_products",
             "tensor_maps",
             "textures",
         ):

@@ -84,6 +84,13 @@ class TensorLayout:
     @property
     def box_bytes(self) -> int:
         """The number of bytes reported to an mbarrier when a box has arrived."""
+        if self.interleave != "none":
+            unit = int(self.interleave[:-1])
+            counts = [
+                -(-size // step) for size, step in zip(self.box, self.step_sizes, strict=True)
+            ]
+            counts[-2] = 1
+            return math.prod(counts) * unit
         count = self.box[0]
         for size, step in zip(
             self.box[1:], (1,) if self.im2col else self.step_sizes[1:], strict=True
@@ -147,7 +154,7 @@ class TensorLayout:
             if not 1 <= size <= most:
                 return f"box {_listed(self.box)}: each is from 1 to {most}"
         row, span = self.box[0] * self.element_bytes, SWIZZLES[self.swizzle]
-        if self.interleave == "none" and row % UNIT:
+        if row % UNIT:
             return f"a box whose rows have {row} bytes: they are a multiple of {UNIT}"
         if self.interleave == "none" and span and row > span:
             return f"a box whose rows have {row} bytes: a swizzle of {span} bytes takes no more"

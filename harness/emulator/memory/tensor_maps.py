@@ -17,7 +17,14 @@ from numpy.typing import NDArray
 
 from harness.emulator.errors import LaunchError, shown
 from harness.emulator.program.tensor_map_fields import BYTES
-from harness.silicon.tensor_maps import ELEMENTS, FILLS, MOST_RANK, SWIZZLES, TensorLayout
+from harness.silicon.tensor_maps import (
+    ELEMENTS,
+    FILLS,
+    INTERLEAVES,
+    MOST_RANK,
+    SWIZZLES,
+    TensorLayout,
+)
 
 Array = NDArray[Any]
 
@@ -94,18 +101,8 @@ class TensorMap:
 
 def not_executed(layout: TensorLayout) -> str:
     """The reason why a map that the driver encodes cannot be executed here; empty if it can."""
-    if layout.interleave != "none":
-        return "interleaved tensors are not supported: how they lie is not documented"
-    if layout.element.startswith("tf32"):
-        return "tf32 elements are not supported: how a copy rounds them is not documented"
-    if layout.element == "f32_ftz":
-        return "f32_ftz elements are not supported: what a copy flushes is not documented"
-    row, span = layout.box[0] * layout.element_bytes, SWIZZLES[layout.swizzle]
-    if span and row != span:
-        return (
-            f"a swizzle of {span} bytes with rows of {row}: where rows go that are shorter than "
-            "the pattern is not documented"
-        )
+    if layout.interleave != "none" and layout.im2col:
+        return "interleaved tensors with im2col are not supported"
     return ""
 
 
@@ -122,7 +119,7 @@ def encoded(layout: TensorLayout, address: int) -> bytes:
         *padded(layout.step_sizes, MOST_RANK, 1), *padded(layout.lower, 3),
         *padded(layout.upper, 3),
         elements.index(layout.element), list(SWIZZLES).index(layout.swizzle),
-        FILLS.index(layout.fill), int(layout.im2col), 0,
+        FILLS.index(layout.fill), int(layout.im2col), INTERLEAVES.index(layout.interleave),
     )  # fmt: skip
 
 

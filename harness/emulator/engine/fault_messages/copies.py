@@ -18,7 +18,8 @@ _FLAWS = (
     "its box is not from 1 to 256 elements in each dimension",
     "a step is not from 1 to 8",
     "the rows of its box are no multiple of 16 bytes",
-    "the rows of its box are not as long as its swizzle's pattern",
+    "the rows of its box are longer than its swizzle's pattern",
+    "its interleaving is not one that is supported",
 )
 
 
@@ -187,3 +188,14 @@ def other_tensor_map(
 
 def no_reduction_of_type(p: Launched, site: int, element: int) -> str:
     return f"`{p.opcode(site)}` has no form for elements of {list(ELEMENTS)[element]}"
+
+
+def no_such_box(p: Launched, site: int, why: int, *numbers: int) -> str:
+    """why: a number of TensorMap::Place. numbers: five coordinates, and how many of them count."""
+    coordinates = ", ".join(map(str, numbers[: numbers[-1]]))
+    what = (
+        "whose first is not at a multiple of 16 bytes"
+        if why == 1
+        else "and a copy to global memory has none below zero"
+    )
+    return f"`{p.opcode(site)}` at the coordinates {coordinates}, {what}: a GPU stops the kernel"

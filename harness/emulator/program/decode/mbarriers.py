@@ -23,7 +23,8 @@ _ORDERS = {"release", "acquire", "relaxed"}
 _SCOPES = {"cta", "cluster"}
 _REDUCED_IN_BULK = {
     "add": ("u32", "s32", "u64", "f32", "f64", "f16", "bf16"), "inc": ("u32",), "dec": ("u32",),
-    "min": ("u32", "s32", "u64", "s64"), "max": ("u32", "s32", "u64", "s64"),
+    "min": ("u32", "s32", "u64", "s64", "f16", "bf16"),
+    "max": ("u32", "s32", "u64", "s64", "f16", "bf16"),
     "and": ("b32", "b64"), "or": ("b32", "b64"), "xor": ("b32", "b64"),
 }  # fmt: skip
 TELLS = "mbarrier::complete_tx::bytes"
@@ -289,13 +290,13 @@ class MbarrierDecoder(MemoryDecoder):
         return ops
 
     def _reduce_bulk(self, instruction: Instruction, words: list[str]) -> list[Op]:
-        """Reduce to global memory; f16 and bf16 elements can only be added, without flushing
-        subnormals."""
+        """Reduce to global memory; halves are added without flushing subnormals."""
         where, rest, type_ = words[:3], words[3:-1], words[-1]
         if where != ["global", "shared::cta", "bulk_group"] or not rest:
             raise self.unknown()
         half = type_ in ("f16", "bf16")
-        if type_ not in _REDUCED_IN_BULK.get(rest[0], ()) or rest[1:] != ["noftz"] * half:
+        keeps_subnormals = ["noftz"] * (half and rest[0] == "add")
+        if type_ not in _REDUCED_IN_BULK.get(rest[0], ()) or rest[1:] != keeps_subnormals:
             raise self.unknown()
         *ops, copy = self._bulk(instruction, where)
         signed_matters = half or rest[0] in ("min", "max") or type_[0] == "f"

@@ -19,8 +19,9 @@ _OTHERS = {
     "tile::gather4": "of another architecture", "tile::scatter4": "of another architecture",
     "im2col::w": "of another architecture", "im2col::w::128": "of another architecture",
 }  # fmt: skip
-_SWIZZLE, _FILL = 0, 8  # their lowest bits in the mode word
-_ELEMENTS = (0, 1, 2, 3, 4, 5, 6, 7, 10, 8, 9)
+_MODES = {"swizzle_mode": (0, 3), "fill_mode": (8, 1), "interleave_layout": (24, 2)}
+"""Field → its lowest bit in the mode word, and its highest value."""
+_ELEMENTS = (0, 1, 2, 3, 4, 5, 6, 7, 10, 8, 9, 11, 12)
 """The driver's numbers for the element types, in the order of PTX."""
 
 
@@ -162,7 +163,7 @@ class TensorCopyDecoder(MbarrierDecoder):
         kind = f"u{8 * replaced.size}"
         base, offset, address = self._place(self._own_space(space, where), where)
         offset = Constant(offset.bits + replaced.at + at * replaced.size)
-        if field in ("swizzle_mode", "fill_mode"):
+        if field in _MODES:
             return self._change_mode(space, (base, offset, address), field, self._literal(value))
         ops: list[Op] = []
         given = self.source(value, kind)
@@ -170,10 +171,6 @@ class TensorCopyDecoder(MbarrierDecoder):
             if not 0 <= self._literal(value) < len(_ELEMENTS):
                 raise self.unknown("such elements are not supported")
             given = Constant(_ELEMENTS[self._literal(value)])
-        elif field == "interleave_layout":
-            if self._literal(value):
-                raise self.unknown("interleaved tensors are not supported")
-            return [Op("fence", ("",), (), (), (), (), self.site)]
         elif replaced.plus:
             changed = self.declare("!map field", "u32")
             more = Constant(replaced.plus & 0xFFFFFFFF)
@@ -190,9 +187,9 @@ class TensorCopyDecoder(MbarrierDecoder):
         self, space: str, where: tuple[Source, Constant, str], field: str, mode: int
     ) -> list[Op]:
         """Set one of the bytes of the mode word."""
-        if not 0 <= mode <= 3:
+        shift, most = _MODES[field]
+        if not 0 <= mode <= most:
             raise self.unknown(f"{field} {mode} is not supported")
-        shift = _SWIZZLE if field == "swizzle_mode" else _FILL
         base, offset, address = where
         word = self.declare("!map modes", "u32")
         kept, put = Constant(~(0xFF << shift) & 0xFFFFFFFF), Constant(mode << shift)

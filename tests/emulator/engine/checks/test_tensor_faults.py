@@ -101,6 +101,18 @@ def test_a_tensor_that_is_larger_than_its_array_is_found_where_a_box_goes_beyond
     assert "argument 0" in message
 
 
+@pytest.mark.parametrize(
+    ("copy", "words"),
+    [(COPY.replace("{0, 0}", "{2, 1}"), "at the coordinates 2, 1, whose first is not at a"),
+     ("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%l1, {0, -1}], [%r2];",
+      "at the coordinates 0, -1, and a copy to global memory has none below zero")],
+)  # fmt: skip
+def test_coordinates_at_which_a_gpu_stops_are_a_fault(copy: str, words: str) -> None:
+    kind, message = _fault(_load(copy=copy))
+    assert kind == "tensor map"
+    assert words in message
+
+
 def test_bytes_that_are_no_map_and_a_map_for_a_number_are_refused() -> None:
     assert _fault(_load(), given=bytes(128))[0] == "tensor map"
     text = _load().replace(".param .u64 bytes)", ".param .u64 bytes, .param .u32 n)")
@@ -112,9 +124,9 @@ def test_bytes_that_are_no_map_and_a_map_for_a_number_are_refused() -> None:
     ("changed", "words"),
     [({"box": [18, 8]}, "multiple of 16"), ({"box": [16, 257]}, "from 1 to 256"),
      ({"box": [16]}, "2 numbers"), ({"swizzle": "32B"}, "takes no more"),
-     ({"swizzle": "128B"}, "not documented"), ({"shape": [33, 7]}, "multiple of 16"),
+     ({"shape": [33, 7]}, "multiple of 16"),
      ({"steps": [1, 9]}, "from 1 to 8"), ({"interleave": "16B"}, "from 3"),
-     ({"element": "tf32"}, "tf32"), ({"element": "f16"}, "array of float32"),
+     ({"element": "f16"}, "array of float32"),
      ({"fill": "nan", "element": "u32"}, "no floating"), ({"offset": 1}, "begins at"),
      ({"shape": [4, 2, 2, 2, 2, 2]}, "dimensions"), ({"swizzle": "16B"}, "known are")],
 )  # fmt: skip
@@ -133,7 +145,7 @@ def test_a_map_that_the_driver_or_this_refuses_is_refused(changed: Any, words: s
      (COPY.replace("{0, 0}", "{0, 0, 0}"), "3 coordinates"),
      (COPY.replace("2d", "6d"), "`cp"), (COPY.replace("2d", "2d.x"), "`cp"),
      ("tensormap.replace.tile.rank.shared::cta.b1024.b64 [%r2], %l1;", "`tensormap"),
-     ("tensormap.replace.tile.interleave_layout.shared::cta.b1024.b32 [%r2], 1;", "interleaved"),
+     ("tensormap.replace.tile.interleave_layout.shared::cta.b1024.b32 [%r2], 3;", "not supported"),
      ("tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [%r2], 5, %r1;", "no box_dim 5")],
 )  # fmt: skip
 def test_other_forms_are_refused_by_name(text: str, words: str) -> None:
@@ -171,7 +183,7 @@ def test_a_map_that_a_kernel_changes_copies_what_it_says_then() -> None:
     made = np.zeros(16, np.uint64)
     run(parse(text), "k", 1, 32, [_map(), out, made, array])
     found = tensors.places([60, 16], [4, 256], [32, 4], [1, 1], [48, 13])
-    elements = tensors.loaded(array.tobytes(), found, 4, b"\xff\xff\xff\x7f")
+    elements = tensors.loaded(array.tobytes(), found, 4, b"\xf7\x7f\xf7\x7f")
     assert (out == tensors.of_bytes(elements, tensors.in_shared(128, 4, 128))).all()
     short = replace.replace("[%r2], 0, 32", "[%r2], 0, 31")
     report = launch(parse(text.replace(replace, short)), "k", 1, 32, [_map(), out, made, array])

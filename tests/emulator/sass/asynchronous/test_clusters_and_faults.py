@@ -211,8 +211,6 @@ REFUSED = {
     "TMASK": "mbarrier.arrive.noComplete.release.cta.shared::cta.b64 %l7, [%r3], 1; "
     "st.shared.u64 [%r2], %l7;",
     "LDGMC": "multimem.ld_reduce.global.add.u32 %r9, [%l2]; st.shared.u32 [%r2], %r9;",
-    r"UBLKRED\.G\.S\.MIN\.F16": "cp.reduce.async.bulk.global.shared::cta.bulk_group.min.f16 "
-    "[%l2], [%r2], 256;",
     "LDGDEPBAR": """cp.async.ca.shared.global [%r2], [%l2], 16; cp.async.commit_group;
         cp.async.wait_group 1; cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;""",
 }

@@ -152,7 +152,7 @@ def _list(numbers: Sequence[int]) -> str:
 
 
 TILES = [
-    ([40], [16], "none", [-5]), ([64, 20], [32, 16], "128B", [-3, 11]),
+    ([40], [16], "none", [-4]), ([64, 20], [32, 16], "128B", [-4, 11]),
     ([24, 7, 5], [8, 3, 4], "32B", [20, 5, -1]),
     ([12, 5, 4, 3], [4, 2, 3, 2], "none", [8, 1, -1, 2]),
     ([8, 3, 4, 3, 3], [16, 2, 2, 2, 2], "64B", [0, 2, 1, -1, 2]),
@@ -191,7 +191,7 @@ def _boxes() -> Iterator[Case]:
 
         name = f"{len(shape)}d"
         yield case(f"load_{name}", _load(at, size), size, tile)
-        yield case(f"store_{name}", _store(at, size), size, tile)
+        yield case(f"store_{name}", _store([max(0, n) for n in at], size), size, tile)
     for shape, box, lower, upper, at, offsets in PIXELS:
         size = 4 * int(np.prod(box))
 

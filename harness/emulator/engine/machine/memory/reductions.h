@@ -25,6 +25,14 @@ void reduce_each(u8* place, const u8* given, int bytes, F reduce) {
     }
 }
 
+// Unlike an addition's, a NaN of double precision is not made quiet.
+inline f64 sum_in_memory(f64 a, f64 b) { return b != b ? b : a != a ? a : canonical(a + b); }
+
+inline f32 flushed_sum(f32 a, f32 b) { return flush(canonical(flush(a) + flush(b))); }
+
+template <class H> u16 least_half(u16 a, u16 b) { return H::narrow(least(H::widen(a), H::widen(b))); }
+template <class H> u16 greatest_half(u16 a, u16 b) { return H::narrow(greatest(H::widen(a), H::widen(b))); }
+
 #define REDUCTION(NAME, T, EXPRESSION)                                                            \
     {"reduce_bulk." NAME, [](u8* place, const u8* given, int bytes) {                             \
          reduce_each<T>(place, given, bytes, [](T a, T b) -> T { return static_cast<T>(EXPRESSION); });  \
@@ -36,18 +44,24 @@ void reduce_each(u8* place, const u8* given, int bytes, F reduce) {
 
 #define ORDER(N, T) REDUCTION("min/" N, T, a < b ? a : b) REDUCTION("max/" N, T, a > b ? a : b)
 
+#define HALVES(N, H) \
+    REDUCTION("min/" N, u16, least_half<H>(a, b)) REDUCTION("max/" N, u16, greatest_half<H>(a, b))
+
 inline const std::vector<BulkReduction>& bulk_reductions() {
     static const std::vector<BulkReduction> all = {
         BITS("u32", u32) BITS("u64", u64)
         ORDER("u32", u32) ORDER("s32", i32) ORDER("u64", u64) ORDER("s64", i64)
         REDUCTION("inc/u32", u32, a >= b ? 0 : a + 1)
         REDUCTION("dec/u32", u32, a == 0 || a > b ? b : a - 1)
-        REDUCTION("add/f32", f32, canonical(a + b)) REDUCTION("add/f64", f64, canonical(a + b, a, b))
+        REDUCTION("add/f32", f32, canonical(a + b)) REDUCTION("add/f64", f64, sum_in_memory(a, b))
+        REDUCTION("add/f32.ftz", f32, flushed_sum(a, b))
         REDUCTION("add/f16", u16, sum<F16>(a, b)) REDUCTION("add/bf16", u16, sum<BF16>(a, b))
+        HALVES("f16", F16) HALVES("bf16", BF16)
     };
     return all;
 }
 
+#undef HALVES
 #undef ORDER
 #undef BITS
 #undef REDUCTION

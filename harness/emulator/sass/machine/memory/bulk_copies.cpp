@@ -176,6 +176,9 @@ Box box_of(const Context& c, const Instruction& n, int first, u32 offsets, Verb 
     const TensorMap& map = box.map;
     i32 at[TensorMap::MOST_RANK] = {}, apart[3] = {};
     for (int d = 0; d < map.dimensions(); d++) at[d] = static_cast<i32>(word_of(c, n, 0, first + d));
+    if (const auto fault = map.place(at, verb != READ))
+        throw machine::Accusation{machine::NO_SUCH_BOX, c.at, thread_of(c, lane_of(c)),
+                                  {fault, at[0], at[1], at[2], at[3], at[4], map.rank}};
     box.first = at[0];
     const int count = map.dimensions() - 2, bits = count > 0 ? 16 / count : 0;
     for (int k = 0; k < count; k++) apart[k] = static_cast<i32>(offsets >> k * bits & ((1u << bits) - 1));
@@ -211,26 +214,29 @@ Judge::Side rows_in_shared(const Box& box, const Block& home, i64 place, int uni
             out.at.push_back(box.map.swizzled(place + at));
             if (shared) out.places.push_back(shared + out.at.back());
         }
-        place += box.map.row_bytes();
+        place += box.map.row_pitch();
     }
     return out;
 }
 
 // Calls f(offset in the box's bytes, offset in shared memory, size) for each atom that a swizzle keeps together.
 template <class F> void each_atom(const TensorMap& map, i64 place, F f) {
-    for (i64 at = 0; at < map.bytes(); at += TensorMap::ATOM) f(at, map.swizzled(place + at), TensorMap::ATOM);
+    for (i64 at = 0; at < map.bytes(); at += TensorMap::ATOM) {
+        const i64 row = at / map.row_bytes();
+        f(at, map.swizzled(place + row * map.row_pitch() + at % map.row_bytes()), TensorMap::ATOM);
+    }
 }
 
 void load_box(Context& c, const Instruction& n) {
     const u32 last = n.source_count > 2 ? word_of(c, n, 2) : 0;
     const Box box = box_of(c, n, 2, last & 0xFFFF, READ);
-    const i64 to = word_of(c, n, 0), size = box.map.bytes();
+    const i64 to = word_of(c, n, 0), size = box.map.bytes(), room = box.map.room();
     aligned_to(c, to, TensorMap::ALIGNMENT);
     std::vector<u8> bytes(size);
     machine::fill_outside(box.map, bytes);
     machine::gather_rows(box.map, box.rows, box.tensor, bytes);
-    for (Block* const block : targets_of(c, n, to, last >> 16, size)) {
-        u8* const shared = in_shared_memory(c, *block, in_window(to), size);
+    for (Block* const block : targets_of(c, n, to, last >> 16, room)) {
+        u8* const shared = in_shared_memory(c, *block, in_window(to), room);
         if (c.judge) {
             const Judge::Told told = told_of(c, n, word_of(c, n, 0, 1), *block);
             c.judge->bulk(c, lane_of(c), rows_of_tensor(box, machine::unit_of_rows(box.map, box.first)),
@@ -256,7 +262,7 @@ void store_box(Context& c, const Instruction& n) {
     }
     aligned_to(c, from, TensorMap::ALIGNMENT);
     if (from >> RANK_SHIFT != c.block->rank) throw Fault{ANOTHER_BLOCK, lane_of(c), from};
-    const u8* const shared = in_shared_memory(c, *c.block, in_window(from), size);
+    const u8* const shared = in_shared_memory(c, *c.block, in_window(from), box.map.room());
     std::vector<u8> bytes(size);
     each_atom(box.map, in_window(from),
               [&](i64 at, i64 place, i64 width) { std::memcpy(bytes.data() + at, shared + place, width); });

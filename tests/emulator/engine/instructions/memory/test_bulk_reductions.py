@@ -90,7 +90,7 @@ def test_what_is_wrong_with_a_bulk_copy_is_wrong_with_one_that_reduces() -> None
     "text",
     ["global.shared::cta.bulk_group.add.f16 [%l1], [%r1], 16;",
      "global.shared::cta.bulk_group.min.f32 [%l1], [%r1], 16;",
-     "global.shared::cta.bulk_group.min.f16 [%l1], [%r1], 16;",
+     "global.shared::cta.bulk_group.min.noftz.f16 [%l1], [%r1], 16;",
      "global.shared::cta.add.u32 [%l1], [%r1], 16;",
      "shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.u32 [%r1], [%r1], 16, [%r2];"],
 )  # fmt: skip

@@ -49,9 +49,9 @@ def tensor(shape: Sequence[int], dtype: Any = np.float32, gap: int = 0) -> tuple
 
 
 CASES = [
-    ([40], [32], [1], "none", [4]), ([40], [16], [1], "none", [-5]),
-    ([64, 20], [32, 16], [1, 1], "128B", [32, 8]), ([64, 20], [32, 16], [1, 1], "128B", [-3, 11]),
-    ([37, 9], [16, 8], [1, 1], "64B", [24, 3]), ([37, 9], [8, 8], [1, 2], "32B", [33, -2]),
+    ([40], [32], [1], "none", [4]), ([40], [16], [1], "none", [-8]),
+    ([64, 20], [32, 16], [1, 1], "128B", [32, 8]), ([64, 20], [32, 16], [1, 1], "128B", [-4, 11]),
+    ([37, 9], [16, 8], [1, 1], "64B", [24, 3]), ([37, 9], [8, 8], [1, 2], "32B", [32, -2]),
     ([24, 7, 5], [8, 3, 4], [1, 1, 1], "none", [20, 5, -1]),
     ([12, 5, 4, 3], [4, 2, 3, 2], [1, 2, 1, 1], "none", [8, 1, -1, 2]),
     ([8, 3, 4, 3, 3], [8, 2, 2, 2, 2], [1, 1, 2, 1, 1], "32B", [0, 2, 1, -1, 2]),
@@ -83,14 +83,14 @@ def test_a_tile_is_loaded_as_the_manual_says(case: Case) -> None:
 )  # fmt: skip
 def test_elements_of_each_size_and_both_fills(dtype: Any, element: str, fill: str) -> None:
     size = np.dtype(dtype).itemsize
-    array, strides = tensor([50, 6], dtype)
-    box, at = [64 // size, 4], [50 - 32 // size - 1, 4]
-    found = tensors.places([50, 6], strides, box, [1, 1], at)
-    nan = b"\xff" * (size - 1) + b"\x7f"
+    shape, box, at = [80 // size - 1, 6], [64 // size, 4], [48 // size, 4]
+    array, strides = tensor(shape, dtype)
+    found = tensors.places(shape, strides, box, [1, 1], at)
+    nan = b"\xf7\x7f" * (size // 2)
     elements = tensors.loaded(array.tobytes(), found, size, nan if fill == "nan" else bytes(size))
     wanted = tensors.of_bytes(elements, tensors.in_shared(len(found), size, 0))
     out = np.zeros(len(wanted), np.uint8)
-    map_ = TensorMap(array, box, [50, 6], strides[1:], element, fill=fill)
+    map_ = TensorMap(array, box, shape, strides[1:], element, fill=fill)
     run(parse(load(2, at, len(wanted))), "k", 1, 32, [map_, out])
     assert (out == wanted).all()
 
@@ -98,6 +98,7 @@ def test_elements_of_each_size_and_both_fills(dtype: Any, element: str, fill: st
 @pytest.mark.parametrize("case", CASES)
 def test_a_tile_is_stored_but_for_what_lies_outside(case: Case) -> None:
     shape, box, steps, swizzle, at = case
+    at = [max(0, each) for each in at]
     array, strides = tensor(shape, gap=16)
     found = tensors.places(shape, strides, box, steps, at)
     given = RANDOM.integers(0, 256, 4 * len(found), np.uint8)
@@ -165,7 +166,7 @@ def test_columns_of_pixels(case: tuple[list[int], ...], stores: bool) -> None:
 def test_tiles_reduce_as_by_an_atomic_each(operation: str, element: str, dtype: Any) -> None:
     size = np.dtype(dtype).itemsize
     array, strides = tensor([20, 6], dtype)
-    box, at = [64 // size, 4], [9, 3]
+    box, at = [64 // size, 4], [16 // size, 3]
     found = tensors.places([20, 6], strides, box, [1, 1], at)
     given = RANDOM.integers(0, 256, size * len(found), np.uint8)
     values, wanted = given.view(f"u{size}").tolist(), array.copy().view(f"u{size}")

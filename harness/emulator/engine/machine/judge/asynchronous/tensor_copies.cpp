@@ -60,6 +60,8 @@ void Accesses::copy_tensor(const Op& op, const Selection& lanes) {
             offsets[n] = reinterpret_cast<const i32*>(registers + op.source[2 + op.width + n])[i] & 0xFFFF;
         const int lane = geometry_.lane(w, i);
         const TensorMap map = tensor_map(op, address(1), w, lane);
+        if (const auto fault = map.place(at, !to_shared))
+            throw Accusation{NO_SUCH_BOX, op.site, lane, {fault, at[0], at[1], at[2], at[3], at[4], map.rank}};
         const bool reduces = std::strncmp(entries()[op.handler].name, "reduce", 6) == 0;
         // The reduction's name follows `reduce_tensor.`, as in `reduce_tensor.add`.
         const BulkReduction* const reduction =
@@ -82,7 +84,7 @@ void Accesses::copy_tensor(const Op& op, const Selection& lanes) {
             }
             for (i64 n = 0; to_shared && n < map.row_bytes(); n += TensorMap::ATOM)
                 inside.touches.push_back({map.swizzled(place_of_row + n), w, lane});
-            place_of_row += map.row_bytes();
+            place_of_row += map.row_pitch();
         }
         in_one_buffer(outside, map.address);
         std::vector<u8> bytes(to_shared ? map.bytes() : outside.touches.size() * unit);
@@ -119,7 +121,7 @@ void Accesses::copy_tensor(const Op& op, const Selection& lanes) {
 
 // Checks the address of a box in shared memory.
 void Accesses::check_box(const Op& op, const TensorMap& map, i64 where, Verb verb, int lane) {
-    const i64 size = launch_.shared_bytes, width = map.bytes();
+    const i64 size = launch_.shared_bytes, width = map.room();
     if (where % TensorMap::ALIGNMENT)
         throw Accusation{MISALIGNED_IN_BLOCK_MEMORY, op.site, lane,
                          {verb, TensorMap::ALIGNMENT, where, SHARED_MEMORY, size}};
