@@ -16,6 +16,7 @@ from harness.emulator.sass.instructions import (
     blackwell,
     hopper,
     lookup,
+    matrix,
     operand_modifiers,
     table,
     textures,
@@ -261,15 +262,15 @@ class _Encoder:
     def _uniforms_in_a_row(self, kind: str, operand: Operand, out: Any, slots: _Slots) -> None:
         """Encode the first of several uniform registers: of the four that hold two operands'
         descriptors, or of those that a copy uses."""
-        first, known = operand.uniform, table.OF_FACTORS if kind == "g" else ()
+        first, known = operand.uniform, matrix.OF_FACTORS if kind == "g" else ()
         if set(operand.suffixes) - set(known) or first is None or first.number == ZERO:
             raise Unencodable(f"operand {operand.text}")
         if operand.base or operand.offset:
             raise Unencodable(f"operand {operand.text}")
         for suffix in operand.suffixes:
-            out["flags"] |= table.OF_FACTORS[suffix]
+            out["flags"] |= matrix.OF_FACTORS[suffix]
         if kind == "g" and slots.sources == 0:
-            out["flags"] |= table.FIRST_FACTOR_IN_MEMORY
+            out["flags"] |= matrix.FIRST_FACTOR_IN_MEMORY
         source = out["source"][slots.sources]
         source["constant"], source["row"] = 0, self._row(first) * LANES
         slots.sources += 1

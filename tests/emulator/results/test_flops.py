@@ -153,6 +153,17 @@ MMA = """
 """
 
 
+SPARSE = """
+    mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32
+        {%f1,%f2,%f3,%f4},{%r1,%r2},{%r3,%r4},{%f1,%f2,%f3,%f4},0x44444444,0x0;
+"""
+
+
+def test_of_a_sparse_products_operations_the_half_that_is_executed_counts() -> None:
+    report = run(parse(ptx_kernel(SPARSE)), "k", 1, 32, [])
+    assert operations(report) == {"tensor": 2 * 16 * 8 * 8}
+
+
 def test_a_matrix_instruction_is_two_operations_for_each_product_and_those_of_integers_none() -> (
     None
 ):

@@ -47,6 +47,7 @@ _VERDICTS: dict[int, tuple[str, Callable[..., str]]] = {
     layout.OTHER_TENSOR_MAP: ("tensor map", copies.other_tensor_map),
     layout.NO_REDUCTION_OF_TYPE: ("tensor map", copies.no_reduction_of_type),
     layout.NO_SUCH_BOX: ("tensor map", copies.no_such_box),
+    layout.UNDEFINED_METADATA: ("sparse metadata", warps.undefined_metadata),
     layout.PRODUCT_NOT_AWAITED: ("wgmma", copies.product_not_awaited),
     layout.PRODUCT_NOT_FENCED: ("wgmma", copies.product_not_fenced),
     layout.OTHER_SWIZZLE: ("wgmma", copies.other_swizzle),

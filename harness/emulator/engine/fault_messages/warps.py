@@ -122,3 +122,11 @@ def trapped(p: Place, _: int, number: int) -> str:
     terminator = p.program.blocks[number].terminator
     assert isinstance(terminator, Trap)
     return terminator.reason
+
+
+def undefined_metadata(p: Place, site: int) -> str:
+    return (
+        f"`{p.opcode(site)}` with metadata that name one place twice (with tf32: that are neither "
+        "0b0100 nor 0b1110), in the lanes that hold this thread's row: by the PTX ISA the result "
+        "is undefined"
+    )

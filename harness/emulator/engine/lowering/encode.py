@@ -46,6 +46,7 @@ _REDUCTIONS = {
     "": layout.NO_REDUCTION, "popc": layout.POPC, "and": layout.AND, "or": layout.OR,
 }  # fmt: skip
 _CLAMPS, _A_BY_COLUMNS, _B_BY_COLUMNS = 1, 2, 4  # modifiers of a matrix product
+_SELECTOR_SHIFT = 3  # of a sparse one
 
 
 @dataclass
@@ -250,6 +251,11 @@ class _Encoder(ComputingEncoder, VideoEncoder, MemoryEncoder, TextureEncoder):
     def _op_mma(self, op: Op) -> None:
         m, k = (int(v) for v in op.variant[:2])
         flags = _CLAMPS * ("satfinite" in op.variant)
+        self._product(op, op.variant[2:6], self.sources(op), m, 8, k, flags)
+
+    def _op_mma_sparse(self, op: Op) -> None:
+        m, k = (int(v) for v in op.variant[:2])
+        flags = _CLAMPS * ("satfinite" in op.variant) | int(op.variant[-1]) << _SELECTOR_SHIFT
         self._product(op, op.variant[2:6], self.sources(op), m, 8, k, flags)
 
     def _op_wmma(self, op: Op) -> None:

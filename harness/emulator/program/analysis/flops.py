@@ -33,6 +33,7 @@ INSTRUCTIONS = tuple(f"{letter}{kind}" for letter in "fdh" for kind in ("add", "
 _SHAPE = re.compile(r"\.m(\d+)n(\d+)k(\d+)\b")
 _INTEGERS = frozenset({"s8", "u8", "s4", "u4", "b1"})
 _PRODUCTS = frozenset({"mma", "mma_async"})  # of `wmma` and `wgmma`
+_SPARSE = frozenset({"sp", "sp::ordered_metadata"})
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ def arithmetic(opcode: str) -> Arithmetic | None:
     multiplication.
 
     A matrix instruction of m × n × k is 2·m·n·k operations of a warp, all of whose lanes take part,
-    or of a warpgroup's four warps.
+    or of a warpgroup's four warps. If the first factor is sparse, half of them are executed.
     """
     name, modifiers, types = split_opcode(opcode)
     if name == "mma" or not _PRODUCTS.isdisjoint(modifiers):
@@ -58,6 +59,7 @@ def arithmetic(opcode: str) -> Arithmetic | None:
         if shape is None or not _INTEGERS.isdisjoint(opcode.split(".")):
             return None
         m, n, k = map(int, shape.groups())
+        k //= 2 if not _SPARSE.isdisjoint(modifiers) else 1
         lanes = 4 * WARP_SIZE if name == "wgmma" else WARP_SIZE
         return Arithmetic("tensor", "", 2 * m * n * k // lanes)
     type_ = types[0] if types else ""

@@ -10,12 +10,17 @@ import re
 
 from harness.emulator.program.decode.memory import MemoryDecoder
 from harness.emulator.program.ir import Constant, Op, Register, Source, Special
-from harness.emulator.ptx.syntax import Group, Instruction, Operand
+from harness.emulator.ptx.syntax import Group, Instruction, Number, Operand
 
 _MMA_DEPTHS = {
     "f16": (8, 16), "bf16": (8, 16), "tf32": (4, 8), "s8": (16, 32), "u8": (16, 32),
     "s4": (32, 64), "u4": (32, 64), "f64": (4, 8, 16), "e4m3": (32,), "e5m2": (32,),
 }  # fmt: skip
+_SPARSE_DEPTHS = {
+    "f16": (16, 32), "bf16": (16, 32), "tf32": (8, 16), "s8": (32, 64), "u8": (32, 64),
+    "s4": (64, 128), "u4": (64, 128), "e4m3": (64,), "e5m2": (64,),
+}  # fmt: skip
+_SPARSE = ("sp", "sp::ordered_metadata")
 _SUM_TYPES = {"f16": ("f16", "f32"), "bf16": ("f32",), "tf32": ("f32",), "f64": ("f64",),
               "e4m3": ("f16", "f32"), "e5m2": ("f16", "f32")}  # fmt: skip
 _FP8 = ("e4m3", "e5m2")
@@ -62,6 +67,8 @@ class MatrixDecoder(MemoryDecoder):
 
     def _op_mma(self, instruction: Instruction, _: list[str], __: list[str]) -> list[Op]:
         words = instruction.opcode.split(".")[1:]
+        sparse = words[0] in _SPARSE
+        words = words[sparse:]
         if words[-5:] == ["f64", "f64", "f64", "f64", "rn"]:
             words.pop()
         if words[:2] != ["sync", "aligned"] or words[3:5] != ["row", "col"]:
@@ -76,16 +83,21 @@ class MatrixDecoder(MemoryDecoder):
         sums = ("s32",) if integer else _SUM_TYPES.get(a_type, ())
         same = b_type[1:] == a_type[1:] if integer else b_type == a_type
         same |= {a_type, b_type} <= {*_FP8}
-        if not same or not {d_type, c_type} <= set(sums) or k not in _MMA_DEPTHS[a_type] or n != 8:
+        depths = (_SPARSE_DEPTHS if sparse else _MMA_DEPTHS).get(a_type, ())
+        if not same or not {d_type, c_type} <= set(sums) or k not in depths or n != 8:
+            raise self.unknown()
+        if sparse and m != 16:
             raise self.unknown()
         if m != 16 and (m, k) not in ({(8, 16), (8, 32)} if integer else {(8, 4)}):
             raise self.unknown()
         if m == 8 and not integer and a_type != "f64":
             raise self.unknown()
         count = per_register(a_type)
-        lengths = (m * 8 // 32 // per_register(d_type), m * k // 32 // count, 8 * k // 32 // count,
-                   m * 8 // 32 // per_register(c_type))  # fmt: skip
-        parts = [self._items(o) for o in instruction.operands]
+        held = k // 2 if sparse else k  # columns of `a` in its registers
+        lengths = (m * 8 // 32 // per_register(d_type), m * held // 32 // count,
+                   8 * k // 32 // count, m * 8 // 32 // per_register(c_type))  # fmt: skip
+        operands = self.given(instruction, 6) if sparse else instruction.operands
+        parts = [self._items(o) for o in operands[:4]]
         if tuple(len(p) for p in parts) != lengths:
             raise self.unknown(f"its operands have {lengths} registers")
         kinds = [_register_type(t) for t in types]
@@ -98,7 +110,19 @@ class MatrixDecoder(MemoryDecoder):
             kind for part, kind in zip(parts[1:], kinds[1:], strict=True) for _ in part
         )
         variant = (str(m), str(k), *types, *rest)
-        return [Op("mma", variant, made, (kinds[0],) * len(made), read, read_kinds, self.site)]
+        if sparse:
+            metadata, selector = operands[4:]
+            variant += (str(self._selector(selector, k * ELEMENT_BITS[a_type])),)
+            read, read_kinds = (*read, self.source(metadata, "u32")), (*read_kinds, "u32")
+        name = "mma_sparse" if sparse else "mma"
+        return [Op(name, variant, made, (kinds[0],) * len(made), read, read_kinds, self.site)]
+
+    def _selector(self, operand: Operand, row_bits: int) -> int:
+        """Which lanes' metadata count: one of four, a pair of them, or all."""
+        known = 4 if row_bits <= 256 else 2 if row_bits <= 512 else 1
+        if not isinstance(operand, Number) or operand.value not in range(known):
+            raise self.unknown(f"its selector is from 0 to {known - 1}")
+        return int(operand.value)
 
     # --- ldmatrix and stmatrix ------------------------------------------------------------
 

@@ -32,7 +32,8 @@ _OPERATION_SHIFT, _TYPE_SHIFT = 8, 11
 _ORDER, _BITS = ("MIN", "MAX"), ("AND", "OR", "XOR")
 _IN_BULK = {
     "": _OPERATIONS, ".S32": ("ADD", *_ORDER), ".U64": ("ADD", *_ORDER, *_BITS), ".S64": _ORDER,
-    ".F16.RN": ("ADD", *_ORDER), ".BF16.RN": ("ADD", *_ORDER), ".F32.RN": ("ADD",), ".F64.RN": ("ADD",),
+    ".F16.RN": ("ADD", *_ORDER), ".BF16.RN": ("ADD", *_ORDER), ".F32.RN": ("ADD",),
+    ".F64.RN": ("ADD",),
 }  # fmt: skip
 """Reductions of bulk copies, as PTX's `cp.reduce.async.bulk` has them."""
 _BETWEEN_BLOCKS = {"": _OPERATIONS, ".S32": ("ADD", *_ORDER), ".U64": ("ADD",)}

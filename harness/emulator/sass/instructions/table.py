@@ -24,7 +24,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from harness.emulator.sass import layout
-from harness.emulator.sass.instructions import blackwell, hopper, textures
+from harness.emulator.sass.instructions import blackwell, hopper, matrix, textures
 from harness.emulator.sass.instructions.harmless import (
     AWAKES,
     CACHES,
@@ -132,21 +132,6 @@ def _atomics(opcode: str, shape: str, **more: Any) -> Iterator[Row]:
         harmless = CACHES | NEAREST | (FLUSHED if name.startswith("F32") else {})
         yield _row(f"{opcode}.ADD.{name}", shape, "ATOMIC", {"E": 0}, harmless=harmless,
                    always=always | flag << 4, **more)  # fmt: skip
-
-
-_MATRIX: Groups = ({"F32": 0, "F16": 4}, {"BF16": 1})
-# For a warpgroup's product: columns in eights, types of the operands, type of the sums.
-_COLUMNS, _COLUMNS_OF_WORDS, _COLUMNS_OF_BYTES = (
-    {f"64x{8 * n}x{depth}": n for n in range(1, 33)} for depth in (16, 8, 32)
-)
-_FACTORS = {"F16": 0, "BF16": 1, "TF32": 2, "E4M3": 3, "E5M2": 4, "U8": 5, "S8": 6}
-_HALF_SUMS, _CLAMPS = 1 << 12, 1 << 13
-OF_FACTORS: Final = {"negA": 1 << 14, "negB": 1 << 15, "tnspA": 1 << 16, "tnspB": 1 << 17}
-FIRST_FACTOR_IN_MEMORY: Final = 1 << 18
-
-
-def _factors(a: str, b: str) -> int:
-    return _FACTORS[a] << 6 | _FACTORS[b] << 9
 
 
 ROWS: Sequence[Row] = (
@@ -331,31 +316,7 @@ ROWS: Sequence[Row] = (
     _row("S2UR", "R x", "S2R", is_uniform=True),
     _row("CS2R", "R x", "S2R", always=1 << 8),
     _row("CS2R.32", "R x", "S2R"),
-    _row("HMMA.16816", "R v v v", "HMMA", _MATRIX, always=16 << 8),
-    _row("HMMA.1688", "R v v v", "HMMA", _MATRIX, always=8 << 8),
-    _row("HMMA.1688.F32.TF32", "R v v v", "HMMA", always=2 | 8 << 8),
-    _row("HMMA.1684.F32.TF32", "R v v v", "HMMA", always=2 | 4 << 8),
-    *(
-        _row(f"IMMA.168{depth}.{a}.{b}", "R r k v", "IMMA", {"SAT": _CLAMPS},
-             always=depth | _factors(a, b))
-        for depth in (16, 32) for a in ("U8", "S8") for b in ("U8", "S8")
-    ),
-    _row("DMMA.884", "R v v v", "DMMA"),
-    _row("DMMA.8x8x4", "R v v v", "DMMA"),
-    _row("HGMMA", "R v? g v p? _?", "GMMA", (
-        _COLUMNS, {"F32": 0, "F16": _HALF_SUMS}, {"BF16": _factors("BF16", "BF16")})),
-    _row("HGMMA.F32.TF32", "R v? g v p? _?", "GMMA", _COLUMNS_OF_WORDS,
-         always=_factors("TF32", "TF32")),
-    *(
-        _row(f"QGMMA.{a}.{b}", "R v? g v p? _?", "GMMA",
-             (_COLUMNS_OF_BYTES, {"F32": 0, "F16": _HALF_SUMS}), always=_factors(a, b))
-        for a in ("E4M3", "E5M2") for b in ("E4M3", "E5M2")
-    ),
-    *(
-        _row(f"IGMMA.{a}.{b}", "R v? g v p? _?", "GMMA", (_COLUMNS_OF_BYTES, {"SAT": _CLAMPS}),
-             always=_factors(a, b))
-        for a in ("U8", "S8") for b in ("U8", "S8")
-    ),
+    *matrix.ROWS,
     _row("WARPGROUP.DEPBAR.LE", "_ i", "NOTHING", (), layout.PRODUCTS_WAIT),
     _row("FENCE.VIEW.ASYNC", "", "FENCE.OF.PROXIES", harmless=ORDERS),
     # Instructions without an effect on results here

@@ -3,7 +3,9 @@
 
 #include <cmath>
 
+#include "judge/chunk.h"
 #include "products.h"
+#include "tensor_cores/sparse_factor.h"
 
 namespace sass {
 namespace {
@@ -11,16 +13,18 @@ namespace {
 enum : i32 { OF_BF16 = 1, OF_TF32 = 2, HALF_RESULT = 4 };
 
 // Reads 16 rows of the first factor and 8 columns of the second. Four adjacent lanes hold one row or column.
-void fragments(const Context& c, const Instruction& n, Type a_type, Type b_type, int depth,
+// stored: the elements in a row of the first factor, which are fewer than the depth if it is sparse.
+void fragments(const Context& c, const Instruction& n, Type a_type, Type b_type, int stored, int depth,
                Factors& factors) {
     const int chunk = 4 * held(a_type);
     f64 elements[LANES * MOST_HELD];
-    for (int k = 0; k < depth / chunk; k++) {
+    for (int k = 0; k < stored / chunk; k++)
         for (int half = 0; half < 2; half++) {
             read_elements(a_type, word_of(c, n, 0, 2 * k + half), elements);
             for (int r = 0; r < 8; r++)
                 std::memcpy(factors.a[8 * half + r] + k * chunk, elements + r * chunk, chunk * sizeof(f64));
         }
+    for (int k = 0; k < depth / chunk; k++) {
         read_elements(b_type, word_of(c, n, 1, k), elements);
         for (int col = 0; col < COLUMNS; col++)
             for (int m = 0; m < chunk; m++) factors.b[k * chunk + m][col] = elements[col * chunk + m];
@@ -29,8 +33,22 @@ void fragments(const Context& c, const Instruction& n, Type a_type, Type b_type,
 
 void add_product(Context& c, const Instruction& n, Sums sums, Type a_type, Type b_type, int depth) {
     Factors factors;
-    fragments(c, n, a_type, b_type, depth, factors);
+    fragments(c, n, a_type, b_type, depth, depth, factors);
     sums.add(c, n, factors, depth, 0, [&](int word, int i) { return word_of(c, n, 2, word)[i]; });
+}
+
+// The immediate is the selector, which says whose metadata count.
+void add_sparse_product(Context& c, const Instruction& n, Sums sums, Type a_type, Type b_type, int stored) {
+    constexpr int METADATA = 3;
+    Factors factors;
+    fragments(c, n, a_type, b_type, stored, 2 * stored, factors);
+    const machine::SparseFactor places(word_of(c, n, METADATA, 0), static_cast<int>(n.immediate), 32 / held(a_type), 2 * stored);
+    for (int r = 0; r < ROWS; r++)
+        for (int k = 0; k < stored; k++)
+            if (places.column(r, k) < 0)
+                throw machine::Accusation{machine::UNDEFINED_METADATA, c.at, c.warp->number * LANES + r % 8 * 4, {}};
+    sums.add(c, n, factors, stored, 0, [&](int word, int i) { return word_of(c, n, 2, word)[i]; },
+             [&](int row, int k) { return places.column(row, k); });
 }
 
 // The depth is the flags' second byte: 4 or 8 for TF32, 8 or 16 for halves.
@@ -43,6 +61,17 @@ void hmma(Context& c, const Instruction& n) {
 void imma(Context& c, const Instruction& n) {
     const Type a_type = first_type(n.flags), b_type = second_type(n.flags);
     add_product(c, n, {false, true, (n.flags & CLAMPS) != 0}, a_type, b_type, n.flags & 63);
+}
+
+// With the number of stored elements in a row in place of the depth.
+void sparse_hmma(Context& c, const Instruction& n) {
+    const Type type = n.flags & OF_TF32 ? TF32 : n.flags & OF_BF16 ? BRAIN : HALF;
+    add_sparse_product(c, n, {(n.flags & HALF_RESULT) != 0, false, false}, type, type, n.flags >> 8);
+}
+
+void sparse_imma(Context& c, const Instruction& n) {
+    const Type a_type = first_type(n.flags), b_type = second_type(n.flags);
+    add_sparse_product(c, n, {false, true, (n.flags & CLAMPS) != 0}, a_type, b_type, n.flags & 63);
 }
 
 // Multiplies 8 × 4 doubles by 4 × 8; each step is rounded as by DFMA.
@@ -67,6 +96,6 @@ void dmma(Context& c, const Instruction& n) {
 
 }  // namespace
 
-std::vector<Entry> matrix_entries() { return {{"HMMA", hmma}, {"IMMA", imma}, {"DMMA", dmma}}; }
+std::vector<Entry> matrix_entries() { return {{"HMMA", hmma}, {"IMMA", imma}, {"HMMA.SP", sparse_hmma}, {"IMMA.SP", sparse_imma}, {"DMMA", dmma}}; }
 
 }  // namespace sass

@@ -12,7 +12,7 @@
 
 namespace sass {
 
-constexpr int ROWS = 16, COLUMNS = 8, MOST_DEPTH = 32;
+constexpr int ROWS = 16, COLUMNS = 8, MOST_DEPTH = 64;
 
 enum Type : i32 { HALF, BRAIN, TF32, E4M3, E5M2, UNSIGNED, SIGNED };
 
@@ -74,6 +74,10 @@ struct Factors {
     f64 a[ROWS][MOST_DEPTH], b[MOST_DEPTH][COLUMNS];
 };
 
+struct Dense {
+    int operator()(int, int k) const { return k; }
+};
+
 // How sums are stored in registers: as pairs of halves, floats or integers.
 struct Sums {
     bool halves, whole, clamps;
@@ -81,13 +85,16 @@ struct Sums {
     int words() const { return halves ? 2 : 4; }
 
     // Writes the product plus `before(word, lane)` to the result's registers, beginning at `first`.
-    template <class Before>
+    //
+    // depth: how many elements a row of the first factor has. column(row, k): the row of the second factor by which
+    // the k-th of them is multiplied, if the first factor is sparse.
+    template <class Before, class Column = Dense>
     void add(Context& c, const Instruction& n, const Factors& factors, int depth, int first,
-             Before before) const {
+             Before before, Column column = {}) const {
         f64 sum[ROWS][COLUMNS];
         for (int i = 0; i < LANES; i++)
             for (int e = 0; e < 4; e++) at(sum, i, e) = number(before(halves ? e >> 1 : e, i), e);
-        for (int r = 0; r < ROWS; r += TOGETHER) add_rows(sum, factors, depth, r);
+        for (int r = 0; r < ROWS; r += TOGETHER) add_rows(sum, factors, depth, r, column);
         for (int w = 0; w < words(); w++)
             write(c, c.result(n, 0, first + w), [&](int i) {
                 using machine::F16;
@@ -101,13 +108,16 @@ struct Sums {
     // The number of rows whose sums are kept in vector registers at a time.
     static constexpr int TOGETHER = 4;
 
-    static void add_rows(f64 (&sum)[ROWS][COLUMNS], const Factors& factors, int depth, int first) {
+    template <class Column>
+    static void add_rows(f64 (&sum)[ROWS][COLUMNS], const Factors& factors, int depth, int first, Column column) {
         f64 own[TOGETHER][COLUMNS];
         std::memcpy(own, sum[first], sizeof own);
         for (int k = 0; k < depth; k++)
-            for (int r = 0; r < TOGETHER; r++)
+            for (int r = 0; r < TOGETHER; r++) {
+                const int row = column(first + r, k);
                 for (int col = 0; col < COLUMNS; col++)
-                    own[r][col] += factors.a[first + r][k] * factors.b[k][col];
+                    own[r][col] += factors.a[first + r][k] * factors.b[row][col];
+            }
         std::memcpy(sum[first], own, sizeof own);
     }
     static f64& at(f64 (&sum)[ROWS][COLUMNS], int lane, int e) {

@@ -10,6 +10,7 @@ inline void Execution::handle(const Known& about, const Op& op, const Party& par
     } catch (const Suspicion& found) {
         const int lane = geometry_.lane(party.warp, found.lane);
         if (found.reason == PART_OF_A_WARP) throw Accusation{NOT_WHOLE_WARP, op.site, lane, {}};
+        if (found.reason == BAD_METADATA) throw Accusation{UNDEFINED_METADATA, op.site, lane, {}};
         if (found.reason == BAD_COUNT)
             throw Accusation{NOT_A_COUNT, op.site, lane, {blocks_.c.row<u32>(op.source[0])[found.lane]}};
         if (found.reason == NO_TEXTURE || found.reason == OUTSIDE_SURFACE) {

@@ -6,24 +6,22 @@
 // Products are exact; they are summed in double precision (integers exactly), and the sum is rounded once. All lanes
 // take part: if some are missing, the launch is left to the judge.
 
-#include <algorithm>
-#include <array>
-
 #include "checks.h"
-#include "fp8.h"
 #include "memory/tensors/matrix_descriptor.h"
+#include "tensor_cores/matrix_elements.h"
+#include "tensor_cores/sparse_factor.h"
 
 namespace machine {
 namespace {
 
 constexpr int COLUMNS = 8;  // of a product that is computed at a time, and of every `mma`
-constexpr int MOST_ROWS = 32, MOST_COLUMNS = 32, MOST_DEPTH = 64;
+constexpr int MOST_ROWS = 32, MOST_COLUMNS = 32, MOST_DEPTH = 64, MOST_SPARSE_DEPTH = 128;
 constexpr int MOST_HELD = 8;  // elements in a register
 
 // An immediate consists of separate bytes.
 inline int part(const Op& op, int number) { return op.immediate >> 8 * number & 0xFF; }
 
-enum : int { CLAMPS = 1, A_BY_COLUMNS = 2, B_BY_COLUMNS = 4 };
+enum : int { CLAMPS = 1, A_BY_COLUMNS = 2, B_BY_COLUMNS = 4, SELECTOR_SHIFT = 3 };
 
 void whole_warp(const Context& c, const Op& op) {
     if (!c.full) throw Suspicion{PART_OF_A_WARP, op.site, __builtin_ctz(c.active)};
@@ -40,104 +38,6 @@ i32 source(const Op& op, int number) {
 }
 
 void more_operands(Context&, const Op&) {}
-
-// --- types of elements --------------------------------------------------------------------------
-
-// `read` reads the elements that a register holds in the lanes of the warp, lane by lane; `write` writes them.
-
-template <class H> struct Packed {
-    using Number = f64;
-    using Word = u32;
-    static constexpr int HELD = 2;
-    static void read(const Word* row, f64* out) {
-        u16 raw[LANES * HELD];
-        std::memcpy(raw, row, sizeof raw);
-        for (int i = 0; i < LANES * HELD; i++) out[i] = static_cast<f64>(H::widen(raw[i]));
-    }
-    static void write(Word* row, const f64* in, bool) {
-        u16 raw[LANES * HELD];
-        for (int i = 0; i < LANES * HELD; i++) raw[i] = H::narrow(in[i]);
-        std::memcpy(row, raw, sizeof raw);
-    }
-};
-
-template <class T> struct Single {
-    using Number = f64;
-    using Word = T;
-    static constexpr int HELD = 1;
-    static void read(const Word* row, f64* out) {
-        for (int i = 0; i < LANES; i++) out[i] = static_cast<f64>(row[i]);
-    }
-    static void write(Word* row, const f64* in, bool) {
-        for (int i = 0; i < LANES; i++) row[i] = canonical(static_cast<T>(in[i]));
-    }
-};
-
-struct Tf32 {
-    using Number = f64;
-    using Word = u32;
-    static constexpr int HELD = 1;
-    static void read(const Word* row, f64* out) {
-        for (int i = 0; i < LANES; i++) out[i] = static_cast<f64>(bits_of<f32>(row[i] & 0xFFFFE000));
-    }
-};
-
-template <class F> struct Fp8s {
-    using Number = f64;
-    using Word = u32;
-    static constexpr int HELD = 4;
-    static void read(const Word* row, f64* out) {
-        static const std::array<f64, 256> numbers = [] {
-            std::array<f64, 256> all;
-            for (int i = 0; i < 256; i++) all[i] = F16::widen(F::widen(static_cast<u8>(i), false));
-            return all;
-        }();
-        u8 raw[LANES * HELD];
-        std::memcpy(raw, row, sizeof raw);
-        for (int i = 0; i < LANES * HELD; i++) out[i] = numbers[raw[i]];
-    }
-};
-
-template <class T> struct Bytes {
-    using Number = i32;
-    using Word = u32;
-    static constexpr int HELD = 4;
-    static void read(const Word* row, i32* out) {
-        T raw[LANES * HELD];
-        std::memcpy(raw, row, sizeof raw);
-        for (int i = 0; i < LANES * HELD; i++) out[i] = raw[i];
-    }
-};
-
-template <bool has_sign> struct Nibbles {
-    using Number = i32;
-    using Word = u32;
-    static constexpr int HELD = 8;
-    static void read(const Word* row, i32* out) {
-        u8 raw[LANES * HELD / 2];
-        std::memcpy(raw, row, sizeof raw);
-        for (int i = 0; i < LANES * HELD / 2; i++) {
-            const i32 low = raw[i] & 15, high = raw[i] >> 4;
-            out[2 * i] = has_sign ? (low ^ 8) - 8 : low;
-            out[2 * i + 1] = has_sign ? (high ^ 8) - 8 : high;
-        }
-    }
-};
-
-struct Int32 {
-    using Number = i64;
-    using Word = i32;
-    static constexpr int HELD = 1;
-    static void read(const Word* row, i64* out) {
-        for (int i = 0; i < LANES; i++) out[i] = row[i];
-    }
-    static void write(Word* row, const i64* in, bool clamps) {
-        for (int i = 0; i < LANES; i++) {
-            const i64 most = INT32_MAX, least = INT32_MIN;
-            row[i] = static_cast<i32>(clamps ? std::max(least, std::min(most, in[i])) : in[i]);
-        }
-    }
-};
 
 // --- products -----------------------------------------------------------------------------------
 
@@ -202,28 +102,61 @@ void accumulate(Context& c, const Op& op, const N* product, int held, int first,
     }
 }
 
-template <class D, class A, class B, class C> void mma(Context& c, const Op& op) {
-    using N = typename A::Number;
-    constexpr int HELD = A::HELD, ACROSS = 4 * HELD;  // elements of a register, and of a row's four lanes
-    whole_warp(c, op);
-    const int rows = part(op, 0), depth = part(op, 2), blocks = rows / COLUMNS;
-    alignas(64) N a[16 * MOST_DEPTH], b[MOST_DEPTH * COLUMNS], product[16 * COLUMNS];
+// Reads the factors of an `mma`: sixteen or eight rows of `held` elements, and eight columns. Returns the number of
+// registers.
+template <class A, class B, class N>
+int factors(Context& c, const Op& op, int rows, int held, int depth, N* a, N* b) {
+    constexpr int ACROSS = 4 * A::HELD;  // elements of a row's four lanes in a register
+    const int blocks = rows / COLUMNS;
     N given[LANES * MOST_HELD];
-    const int a_registers = rows * depth / LANES / HELD, b_registers = COLUMNS * depth / LANES / HELD;
+    const int a_registers = rows * held / LANES / A::HELD, b_registers = COLUMNS * depth / LANES / A::HELD;
     for (int r = 0; r < a_registers; r++) {
         A::read(c.row<typename A::Word>(source(op, r)), given);
-        N* start = a + r % blocks * 8 * depth + r / blocks * ACROSS;
-        for (int g = 0; g < 8; g++) std::memcpy(start + g * depth, given + g * ACROSS, ACROSS * sizeof(N));
+        N* start = a + r % blocks * 8 * held + r / blocks * ACROSS;
+        for (int g = 0; g < 8; g++) std::memcpy(start + g * held, given + g * ACROSS, ACROSS * sizeof(N));
     }
     for (int r = 0; r < b_registers; r++) {
         B::read(c.row<typename B::Word>(source(op, a_registers + r)), given);
         for (int g = 0; g < 8; g++)
             for (int j = 0; j < ACROSS; j++) b[(r * ACROSS + j) * COLUMNS + g] = given[g * ACROSS + j];
     }
+    return a_registers + b_registers;
+}
+
+int place_in_rows(int lane, int i) { return i / 2 * 2 * LANES + lane * 2 + i % 2; }
+
+template <class D, class A, class B, class C> void mma(Context& c, const Op& op) {
+    using N = typename A::Number;
+    whole_warp(c, op);
+    const int rows = part(op, 0), depth = part(op, 2);
+    alignas(64) N a[16 * MOST_DEPTH], b[MOST_DEPTH * COLUMNS], product[16 * COLUMNS];
+    const int used = factors<A, B>(c, op, rows, depth, depth, a, b);
     multiplied<A>(a, b, product, rows, COLUMNS, depth);
-    accumulate<C, D>(c, op, product, rows / 4, a_registers + b_registers, [](int lane, int i) {
-        return i / 2 * 2 * LANES + lane * 2 + i % 2;
-    });
+    accumulate<C, D>(c, op, product, rows / 4, used, place_in_rows);
+}
+
+// Only the rows of `b` that belong to a stored element are multiplied: infinities in others have no effect.
+template <class D, class A, class B, class C> void mma_sparse(Context& c, const Op& op) {
+    using N = typename A::Number;
+    using Vector = typename Eight<N>::Vector;
+    constexpr int ROWS = 16;
+    whole_warp(c, op);
+    const int depth = part(op, 2), held = depth / 2;
+    alignas(64) N a[ROWS * MOST_DEPTH], b[MOST_SPARSE_DEPTH * COLUMNS], product[ROWS * COLUMNS];
+    const int used = factors<A, B>(c, op, ROWS, held, depth, a, b), sums = ROWS * COLUMNS / LANES / C::HELD;
+    const SparseFactor places(c.row<u32>(source(op, used + sums)), part(op, 3) >> SELECTOR_SHIFT, 32 / A::HELD, depth);
+    for (int i = 0; i < ROWS; i++) {
+        Vector sum = {};
+        for (int k = 0; k < held; k++) {
+            const int column = places.column(i, k);
+            if (column < 0) throw Suspicion{BAD_METADATA, op.site, i % 8 * 4};
+            Vector line;
+            std::memcpy(&line, b + column * COLUMNS, sizeof line);
+            sum += a[i * held + k] * line;
+        }
+        std::memcpy(product + i * COLUMNS, &sum, sizeof sum);
+    }
+    accumulate<C, D>(c, op, product, ROWS / 4, used, place_in_rows);
 }
 
 // A lane holds consecutive elements in memory order. Returns the number of registers.
@@ -323,12 +256,22 @@ void transpose(Context& c, const Op& op) {
     }
 }
 
-#define OF_FP8(A, B, FA, FB)                                                                  \
-    {"mma/f32." A "." B ".f32", mma<Single<f32>, Fp8s<FA>, Fp8s<FB>, Single<f32>>},            \
-    {"mma/f16." A "." B ".f16", mma<F16s, Fp8s<FA>, Fp8s<FB>, F16s>},
+#define OF_FP8(NAME, F, A, B, FA, FB)                                                         \
+    {NAME "/f32." A "." B ".f32", F<Single<f32>, Fp8s<FA>, Fp8s<FB>, Single<f32>>},           \
+    {NAME "/f16." A "." B ".f16", F<F16s, Fp8s<FA>, Fp8s<FB>, F16s>},
 
-using F16s = Packed<F16>;
-using BF16s = Packed<BF16>;
+#define OF_ALL_FP8(NAME, F)                                                                   \
+    OF_FP8(NAME, F, "e4m3", "e4m3", E4M3, E4M3) OF_FP8(NAME, F, "e4m3", "e5m2", E4M3, E5M2)   \
+    OF_FP8(NAME, F, "e5m2", "e4m3", E5M2, E4M3) OF_FP8(NAME, F, "e5m2", "e5m2", E5M2, E5M2)
+
+#define OF_INTEGERS(NAME, F)                                                                  \
+    OF_BYTES(NAME, F)                                                                         \
+    {NAME "/s32.s8.u8.s32", F<Int32, Bytes<i8>, Bytes<u8>, Int32>},                           \
+    {NAME "/s32.u8.s8.s32", F<Int32, Bytes<u8>, Bytes<i8>, Int32>},                           \
+    {NAME "/s32.s4.s4.s32", F<Int32, Nibbles<true>, Nibbles<true>, Int32>},                   \
+    {NAME "/s32.u4.u4.s32", F<Int32, Nibbles<false>, Nibbles<false>, Int32>},                 \
+    {NAME "/s32.s4.u4.s32", F<Int32, Nibbles<true>, Nibbles<false>, Int32>},                  \
+    {NAME "/s32.u4.s4.s32", F<Int32, Nibbles<false>, Nibbles<true>, Int32>},
 
 #define OF_BYTES(NAME, F)                                                                     \
     {NAME "/s32.s8.s8.s32", F<Int32, Bytes<i8>, Bytes<i8>, Int32>},                           \
@@ -340,23 +283,19 @@ using BF16s = Packed<BF16>;
     {NAME "/f16.f16.f16.f32", F<F16s, F16s, F16s, Single<f32>>},                              \
     {NAME "/f16.f16.f16.f16", F<F16s, F16s, F16s, F16s>},                                     \
     {NAME "/f32.bf16.bf16.f32", F<Single<f32>, BF16s, BF16s, Single<f32>>},                   \
-    {NAME "/f32.tf32.tf32.f32", F<Single<f32>, Tf32, Tf32, Single<f32>>},                     \
+    {NAME "/f32.tf32.tf32.f32", F<Single<f32>, Tf32, Tf32, Single<f32>>},
+
+#define OF_DOUBLES(NAME, F)                                                                   \
     {NAME "/f64.f64.f64.f64", F<Single<f64>, Single<f64>, Single<f64>, Single<f64>>},
 
 }  // namespace
 
 std::vector<Entry> matrix_entries() {
     return {
-        OF_FLOATS("mma", mma) OF_BYTES("mma", mma)
-        {"mma/s32.s8.u8.s32", mma<Int32, Bytes<i8>, Bytes<u8>, Int32>},
-        {"mma/s32.u8.s8.s32", mma<Int32, Bytes<u8>, Bytes<i8>, Int32>},
-        {"mma/s32.s4.s4.s32", mma<Int32, Nibbles<true>, Nibbles<true>, Int32>},
-        {"mma/s32.u4.u4.s32", mma<Int32, Nibbles<false>, Nibbles<false>, Int32>},
-        {"mma/s32.s4.u4.s32", mma<Int32, Nibbles<true>, Nibbles<false>, Int32>},
-        {"mma/s32.u4.s4.s32", mma<Int32, Nibbles<false>, Nibbles<true>, Int32>},
-        OF_FP8("e4m3", "e4m3", E4M3, E4M3) OF_FP8("e4m3", "e5m2", E4M3, E5M2)
-        OF_FP8("e5m2", "e4m3", E5M2, E4M3) OF_FP8("e5m2", "e5m2", E5M2, E5M2)
-        OF_FLOATS("wmma", wmma) OF_BYTES("wmma", wmma)
+        OF_FLOATS("mma", mma) OF_DOUBLES("mma", mma) OF_INTEGERS("mma", mma) OF_ALL_FP8("mma", mma)
+        OF_FLOATS("mma_sparse", mma_sparse) OF_INTEGERS("mma_sparse", mma_sparse)
+        OF_ALL_FP8("mma_sparse", mma_sparse)
+        OF_FLOATS("wmma", wmma) OF_DOUBLES("wmma", wmma) OF_BYTES("wmma", wmma)
         {"more operands", more_operands},
         {"fragment_address", element_address<false>, ALL_MEET},
         {"column_address", element_address<true>, ALL_MEET},
