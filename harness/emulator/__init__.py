@@ -8,7 +8,13 @@
 
 from harness.emulator.engine.report import LaunchReport
 from harness.emulator.errors import EmulatorError, LaunchError, PtxSyntaxError, UnknownInstruction
-from harness.emulator.launch import launch, variable, variables
+from harness.emulator.launch import (
+    buffer_address,
+    launch,
+    variable,
+    variable_addresses,
+    variables,
+)
 from harness.emulator.memory.tensor_maps import TensorMap
 from harness.emulator.memory.textures import Surface, Texture
 from harness.emulator.ptx.features import Feature, features
@@ -38,9 +44,11 @@ __all__ = [
     "TensorMap",
     "Texture",
     "UnknownInstruction",
+    "buffer_address",
     "features",
     "launch",
     "parse",
     "variable",
+    "variable_addresses",
     "variables",
 ]

@@ -13,7 +13,7 @@ from harness.emulator.engine import judging, native
 from harness.emulator.engine.configuration import Requested, configure
 from harness.emulator.engine.report import EngineName, LaunchReport
 from harness.emulator.memory import arguments, grid_workspace, heap, module_variables
-from harness.emulator.memory.address_space import AddressSpace
+from harness.emulator.memory.address_space import AddressSpace, address_of_slot
 from harness.emulator.program.ir import Program
 from harness.emulator.program.translate import translate
 from harness.emulator.ptx.kernel_names import find_kernel
@@ -52,6 +52,7 @@ def launch(
     written: Mapping[int, Array] | None = None,
     schedule: int | None = None,
     cluster: int | Sequence[int] | None = None,
+    buffers: Sequence[Array] = (),
 ) -> LaunchReport:
     """Execute a kernel on the CPU; arrays among the arguments are changed in place.
 
@@ -71,6 +72,7 @@ def launch(
     usual one, 0. For a small launch of a kernel with flags, tickets or locks, the judge also tries
     several others to find faults.
     `cluster`: extents of a thread block cluster in blocks, if the kernel is not compiled for one.
+    `buffers`: arrays that pointers in memory point to, each at its `buffer_address`.
     Raises UnknownInstruction and LaunchError before anything has run.
     """
     arguments.check_module(module, kernel)
@@ -85,7 +87,7 @@ def launch(
         cluster,
     )  # fmt: skip
     configuration = configure(program, entry, asked)
-    memory, params = _memory(module, entry, program, args, names)
+    memory, params = _memory(module, entry, program, args, names, buffers)
     arguments.track_first_writes(program, memory, params, args, written)
     by: EngineName = "judge"
     judge = judging.run_in_orders if schedule is None else judging.run
@@ -100,7 +102,7 @@ def launch(
             found = native.run(program, configuration, memory, params)
             by = "native"
         except native.GivenUp:
-            memory, params = _memory(module, entry, program, args, names)
+            memory, params = _memory(module, entry, program, args, names, buffers)
             arguments.track_first_writes(program, memory, params, args, written)
             found = judge(program, configuration, memory, params)
             if found.fault is None:
@@ -132,6 +134,16 @@ def variable(module: Module, name: str, dtype: Any = np.uint8) -> Array:
     return module_variables.named(_contents(module), name, dtype)
 
 
+def variable_addresses(module: Module) -> dict[str, int]:
+    """The address of each `__device__` and `__constant__` variable, the same in every launch."""
+    return {name: address_of_slot(slot) for slot, name in enumerate(_contents(module))}
+
+
+def buffer_address(module: Module, number: int) -> int:
+    """The address of a launch's `buffers[number]`: behind the module's variables."""
+    return address_of_slot(len(_contents(module)) + number)
+
+
 def _contents(module: Module) -> dict[str, Array]:
     """The bytes of all variables; their initial values if nothing has been launched yet."""
     arguments.check_module(module, "")
@@ -156,12 +168,12 @@ def _device(module: Module) -> _Device:
 
 def _memory(
     module: Module, kernel: Kernel, program: Program, args: Sequence[Any],
-    names: Sequence[str] | None,
+    names: Sequence[str] | None, buffers: Sequence[Array],
 ) -> tuple[AddressSpace, bytes]:  # fmt: skip
     """Build the address space of a launch, and pack its parameters."""
     memory = AddressSpace()
     module_variables.place(memory, module, _device(module).variables)
-    params = arguments.pack(kernel, args, names, memory)
+    params = arguments.pack(kernel, args, names, memory, buffers=buffers)
     heap.place(memory, program)
     if grid_workspace.synchronises_grid(program):
         grid_workspace.place_workspace(memory)

@@ -89,11 +89,12 @@ def _is_list(value: Any) -> bool:
 
 
 def pack(
-    kernel: Kernel, args: Any, names: Sequence[str] | None, memory: AddressSpace, first: int = 0
-) -> bytes:
-    """Pack the parameters; place arrays among them in memory. first: the parameters' offset in
-    their bank; they are aligned relative to the bank's start, and the bytes before them are
-    zeros."""
+    kernel: Kernel, args: Any, names: Sequence[str] | None, memory: AddressSpace, first: int = 0,
+    buffers: Any = (),
+) -> bytes:  # fmt: skip
+    """Pack the parameters; place the buffers, and arrays among the parameters, in memory. first:
+    the parameters' offset in their bank; they are aligned relative to the bank's start, and the
+    bytes before them are zeros."""
     if not _is_list(args):
         raise LaunchError(f"args is {shown(args)}: give a list, with one entry a parameter")
     if len(args) != len(kernel.params):
@@ -106,6 +107,7 @@ def pack(
         raise LaunchError(f"names is {shown(names)}: give a list of {len(args)}, one an argument")
     packed = bytearray(first)
     placed: dict[tuple[int, int], int] = {}
+    _place_buffers(buffers, memory, placed)
     for i, (param, arg) in enumerate(zip(kernel.params, args, strict=True)):
         packed += bytes(-len(packed) % param.align)
         label = f"`{names[i]}`" if names else f"argument {i} ({param.name})"
@@ -114,6 +116,17 @@ def pack(
     if len(memory.allocations) > MAX_ALLOCATIONS:
         raise LaunchError(f"{len(memory.allocations)} buffers; at most {MAX_ALLOCATIONS}")
     return bytes(packed)
+
+
+def _place_buffers(buffers: Any, memory: AddressSpace, placed: dict[tuple[int, int], int]) -> None:
+    """Place arrays that only pointers in memory refer to, one after another."""
+    if not _is_list(buffers) or not all(isinstance(each, np.ndarray) for each in buffers):
+        raise LaunchError(f"buffers is {shown(buffers)}: give a list of arrays")
+    for i, each in enumerate(buffers):
+        known = len(memory.allocations)
+        _place(f"buffer {i}", f"buffer {i}", each, memory, placed)
+        if len(memory.allocations) == known:
+            raise LaunchError(f"buffer {i} is given twice: it has one address")
 
 
 def _pack(

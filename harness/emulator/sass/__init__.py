@@ -10,7 +10,13 @@ from harness.emulator.sass.code import Function, Instruction, MachineCode, Param
 from harness.emulator.sass.cubin.listings import keep as keep_listings
 from harness.emulator.sass.cubin.read import read
 from harness.emulator.sass.errors import CubinError, DisassemblerError, UnknownMachineInstruction
-from harness.emulator.sass.launch import launch_machine_code, prepare, variable
+from harness.emulator.sass.launch import (
+    buffer_address,
+    launch_machine_code,
+    prepare,
+    variable,
+    variable_addresses,
+)
 from harness.emulator.sass.report import MachineCount, MachineReport
 
 __all__ = [
@@ -23,9 +29,11 @@ __all__ = [
     "MachineReport",
     "Parameter",
     "UnknownMachineInstruction",
+    "buffer_address",
     "keep_listings",
     "launch_machine_code",
     "prepare",
     "read",
     "variable",
+    "variable_addresses",
 ]

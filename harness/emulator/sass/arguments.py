@@ -24,14 +24,14 @@ _FLOATS = {2: "f16", 4: "f32", 8: "f64"}
 
 def pack(
     function: Function, args: Any, names: Sequence[str] | None, memory: AddressSpace,
-    kernel: Kernel | None,
+    kernel: Kernel | None, buffers: Sequence[Any] = (),
 ) -> bytes:  # fmt: skip
     """Build constant bank 0 up to the last parameter, with zeros before the first; place arrays
     among the arguments in memory."""
     given = args if isinstance(args, Sequence) else ()
     params = _of_ptx(function, kernel) if kernel else _guessed(function, given)
     named = Kernel(function.name, params)
-    return arguments.pack(named, args, names, memory, function.parameter_base)
+    return arguments.pack(named, args, names, memory, function.parameter_base, buffers)
 
 
 def _of_ptx(function: Function, kernel: Kernel) -> tuple[Param, ...]:

@@ -77,6 +77,7 @@ def launch_machine_code(
     max_thread_instructions: int | None = None,
     ptx: Module | None = None,
     cluster: int | Sequence[int] | None = None,
+    buffers: Sequence[Array] = (),
 ) -> MachineReport:
     """Execute a kernel's machine code on the CPU; arrays among the arguments change in place.
 
@@ -84,7 +85,8 @@ def launch_machine_code(
     are their names in messages, `shared_bytes` is dynamic. `signature`: the kernel of the PTX, for
     the types of its parameters; without it a Python float is passed as a float of the parameter's
     size, and an integer as an integer. `cluster`: extents of a thread block cluster in blocks, if
-    the kernel is not compiled for one. Accesses outside buffers, misaligned ones, deadlocks and
+    the kernel is not compiled for one. `buffers`: arrays that pointers in memory point to, each at
+    its `buffer_address`. Accesses outside buffers, misaligned ones, deadlocks and
     endless loops are faults. `ptx`: the module that the code was assembled from, with line numbers;
     it enables race detection between warps (docs/checks.md). Uses of unwritten memory are never
     detected in machine code. Raises UnknownMachineInstruction and LaunchError before anything has
@@ -99,7 +101,7 @@ def launch_machine_code(
     arch = ARCHITECTURES[code.arch]
     for each in _global_variables(code):
         memory.add(each.name, device.variables[each.name])
-    params = pack(function, args, names, memory, signature)
+    params = pack(function, args, names, memory, signature, buffers)
     clustered = _clustered(code, function, cluster, shape)
     registers = {}
     if synchronises_grid(function, arch):
@@ -127,6 +129,18 @@ def variable(code: MachineCode, name: str, dtype: Any = np.uint8) -> Array:
     """
     _checked(code)
     return module_variables.named(_device(code).variables, name, dtype)
+
+
+def variable_addresses(code: MachineCode) -> dict[str, int]:
+    """The address of each `__device__` variable, the same in every launch."""
+    _checked(code)
+    return {each.name: address_of_slot(n) for n, each in enumerate(_global_variables(code))}
+
+
+def buffer_address(code: MachineCode, number: int) -> int:
+    """The address of a launch's `buffers[number]`: behind the code's variables."""
+    _checked(code)
+    return address_of_slot(len(_global_variables(code)) + number)
 
 
 def prepare(code: MachineCode, kernel: str) -> tuple[Function, Encoded]:
