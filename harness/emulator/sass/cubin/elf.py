@@ -23,11 +23,12 @@ from harness.emulator.sass.errors import CubinError
 
 _PARAMETER_BASE, _MAX_THREADS, _REQUIRED_THREADS = 0x0A, 0x05, 0x10
 _FRAME_SIZE, _STACK_SIZE, _PARAMETER, _REGISTERS = 0x11, 0x12, 0x17, 0x2F
-_CLUSTER, _EXPLICIT_CLUSTER = 0x3D, 0x3E
+_CLUSTER, _EXPLICIT_CLUSTER, _LARGE_PARAMETER = 0x3D, 0x3E, 0x45
 _WITH_PAYLOAD = 4
 _ADDRESS_RELOCATION = 2
 _MOST_BYTES = 1 << 28
 _MOST_OF_VARIABLES = 1 << 32
+_BANK_OF_PARAMETERS = ".nv.constant0."
 _OWN_BANK = re.compile(r"\.nv\.constant([1-9])\.(.+)")
 """A constant bank of a single kernel, in which the assembler keeps large immediates."""
 
@@ -105,6 +106,7 @@ def _contents(elf: ELFFile, name: str) -> Contents:
     by_number = [symbol.name for symbol in symbols.iter_symbols()]
     for section in sections:
         _take(section, kernels, by_number)
+    _take_bases(sections, kernels)
     _entries(symbols, sections, kernels)
     for section_of_code, lines in lines_of(elf).items():
         if (kernel_there := kernels.get(section_of_code.removeprefix(".text."))) is not None:
@@ -128,27 +130,33 @@ def _take(section: Any, kernels: dict[str, Kernel], symbols: list[str]) -> None:
     if section.name == ".nv.info":
         _take_resources(section, kernels, symbols)
     elif (kernel := kernels.get(section.name.removeprefix(".nv.info."))) is not None:
-        for attribute, payload in _attributes(section.data()):
-            if attribute == _PARAMETER:
-                flags = _word(payload, 8)
-                kernel.parameters.append(Parameter(_word(payload, 4) >> 16, flags >> 18))
-            elif attribute == _PARAMETER_BASE:
-                kernel.parameter_base = _word(payload, 4) & 0xFFFF
-            elif attribute == _MAX_THREADS:
-                kernel.max_threads = _three(payload)
-            elif attribute == _REQUIRED_THREADS:
-                kernel.required_threads = _three(payload)
-            elif attribute == _CLUSTER:
-                kernel.cluster = _three(payload)
-            elif attribute == _EXPLICIT_CLUSTER:
-                kernel.cluster = kernel.cluster or (0, 0, 0)
-        kernel.parameters.sort(key=lambda each: each.offset)
+        _take_attributes(section.data(), kernel)
     elif (kernel := kernels.get(section.name.removeprefix(".nv.shared."))) is not None:
         kernel.shared_bytes = max(0, int(section["sh_size"]) - kernel.shared_start)
     elif own := _OWN_BANK.match(section.name):
         kernel = kernels.get(own[2])
         if kernel is not None:
             kernel.banks[int(own[1])] = section.data()
+
+
+def _take_attributes(data: bytes, kernel: Kernel) -> None:
+    for attribute, payload in _attributes(data):
+        if attribute == _PARAMETER:
+            flags = _word(payload, 8)
+            kernel.parameters.append(Parameter(_word(payload, 4) >> 16, flags >> 18))
+        elif attribute == _LARGE_PARAMETER:  # of kernels with more than 4 KiB of them
+            kernel.parameters.append(Parameter(_word(payload, 4) >> 16, _word(payload, 8)))
+        elif attribute == _PARAMETER_BASE:
+            kernel.parameter_base = _word(payload, 4) & 0xFFFF
+        elif attribute == _MAX_THREADS:
+            kernel.max_threads = _three(payload)
+        elif attribute == _REQUIRED_THREADS:
+            kernel.required_threads = _three(payload)
+        elif attribute == _CLUSTER:
+            kernel.cluster = _three(payload)
+        elif attribute == _EXPLICIT_CLUSTER:
+            kernel.cluster = kernel.cluster or (0, 0, 0)
+    kernel.parameters.sort(key=lambda each: each.offset)
 
 
 def _take_resources(section: Any, kernels: dict[str, Kernel], symbols: list[str]) -> None:
@@ -177,6 +185,15 @@ def _attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
             at += size
         else:
             yield attribute, value
+
+
+def _take_bases(sections: list[Any], kernels: dict[str, Kernel]) -> None:
+    """Set the base of the parameters for kernels that have none: they lack the attribute, but
+    launch extents and stack are before the base for them too. It is the size of their bank 0."""
+    for section in sections:
+        kernel = kernels.get(section.name.removeprefix(_BANK_OF_PARAMETERS))
+        if section.name.startswith(_BANK_OF_PARAMETERS) and kernel and not kernel.parameters:
+            kernel.parameter_base = min(section.data_size, 0xFFFF)
 
 
 def _word(data: bytes, at: int) -> int:

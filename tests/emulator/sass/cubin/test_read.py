@@ -8,11 +8,12 @@ import random
 from contextlib import suppress
 from pathlib import Path
 
+import numpy as np
 import pytest
 from elftools.elf.elffile import ELFFile
 from sass.conftest import CompileCubin, ReadSource
 
-from harness.emulator.sass import CubinError, DisassemblerError, read
+from harness.emulator.sass import CubinError, DisassemblerError, launch_machine_code, read, variable
 from harness.emulator.sass.code import ZERO
 from harness.emulator.sass.cubin import disassembler, operands
 from harness.emulator.sass.cubin.read import read_bytes
@@ -46,6 +47,45 @@ def test_a_function_has_its_parameters_resources_and_lines(read_source: ReadSour
     assert [i.address for i in function.instructions] == [
         16 * n for n in range(len(function.instructions))
     ]
+
+
+MANY_PARAMETERS = """
+struct Large { int of[6000]; };
+extern "C" __global__ void summed(const Large large, int* out) {
+    int sum = 0;
+    for (int i = 0; i < 6000; ++i) sum += large.of[i];
+    *out = sum;
+}"""
+
+
+def test_parameters_of_more_than_four_kilobytes_are_read(read_source: ReadSource) -> None:
+    code = read_source(MANY_PARAMETERS)
+    function = code.functions["summed"]
+    assert [(p.offset, p.size) for p in function.parameters] == [(0, 24000), (24000, 8)]
+    out = np.zeros(1, np.int32)
+    large = np.arange(6000, dtype=np.int32).tobytes()
+    assert not launch_machine_code(code, "summed", 1, 1, [large, out]).faults
+    assert out[0] == 6000 * 5999 // 2
+
+
+NO_PARAMETERS = """
+__device__ int found[2];
+extern "C" __global__ void measured() {
+    int own[64];
+    for (int i = 0; i < 64; ++i) own[i * 37 % 64] = i;
+    found[0] = gridDim.z;
+    found[1] = own[threadIdx.x] + own[blockDim.x];
+}"""
+
+
+@pytest.mark.parametrize(("arch", "base"), [("sm_75", 0x160), ("sm_90", 0x210), ("sm_100", 0x380)])
+def test_a_kernel_without_parameters_has_its_extents_and_its_stack(
+    read_source: ReadSource, arch: str, base: int
+) -> None:
+    code = read_source(NO_PARAMETERS, arch)
+    assert code.functions["measured"].parameter_base == base
+    assert not launch_machine_code(code, "measured", (1, 1, 3), 1, []).faults
+    assert variable(code, "found", np.int32).tolist() == [3, 45]
 
 
 INLINED = """
