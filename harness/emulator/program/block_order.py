@@ -9,7 +9,7 @@ that are not natural.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 
 def execution_order(successors: Sequence[Sequence[int]]) -> list[int]:
@@ -20,11 +20,20 @@ def execution_order(successors: Sequence[Sequence[int]]) -> list[int]:
             if target not in reachable:
                 reachable.add(target)
                 todo.append(target)
-    return _order(sorted(reachable), successors)
+    entered_from: dict[int, list[int]] = {n: [] for n in reachable}
+    for n in reachable:
+        for target in successors[n]:
+            entered_from[target].append(n)
+    return _order(sorted(reachable), successors, entered_from)
 
 
-def _order(nodes: list[int], successors: Sequence[Sequence[int]]) -> list[int]:
-    """Order the strongly connected components topologically, and the blocks inside each loop."""
+def _order(
+    nodes: list[int], successors: Sequence[Sequence[int]], entered_from: Mapping[int, list[int]]
+) -> list[int]:
+    """Order the strongly connected components topologically, and the blocks inside each loop.
+
+    entered_from: the predecessors in the whole program, because the block that leads into a loop
+    may be the entry of the loop around it, which is not among `nodes`."""
     inside = set(nodes)
     edges = {n: [t for t in successors[n] if t in inside] for n in nodes}
     components = _components(nodes, edges)
@@ -38,7 +47,7 @@ def _order(nodes: list[int], successors: Sequence[Sequence[int]]) -> list[int]:
     while ready:
         chosen = min(ready, key=lambda i: min(components[i]))
         ready.remove(chosen)
-        out += _loop(components[chosen], nodes, edges)
+        out += _loop(components[chosen], edges, entered_from)
         for n in components[chosen]:
             for t in edges[n]:
                 if owner[t] != chosen:
@@ -48,18 +57,20 @@ def _order(nodes: list[int], successors: Sequence[Sequence[int]]) -> list[int]:
     return out
 
 
-def _loop(component: list[int], nodes: list[int], edges: dict[int, list[int]]) -> list[int]:
+def _loop(
+    component: list[int], edges: dict[int, list[int]], entered_from: Mapping[int, list[int]]
+) -> list[int]:
     """Order a component: its entry first, then the rest without the edges back to the entry."""
     if len(component) == 1:
         return component
     members = set(component)
-    entries = [t for n in nodes if n not in members for t in edges[n] if t in members]
+    entries = [n for n in component if not members.issuperset(entered_from[n])]
     entry = min(entries, default=min(component))
     rest = sorted(members - {entry})
     without_entry: list[list[int]] = [[] for _ in range(max(component) + 1)]
     for n in rest:
         without_entry[n] = [t for t in edges[n] if t in members and t != entry]
-    return [entry, *_order(rest, without_entry)]
+    return [entry, *_order(rest, without_entry, entered_from)]
 
 
 def _components(nodes: list[int], edges: dict[int, list[int]]) -> list[list[int]]:

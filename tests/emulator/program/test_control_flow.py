@@ -237,6 +237,53 @@ def test_an_inner_loop_stands_inside_its_outer_loop() -> None:
     assert execution_order([[2], [], [3, 1], [4, 5], [3], [2]]) == [0, 2, 3, 4, 5, 1]
 
 
+def test_an_inner_loop_begins_with_its_header_even_if_its_latch_is_written_first() -> None:
+    # Only the head of the outer loop leads into the inner one: 1 → 3 (header), 5 → 2 (latch) → 3.
+    order = execution_order([[1], [3], [3], [4, 6], [2, 5], [2], [1, 7], []])
+    assert order == [0, 1, 3, 4, 5, 2, 6, 7]
+
+
+VOTES = """
+    ld.param.u64 %a0, [p0];
+    mov.u32 %r1, 3;
+    mov.u32 %r2, 0;
+Louter:
+    mov.u32 %r3, %i;
+    bra.uni Lheader;
+Llatch:
+    popc.b32 %r5, %r4;
+    add.u32 %r2, %r2, %r5;
+    add.u32 %r3, %r3, 32;
+Lheader:
+    setp.lt.u32 %p1, %r3, 70;
+    vote.sync.any.pred %p2, %p1, 0xffffffff;
+    @!%p2 bra Lleave;
+    and.b32 %r6, %r3, 5;
+    setp.eq.u32 %p3, %r6, 0;
+    and.pred %p3, %p3, %p1;
+    vote.sync.ballot.b32 %r4, %p3, 0xffffffff;
+    @!%p3 bra Llatch;
+    mad.wide.u32 %a1, %r3, 4, %a0;
+    st.global.u32 [%a1], %r2;
+    bra.uni Llatch;
+Lleave:
+    add.u32 %r1, %r1, -1;
+    setp.ne.u32 %p4, %r1, 0;
+    @%p4 bra Louter;
+    mad.wide.u32 %a1, %i, 4, %a0;
+    st.global.u32 [%a1+512], %r2;
+"""
+
+
+def test_lanes_vote_together_in_an_inner_loop_whose_latch_is_written_first() -> None:
+    out = np.zeros(160, np.uint32)
+    assert not run(parse(ptx_kernel(VOTES, ["u64"])), "k", 1, 32, [out]).faults
+    chosen = [i for i in range(70) if i & 5 == 0]
+    before = [2 * len(chosen) + sum(i // 32 < k // 32 for i in chosen) for k in chosen]
+    assert out[chosen].tolist() == before
+    assert out[128:].tolist() == [3 * len(chosen)] * 32
+
+
 def test_results_do_not_depend_on_which_blocks_share_a_chunk(compile_ptx: CompilePtx) -> None:
     values = np.random.default_rng(2).integers(1, 5000, 999, dtype=np.uint32)
     module, seen = compile_ptx(SOURCE), []
