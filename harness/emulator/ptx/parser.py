@@ -155,6 +155,9 @@ class _Parser(StatementReader):
     def _variables(self, extern: bool) -> list[Variable]:
         space = self.take()[1:].partition("::")[0]
         align, count = 0, 1
+        if self.accept(".attribute"):  # the host may access it too, which no kernel notices
+            for token in ("(", ".managed", ")"):
+                self.take(token)
         if self.accept(".align"):
             align = self._alignment()
         if self.peek() in (".v2", ".v4"):

@@ -6,9 +6,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from emulator_tools import CompilePtx, run
+from emulator_tools import CompilePtx, ptx_kernel, run
 
-from harness.emulator import LaunchError, Module, launch, variable, variables
+from harness.emulator import (
+    LaunchError,
+    Module,
+    PtxSyntaxError,
+    launch,
+    parse,
+    variable,
+    variables,
+)
 
 SOURCE = """
 struct Point { float x, y; };
@@ -189,3 +197,26 @@ def test_a_null_pointer_to_a_function_is_called_that(module: Module) -> None:
         assert fault.message == "a call through a null function pointer"
     (fault,) = launch(module, "by_argument", 1, 32, [x, 1234]).faults
     assert fault.message == "a call through 0x4d2, which is no function of this module"
+
+
+MANAGED = ".visible .global .attribute(.managed) .align 4 .u32 added = 5;"
+COPIED = """
+    ld.param.u64 %a0, [p0];
+    ld.global.u32 %r1, [added];
+    st.global.u32 [%a0], %r1;
+"""
+
+
+def test_a_managed_variable_is_read_as_any_other() -> None:
+    module, out = parse(ptx_kernel(COPIED, ["u64"], MANAGED)), np.zeros(1, np.uint32)
+    launch(module, "k", 1, 1, [out])
+    variable(module, "added", np.uint32)[0] += 2
+    assert out[0] == 5
+    launch(module, "k", 1, 1, [out])
+    assert out[0] == 7
+
+
+def test_another_attribute_of_a_variable_is_refused() -> None:
+    other = MANAGED.replace(".managed", ".unified(3, 4)")
+    with pytest.raises(PtxSyntaxError, match=r"expected '\.managed'"):
+        parse(ptx_kernel(COPIED, ["u64"], other))
