@@ -36,6 +36,8 @@ from harness.emulator.sass.report import MachineCount
 Array = NDArray[Any]
 
 _SLICE_SECONDS = 0.2  # so that an interrupt is noticed
+_WIDEST_BYTES = 16
+_TURN = 1 << 12  # instructions of lanes of a warp before others of it continue
 _SLICE = 1 << 16  # warp instructions of a block before others continue, if blocks may wait
 _FAULTS = {
     layout.OUTSIDE: "out of bounds", layout.MISALIGNED: "misaligned",
@@ -164,10 +166,10 @@ def execute(
         banks=layout.at(pointers), bank_sizes=layout.at(sizes), buffers=buffers,
         instruction_count=len(function.instructions), constant_rows=len(constants),
         buffer_count=len(buffers), registers=encoded.registers,
-        shared_bytes=function.shared_start + shape.shared_bytes,
+        shared_bytes=function.shared_start + _shared_bytes(shape),
         local_bytes=local_bytes(function), grid=shape.grid, block=shape.block,
         shared_start=0 if (0, arch.reserved_at) in encoded.constants else function.shared_start,
-        slice=_SLICE if encoded.takes_turns else 0, budget=shape.budget,
+        slice=_SLICE if encoded.takes_turns else 0, turn=_TURN, budget=shape.budget,
         textures=layout.ffi.cast("void *", int(engine_layout.ffi.cast("uintptr_t", textures))),
         texture_count=len(textures),
     )  # fmt: skip
@@ -204,6 +206,13 @@ def execute(
         named = judged.shared if judged else SharedVariables()
         fault = _fault(function, shape, verdict, memory, numbers, said, named, launch.shared_start)
     return Ran(() if fault is None else (fault,), system.printed, _counts(function, counts))
+
+
+def _shared_bytes(shape: Shape) -> int:
+    """The bytes of a block's shared memory that code may read. ptxas reads the last variables of
+    a kernel with wider loads than they have bytes: the memory ends at a multiple of 16."""
+    own = shape.shared_bytes
+    return own if shape.dynamic_bytes else -(-own // _WIDEST_BYTES) * _WIDEST_BYTES
 
 
 def _padded(data: Array) -> Array:

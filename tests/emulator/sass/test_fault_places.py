@@ -10,7 +10,9 @@ from emulator_tools import CompilePtx
 from sass.conftest import ReadSource
 
 from harness.emulator import launch
+from harness.emulator.engine.judging import OfLines
 from harness.emulator.sass import launch_machine_code
+from harness.emulator.sass.judging import judged
 
 SOURCE = """struct Pair { int key; float value; };
 extern "C" __global__ void two_arrays(float* out, Pair* pairs) {
@@ -67,3 +69,25 @@ def test_a_race_names_the_array_from_both_front_ends(
 def test_writes_at_the_same_time_say_what_to_do(compile_ptx: CompilePtx, source: Path) -> None:
     (fault,) = launch(compile_ptx(source), "one_word", 1, 64, [np.zeros(64, PAIR)]).faults
     assert "at the same time with another value: give each thread a word of its own" in str(fault)
+
+
+IN_TURN = """
+extern "C" __global__ void in_turn(unsigned* flags, int* out) {
+    if (threadIdx.x == 0) while (atomicAdd(flags, 0u) == 0) { }
+    __barrier_sync(0);
+    out[threadIdx.x] = 1;
+    if (threadIdx.x == 0) while (atomicAdd(flags + 1, 0u) == 0) { }
+    __barrier_sync(0);
+    out[63 - threadIdx.x] += 1;
+}"""
+
+
+def test_a_barrier_repeated_for_lanes_that_are_apart_has_the_line_of_the_one_it_repeats(
+    read_source: ReadSource, compile_ptx: CompilePtx
+) -> None:
+    function = read_source(IN_TURN).functions["in_turn"]
+    barriers = [n for n, each in enumerate(function.instructions) if each.opcode == "BAR"]
+    lines = judged(function, OfLines(compile_ptx(IN_TURN), "in_turn")).lines[barriers].tolist()
+    assert len(lines) == 4
+    assert lines[0] != lines[1]
+    assert lines[2:] == lines[:2]

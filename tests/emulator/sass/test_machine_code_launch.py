@@ -293,3 +293,23 @@ extern "C" __global__ void __launch_bounds__(32, 1, 8) most(int* out) { out[bloc
     for kernel in ("alone", "most"):
         assert not launch_machine_code(code, kernel, 4, 32, [out]).faults
         assert out.all()
+
+
+THREE_WORDS = """
+extern "C" __global__ void three(const float* in, float* out) {
+    __shared__ float3 sums;
+    if (threadIdx.x == 0) sums = make_float3(in[0], in[1], in[2]);
+    __syncthreads();
+    const float3 all = sums;
+    out[threadIdx.x] = all.x * threadIdx.x + all.y * all.z;
+}"""
+
+
+def test_the_last_words_of_static_shared_memory_are_read_by_a_wider_load(
+    read_source: ReadSource,
+) -> None:
+    code, out = read_source(THREE_WORDS), np.zeros(32, np.float32)
+    assert any(i.name == "LDS.128" for i in code.functions["three"].instructions)
+    args = [np.array([2, 3, 4], np.float32), out]
+    assert not launch_machine_code(code, "three", 1, 32, args).faults
+    assert out.tolist() == [2 * n + 12 for n in range(32)]

@@ -65,7 +65,7 @@ typedef struct Launch {
     const i64* bank_sizes;
     const Buffer* buffers;
     i32 instruction_count, constant_rows, buffer_count, registers;
-    i32 shared_bytes, local_bytes, shared_start, slice;
+    i32 shared_bytes, local_bytes, shared_start, slice, turn;
     u32 grid[3], block[3];
     i64 budget;
     const void* textures;  // indexed by handle, as in engine/machine/interface.h

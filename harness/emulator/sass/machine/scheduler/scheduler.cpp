@@ -12,7 +12,6 @@
 namespace sass {
 namespace {
 
-constexpr int TURN = 4096;  // instructions of one part before another one runs
 constexpr int LOOK_AT_CLOCK = 1 << 16;
 std::vector<Entry> all_entries() {
     std::vector<Entry> all;
@@ -222,10 +221,13 @@ class Machine {
         part->yielded = false;
         u32 active = part->lanes;
         i32 at = part->at;
-        int turn = TURN;
+        int turn = launch_.turn;
         used_up_ = false;
+        // A part goes on to the end of its basic block, because uniform registers belong to the warp: code in which
+        // lanes may be apart sets them anew in each block that uses them.
+        bool begins = true;
         for (;;) {
-            if (turn-- <= 0 || left_ <= 0) {
+            if (begins && (turn <= 0 || left_ <= 0)) {
                 part->at = at;
                 used_up_ = true;
                 return;
@@ -243,21 +245,31 @@ class Machine {
             c.counts.warps[at]++;
             c.counts.threads[at] += lanes;
             c.counts.on[at] += __builtin_popcount(on);
-            left_--;
+            left_--, turn--;
             if ((c.spent += lanes) > launch_.budget) throw Fault{OVER_BUDGET, __builtin_ctz(active), 0};
             c.guarded = on;
             if (n.control == PLAIN) {
                 c.act(n.uniform ? (guard & active ? EVERYBODY : 0) : on);
                 if (c.on) handlers_[n.handler](c, n);
                 at++;
+                begins = false;
                 continue;
             }
             c.act(on);
             part->at = at;
+            begins = ends_block(n.control);
             if (!control(block, warp, index, n, on)) return;
             part = &warp.parts[index];
             active = part->lanes;
             at = part->at;
+        }
+    }
+
+    static bool ends_block(i32 control) {
+        switch (control) {
+            case BRANCH: case BRANCH_DIV: case BRANCH_OF_ANY: case BRANCH_INDEXED: case EXIT: case CALL: case RETURN:
+            case WAIT_BARRIER: case WARP_SYNC: case YIELD: return true;
+            default: return false;
         }
     }
 
