@@ -93,7 +93,7 @@ def _built(program: Program, checkouts: Path, folder: Path) -> programs.Program:
         (own / "kernel.cuh").write_text(source.read_text().partition(program.until)[0])
         source = _STAND_INS / program.host
     include = [own, *(checkout / each for each in _INCLUDE[program.repository])]
-    return programs.build(source.resolve(), own, include, program.options)
+    return programs.build(source.resolve(), own, include, (*program.options, "-DNDEBUG"))
 
 
 def _verdict(program: Program, run: Run) -> str:

@@ -1,35 +1,44 @@
 """Run others' programs unmodified, with their kernels in the emulator.
 
-A program is linked with a stand-in for the CUDA runtime (stand_ins/runtime.cpp), which shares
+A program is linked with a stand-in for the CUDA runtime (stand_ins/runtime/), which shares
 device memory with this process and passes each launch to it. The program's own host code thus makes
-all arguments, and its own check verifies the results.
+all arguments, and its own check verifies the results. A call that the stand-in does not have ends
+the program with a sentence that names the call.
 """
 
 from __future__ import annotations
 
+import atexit
 import mmap
 import os
 import re
+import shutil
 import struct
 import subprocess
-from bisect import bisect_right
+import tempfile
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, TextIO
 
 import numpy as np
 
+from harness import emulator
 from harness.compiler import toolchain
-from harness.emulator import EmulatorError, Module, TensorMap, launch, parse
+from harness.emulator import EmulatorError, Module, TensorMap, launch, parse, sass
+from harness.emulator.memory.address_space import SLOT_BITS
 from harness.emulator.sass import MachineCode, launch_machine_code, read
 from harness.silicon.tensor_maps import ELEMENTS, FILLS, INTERLEAVES, L2_PROMOTIONS, SWIZZLES
 
 _STAND_INS: Final = Path(__file__).with_name("stand_ins")
-_FIRST, _SPACE, _MARK = 0x510000000000, 1 << 34, 0x50414D524F534E54
+_RUNTIME: Final = _STAND_INS / "runtime"
+_SPACE, _MARK = 1 << 36, 0x50414D524F534E54
 _MAP: Final = struct.Struct("<QQ5I5I4Q5B6B")
 _MAP_BYTES = 128
 _FAILED = 719  # cudaErrorLaunchFailure
+_MISSING = "the stand-in of the runtime has no"
 
 
 @dataclass
@@ -55,45 +64,128 @@ class Program:
     code: MachineCode
 
 
-def build(source: Path, folder: Path, include: Sequence[Path], options: Sequence[str]) -> Program:
-    """Compile a program, or reuse what is in the folder."""
+def build(source: Path, folder: Path, include: Sequence[Path], options: Sequence[str],
+          beside: Sequence[Path] = ()) -> Program:  # fmt: skip
+    """Compile a program of one file with kernels, or reuse what is in the folder; link it with the
+    stand-in. beside: further files, of host code alone."""
     folder.mkdir(parents=True, exist_ok=True)
     name = source.stem
-    executable = folder / name
-    found = toolchain.find()
-    if not executable.exists():
+    nvcc = str(toolchain.find().nvcc)
+    if not (folder / f"{name}.o").exists():
         command = [
-            str(found.nvcc), "-std=c++17", "-keep", "-c", "-lineinfo", "-arch=sm_90a", "-DNDEBUG",
+            nvcc, "-std=c++17", "-keep", "-c", "-lineinfo", "-arch=sm_90a",
             "--expt-relaxed-constexpr", *options, *(f"-I{each}" for each in (*include, _STAND_INS)),
             str(source), "-o", f"{name}.o",
         ]  # fmt: skip
-        subprocess.run(command, check=True, cwd=folder)
-        subprocess.run([str(found.nvcc), "-c", "-std=c++17", str(_STAND_INS / "runtime.cpp"), "-o",
-                        "runtime.o"], check=True, cwd=folder)  # fmt: skip
-        subprocess.run(["g++", f"{name}.o", "runtime.o", "-o", name], check=True, cwd=folder)
-    ptx = (folder / f"{name}.ptx").read_text()
+        subprocess.run(command, check=True, cwd=folder, capture_output=True, text=True)
+    executable = folder / name
+    newest = max(each.stat().st_mtime for each in _RUNTIME.iterdir())
+    if not executable.exists() or executable.stat().st_mtime < newest:
+        others = [f"{each.stem}.beside.o" for each in beside]
+        for each, made in zip(beside, others, strict=True):
+            command = [nvcc, "-std=c++17", "-O3", "-c", *(f"-I{where}" for where in include),
+                       str(each), "-o", made]  # fmt: skip
+            subprocess.run(command, check=True, cwd=folder, capture_output=True, text=True)
+        _link([f"{name}.o", *others], folder, nvcc)
+    ptx = max(folder.glob(f"{name}*.ptx")).read_text()  # sm_90a is after sm_90
     return Program(executable, parse(ptx), read(next(folder.glob(f"{name}*.cubin"))))
+
+
+def _link(objects: Sequence[str], folder: Path, nvcc: str) -> None:
+    """Link a program with the stand-in, and with a sentence for each call that it does not have."""
+    runtime = [str(each) for each in _runtime(nvcc)]
+    own, theirs = (
+        subprocess.run(["nm", *each], check=True, cwd=folder, capture_output=True, text=True).stdout
+        for each in (objects, runtime)
+    )
+    wanted = dict.fromkeys(re.findall(r"^ +U ((?:cu|npp|nv|__cuda)\w+)$", own, re.MULTILINE))
+    there = set(re.findall(r"^[0-9a-f]+ T (\w+)$", theirs, re.MULTILINE))
+    missing = [f'void {each}() {{ puts("{_MISSING} {each}"); fflush(stdout); _exit(4); }}'
+               for each in wanted if each not in there]  # fmt: skip
+    lines = ["#include <stdio.h>", "#include <unistd.h>", *missing]
+    (folder / "missing.c").write_text("\n".join(lines))
+    subprocess.run(["gcc", "-w", "-c", "missing.c"], check=True, cwd=folder)
+    command = ["g++", *objects, *runtime, "missing.o", "-fopenmp", "-lpthread", "-o",
+               Path(objects[0]).stem]  # fmt: skip
+    subprocess.run(command, check=True, cwd=folder, capture_output=True, text=True)
+
+
+@cache
+def _runtime(nvcc: str) -> list[Path]:
+    """Compile the stand-in, once for all programs of this process."""
+    folder = Path(tempfile.mkdtemp(prefix="stand-in-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    sources = sorted(_RUNTIME.glob("*.cpp"))
+    subprocess.run([nvcc, "-c", "-std=c++17", "-O1", *map(str, sources)], check=True, cwd=folder)
+    return [folder / f"{each.stem}.o" for each in sources]
 
 
 class _Device:
     """The emulator's side of the program: its memory, and its launches."""
 
-    def __init__(self, program: Program, machine_code: bool, checks: bool) -> None:
+    def __init__(self, program: Program, machine_code: bool, checks: bool, again: bool) -> None:
         self.program, self.machine_code, self.checks = program, machine_code, checks
+        self.again = again
         self.file = os.memfd_create("device memory")
         os.ftruncate(self.file, _SPACE)
         self.memory = np.frombuffer(mmap.mmap(self.file, _SPACE), np.uint8)
-        self.starts: list[int] = []
-        self.sizes: list[int] = []
+        self.buffers: list[np.ndarray] = []  # by slot; empty ones are free
+        self.variables: dict[str, np.ndarray] = {}  # that the program knows the addresses of
         self.known: set[tuple[Any, ...]] = set()
         self.run = Run()
 
-    def allocated(self, at: int, size: int) -> None:
-        self.starts.append(at)
-        self.sizes.append(size)
-        self.run.memory[at] = self.memory[at : at + size]
+    def answer(self, line: str, out: TextIO, given: TextIO) -> None:
+        """Do what the program says in a line, and answer if it waits."""
+        what, *words = line.split()
+        if what == "memory":
+            slot, at, size = map(int, words)
+            self.buffers += [np.empty(0, np.uint8)] * (slot + 1 - len(self.buffers))
+            self.run.memory[at] = self.buffers[slot] = self.memory[at : at + size]
+        elif what == "free":
+            self.buffers[int(words[0])] = np.empty(0, np.uint8)
+        else:
+            if what == "first":
+                said = self._first()
+            elif what == "variable":
+                said = self._variable(words[0], int(words[1]), int(words[2]))
+            else:
+                said = self._launched(words, out, given)
+            out.write(f"{said}\n")
+            out.flush()
 
-    def launched(self, words: list[str], out: TextIO, given: TextIO) -> int:
+    def _first(self) -> int:
+        """The address of the first allocation."""
+        program = self.program
+        if self.machine_code:
+            return sass.buffer_address(program.code, 0)
+        return emulator.buffer_address(program.module, 0)
+
+    def _variable(self, name: str, at: int, size: int) -> int:
+        """Share a variable with the program; return its address, or 0 if it has none."""
+        self.variables[name] = self.memory[at : at + size]
+        contents = self._contents(name)
+        self.variables[name][: len(contents)] = contents
+        known = (sass.variable_addresses(self.program.code) if self.machine_code
+                 else emulator.variable_addresses(self.program.module))  # fmt: skip
+        return known.get(name, 0)
+
+    def _contents(self, name: str) -> np.ndarray:
+        """The emulator's bytes of a variable; none if no kernel uses it."""
+        try:
+            if self.machine_code:
+                return sass.variable(self.program.code, name)
+            return emulator.variable(self.program.module, name)
+        except EmulatorError:
+            return np.empty(0, np.uint8)
+
+    def _all_variables(self) -> list[np.ndarray]:
+        """The emulator's bytes of all variables that kernels may write."""
+        if self.machine_code:
+            code = self.program.code
+            return [sass.variable(code, name) for name in sass.variable_addresses(code)]
+        return list(emulator.variables(self.program.module).values())
+
+    def _launched(self, words: list[str], out: TextIO, given: TextIO) -> int:
         kernel, *numbers = words
         grid, block, shared = _three(numbers), _three(numbers[3:]), int(numbers[6])
         cluster = _three(numbers[7:])
@@ -102,20 +194,20 @@ class _Device:
         out.flush()
         raw = [bytes.fromhex(given.readline()) for _ in params]
         key = (kernel, *numbers, *raw)
-        if key in self.known:  # a repetition for timing
+        if key in self.known and not self.again:  # a repetition for timing
             return 0
         self.known.add(key)
         self.run.launches.append((kernel, (*grid, *block, shared, *cluster)))
         self.run.last = raw
-        before = [(a, s, self.memory[a : a + s].copy())
-                  for a, s in zip(self.starts, self.sizes, strict=True)]  # fmt: skip
+        shares = [*self.buffers, *self.variables.values(), *self._all_variables()]
+        before = [each.copy() for each in shares] if self.checks else []
         extents = cluster if cluster[0] else None
         try:
             faults = self._faults(kernel, grid, block, shared, extents, raw, self.checks)
             if faults and self.checks:
                 self.run.faults += faults
-                for start, size, was in before:
-                    self.memory[start : start + size] = was
+                for each, was in zip(shares, before, strict=True):
+                    each[:] = was
                 faults = self._faults(kernel, grid, block, shared, extents, raw, False)
                 self.run.faults += [f"without checks: {each}" for each in faults]
             elif faults:
@@ -129,93 +221,110 @@ class _Device:
                 raw: Sequence[bytes], checks: bool) -> list[str]:  # fmt: skip
         module, code = self.program.module, self.program.code
         arguments = [self._argument(each) for each in raw]
+        for name, held in self.variables.items():
+            contents = self._contents(name)
+            contents[:] = held[: len(contents)]
         if self.machine_code:
-            said = launch_machine_code(
+            ran: Any = launch_machine_code(
                 code, kernel, grid, block, arguments, shared, signature=module.kernels[kernel],
-                ptx=module if checks else None, cluster=cluster,
-            ).faults  # fmt: skip
+                ptx=module if checks else None, cluster=cluster, buffers=self.buffers,
+            )  # fmt: skip
         else:
-            said = launch(module, kernel, grid, block, arguments, shared, checks=checks,
-                          cluster=cluster).faults  # fmt: skip
-        return [f"{Path(each.file).name}:{each.line}: {each.kind}: {each.message}" for each in said]
+            ran = launch(module, kernel, grid, block, arguments, shared, checks=checks,
+                         cluster=cluster, buffers=self.buffers)  # fmt: skip
+        for name, held in self.variables.items():
+            contents = self._contents(name)
+            held[: len(contents)] = contents
+        return [
+            f"{Path(each.file).name}:{each.line}: {each.kind}: {each.message}"
+            for each in ran.faults
+        ]
 
     def _argument(self, raw: bytes) -> Any:
-        """Translate a parameter's bytes: pointers and tensor maps become the objects that they
-        refer to."""
+        """Return a parameter's bytes, with a tensor map in place of what the stand-in wrote for
+        it."""
         parts: list[Any] = []
         plain, at = bytearray(), 0
         while at < len(raw):
             word = struct.unpack_from("<Q", raw, at)[0] if at + 8 <= len(raw) else 0
-            member: Any = None
-            if word == _MARK:
-                member, size = self._map(raw[at : at + _MAP_BYTES]), _MAP_BYTES
-            elif _FIRST <= word < _FIRST + _SPACE:
-                member, size = self._array(word - _FIRST), 8
-            if member is None:
+            if word != _MARK:
                 plain += raw[at : at + 8]
                 at += 8
                 continue
-            parts += [np.void(bytes(plain)), member] if plain else [member]
-            plain, at = bytearray(), at + size
+            parts += [np.void(bytes(plain))] if plain else []
+            parts.append(self._map(raw[at : at + _MAP_BYTES]))
+            plain, at = bytearray(), at + _MAP_BYTES
         if not parts:
             return raw
-        if len(parts) == 1 and not plain and len(raw) in (8, _MAP_BYTES):
+        if len(parts) == 1 and not plain and len(raw) == _MAP_BYTES:
             return parts[0]
         return (*parts, np.void(bytes(plain))) if plain else tuple(parts)
-
-    def _array(self, at: int) -> np.ndarray | None:
-        place = bisect_right(self.starts, at) - 1
-        if place < 0 or at > self.starts[place] + self.sizes[place]:
-            return None
-        return self.memory[at : self.starts[place] + self.sizes[place]]
 
     def _map(self, raw: bytes) -> TensorMap:
         _, address, *numbers = _MAP.unpack_from(raw)
         shape, box, strides, steps = numbers[:5], numbers[5:10], numbers[10:14], numbers[14:19]
         element, rank, swizzle, interleave, fill, l2 = numbers[19:]
-        place = bisect_right(self.starts, address - _FIRST) - 1
-        start, name = self.starts[place], list(ELEMENTS)[element]
+        slot, offset = divmod(address - self._first(), 1 << SLOT_BITS)
+        whole, name = self.buffers[slot], list(ELEMENTS)[element]
         size = ELEMENTS[name]
-        whole = self.memory[start : start + self.sizes[place]]
         dtype = f"<f{size}" if name in ("f64", "f32", "f16") else f"<u{size}"
         return TensorMap(
             whole[: whole.size // size * size].view(dtype), box[:rank], shape[:rank],
             strides[: rank - 1], name, steps[:rank], list(SWIZZLES)[swizzle],
             INTERLEAVES[interleave], FILLS[fill], L2_PROMOTIONS[l2],
-            offset=(address - _FIRST - start) // size,
+            offset=offset // size,
         )  # fmt: skip
 
 
-def run(program: Program, arguments: Sequence[str], machine_code: bool,
-        checks: bool = True) -> Run:  # fmt: skip
-    """Run a program to its end."""
-    device = _Device(program, machine_code, checks)
+def run(program: Program, arguments: Sequence[str], machine_code: bool, checks: bool = True,
+        again: bool = False, folder: Path | None = None, multiprocessors: int = 132,
+        ) -> Run:  # fmt: skip
+    """Run a program to its end. again: also launch what has been launched with the same arguments;
+    otherwise that counts as a repetition for timing. folder: where it runs. multiprocessors: how
+    many the program is told that there are."""
+    device = _Device(program, machine_code, checks, again)
     own_in, their_out = os.pipe()
     their_in, own_out = os.pipe()
     environment = os.environ | {
         "EMULATED_MEMORY": str(device.file), "EMULATED_IN": str(their_in),
-        "EMULATED_OUT": str(their_out),
+        "EMULATED_OUT": str(their_out), "EMULATED_SMS": str(multiprocessors),
     }  # fmt: skip
     begun = sum(os.times()[:2])
     with subprocess.Popen(
-        [program.executable, *arguments], env=environment, stdout=subprocess.PIPE,
+        [program.executable.resolve(), *arguments], env=environment, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, pass_fds=[device.file, their_in, their_out], text=True,
+        cwd=folder, errors="replace",
     ) as process:  # fmt: skip
         os.close(their_in)
         os.close(their_out)
+        reader = _Reader(process.stdout)
         with os.fdopen(own_in) as given, os.fdopen(own_out, "w") as out:
             for line in given:
-                what, *words = line.split()
-                if what == "memory":
-                    device.allocated(int(words[0]), int(words[1]))
-                else:
-                    out.write(f"{device.launched(words, out, given)}\n")
-                    out.flush()
-        device.run.said = re.sub(r"\s+", " ", process.communicate()[0])
-        device.run.status = process.returncode
+                device.answer(line, out, given)
+        device.run.said = re.sub(r"\s+", " ", reader.read())
+        device.run.status = process.wait()
+    missing = re.search(rf"{_MISSING} (\w+)", device.run.said)
+    if missing:
+        device.run.refused = device.run.refused or missing[0]
     device.run.seconds = sum(os.times()[:2]) - begun
     os.close(device.file)
     return device.run
+
+
+class _Reader(threading.Thread):
+    """What a program says, read while it runs, so that it never waits for a full pipe."""
+
+    def __init__(self, pipe: Any) -> None:
+        super().__init__(daemon=True)
+        self.pipe, self.said = pipe, ""
+        self.start()
+
+    def run(self) -> None:
+        self.said = self.pipe.read()
+
+    def read(self) -> str:
+        self.join()
+        return self.said
 
 
 def _three(numbers: Sequence[str]) -> tuple[int, int, int]:

@@ -1,0 +1,58 @@
+// What the files of the stand-in for the CUDA runtime share: programs.py has the other side.
+//
+// Device memory is a file that the other side maps as well (EMULATED_MEMORY, a file descriptor). An
+// allocation is mapped at the address that the emulator gives it, so pointers mean the same to both,
+// also those in memory. Each launch is written to EMULATED_OUT as lines of text, and the program goes
+// on when the other side has answered on EMULATED_IN. Work is thus done in the order in which it is
+// issued, whatever its stream. A call that is not here ends the program with a sentence
+// (programs.build), and what cannot be done returns an error.
+#pragma once
+
+#include <cuda.h>
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+
+namespace stand_in {
+
+constexpr uint64_t SPACE = uint64_t(1) << 36;  // the most that a program allocates in its time
+
+struct Variable {
+  std::string name;
+  size_t bytes;
+  char* at;  // null until the program asks for it
+};
+struct Allocation {
+  size_t bytes;
+  int slot;
+  cudaMemoryType type;
+};
+
+// Host threads take turns: one line and its answer at a time.
+using Turn = std::lock_guard<std::recursive_mutex>;
+std::recursive_mutex& turns();
+
+FILE* out();
+FILE* in();
+unsigned long long answer();
+
+std::map<const void*, Variable>& variables();
+char* symbol(const void* host);  // a variable's address; null if it has none
+uint64_t bytes_used();
+cudaError_t allocate(void** at, size_t bytes, cudaMemoryType type);
+cudaError_t release(void* at);
+const std::pair<char* const, Allocation>* holder(const void* at);
+cudaError_t copy(void* to, const void* from, size_t bytes);
+
+cudaError_t error(cudaError_t of);  // keeps it for cudaGetLastError
+void break_context();               // after a launch that failed, all that follows fails
+cudaError_t context();              // cudaErrorLaunchFailure after that
+int multiprocessors();              // EMULATED_SMS
+
+}  // namespace stand_in
