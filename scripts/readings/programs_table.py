@@ -25,7 +25,8 @@ from self_checking import ENDS, Program, Row, read, rows
 
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "fidelity.md"
 KINDS: Final = (
-    "right", "rightly accused", "wrongly accused", "wrong", "refused", "not finished", "not run"
+    "right", "rightly accused", "wrongly accused", "its own check is wrong", "wrong", "refused",
+    "not finished", "not run",
 )  # fmt: skip
 GOOD: Final = ("right", "rightly accused")
 _WORDS: Final = {
@@ -41,7 +42,7 @@ def kind(program: Program, verdict: str) -> str:
     at_fault = program.judgement == "program"
     if word == "accused":
         return "rightly accused" if at_fault else "wrongly accused"
-    return _WORDS.get(word, "rightly accused" if at_fault else "wrong")
+    return _WORDS.get(word, "its own check is wrong" if at_fault else "wrong")
 
 
 def table(programs: Sequence[Program], found: Mapping[tuple[str, str], Row]) -> str:
