@@ -116,7 +116,7 @@ def _runtime(nvcc: str) -> list[Path]:
     folder = Path(tempfile.mkdtemp(prefix="stand-in-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     sources = sorted(_RUNTIME.glob("*.cpp"))
-    subprocess.run([nvcc, "-c", "-std=c++17", "-O1", *map(str, sources)], check=True, cwd=folder)
+    subprocess.run([nvcc, "-c", "-std=c++17", *map(str, sources)], check=True, cwd=folder)
     return [folder / f"{each.stem}.o" for each in sources]
 
 
