@@ -22,6 +22,7 @@ SCRIPTS = Path(__file__).parents[2] / "scripts"
 PROGRAM = r"""
 #include <cstdio>
 #include <cstdlib>
+#include <cuda.h>
 #include <thread>
 #include <vector>
 
@@ -40,6 +41,26 @@ __global__ void racing(int* out) {
     __shared__ int words[64];
     words[threadIdx.x] = threadIdx.x;
     out[threadIdx.x] = words[63 - threadIdx.x];
+}
+
+__global__ void box(const __grid_constant__ CUtensorMap map, int* out) {
+    __shared__ alignas(128) int words[32];
+    __shared__ alignas(8) unsigned long long barrier;
+    const unsigned to = __cvta_generic_to_shared(words), at = __cvta_generic_to_shared(&barrier);
+    if (threadIdx.x == 0) {
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(at) : "memory");
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 128;"
+                     :: "r"(at) : "memory");
+        asm volatile("cp.async.bulk.tensor.1d.shared::cluster.global.tile"
+                     ".mbarrier::complete_tx::bytes "
+                     "[%0], [%1, {%2}], [%3];" :: "r"(to), "l"(&map), "r"(32), "r"(at) : "memory");
+    }
+    __syncthreads();
+    for (int done = 0; !done;)
+        asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0;"
+                     "selp.u32 %0, 1, 0, p;}" : "=r"(done) : "r"(at) : "memory");
+    out[threadIdx.x] = words[threadIdx.x];
 }
 
 static bool same(const char* what, double found, double wanted) {
@@ -108,6 +129,29 @@ static bool races() {
     return same("the first", found[0], 63);
 }
 
+static bool tensor_maps() {
+    int host[96], found[32], *in, *out;
+    for (int i = 0; i < 96; i++) host[i] = i;
+    cudaMalloc(&in, sizeof host);
+    cudaMalloc(&out, sizeof found);
+    cudaMemcpy(in, host, sizeof host, cudaMemcpyHostToDevice);
+    void* entry = nullptr;
+    cudaDriverEntryPointQueryResult status;
+    cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &entry, 12000, 0, &status);
+    const cuuint64_t shape[1] = {80}, strides[1] = {};
+    const cuuint32_t extents[1] = {32}, steps[1] = {1};
+    CUtensorMap map;
+    reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(entry)(
+        &map, CU_TENSOR_MAP_DATA_TYPE_INT32, 1, in + 16, shape, strides, extents, steps,
+        CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+        CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    box<<<1, 32>>>(map, out);
+    cudaMemcpy(found, out, sizeof found, cudaMemcpyDeviceToHost);
+    bool right = true;
+    for (int i = 0; i < 32; i++) right &= same("an element of the box", found[i], 48 + i);
+    return right;
+}
+
 int main(int, char** given) {
     const int what = atoi(given[1]);
     bool right = false;
@@ -115,6 +159,7 @@ int main(int, char** given) {
     if (what == 1) right = errors();
     if (what == 2) right = threads();
     if (what == 3) right = races();
+    if (what == 5) right = tensor_maps();
     if (what == 4) right = not_there() == 0;
     puts(right ? "PASS" : "FAIL");
     return 0;
@@ -155,7 +200,9 @@ def verdict(scripts: SimpleNamespace, program: Any, built: Any, what: int, code:
 
 
 @pytest.mark.parametrize("code", [False, True], ids=["ptx", "machine code"])
-@pytest.mark.parametrize("what", [0, 2], ids=["pointers and variables", "host threads"])
+@pytest.mark.parametrize(
+    "what", [0, 2, 5], ids=["pointers and variables", "host threads", "tensor maps"]
+)
 def test_a_program_runs_with_its_kernels_in_the_emulator(
     scripts: SimpleNamespace, program: Any, built: Any, what: int, code: bool
 ) -> None:
