@@ -276,8 +276,11 @@ class OfLines:
         self.program = program = translate(module, find_kernel(module, kernel))
         self._kinds: dict[Any, set[int]] = defaultdict(set)
         self._traits: dict[Any, list[int]] = defaultdict(list)
+        self._of_many_places: set[Any] = set()
         for site, of_site in zip(program.sites, program.once(traits), strict=True):
             if site.location is not None:
+                if site.opcode.startswith("barrier.") and ".aligned" not in site.opcode:
+                    self._of_many_places.add(user_line(site.location))
                 key = user_line(site.location), of_site & (layout.IS_LOAD | layout.IS_STORE)
                 self._kinds[key].add(access_kind(site.opcode))
                 self._traits[key].append(of_site)
@@ -293,6 +296,11 @@ class OfLines:
         found = self._traits.get((user_line(location), verb), [0])
         every = layout.SPECULATIVE | layout.VARIES
         return (reduce(and_, found) & every) | (reduce(or_, found) & layout.STEERS)
+
+    def meets_others(self, location: Location | None) -> bool:
+        """Return whether threads at a line's barrier may meet threads at another line: those of
+        `barrier.sync` without `.aligned` may."""
+        return user_line(location) in self._of_many_places
 
     def orders(self, location: Location | None) -> bool:
         """Return whether a line's mbarrier operation orders accesses; true if unknown."""

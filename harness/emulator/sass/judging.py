@@ -40,8 +40,9 @@ _BYTES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2}
 
 @dataclass(frozen=True)
 class Judged:
-    """kinds, traits, lines (by number): one entry per instruction. grains: the narrowest words of
-    global and of shared memory. shared: the variables in shared memory, for messages."""
+    """kinds, traits, lines (by number; -1 if unknown, and at a barrier that may meet those of other
+    lines): one entry per instruction. grains: the narrowest words of global and of shared memory.
+    shared: the variables in shared memory, for messages."""
 
     kinds: Array
     traits: Array
@@ -57,7 +58,10 @@ def judged(function: Function, lines: OfLines) -> Judged:
     for number in _waits_for_reading(function):
         kinds[number] = layout.DONE_READING
     traits = [_traits(each, lines) for each in function.instructions]
-    places = [_line(each.location) for each in function.instructions]
+    places = [
+        None if lines.meets_others(each.location) else _line(each.location)
+        for each in function.instructions
+    ]
     known = list(dict.fromkeys(places))
     numbers = [known.index(place) if place else -1 for place in places]
     for copy, original in _barriers_out_of_line(function):

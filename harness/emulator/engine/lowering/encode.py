@@ -147,6 +147,11 @@ class _Encoder(ComputingEncoder, VideoEncoder, MemoryEncoder, TextureEncoder):
         direction, space = op.variant
         base, _ = self.window(space)
         row = self.read(op.sources[0], "u64")
+        if (direction, space) == ("from", "param"):
+            # The code may have kept 32 bits of the parameter's address, which fit its space.
+            low = self.made("extend/u32", 8, self.made("low/8", 4, row))
+            self.emit("add/u64", [self.result(op)], [low, self.parameters()])
+            return
         if not base:
             self.emit("mov/8", [self.result(op)], [row])
             return

@@ -115,6 +115,10 @@ class Emitter:
             self.params.append(entry)
         return row
 
+    def parameters(self) -> int:
+        """Return the row with the address of the kernel's parameters; its low half is zero."""
+        return self._symbol_shifted(PARAMETERS, 0, 0, 8)
+
     def _symbol(self, symbol: SymbolAddress) -> tuple[int, int]:
         """The row of an address, and its lane size in bytes."""
         if symbol.space in ("shared", "local"):

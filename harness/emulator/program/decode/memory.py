@@ -125,6 +125,8 @@ class MemoryDecoder(CallDecoder):
             return self.load_param(where, made, kind)
         if space == "param" and isinstance(where, Memory) and where.base in self.registers:
             space = "const"  # an address in the kernel's parameters, whose loads are free, too
+            if self.register(where.base).type[1:] == "32":
+                return self._load_short(where, made, kind, count)
         base, offset, address_type = self._place(space, where)
         if isinstance(base, SymbolAddress) and base.space == "param":
             self.inside(self.params[base.name], base.offset, count * TYPE_SIZES[kind])
@@ -133,6 +135,18 @@ class MemoryDecoder(CallDecoder):
         return [
             Op("ld", (space,), made, (kind,) * count, (base, offset), (address_type, "s64"),
                self.site)
+        ]  # fmt: skip
+
+    def _load_short(
+        self, where: Memory, made: tuple[Register | None, ...], kind: str, count: int
+    ) -> list[Op]:
+        """Load at 32 bits of an address in the kernel's parameters."""
+        base, offset, address_type = self._address(where)
+        wide = self.declare("!address in the parameters", "u64")
+        return [
+            Op("cvt", (), (wide,), ("u64",), (base,), (address_type,), self.site),
+            Op("cvta", ("from", "param"), (wide,), ("u64",), (wide,), ("u64",), self.site),
+            Op("ld", ("const",), made, (kind,) * count, (wide, offset), ("u64", "s64"), self.site),
         ]  # fmt: skip
 
     def _op_ldu(self, instruction: Instruction, modifiers: list[str], types: list[str]) -> list[Op]:

@@ -81,7 +81,25 @@ OF_THE_BLOCK = """
 """
 OF_SO_MANY = OF_THE_BLOCK.replace("%r1;", "1, %r1;")
 BY_LANES = OF_THE_BLOCK.replace("bar.sync %r1;", "shr.u32 %r1, %r4, 4;\n    bar.sync %r1, 128;")
-BODIES = [HANDED_OVER, BOTH_IN_REGISTERS, IN_HALVES, OF_THE_BLOCK, OF_SO_MANY, BY_LANES]
+# The halves of the block wait in different lines; the upper half has written.
+IN_TWO_LINES = """
+    @%p0 bra writes;
+    .loc 1 60 0
+    barrier.sync 1;
+    ld.shared.u32 %r5, [%r3 + 256];
+    st.global.u32 [%a1], %r5;
+    ret;
+writes:
+    st.shared.u32 [%r3], %r0;
+    .loc 1 70 0
+    barrier.sync 1;
+    st.global.u32 [%a1], %r0;
+    ret;
+}
+"""
+IN_TWO_LINES_ALIGNED = IN_TWO_LINES.replace("barrier.sync", "barrier.sync.aligned")
+BODIES = [HANDED_OVER, BOTH_IN_REGISTERS, IN_HALVES, OF_THE_BLOCK, OF_SO_MANY, BY_LANES,
+          IN_TWO_LINES, IN_TWO_LINES_ALIGNED]  # fmt: skip
 SOURCE = HEAD + "".join(START.replace("%d", str(n)) + body for n, body in enumerate(BODIES))
 Launches = Callable[[str, int], list[tuple[list[str], np.ndarray]]]
 
@@ -98,7 +116,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Launches:
         outs = [np.zeros(THREADS, np.uint32) for _ in range(2)]
         reports = (
             launch(module, kernel, 1, THREADS, [given, outs[0]]),
-            launch_machine_code(code, kernel, 1, THREADS, [given, outs[1]]),
+            launch_machine_code(code, kernel, 1, THREADS, [given, outs[1]], ptx=module),
         )
         return [([str(f) for f in r.faults], out) for r, out in zip(reports, outs, strict=True)]
 
@@ -115,6 +133,17 @@ def test_some_warps_meet_at_a_barrier(both: Launches, body: str, number: int) ->
     for faults, out in both(body, number):
         assert not faults
         np.testing.assert_array_equal(out, wanted)
+
+
+def test_barriers_that_are_not_aligned_meet_those_of_other_lines(both: Launches) -> None:
+    for faults, out in both(IN_TWO_LINES, 0):
+        assert not faults
+        np.testing.assert_array_equal(out, np.arange(THREADS) % 64 + 64)
+
+
+def test_aligned_barriers_do_not_meet_those_of_other_lines(both: Launches) -> None:
+    for (fault,), _ in both(IN_TWO_LINES_ALIGNED, 0):
+        assert "64 in line 60, 64 in line 70" in fault
 
 
 def test_there_is_no_sixteenth_barrier(both: Launches) -> None:
