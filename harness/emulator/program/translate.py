@@ -66,7 +66,7 @@ class _Translator(CallTranslator):
         self.begin_stack(beside_recursion=bool(self.frames))
         blocks = self._blocks()
         if loops_by_head(blocks, self.sites):
-            self.code = split_at_warp_syncs(self.code, self.new_label)
+            self.code = split_at_warp_syncs(self.code, self.sites, self.new_label)
             blocks = self._blocks()
         shared, static = self._shared_layout()
         local, local_bytes = _layout([v for v in self.variables.values() if v.space == "local"])

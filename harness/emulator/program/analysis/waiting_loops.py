@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from harness.emulator.program.analysis.access_kinds import PLAIN, access_kind
 from harness.emulator.program.ir import (
     Block,
+    Constant,
     Mark,
     Op,
     Program,
@@ -31,6 +32,8 @@ from harness.emulator.program.ir import (
 )
 
 _WARP_SYNCS = frozenset({"syncwarp", "shfl", "vote", "match", "redux", "elect"})
+_WHOLE_WARP = ("wgmma.", "mma.sync", "wmma.", "ldmatrix.", "stmatrix.", "movmatrix.", "setmaxnreg.")
+_EVERYBODY = Constant(0xFFFFFFFF)
 
 Code = list[Mark | To | tuple[Op, int | None]]
 
@@ -58,10 +61,10 @@ def waiting_loops(program: Program) -> WaitingLoops:
         there = blocks[head].live_in & changing | _found(blocks, loop)
         heads[head] = tuple(sorted(_telling(blocks, loop) & there))
     warp_syncs = {
-        number: op.sources[-1]
+        number: mask
         for number, block in enumerate(blocks if heads else ())
         for op in block.ops
-        if op.name in _WARP_SYNCS
+        if (mask := _meeting(op, program.sites)) is not None
     }
     sources = (s for block in blocks for op in block.ops for s in op.sources)
     clocks = any(
@@ -78,12 +81,16 @@ def keep_loop_conditions(blocks: Sequence[Block], sites: Sequence[Site]) -> None
             blocks[number].live_out |= telling & _found(blocks, [number])
 
 
-def split_at_warp_syncs(code: Code, new_label: Callable[[], str]) -> Code:
+def split_at_warp_syncs(
+    code: Code, sites: Sequence[Site], new_label: Callable[[], str]
+) -> Code:
     """Begin a new block wherever lanes synchronise."""
     out: Code = []
     last: int | None = None
     starts = {
-        entry[0].site for entry in code if isinstance(entry, tuple) and entry[0].name in _WARP_SYNCS
+        entry[0].site
+        for entry in code
+        if isinstance(entry, tuple) and _meeting(entry[0], sites) is not None
     }
     for entry in code:
         site = entry[0].site if isinstance(entry, tuple) else None
@@ -92,6 +99,14 @@ def split_at_warp_syncs(code: Code, new_label: Callable[[], str]) -> Code:
         last = site
         out.append(entry)
     return out
+
+
+def _meeting(op: Op, sites: Sequence[Site]) -> Source | None:
+    """The mask of the lanes that an operation synchronises: for an instruction of a whole warp, all
+    of them."""
+    if op.name in _WARP_SYNCS:
+        return op.sources[-1]
+    return _EVERYBODY if sites[op.site].opcode.startswith(_WHOLE_WARP) else None
 
 
 def loops_by_head(blocks: Sequence[Block], sites: Sequence[Site]) -> dict[int, set[int]]:

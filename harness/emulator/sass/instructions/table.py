@@ -294,7 +294,8 @@ ROWS: Sequence[Row] = (
          always=layout.HAS_RESULT | _ATOMICS["CAST"], space=layout.SHARED),
     _row("ATOMS.POPC.INC.32", "R m", "ATOMIC", always=10, space=layout.SHARED),
     *(_row(f"QSPC.E.{space}", "P R m", "QSPC", always=flag) for space, flag in
-      (("S", layout.OF_SHARED), ("G", layout.OF_GLOBAL), ("L", layout.OF_LOCAL))),
+      (("S", layout.OF_SHARED), ("G", layout.OF_GLOBAL), ("L", layout.OF_LOCAL),
+       ("D", layout.OF_CLUSTER))),
     *textures.ROWS,
     *blackwell.ROWS,
     *hopper.ROWS,

@@ -91,7 +91,7 @@ typedef struct Counts {
 } Counts;
 
 enum OfLogic { SIGN_OF_FIRST = 1 };  // `flags`: the first source is a register's sign; doubled for the second
-enum OfSpace { OF_SHARED, OF_GLOBAL, OF_LOCAL };  // `flags` of a query for an address's space
+enum OfSpace { OF_SHARED, OF_GLOBAL, OF_LOCAL, OF_CLUSTER };  // `flags` of a query for an address's space
 enum OfRegister { DIFFERS_ALSO = 1 };  // `flags`: lanes that already differed still do
 // `flags` of an arrival: the number of arrivals, and the meaning of the operand.
 enum OfArrival {

@@ -332,13 +332,16 @@ void membar(Context& c, const Instruction&) {
     if (c.judge && c.on) c.judge->fence(c);
 }
 
-// Whether generic addresses belong to a state space.
+// Whether generic addresses belong to a state space: shared memory is that of the own block (S) or of the
+// cluster (D, `isspacep.shared::cluster`).
 void qspc(Context& c, const Instruction& n) {
     const Access access = addressed(c, n);
     c.set_predicate(n, 0, lanes_where([&](int i) {
         const i64 address = access.address[i];
         const bool is_shared = address >= machine::SHARED_WINDOW && address < machine::LOCAL_WINDOW;
-        if (n.flags == OF_SHARED) return is_shared;
+        if (n.flags == OF_CLUSTER) return is_shared;
+        if (n.flags == OF_SHARED)
+            return is_shared && (address - machine::SHARED_WINDOW) >> RANK_SHIFT == c.block->rank;
         return !is_shared && space_of(address) == (n.flags == OF_LOCAL ? LOCAL : GLOBAL);
     }));
 }

@@ -3,6 +3,7 @@
 // The bytes move when a copy is issued. The flights say which threads may touch them, and from when on.
 
 #include "judge/accesses.h"
+#include "judge/asynchronous/stores_of_lanes.h"
 
 #include "memory/mbarrier.h"
 #include "memory/reductions.h"
@@ -65,6 +66,7 @@ std::vector<i64> Accesses::waited_for(int lane) {
 void Accesses::copy_bulk(const Op& op, const Selection& lanes) {
     constexpr int UNIT = 16;
     for (const i32 row : op.source) uninitialised_.use_row(lanes, row, op.site);
+    StoresOfLanes stores;
     each_of(lanes, [&](int w, int i) {
         const u8* registers = blocks_.warps[w].registers;
         const auto address = [&](int n) {
@@ -78,6 +80,7 @@ void Accesses::copy_bulk(const Op& op, const Selection& lanes) {
                              {op.immediate ? WRITE : READ, size, address(op.immediate ? 0 : 1),
                               SHARED_MEMORY, launch_.shared_bytes}};
         if (!size) return;
+        if (!op.immediate && !reduction_of(op) && stores.repeated(w, {address(0), address(1), size})) return;
         Request from{op.site, PLAIN, READ, UNIT, 1, SHARED_MEMORY, 0, {}}, to = from;
         to.verb = WRITE;
         if (reduction_of(op)) to.verb = UPDATE, to.kind = ATOMIC;

@@ -4,6 +4,7 @@
 // box outside the tensor is filled in shared memory, and not written in global memory.
 
 #include "judge/accesses.h"
+#include "judge/asynchronous/stores_of_lanes.h"
 
 #include "memory/tensors/tensor_box.h"
 
@@ -51,6 +52,7 @@ std::vector<int> Accesses::targets_of(const Op& op, int warp, int i) const {
 void Accesses::copy_tensor(const Op& op, const Selection& lanes) {
     const bool to_shared = op.immediate, to_many = op.immediate == TO_MANY;
     for (const i32 row : op.source) uninitialised_.use_row(lanes, row, op.site);
+    StoresOfLanes stores;
     each_of(lanes, [&](int w, int i) {
         const u8* registers = blocks_.warps[w].registers;
         const auto address = [&](int n) { return reinterpret_cast<const i64*>(registers + op.source[n])[i]; };
@@ -63,6 +65,8 @@ void Accesses::copy_tensor(const Op& op, const Selection& lanes) {
         if (const auto fault = map.place(at, !to_shared))
             throw Accusation{NO_SUCH_BOX, op.site, lane, {fault, at[0], at[1], at[2], at[3], at[4], map.rank}};
         const bool reduces = std::strncmp(entries()[op.handler].name, "reduce", 6) == 0;
+        if (!to_shared && !reduces && stores.repeated(w, {address(0), address(1), at[0], at[1], at[2], at[3], at[4]}))
+            return;
         // The reduction's name follows `reduce_tensor.`, as in `reduce_tensor.add`.
         const BulkReduction* const reduction =
             reduces ? reduction_of_elements(map, entries()[op.handler].name + 14) : nullptr;
