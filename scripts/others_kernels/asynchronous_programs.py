@@ -25,6 +25,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+import cutlass_tests
 import deep_gemm
 import programs
 from programs import Run
@@ -32,21 +33,25 @@ from programs import Run
 COMMITS: Final = {
     "NVIDIA/cutlass": "7107b05535f8977f5ecb9d01ee203205b1fd9bc4",
     "HazyResearch/ThunderKittens": "0b55588d2769dde0c7a9a606ffc015b0ca7a9551",
+    "Dao-AILab/flash-attention": "0251105a2fb19d2957484b7f023cd8c115286ced",
     "deepseek-ai/DeepGEMM": "54e22612409371d6364144b69086735beb54e98b",
 }
 _STAND_INS: Final = Path(__file__).with_name("stand_ins")
 _CUTLASS, _KITTENS = "NVIDIA/cutlass", "HazyResearch/ThunderKittens"
+_FLASH = "Dao-AILab/flash-attention"
 _INCLUDE: Final = {
     _CUTLASS: ("include", "tools/util/include", "examples/common", "test/unit", "test/unit/common"),
     _KITTENS: ("include", "prototype"),
+    _FLASH: ("hopper", "../NVIDIA+cutlass/include"),
 }
 
 
 @dataclass(frozen=True)
 class Program:
-    """path: the program's file in its repository. arguments: those on its command line. until: the
-    beginning of the file's own host code, which is replaced with host code written here. check: a
-    function that checks the arrays, for a program without a check of its own."""
+    """path: the program's file in its repository. arguments: those on its command line. host: a
+    program written here that launches the file's kernels. until: the beginning of the file's own
+    host code, which is left out. check: a function that checks the arrays, for a program without a
+    check of its own."""
 
     name: str
     path: str
@@ -76,12 +81,27 @@ PROGRAMS: Final = (
             "examples/48_hopper_warp_specialized_gemm/48_hopper_warp_specialized_gemm.cu",
             arguments=("--m=256", "--n=256", "--k=128", "--iterations=0")),
     *(Program(name, f"{_TESTS}/{name}.cu")
-      for name in ("bulk_load", "bulk_store", "stsm", "tma_load", "tma_store", "tma_mcast_load")),
+      for name in ("bulk_load", "bulk_store", "stsm")),
     Program("mha_h100", "kernels/attention/mha_h100/mha_h100.cu", _KITTENS,
             options=("-std=c++20", "-O3", "--use_fast_math", "--expt-extended-lambda",
                      "-DKITTENS_HOPPER", '-DKERNEL="kernel.cuh"'),
             host="thunderkittens.cu", until="#ifdef TORCH_COMPILE"),
+    Program("flash_attention", "hopper/flash_fwd_launch_template.h", _FLASH,
+            options=("--expt-extended-lambda", "-O3", "--use_fast_math",
+                     "-DCUTE_SM90_EXTENDED_MMA_SHAPES_ENABLED",
+                     *(f"-DFLASHATTENTION_DISABLE_{each}" for each in (
+                         "LOCAL", "APPENDKV", "VARLEN", "SOFTCAP", "PAGEDKV", "SPLIT", "PACKGQA",
+                         "CLUSTER"))),
+            host="flash_attention.cu"),
 )  # fmt: skip
+
+
+def _unit_tests(checkouts: Path) -> list[Program]:
+    """Those of CUTLASS's unit tests of which one test is run."""
+    checkout = checkouts / _CUTLASS.replace("/", "+")
+    options = ("-DONE_TEST", "-Xcompiler=-O3")
+    return [Program(Path(path).stem, path, options=(*options, f"-DWANTED_{test}=1"))
+            for path, test in cutlass_tests.chosen(checkout)]  # fmt: skip
 
 
 def _built(program: Program, checkouts: Path, folder: Path) -> programs.Program:
@@ -89,8 +109,9 @@ def _built(program: Program, checkouts: Path, folder: Path) -> programs.Program:
     source = checkout / program.path
     own = (folder / program.name).resolve()
     own.mkdir(parents=True, exist_ok=True)
-    if program.host:
+    if program.until:
         (own / "kernel.cuh").write_text(source.read_text().partition(program.until)[0])
+    if program.host:
         source = _STAND_INS / program.host
     include = [own, *(checkout / each for each in _INCLUDE[program.repository])]
     return programs.build(source.resolve(), own, include, (*program.options, "-DNDEBUG"))
@@ -108,7 +129,7 @@ def _verdict(program: Program, run: Run) -> str:
 
 def _row(program: Program, checkouts: Path, folder: Path) -> list[object]:
     built = _built(program, checkouts, folder)
-    runs = [programs.run(built, program.arguments, of_code) for of_code in (False, True)]
+    runs = [programs.run(built, program.arguments, of_code, again=True) for of_code in (False, True)]
     kernels = {name for name, _ in runs[0].launches if "uninitialized_fill" not in name}
     out: list[object] = [program.repository, program.name, len(kernels)]
     for run in runs:
@@ -133,7 +154,7 @@ def main(given: Sequence[str]) -> int:
     print("repository,commit,program,kernels,"
           + ",".join(f"{end}_{each}" for end in ("ptx", "code") for each in of_each)
           + ",equal_bits")  # fmt: skip
-    for program in PROGRAMS:
+    for program in (*PROGRAMS, *_unit_tests(asked.checkouts)):
         if not asked.names or program.name in asked.names:
             _print(_row(program, asked.checkouts, asked.folder))
     if not asked.names or deep_gemm.NAME in asked.names:

@@ -35,7 +35,7 @@ from harness.silicon.tensor_maps import ELEMENTS, FILLS, INTERLEAVES, L2_PROMOTI
 _STAND_INS: Final = Path(__file__).with_name("stand_ins")
 _RUNTIME: Final = _STAND_INS / "runtime"
 _SPACE, _MARK = 1 << 36, 0x50414D524F534E54
-_MAP: Final = struct.Struct("<QQ5I5I4Q5B6B")
+_MAP: Final = struct.Struct("<QQQ5I5I4Q5B6B")
 _MAP_BYTES = 128
 _FAILED = 719  # cudaErrorLaunchFailure
 _MISSING = "the stand-in of the runtime has no"
@@ -261,7 +261,7 @@ class _Device:
         return (*parts, np.void(bytes(plain))) if plain else tuple(parts)
 
     def _map(self, raw: bytes) -> TensorMap:
-        _, address, *numbers = _MAP.unpack_from(raw)
+        _, _, address, *numbers = _MAP.unpack_from(raw)
         shape, box, strides, steps = numbers[:5], numbers[5:10], numbers[10:14], numbers[14:19]
         element, rank, swizzle, interleave, fill, l2 = numbers[19:]
         slot, offset = divmod(address - self._first(), 1 << SLOT_BITS)
@@ -293,7 +293,7 @@ def run(program: Program, arguments: Sequence[str], machine_code: bool, checks: 
     with subprocess.Popen(
         [program.executable.resolve(), *arguments], env=environment, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, pass_fds=[device.file, their_in, their_out], text=True,
-        cwd=folder, errors="replace",
+        cwd=folder or program.executable.parent, errors="replace",
     ) as process:  # fmt: skip
         os.close(their_in)
         os.close(their_out)

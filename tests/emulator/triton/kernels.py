@@ -102,6 +102,33 @@ def attention(q, k, v, out, n, scale, M: tl.constexpr, N: tl.constexpr, D: tl.co
     tl.store(out + rows[:, None] * D + d[None, :], sums / total[:, None])
 
 
+@triton.jit
+def specialized_matmul(a, b, c, k, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    row, column = tl.program_id(0) * M, tl.program_id(1) * N
+    sums = tl.zeros((M, N), tl.float32)
+    for first in tl.range(0, k, K, warp_specialize=True):
+        sums = tl.dot(a.load([row, first]), b.load([column, first]).T, sums)
+    c.store([row, column], sums.to(tl.float16))
+
+
+@triton.jit
+def specialized_attention(
+    q, k, v, out, n, scale, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr
+):
+    row = tl.program_id(0) * M
+    queries = q.load([row, 0])
+    most = tl.full((M,), -float("inf"), tl.float32)
+    total, sums = tl.zeros((M,), tl.float32), tl.zeros((M, D), tl.float32)
+    for first in tl.range(0, n, N, warp_specialize=True):
+        scores = tl.dot(queries, k.load([first, 0]).T) * scale
+        now = tl.maximum(most, tl.max(scores, 1))
+        powers, shrinks = tl.exp(scores - now[:, None]), tl.exp(most - now)
+        total = total * shrinks + tl.sum(powers, 1)
+        sums = tl.dot(powers.to(tl.float16), v.load([first, 0]), sums * shrinks[:, None])
+        most = now
+    out.store([row, 0], (sums / total[:, None]).to(tl.float16))
+
+
 class Kernel(NamedTuple):
     """A kernel to compile: its function, its parameters' types, its constants and warps."""
 
@@ -116,6 +143,8 @@ def _matmul(type_: str, m: int = 64, n: int = 64, k: int = 32, at: int = 0, bt: 
     return Kernel(matmul, types, {"M": m, "N": n, "K": k, "A_T": at, "B_T": bt}, 8 if m > 64 else 4)
 
 
+_BOX, _TALL = "tensordesc<fp16[64,64]>", "tensordesc<fp16[128,64]>"
+_WIDE = "tensordesc<fp16[64,128]>"
 KERNELS = {
     "add": Kernel(add, "*fp32 *fp32 *fp32 i32", {"BLOCK": 1024}),
     "softmax": Kernel(softmax, "*fp32 *fp32 i32", {"BLOCK": 1024}),
@@ -135,4 +164,10 @@ KERNELS = {
     "matmul_fp32": _matmul("fp32", bt=1),
     "matmul_fp8e4nv": _matmul("fp8e4nv"),
     "matmul_fp8e5": _matmul("fp8e5", bt=1),
+    "specialized_matmul": Kernel(
+        specialized_matmul, f"{_BOX} {_TALL} {_WIDE} i32", {"M": 64, "N": 128, "K": 64}
+    ),
+    "specialized_attention": Kernel(
+        specialized_attention, f"{_BOX} {_BOX} {_BOX} {_BOX} i32 fp32", {"M": 64, "N": 64, "D": 64}
+    ),
 }

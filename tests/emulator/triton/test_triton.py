@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from emulator_tools import assemble, counts_what_an_h200_does, run
 
-from harness.emulator import parse
+from harness.emulator import TensorMap, parse
 from harness.emulator.sass import launch_machine_code, read
 
 HERE = Path(__file__).parent
@@ -30,6 +30,10 @@ ASSEMBLED = (
     "matmul_fp16_at_bt.sm_90", "matmul_bf16.sm_90", "matmul_fp32.sm_90", "matmul_fp8e4nv.sm_90",
 )  # fmt: skip
 """Assembling and disassembling a kernel takes longer than executing it: these represent all."""
+
+
+PRODUCTS = ("matmul", "attention", "specialized")
+SPECIALIZED = ("specialized_matmul.sm_90", "specialized_attention.sm_90")
 
 
 class Case(NamedTuple):
@@ -118,6 +122,27 @@ def matmul(type_: str, *how: str) -> Case:
     return Case((2, 2), [*given, out, m, n, k], equal(out, wanted))
 
 
+def described(array: np.ndarray, rows: int) -> list[Any]:
+    """The parameters of a tensor descriptor, with boxes of so many rows of 64 elements: the map,
+    the extents and the strides."""
+    return [TensorMap(array, [64, rows], swizzle="128B"), *array.shape, array.shape[1], 1]
+
+
+def specialized(what: str) -> Case:
+    """Kernels whose warps are specialised: one group copies tensors, two compute."""
+    if what == "attention":
+        case = attention()
+        q, k, v, out, *others = case.args
+        tensors = [each for x in (q, k, v, out) for each in described(x, 64)]
+        return case._replace(args=[*tensors, *others])
+    m, n, k = 128, 256, 256
+    a, b = (RANDOM.integers(-3, 4, shape).astype(np.float16) for shape in ((m, k), (n, k)))
+    out = np.zeros((m, n), np.float16)
+    wanted = a.astype(np.float64) @ b.astype(np.float64).T
+    given = [*described(a, 64), *described(b, 128), *described(out, 64), k]
+    return Case((2, 2), given, equal(out, wanted))
+
+
 def case_of(name: str) -> Case:
     """The case of a name such as `matmul_fp16_at.sm_90`. The last two parameters, for scratch, are
     not used."""
@@ -125,7 +150,7 @@ def case_of(name: str) -> Case:
     makers: dict[str, Callable[..., Case]] = {
         "add": add, "softmax": softmax, "layernorm": layer_norm, "dropout": dropout,
         "histogram": histogram, "scan": scan, "sort": sort, "attention": attention,
-        "matmul": matmul,
+        "matmul": matmul, "specialized": specialized,
     }  # fmt: skip
     case = makers[family](*how)
     return case._replace(args=[*case.args, *(np.zeros(1, np.uint8) for _ in range(2))])
@@ -148,7 +173,7 @@ def test_a_kernel_from_ptx(name: str) -> None:
                  shared_bytes=about["shared"])  # fmt: skip
     case.check()
     by_warpgroups = any("wgmma.mma_async" in each.opcode for each in report.instructions)
-    assert by_warpgroups == (name.endswith("sm_90") and name.startswith(("matmul", "attention")))
+    assert by_warpgroups == (name.endswith("sm_90") and name.startswith(PRODUCTS))
 
 
 @pytest.mark.parametrize("name", ASSEMBLED)
@@ -167,3 +192,20 @@ def test_a_kernel_from_machine_code(name: str, tmp_path: Path) -> None:
     case.check()
     if name.endswith("sm_90"):
         counts_what_an_h200_does(report, name.removesuffix(".sm_90"))
+
+
+@pytest.mark.parametrize("name", SPECIALIZED)
+def test_specialised_warps_from_machine_code(name: str, tmp_path: Path) -> None:
+    """The groups of warps meet at barriers in different places, and exchange registers."""
+    module, case, about = parse(ptx_of(name)), case_of(name), LAUNCHES[name]
+    (kernel,) = module.kernels
+    source, cubin = tmp_path / "k.ptx", tmp_path / "k.cubin"
+    source.write_text(ptx_of(name))
+    report = launch_machine_code(
+        read(assemble(source, cubin, "sm_90a")), kernel, case.grid, about["threads"], case.args,
+        shared_bytes=about["shared"], signature=module.kernels[kernel], ptx=module,
+    )  # fmt: skip
+    assert not report.faults, report.faults[0]
+    case.check()
+    used = {each.opcode.partition(".")[0] for each in report.instructions if each.warps}
+    assert {"UTMALDG", "UTMASTG", "USETMAXREG", "HGMMA"} <= used

@@ -81,9 +81,7 @@ def keep_loop_conditions(blocks: Sequence[Block], sites: Sequence[Site]) -> None
             blocks[number].live_out |= telling & _found(blocks, [number])
 
 
-def split_at_warp_syncs(
-    code: Code, sites: Sequence[Site], new_label: Callable[[], str]
-) -> Code:
+def split_at_warp_syncs(code: Code, sites: Sequence[Site], new_label: Callable[[], str]) -> Code:
     """Begin a new block wherever lanes synchronise."""
     out: Code = []
     last: int | None = None

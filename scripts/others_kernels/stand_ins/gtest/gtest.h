@@ -41,10 +41,26 @@ struct Ends {  // the function, after a check that must hold
 
 }  // namespace testing
 
-#define TEST(suite, name)                                                                          \
+// With ONE_TEST, only the test whose WANTED_suite_name is defined as 1 is compiled. The others stay
+// templates that nothing instantiates, and are device functions so that nvcc leaves their bodies out
+// of the host's code.
+#define TEST_WANTED(suite, name)                                                                   \
   static void suite##_##name##_body();                                                             \
   static const bool suite##_##name##_added = ::testing::add(#suite "." #name, suite##_##name##_body); \
   static void suite##_##name##_body()
+#define TEST_UNWANTED(suite, name) \
+  template <class>                 \
+  static __device__ void suite##_##name##_body()
+#ifdef ONE_TEST
+#define TEST(suite, name) TEST_IF(WANTED_##suite##_##name, suite, name)
+#define TEST_IF(wanted, suite, name) TEST_IF_PASTED(wanted, suite, name)
+#define TEST_IF_PASTED(wanted, suite, name) TEST_SECOND(TEST_IS_##wanted TEST_WANTED, TEST_UNWANTED, 0)(suite, name)
+#define TEST_IS_1 0,
+#define TEST_SECOND(...) TEST_SECOND_OF(__VA_ARGS__)
+#define TEST_SECOND_OF(first, second, ...) second
+#else
+#define TEST(suite, name) TEST_WANTED(suite, name)
+#endif
 #define EXPECT_TRUE(what) ::testing::Message(bool(what), #what, __LINE__)
 #define EXPECT_FALSE(what) ::testing::Message(!(what), #what, __LINE__)
 #define EXPECT_EQ(a, b) ::testing::Message((a) == (b), #a " == " #b, __LINE__)

@@ -140,6 +140,11 @@ cudaError_t fill(void* at, int value, size_t bytes) {
 
 extern "C" {
 
+CUresult cuMemsetD32Async(CUdeviceptr at, unsigned value, size_t count, CUstream) {
+  for (size_t i = 0; i < count; ++i) reinterpret_cast<unsigned*>(at)[i] = value;
+  return CUDA_SUCCESS;
+}
+
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* of, const void* at) {
   memset(of, 0, sizeof *of);
   const auto* held = holder(at);

@@ -9,7 +9,9 @@ namespace {
 constexpr uint64_t MARK = 0x50414D524F534E54;
 
 struct Map {  // 128 bytes, in place of a CUtensorMap
-  uint64_t mark, address;
+  uint64_t mark;
+  uint64_t changed;  // CuTe clears a bit of this word, which works around an error of the driver
+  uint64_t address;
   uint32_t shape[5];
   uint32_t box[5];
   uint64_t strides[4];

@@ -68,7 +68,8 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Both:
 @pytest.mark.parametrize("number", [0, 1])
 def test_equal_stores_of_all_lanes_are_one_store(both: Both, number: int) -> None:
     ptx, code, theirs, ours = launched(both, CASES[number])
-    assert not ptx.faults and not code.faults
+    assert not ptx.faults
+    assert not code.faults
     for arguments in (theirs, ours):
         wanted = np.arange(SIZE, dtype=np.uint32).astype(np.uint8)
         found = arguments[1][SIZE:] if number else arguments[0].array.view(np.uint8).ravel()
@@ -77,7 +78,8 @@ def test_equal_stores_of_all_lanes_are_one_store(both: Both, number: int) -> Non
 
 def test_shared_memory_of_another_block_is_that_of_the_cluster_only(both: Both) -> None:
     ptx, code, theirs, ours = launched(both, CASES[2])
-    assert not ptx.faults and not code.faults
+    assert not ptx.faults
+    assert not code.faults
     for _, found in (theirs, ours):
         for block in found.reshape(2, 32):
             assert block[:3].tolist() == [2, 3, 0]
