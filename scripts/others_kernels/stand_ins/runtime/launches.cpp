@@ -44,7 +44,10 @@ cudaError_t launched(const void* kernel, dim3 grid, dim3 block, void** arguments
     fputc('\n', out());
   }
   fflush(out());
-  if (!answer()) return cudaSuccess;
+  constexpr unsigned long long ENOUGH = 1000;  // the program ends, with what it has found so far
+  const auto said = answer();
+  if (said == ENOUGH) exit(0);
+  if (!said) return cudaSuccess;
   break_context();
   return error(cudaErrorLaunchFailure);
 }

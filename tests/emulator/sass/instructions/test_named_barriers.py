@@ -97,9 +97,22 @@ writes:
     ret;
 }
 """
+# The upper half of the block writes, and its last warp also waits for all to have written: 3 warps.
+TWICE = """
+    @!%p0 ret;
+    st.shared.u32 [%r3], %r0;
+    bar.arrive 1, 96;
+    setp.lt.u32 %p2, %r0, 96;
+    @%p2 ret;
+    bar.sync 1, 96;
+    ld.shared.u32 %r5, [%r3 + -128];
+    st.global.u32 [%a1], %r5;
+    ret;
+}
+"""
 IN_TWO_LINES_ALIGNED = IN_TWO_LINES.replace("barrier.sync", "barrier.sync.aligned")
 BODIES = [HANDED_OVER, BOTH_IN_REGISTERS, IN_HALVES, OF_THE_BLOCK, OF_SO_MANY, BY_LANES,
-          IN_TWO_LINES, IN_TWO_LINES_ALIGNED]  # fmt: skip
+          IN_TWO_LINES, IN_TWO_LINES_ALIGNED, TWICE]  # fmt: skip
 SOURCE = HEAD + "".join(START.replace("%d", str(n)) + body for n, body in enumerate(BODIES))
 Launches = Callable[[str, int], list[tuple[list[str], np.ndarray]]]
 
@@ -133,6 +146,13 @@ def test_some_warps_meet_at_a_barrier(both: Launches, body: str, number: int) ->
     for faults, out in both(body, number):
         assert not faults
         np.testing.assert_array_equal(out, wanted)
+
+
+def test_a_warp_that_arrives_and_then_waits_counts_twice(both: Launches) -> None:
+    threads = np.arange(THREADS)
+    for faults, out in both(TWICE, 0):
+        assert not faults
+        np.testing.assert_array_equal(out, np.where(threads < 96, 0, threads - 32))
 
 
 def test_barriers_that_are_not_aligned_meet_those_of_other_lines(both: Launches) -> None:

@@ -36,6 +36,7 @@ class BlockBarriers {
             barrier.unanimous &= yes == c.on;
         }
         barrier.reduction = n.flags & VOTES ? n.flags >> 1 : NONE;
+        barrier.twice[warp.number] |= barrier.arrived[warp.number] & part.lanes;
         barrier.arrived[warp.number] |= part.lanes;
         barrier.threads += __builtin_popcount(part.lanes);
         barrier.of_some |= expected > 0;
@@ -60,6 +61,7 @@ class BlockBarriers {
 
     struct Barrier {
         u32 arrived[MOST_WARPS] = {};  // lanes of each warp
+        u32 twice[MOST_WARPS] = {};    // those that have arrived again, to wait
         int threads = 0;               // in all warps
         bool of_some = false;          // whether any arrival gave a number of threads
         u32 votes = 0;
@@ -96,13 +98,14 @@ class BlockBarriers {
         judge->met(block.first + block.rank, expected ? &who : nullptr);
     }
 
-    // A warp has arrived once all its remaining threads have.
+    // A warp has arrived once all its remaining threads have; one that arrives and then waits counts twice.
     bool complete(const Block& block, const Barrier& barrier, int expected) const {
         int threads = 0, warps = 0;
         for (const Warp& warp : block.warps) {
-            const u32 here = barrier.arrived[warp.number];
+            const u32 here = barrier.arrived[warp.number], again = barrier.twice[warp.number];
             threads += __builtin_popcount(here & ~warp.exited);
             warps += here && !(warp.threads & ~warp.exited & ~here);
+            warps += again && !(warp.threads & ~warp.exited & ~again);
         }
         return expected ? warps * LANES >= expected : threads >= block.alive;
     }

@@ -5,7 +5,7 @@
 // other threads arrive at another one, or have left the kernel; what it then orders is not what the source
 // says. Threads may meet at different `barrier.sync` instructions without `.aligned`, which only count
 // arrivals; but one for the whole block also needs all threads. Warps that meet at a barrier with a number
-// and a count are not checked.
+// and a count are not checked. A warp that arrives there and then waits counts twice, as in FlashAttention-3.
 
 #pragma once
 
@@ -89,12 +89,13 @@ class Barriers {
     }
 
     bool release_one(u32 id, const Mask& gone, Ready& ready) {
-        Mask arrived(geometry_.all_warps());
+        Mask arrived(geometry_.all_warps()), twice(geometry_.all_warps());
         std::vector<u32> expected(geometry_.blocks);
         for (const auto* some : {&waiting_, &arrived_})
             for (const Waiting& each : *some) {
                 if (each.key.id != id) continue;
-                for (size_t w = 0; w < arrived.size(); w++) arrived[w] |= each.mask[w];
+                for (size_t w = 0; w < arrived.size(); w++)
+                    twice[w] |= arrived[w] & each.mask[w], arrived[w] |= each.mask[w];
                 for (int b = 0; some == &waiting_ && b < geometry_.blocks; b++)
                     if (of_block(each.mask, b)) expected[b] = each.key.count;
             }
@@ -106,6 +107,7 @@ class Barriers {
             for (int w = b * geometry_.warps; w < (b + 1) * geometry_.warps; w++) {
                 const bool all = !(geometry_.lanes_of(w) & ~(arrived[w] | gone[w]));
                 everybody &= all, warps += all && arrived[w];
+                warps += twice[w] && !(geometry_.lanes_of(w) & ~(twice[w] | gone[w]));
             }
             if (expected[b] == 0 ? !everybody : warps * LANES < expected[b]) continue;
             complete.push_back(b), whole.push_back(everybody);
