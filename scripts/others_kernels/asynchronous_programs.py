@@ -125,6 +125,8 @@ def _verdict(program: Program, run: Run) -> str:
         return f"refused: {re.sub(r'_Z[0-9A-Za-z_]+', '...', run.refused)}"
     failed = run.status or re.search(r"\bline \d+: ", run.said)  # as stand_ins/gtest says
     right = not failed and (program.check is None or program.check(run))
+    if not right and run.faults:
+        return f"accused, also without checks: {run.faults[0]}"
     if not right:
         return f"wrong: {run.said[-200:]}"
     accused = [each for each in run.faults if not each.startswith("without checks")]

@@ -76,6 +76,7 @@ class Races : public Handovers {
                                   : request.verb == WRITE ? WRITE_AFTER_WRITE
                                                           : ATOMIC_AFTER_WRITE;
             each([&](size_t n, i64 cell) {
+                if (request.verb == READ && is_of_copy(stamps.written[cell], stamps.being_written[cell])) return;
                 check(hazard, n, word, stamps.written[cell], same(unchanged, n));
             });
             if (!stamps.below_atomics.empty())
@@ -132,6 +133,15 @@ class Races : public Handovers {
     bool ordered_by_block(u64 before, size_t n) const {
         return near_by(lane_of(before), request_->touches[n].lane) &&
                ordering.ordered(lane_of(before), event_of(before), request_->touches[n].lane);
+    }
+
+    // Whether the last write of a word was that of a copy, of which `look_out` has seen that it is done for the
+    // reader: by the mbarrier itself, or by way of a thread that has tested it.
+    bool is_of_copy(u64 written, u32 copy) const {
+        if (!copy || !of_this_chunk(written)) return false;
+        const Flights::Flight& flight = flights[copy];
+        return flight.word != Flights::NO_MBARRIER && flight.lane == lane_of(written) &&
+               flight.site == log.site(event_of(written));
     }
 
     // Whether only the block's own threads can reach the memory.
