@@ -76,7 +76,9 @@ class Races : public Handovers {
                                   : request.verb == WRITE ? WRITE_AFTER_WRITE
                                                           : ATOMIC_AFTER_WRITE;
             each([&](size_t n, i64 cell) {
-                if (request.verb == READ && is_of_copy(stamps.written[cell], stamps.being_written[cell])) return;
+                if (request.verb == READ && flights.any() &&
+                    is_of_copy(stamps.written[cell], stamps.being_written[cell]))
+                    return;
                 check(hazard, n, word, stamps.written[cell], same(unchanged, n));
             });
             if (!stamps.below_atomics.empty())
