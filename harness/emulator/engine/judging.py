@@ -26,7 +26,6 @@ from harness.emulator.engine.configuration import LaunchConfiguration
 from harness.emulator.engine.fault_messages.by_verdict import told
 from harness.emulator.engine.fault_messages.places import Place, fault_at, index_of
 from harness.emulator.engine.fault_messages.races import remarks_on
-from harness.emulator.engine.lowering.register_rows import lane_bytes
 from harness.emulator.engine.native import Laid, Outcome, over_budget_fault
 from harness.emulator.engine.printing import Printer, assertion
 from harness.emulator.errors import LaunchError
@@ -49,6 +48,8 @@ from harness.emulator.ptx.syntax import Location, Module
 from harness.emulator.results.faults import Fault
 from harness.emulator.results.observed import Observed
 
+Run = Callable[[Program, LaunchConfiguration, AddressSpace, bytes], Outcome]
+
 _REGISTER_BYTES = 1 << 27  # for all blocks that execute together
 _SLICE_SECONDS = 0.2  # so that an interrupt is noticed
 _OTHER_ORDERS = (1, 2, 3, 4)
@@ -58,15 +59,19 @@ _LONGER = 4  # another order's limit with waiting, in multiples of the usual ord
 
 
 def run_in_orders(
-    program: Program, configuration: LaunchConfiguration, memory: AddressSpace, params: bytes
-) -> Outcome:
+    program: Program, configuration: LaunchConfiguration, memory: AddressSpace, params: bytes,
+    usual: Run | None = None,
+) -> Outcome:  # fmt: skip
     """Run in the usual order of warps; if that finds no fault, try other orders and report their
-    fault."""
+    fault. `usual`: who runs in the usual order, by default the judge."""
+    usual = usual or run
     size = sum(each.size for each in memory.allocations)
-    if not (configuration.checks and program.once(_has_orders) and size <= _MOST_BYTES):
-        return run(program, configuration, memory, params)
+    at_least = configuration.blocks * configuration.threads  # instructions
+    has_orders = program.once(_has_orders) and at_least <= _MOST_INSTRUCTIONS
+    if not (configuration.checks and has_orders and size <= _MOST_BYTES):
+        return usual(program, configuration, memory, params)
     before = memory.copied()
-    found = run(program, configuration, memory, params)
+    found = usual(program, configuration, memory, params)
     if found.fault is not None or found.ticks > _MOST_INSTRUCTIONS:
         return found
     longest = min(configuration.budget, found.ticks * _LONGER + _MOST_INSTRUCTIONS)
@@ -138,23 +143,11 @@ class _Run:
         self.printer = Printer(self._peek)
         self.handle: Any = None
         self.raised: BaseException | None = None  # an exception during printing
-        found = program.once(waiting_loops)
         rows = laid.encoded.rows
-        watched = [
-            rows[slot] | (lane_bytes(program.registers[slot].type) == 8)
-            for slots in found.heads.values()
-            for slot in slots
-        ]
-        ends = np.cumsum([0, *map(len, found.heads.values())]).tolist()
-        heads = [
-            (block, first, len(slots))
-            for (block, slots), first in zip(found.heads.items(), ends[:-1], strict=True)
-        ]
         unset = [(r.slot, rows[r.slot]) for r in program.once(unwritten_registers)]
-        lists = {"heads": heads, "watched": watched, "unset": unset,
-                 "meetings": list(laid.encoded.meetings.items())}  # fmt: skip
-        self.arrays = {name: np.array(each, np.int32) for name, each in lists.items()}
-        self.arrays["traits"] = np.array(program.once(traits), np.uint16)
+        self.arrays: dict[str, np.ndarray] = {
+            "unset": np.array(unset, np.int32), "traits": np.array(program.once(traits), np.uint16),
+        }  # fmt: skip
         self.observed = layout.ffi.new("Observed[]", [
             {name: layout.at(getattr(o, name)) for name in layout.OBSERVED} for o in observed
         ])  # fmt: skip
@@ -163,8 +156,7 @@ class _Run:
             "Judged", **{name: layout.at(each) for name, each in self.arrays.items()},
             schedule=schedule, print=self.print,
             observed=self.observed if observed else layout.ffi.NULL,
-            head_count=len(heads), meeting_count=len(laid.encoded.meetings),
-            unset_count=len(unset), clocks=found.clocks,
+            unset_count=len(unset),
             chunk_blocks=_together(program, configuration, laid.launch.register_bytes),
             stack_end=program.local.get(STACK, 0) + STACK_BYTES,
             zeroed_at=program.shared.get(RESERVED.name, 0),

@@ -23,6 +23,7 @@ from harness.emulator.memory.address_space import AddressSpace
 from harness.emulator.memory.arguments import written_allocations
 from harness.emulator.memory.textures import Described, Surface
 from harness.emulator.program.analysis.access_kinds import atomic_bytes, grain, granule
+from harness.emulator.program.analysis.waiting_loops import waiting_loops
 from harness.emulator.program.ir import Program
 from harness.emulator.ptx.syntax import TYPE_SIZES
 from harness.emulator.results.faults import Fault
@@ -58,7 +59,7 @@ class Outcome:
     """The result of a run.
 
     printed: by block number, in the order of the run. observed: present only if requested. ticks:
-    thread instructions that the judge has executed; a partly active warp counts as a whole one.
+    thread instructions that were executed; a partly active warp counts as a whole one.
     waits: whether the fault is that threads wait in a loop for something that no thread will do.
     """
 
@@ -116,6 +117,14 @@ def only_judged(program: Program, configuration: LaunchConfiguration) -> str:
     return why or ("more blocks than it can number" if configuration.blocks > _MOST_BLOCKS else "")
 
 
+def goes_in_step(program: Program) -> bool:
+    """Return whether the warps of a block go in step in the fast run, as threads wait at mbarriers.
+
+    What such threads do may depend on the order of warps.
+    """
+    return program.once(_encoded).in_step
+
+
 def cleared(program: Program) -> None:
     """Record that the judge found nothing wrong with a launch that the fast run abandoned."""
     program.remembered[_WRONGLY_SUSPECTED] = True
@@ -147,7 +156,7 @@ def run(
         library.machine_end(handle)
     over = verdict.outcome == layout.OVER_BUDGET
     fault = over_budget_fault(program, configuration, verdict) if over else None
-    return Outcome(fault, laid.found)
+    return Outcome(fault, laid.found, ticks=verdict.ticks)
 
 
 def jobs_may_share(program: Program) -> bool:
@@ -225,14 +234,19 @@ def _of_program(program: Program) -> Any:
     encoded = program.once(_encoded)
     arrays = {
         name: getattr(encoded, name)
-        for name in ("ops", "blocks", "switch_targets", "constant_offsets", "special_offsets")
-    }
+        for name in (
+            "ops", "blocks", "switch_targets", "constant_offsets", "special_offsets", "heads",
+            "watched", "meetings",
+        )
+    }  # fmt: skip
     global_one_width, shared_one_width = _one_width(program)
     return layout.new(
         "Launch", op_count=len(encoded.ops), block_count=len(encoded.blocks),
         site_count=len(program.sites), constant_count=len(encoded.constants),
         register_bytes=encoded.register_bytes, zeroed_bytes=encoded.zeroed_bytes,
-        in_clusters=_names_clusters(program, encoded), shared_static=program.shared_static,
+        in_clusters=_names_clusters(program, encoded), in_step=encoded.in_step,
+        head_count=len(encoded.heads), meeting_count=len(encoded.meetings),
+        clocks=program.once(waiting_loops).clocks, shared_static=program.shared_static,
         local_bytes=program.local_bytes,
         global_one_width=global_one_width, shared_one_width=shared_one_width,
         **{name: layout.at(array) for name, array in arrays.items()},

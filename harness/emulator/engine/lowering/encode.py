@@ -56,9 +56,11 @@ class Encoded:
     `constants` holds one lane's values of the rows that never change. Those that depend on the
     launch are zero here and listed in `params` (number, offset into the parameters, bytes) and
     `symbols` (number, name, offset, shift in bits). `rows` are those of the program's registers.
-    `meetings` are the rows of the masks by which lanes of a warp synchronise, by basic block, in
-    programs with waiting loops. `why_only_judged`: why only the judge can run it; empty if the fast
-    run can, too.
+    `heads` are the basic blocks at which loops that may wait begin, each with its first entry in
+    `watched` and their number: the rows that show whether a pass was in vain. `meetings` are the
+    basic blocks in which lanes of a warp synchronise, with the row of the mask, in programs with
+    such loops. `in_step`: whether the warps of a block have to go in step, as threads test
+    mbarriers. `why_only_judged`: why only the judge can run it; empty if the fast run can, too.
     """
 
     ops: NDArray[Any]
@@ -67,12 +69,15 @@ class Encoded:
     constants: NDArray[np.uint64]
     constant_offsets: NDArray[np.int32]
     special_offsets: NDArray[np.int32]
+    heads: NDArray[np.int32]
+    watched: NDArray[np.int32]
+    meetings: NDArray[np.int32]
     register_bytes: int
     zeroed_bytes: int
+    in_step: bool
     params: list[tuple[int, int, int]] = field(default_factory=list)
     symbols: list[tuple[int, str, int, int]] = field(default_factory=list)
     rows: dict[int, int] = field(default_factory=dict)
-    meetings: dict[int, int] = field(default_factory=dict)
     why_only_judged: str = ""
 
 
@@ -84,7 +89,7 @@ def encode(program: Program, machine: Machine) -> Encoded:
 class _Encoder(ComputingEncoder, VideoEncoder, MemoryEncoder, TextureEncoder):
     def __init__(self, program: Program, machine: Machine) -> None:
         super().__init__(program, machine)
-        if program.once(waiting_loops).heads:
+        if program.once(waiting_loops).heads and not program.once(waiting_loops).at_mbarriers:
             self.only_judged("a loop that waits for another thread")
         if RESERVED.name in program.shared:
             self.only_judged("shared memory that the system clears")
@@ -110,21 +115,34 @@ class _Encoder(ComputingEncoder, VideoEncoder, MemoryEncoder, TextureEncoder):
                 "first": first, "last": len(self.ops), "charge": charge,
                 "site": block.terminator.site or 0, "first_site": block.first_site, **ending,
             })  # fmt: skip
-        syncs = self.program.once(waiting_loops).warp_syncs
-        meetings = {number: self.read(mask, "u32") for number, mask in syncs.items()}
+        found = self.program.once(waiting_loops)
+        heads, watched = [], list[int]()
+        for number, slots in found.heads.items():
+            heads.append((number, len(watched), len(slots)))
+            watched += [self._watched(slot) for slot in slots]
+        syncs = found.warp_syncs.items()
+        meetings = [(number, self.read(mask, "u32")) for number, mask in syncs]
         return Encoded(
             np.array(self.ops, layout.OP), _blocks(blocks), np.array(targets, np.int32),
             np.array(self.values, np.uint64), np.array(self.places, np.int32),
-            np.array(self.specials, np.int32), self.rows.bytes, self.zeroed_bytes, self.params,
-            self.symbols, self.offsets, meetings, self.why_only_judged,
+            np.array(self.specials, np.int32), np.array(heads, np.int32),
+            np.array(watched, np.int32), np.array(meetings, np.int32), self.rows.bytes,
+            self.zeroed_bytes, self.in_step, self.params, self.symbols, self.offsets,
+            self.why_only_judged,
         )  # fmt: skip
+
+    def _watched(self, slot: int) -> int:
+        """A register's row; the lowest bit marks lanes of 8 bytes."""
+        return self.offsets[slot] | (lane_bytes(self.program.registers[slot].type) == 8)
 
     # --- operations -----------------------------------------------------------------------
 
     def _op(self, op: Op) -> None:
         self.check_written(op.registers_read(), op.site)
+        self.check_clock(op.registers_read(), op.site)
         self.begin()
         self.site = op.site
+        self.takes_clock = op.name == "mov"
         special = getattr(self, f"_op_{op.name}", None)
         if special is not None:
             special(op)
@@ -324,6 +342,7 @@ class _Encoder(ComputingEncoder, VideoEncoder, MemoryEncoder, TextureEncoder):
         """The fields of a block that describe its terminator."""
         end = block.terminator
         self.check_written(terminator_reads(end), end.site)
+        self.check_clock(terminator_reads(end), end.site)
         if isinstance(end, Jump):
             return {"ending": layout.JUMP, "target": end.target}
         if isinstance(end, Branch):

@@ -15,6 +15,8 @@ from harness.emulator.program.analysis.access_kinds import (
     VOLATILE,
     atomic_bytes,
     atomic_rule,
+    fences,
+    is_test_of_mbarrier,
     kind_of,
 )
 from harness.emulator.program.ir import Constant, Op
@@ -71,6 +73,8 @@ class MemoryEncoder(Emitter):
             return
         results = [self.widened(op, i, optional=True) for i in range(len(op.results))]
         cost = layout.NOT_COUNTED if "uncounted" in op.variant else 0
+        if is_test_of_mbarrier(self.program, op) and self.program.once(fences)[op.site]:
+            name = "ld.phase/8"
         self._access(name, op, results, [], size, len(op.results), cost)
 
     def _load_bytes(self, op: Op) -> None:
@@ -99,8 +103,11 @@ class MemoryEncoder(Emitter):
         results = [self.widened(op, i, optional=True) for i in range(len(op.results))] or [NOWHERE]
         if atomic_bytes(op) == 16:
             type_ = "b128"
+        name = op.variant[1]
+        if name in ("arrive", "arrive_drop") and not self.program.once(fences)[op.site]:
+            name += ".relaxed"
         self._access(
-            f"atom.{op.variant[1]}/{type_}", op, results, values, atomic_bytes(op), len(values),
+            f"atom.{name}/{type_}", op, results, values, atomic_bytes(op), len(values),
             cost,
         )  # fmt: skip
 

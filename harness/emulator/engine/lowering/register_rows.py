@@ -10,6 +10,7 @@ from harness.emulator.engine.library import Machine
 from harness.emulator.memory import grid_workspace
 from harness.emulator.memory.address_space import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BYTES
 from harness.emulator.memory.arguments import PARAMETERS
+from harness.emulator.program.analysis.access_kinds import tests_mbarriers
 from harness.emulator.program.analysis.liveness import unwritten_registers
 from harness.emulator.program.ir import (
     Constant,
@@ -24,6 +25,17 @@ from harness.emulator.ptx.syntax import TYPE_SIZES
 
 NOWHERE = -1
 _CLOCKS = ("clock", "globaltimer")
+
+
+def _of_clocks(program: Program) -> frozenset[int]:
+    """The slots of the registers that may hold a clock's value."""
+    return frozenset(
+        register.slot
+        for block in program.blocks
+        for op in block.ops
+        if any(isinstance(s, Special) and s.name.startswith(_CLOCKS) for s in op.sources)
+        for register in op.registers_written()
+    )
 
 
 class Unsupported(Exception):
@@ -75,6 +87,9 @@ class Emitter:
         self.param_offsets = program.param_offsets()
         self.wanted: frozenset[int] = frozenset()
         self.site = 0  # of the operation being encoded
+        self.takes_clock = False  # whether that operation does nothing else with a clock's value
+        self.in_step = program.once(tests_mbarriers)
+        self.of_clocks = program.once(_of_clocks)
 
     def _place(self, slot: int) -> None:
         if slot not in self.offsets:
@@ -143,8 +158,12 @@ class Emitter:
         return self._symbol_shifted(grid_workspace.WORKSPACE, 0, grid_workspace.REGISTERS[name], 4)
 
     def _clock(self, name: str) -> tuple[int, int]:
-        """Emit a read of the clock; return its row, and the size of its lanes in bytes."""
-        self.only_judged("a clock")
+        """Emit a read of the clock; return its row, and the size of its lanes in bytes.
+
+        Only the judge has clocks. A wait at an mbarrier may read one without ever using it.
+        """
+        if not (self.in_step and self.takes_clock):
+            self.only_judged("a clock")
         if name.endswith("_hi"):
             return self.made("clock.hi/4", 4), 4
         size = 8 if name in ("clock64", "globaltimer") else 4
@@ -222,6 +241,10 @@ class Emitter:
         for register in registers:
             if register.slot in self.written:
                 self.emit("note written", [self.written[register.slot]], [])
+
+    def check_clock(self, registers: Iterable[Register], site: int | None) -> None:
+        if any(register.slot in self.of_clocks for register in registers):
+            self.emit("clock used", [], [], site=site or 0)
 
     # --- operations -----------------------------------------------------------------------
 

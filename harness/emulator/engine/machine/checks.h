@@ -3,11 +3,12 @@
 // Each word has a stamp for its last write and one for its reads, which say when, by which threads and how. An access
 // that nothing here orders after another thread's stamp raises a Suspicion; the judge then runs the launch again and
 // decides. These checks may therefore suspect too much but never too little: they only know about barriers of a whole
-// block and meetings of a whole warp.
+// block, meetings of a whole warp, and the ends of mbarriers' phases.
 
 #pragma once
 
 #include "allocation.h"
+#include "phases.h"
 #include "stamps.h"
 
 namespace machine {
@@ -47,7 +48,11 @@ class Checks : public Moment {
    public:
     NotedReads noted;
 
+    // `warps`: of a block. They may wait for each other at mbarriers if they go `in_step`.
+    Checks(const std::vector<Warp>& warps, bool in_step) : warps_(warps) { by_epoch_ = in_step; }
+
     void begin_block(u64 number) {
+        phases_.clear();
         block_ = number + 1;
         now_ = barrier_ = block_ << (Stamp::BLOCK_SHIFT - Stamp::EPOCH_SHIFT);
         touched_ = false;
@@ -62,6 +67,22 @@ class Checks : public Moment {
     }
     void meet(Warp& warp) { warp.synced = next_epoch(); }
 
+
+    // Lanes of a warp arrive at mbarriers, which is an epoch's end: what they publish lies before it.
+    void begin_arrivals() { next_epoch(); }
+    void arrive(i64 address, const Warp& warp, bool together) { phases_.arrive(address, warp.number, now_, together); }
+    void end_phase(i64 address) { phases_.end(address); }
+    // Lanes of a warp test an mbarrier. What all warps then know of each other is as good as before a barrier.
+    void test(i64 address, Warp& warp, bool together) {
+        if (!phases_.test(address, warp, together)) return;
+        u64 known = now_;
+        for (const Warp& each : warps_)
+            if (each.exited != each.threads) known = std::min({known, each.synced, each.acquired});
+        if (known <= barrier_) return;
+        barrier_ = known;
+        noted.forget_all();
+    }
+
     // The stamp of an access that happens now.
     u64 stamp(int thread, u64 kind, u64 readers = Stamp::ONE_THREAD) {
         touched_ = true;
@@ -74,10 +95,13 @@ class Checks : public Moment {
             if ((++now_ & Stamp::MOST_EPOCHS) == Stamp::MOST_EPOCHS)
                 throw Suspicion{TOO_LONG, 0, 0};
             touched_ = false;
+            if (by_epoch_) noted.forget_all();
         }
         return now_;
     }
 
+    const std::vector<Warp>& warps_;
+    Phases phases_;
     bool touched_ = false;  // whether any word has a stamp of this epoch
 };
 

@@ -79,6 +79,16 @@ typedef struct Texture {
     i32 linear, normalized, as_fractions, is_surface;
 } Texture;
 
+// A loop that may wait, by the basic block at its head, with the rows that show whether a pass was in vain; a row
+// of 8-byte lanes is marked by its lowest bit.
+typedef struct Head {
+    i32 block, first, count;
+} Head;
+
+typedef struct Meeting {  // a basic block at which lanes of a warp meet, and the row of their mask
+    i32 block, mask;
+} Meeting;
+
 typedef struct Launch {
     const Op* ops;
     const Block* blocks;
@@ -102,6 +112,12 @@ typedef struct Launch {
     i64 budget;
     const Texture* textures;
     i32 texture_count;
+    i32 in_step;  // whether the fast run executes the warps of a block together, as threads wait at mbarriers
+    const Head* heads;
+    const i32* watched;
+    const Meeting* meetings;
+    i32 head_count, meeting_count;
+    i32 clocks;  // whether the program reads a clock
 } Launch;
 
 // Counts of a launch, by site or by basic block. All counts of one kind are stored together.
@@ -138,16 +154,6 @@ typedef struct Observed {
     i32 *read, *written, *read_before_write;
 } Observed;
 
-// A loop that may wait, by the basic block at its head, with the rows that show whether a pass was in vain; a row
-// of 8-byte lanes is marked by its lowest bit.
-typedef struct Head {
-    i32 block, first, count;
-} Head;
-
-typedef struct Meeting {  // a basic block at which lanes of a warp meet, and the row of their mask
-    i32 block, mask;
-} Meeting;
-
 typedef struct UnsetRegister {
     i32 slot, row;
 } UnsetRegister;
@@ -158,14 +164,10 @@ typedef i32 (*Print)(i64 block, i64 lane, u64 format, u64 arguments);
 
 typedef struct Judged {
     const u16* traits;
-    const Head* heads;
-    const i32* watched;
-    const Meeting* meetings;
     const UnsetRegister* unset;
     const Observed* observed;  // by buffer, or null
     Print print;
-    i32 head_count, meeting_count, unset_count;
-    i32 clocks;        // whether the program reads a clock
+    i32 unset_count;
     i32 chunk_blocks;  // thread blocks that execute together
     i32 schedule;      // the order of their warps, by number (`schedule.h`); 0 is the usual one
     i32 stack_end;     // of local memory

@@ -25,6 +25,15 @@ const std::vector<Entry>& entries() {
     return all;
 }
 
+const std::vector<Handler>& handlers() {
+    static const std::vector<Handler> all = [] {
+        std::vector<Handler> out;
+        for (const Entry& entry : entries()) out.push_back(entry.handler);
+        return out;
+    }();
+    return all;
+}
+
 namespace {
 
 class Run {
@@ -57,6 +66,7 @@ class Run {
         Verdict verdict{};
         const bool paused = std::count(outcomes.begin(), outcomes.end(), PAUSED) > 0;
         verdict.outcome = paused ? PAUSED : DONE;
+        verdict.ticks = shared_.ticks;
         return verdict;
     }
 

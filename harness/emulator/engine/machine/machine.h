@@ -80,6 +80,7 @@ struct Warp {
     u32 waiting;     // lanes at a barrier
     i32 waiting_at;  // the barrier's basic block
     u64 synced;      // the epoch of the warp's last meeting
+    u64 acquired;    // what other warps did before this epoch is known, through mbarriers
     int pending_count;
     Pending pending[LANES];  // lanes that are ready, by basic block
     std::vector<Copy> copies;
@@ -178,6 +179,7 @@ std::vector<Entry> texture_entries();
 std::vector<Entry> system_entries();
 std::vector<Entry> cluster_entries();
 const std::vector<Entry>& entries();  // all of them
+const std::vector<Handler>& handlers();  // theirs
 
 // Orders a job's earlier memory accesses before its next ones, as other jobs see them: an Arm host might otherwise
 // reorder them.

@@ -4,6 +4,8 @@
 
 #pragma once
 
+#include <algorithm>
+
 #include "machine.h"
 
 namespace machine {
@@ -69,8 +71,9 @@ class Moment {
         if (of_this_block(stamp) && readers != Stamp::SEVERAL_BLOCKS) {
             if (readers == Stamp::ONE_THREAD && Stamp::thread(stamp) == thread) return true;
             if (when < barrier_) return true;
-            const bool same_warp = readers <= Stamp::ONE_WARP && Stamp::warp(stamp) == warp.number;
-            if (same_warp && when < warp.synced) return true;
+            const bool one_warp = readers <= Stamp::ONE_WARP, own = Stamp::warp(stamp) == warp.number;
+            const u64 known = !one_warp ? std::min(warp.synced, warp.acquired) : own ? warp.synced : warp.acquired;
+            if (when < known) return true;
         }
         const u64 before = Stamp::kind(stamp);
         if (kind == PLAIN || before == PLAIN) return false;
@@ -103,9 +106,10 @@ class Moment {
                (!of_this_block(read) | (read < now));
     }
 
-    // Whether several warps have read the word with plain reads since the last barrier.
+    // Whether several warps have read the word with plain reads since the last barrier, or in this epoch if warps may
+    // wait for less than a barrier.
     bool read_by_block(u64 stamp) const {
-        return (stamp >= barrier_ << Stamp::EPOCH_SHIFT) & of_this_block(stamp) &
+        return (stamp >= (by_epoch_ ? now_ : barrier_) << Stamp::EPOCH_SHIFT) & of_this_block(stamp) &
                (Stamp::kind(stamp) == PLAIN) & (Stamp::readers(stamp) == Stamp::ONE_BLOCK);
     }
 
@@ -126,8 +130,8 @@ class Moment {
         return ordered(stamp, since) | own | (unstamped & (stamp == 0));
     }
 
-    // Whether a stamp for reads already covers one more plain read: the whole block has read the word since the last
-    // barrier, or the same warp since its last meeting.
+    // Whether a stamp for reads already covers one more plain read: the whole block has read the word since then, or
+    // the same warp since its last meeting.
     bool says_it_all(u64 stamp, u64 mine) const {
         return read_by_block(stamp) |
                ((Stamp::time(stamp) == now_) & (Stamp::kind(stamp) == PLAIN) &
@@ -156,6 +160,7 @@ class Moment {
 
    protected:
     u64 block_ = 0, now_ = 0, barrier_ = 0;
+    bool by_epoch_ = false;
 
    private:
     static u64 least_kind(u64 a, u64 b) {

@@ -30,6 +30,11 @@ void copy_struct(Context& c, const Op& op) {
 // The judge checks whether warps receive the registers that they request.
 void set_registers(Context&, const Op&) {}
 
+// Before a value that a clock has given is used: only the judge has clocks.
+void use_clock(Context& c, const Op& op) {
+    if (!c.judged) throw Suspicion{LEFT_TO_THE_JUDGE, op.site, 0};
+}
+
 void by_the_judge(Context&, const Op& op) { throw Suspicion{LEFT_TO_THE_JUDGE, op.site, 0}; }
 
 }  // namespace
@@ -37,6 +42,7 @@ void by_the_judge(Context&, const Op& op) { throw Suspicion{LEFT_TO_THE_JUDGE, o
 std::vector<Entry> system_entries() {
     return {
         {"clock/4", clock<u32, 0>}, {"clock.hi/4", clock<u32, 32>}, {"clock/8", clock<u64, 0>},
+        {"clock used", use_clock, MARKS},
         {"enter_frame", enter_frame, ENTERS_FRAME}, {"copy_struct", copy_struct, COPIES_STRUCT},
         {"printf", by_the_judge, PRINTS}, {"assertfail", by_the_judge, FAILS},
         {"set_registers", set_registers, SETS_REGISTERS},

@@ -7,40 +7,10 @@
 
 #include <algorithm>
 
+#include "pending.h"
 #include "registers.h"
 
 namespace machine {
-namespace {
-
-void add(Warp& warp, Pending more) {
-    for (int n = 0; n < warp.pending_count; n++)
-        if (warp.pending[n].block == more.block) {
-            warp.pending[n].lanes |= more.lanes;
-            return;
-        }
-    warp.pending[warp.pending_count++] = more;
-}
-
-Pending lowest(Warp& warp) {
-    int best = 0;
-    for (int n = 1; n < warp.pending_count; n++)
-        if (warp.pending[n].block < warp.pending[best].block) best = n;
-    const Pending found = warp.pending[best];
-    warp.pending[best] = warp.pending[--warp.pending_count];
-    return found;
-}
-
-const std::vector<Handler>& handlers_of_operations() {
-    static const std::vector<Handler> all = [] {
-        std::vector<Handler> out;
-        for (const Entry& entry : entries()) out.push_back(entry.handler);
-        return out;
-    }();
-    return all;
-}
-
-}  // namespace
-
 Worker::Worker(Shared& shared, const Counts& counts) : shared_(shared), launch_(shared.launch) {
     const u32 threads = launch_.block[0] * launch_.block[1] * launch_.block[2];
     const int warps = (threads + LANES - 1) / LANES;
@@ -77,6 +47,7 @@ Worker::Worker(Shared& shared, const Counts& counts) : shared_(shared), launch_(
         warp.threads = lanes == LANES ? EVERYBODY : (u32(1) << lanes) - 1;
         fill(launch_, warp, threads);
     }
+    if (launch_.in_step) in_step_ = std::make_unique<InStep>(launch_, c_.counts, c_, warps_);
 }
 
 Outcome Worker::run(Clock::time_point deadline) {
@@ -85,7 +56,7 @@ Outcome Worker::run(Clock::time_point deadline) {
         while (!shared_.stop) {
             if (!in_block_) {
                 block_ = shared_.next++;
-                if (block_ >= shared_.blocks) return DONE;
+                if (block_ >= shared_.blocks) return tell_ticks(), DONE;
                 begin_block();
                 in_block_ = true;
             }
@@ -118,10 +89,11 @@ void Worker::begin_block() {
             std::memset(c_.local, 0xFF, static_cast<size_t>(launch_.local_bytes) * threads);
         }
     }
+    if (in_step_) in_step_->begin_block();
     for (Warp& warp : warps_) {
         machine::begin_block(launch_, warp, block_);
         warp.exited = warp.waiting = 0;
-        warp.synced = checks_.now();
+        warp.synced = warp.acquired = checks_.now();
         warp.pending_count = 1;
         warp.pending[0] = {0, warp.threads};
         warp.copies.clear();
@@ -132,15 +104,33 @@ void Worker::begin_block() {
 
 // Returns false if it stopped before the block's end.
 bool Worker::run_block() {
+    if (in_step_) return run_in_step();
     for (;;) {
         for (; at_ < warps_.size(); at_++)
             if (!run_warp(warps_[at_])) return false;
-        const bool waits =
-            std::any_of(warps_.begin(), warps_.end(), [](const Warp& w) { return w.waiting; });
-        if (!waits) return true;
+        if (!waits()) return true;
         release();
         at_ = 0;
     }
+}
+
+// The same, if the warps of a block go in step.
+bool Worker::run_in_step() {
+    for (;;) {
+        const i32 at = in_step_->next();
+        if (at >= 0) {
+            if (--patience_ <= 0 && !may_go_on()) return false;
+            current_ = at;
+            ticks_ += in_step_->step(at);
+        } else if (!in_step_->wake()) {
+            if (!waits()) return true;
+            release();
+        }
+    }
+}
+
+bool Worker::waits() const {
+    return std::any_of(warps_.begin(), warps_.end(), [](const Warp& warp) { return warp.waiting; });
 }
 
 // All warps have stopped, so all threads must be at the same barrier.
@@ -187,7 +177,7 @@ bool Worker::run_warp(Warp& warp) {
     if (!warp.pending_count) return true;
     c_.warp = &warp;
     c_.registers = warp.registers;
-    const Handler* const handlers = handlers_of_operations().data();
+    const Handler* const handlers = machine::handlers().data();
     Counts& counts = c_.counts;
     Pending now = lowest(warp);
     for (;;) {
@@ -224,28 +214,12 @@ bool Worker::run_warp(Warp& warp) {
                 }
                 break;
             }
-            case SWITCH: {
-                const u32* index = c_.row<u32>(block.predicate);
-                const i32* const targets = launch_.switch_targets + block.first_target;
-                i32 first = -1;
-                bool parts = false;
-                each_lane(now.lanes, [&](int i) {
-                    if (index[i] >= static_cast<u32>(block.targets))
-                        throw Suspicion{BAD_SWITCH, 0, i};
-                    const i32 target = targets[index[i]];
-                    parts |= first >= 0 && target != first;
-                    first = target;
-                    add(warp, {target, u32(1) << i});
-                });
-                counts.diverged_warps[now.block] += parts;
+            case SWITCH:
+                counts.diverged_warps[now.block] += switch_to(c_, block, now.lanes, warp);
                 now = lowest(warp);
                 continue;
-            }
             case BARRIER:
-                if (warp.waiting && warp.waiting_at != now.block)
-                    throw Suspicion{BARRIERS, 0, 0};
-                warp.waiting |= now.lanes;
-                warp.waiting_at = now.block;
+                wait_at_barrier(warp, now.block, now.lanes);
                 if (!warp.pending_count) return true;
                 now = lowest(warp);
                 continue;
@@ -263,11 +237,17 @@ bool Worker::run_warp(Warp& warp) {
     }
 }
 
+// Returns the thread instructions of all workers.
+i64 Worker::tell_ticks() {
+    const i64 spent = shared_.ticks += ticks_ - told_;
+    told_ = ticks_;
+    return spent;
+}
+
 // Checks the budget and the time now and then. Returns false to stop here.
 bool Worker::may_go_on() {
     patience_ = PATIENCE;
-    const i64 spent = shared_.ticks += ticks_ - told_;
-    told_ = ticks_;
+    const i64 spent = tell_ticks();
     if (spent > launch_.budget) {
         verdict = {OVER_BUDGET,
                    NO_REASON,

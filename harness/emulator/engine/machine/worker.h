@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "checks.h"
+#include "in_step.h"
 #include "memory/stamp_pages.h"
 #include "memory/undo.h"
 
@@ -38,18 +39,22 @@ class Worker {
    private:
     void begin_block();
     bool run_block();
+    bool run_in_step();
+    bool waits() const;
     void release();
     void reduce(const Block& barrier);
     bool run_warp(Warp& warp);
     bool may_go_on();
+    i64 tell_ticks();
 
     static constexpr int PATIENCE = 4096;
 
     Shared& shared_;
     const Launch& launch_;
     Context c_;
-    Checks checks_;
     std::vector<Warp> warps_;
+    Checks checks_{warps_, launch_.in_step != 0};
+    std::unique_ptr<InStep> in_step_;  // null if the warps of a block run one after another
     std::vector<Pattern> patterns_ = std::vector<Pattern>(launch_.op_count);
     Held<u8> registers_, shared_memory_, local_;
     Held<u64> shared_written_, shared_read_;

@@ -55,6 +55,16 @@ def of_mbarriers(opcode: str) -> bool:
     return opcode.startswith(names) and "mbarrier" in opcode
 
 
+def is_test_of_mbarrier(program: Program, op: Op) -> bool:
+    """Return whether an operation tests whether an mbarrier's phase has ended."""
+    return op.name == "ld" and of_mbarriers(program.sites[op.site].opcode)
+
+
+def tests_mbarriers(program: Program) -> bool:
+    """Return whether threads test whether the phases of mbarriers have ended."""
+    return any(is_test_of_mbarrier(program, op) for block in program.blocks for op in block.ops)
+
+
 def fences(program: Program) -> list[bool]:
     """Return for each site whether its atomic is also a fence."""
     return [_orders(site.opcode) for site in program.sites]

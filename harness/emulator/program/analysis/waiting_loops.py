@@ -16,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.emulator.program.analysis.access_kinds import PLAIN, access_kind
+from harness.emulator.program.analysis.access_kinds import PLAIN, access_kind, of_mbarriers
 from harness.emulator.program.ir import (
     Block,
     Constant,
@@ -44,12 +44,13 @@ class WaitingLoops:
 
     `warp_syncs`: the blocks in which lanes of a warp synchronise, with the mask; none if there are
     no heads. `clocks`: whether the program reads a clock, which may end a wait without the action
-    of another thread.
+    of another thread. `at_mbarriers`: whether the loops wait only at mbarriers.
     """
 
     heads: Mapping[int, tuple[int, ...]]
     warp_syncs: Mapping[int, Source]
     clocks: bool
+    at_mbarriers: bool
 
 
 def waiting_loops(program: Program) -> WaitingLoops:
@@ -70,7 +71,13 @@ def waiting_loops(program: Program) -> WaitingLoops:
     clocks = any(
         isinstance(s, Special) and s.name.startswith(("clock", "globaltimer")) for s in sources
     )
-    return WaitingLoops(heads, warp_syncs, clocks)
+    at_mbarriers = all(
+        of_mbarriers(program.sites[op.site].opcode)
+        for head in heads
+        for op in blocks[head].ops
+        if _may_change(op, program.sites)
+    )
+    return WaitingLoops(heads, warp_syncs, clocks, at_mbarriers)
 
 
 def keep_loop_conditions(blocks: Sequence[Block], sites: Sequence[Site]) -> None:
@@ -116,7 +123,7 @@ def loops_by_head(blocks: Sequence[Block], sites: Sequence[Site]) -> dict[int, s
         tainted = {
             register.slot
             for op in block.ops
-            if op.name in ("atom", "ld") and access_kind(sites[op.site].opcode) != PLAIN
+            if _may_change(op, sites)
             for register in op.registers_written()
         }
         if tainted and number in (loop := _loop(blocks, number)):
@@ -125,6 +132,11 @@ def loops_by_head(blocks: Sequence[Block], sites: Sequence[Site]) -> dict[int, s
             if any(r.slot in tainted for n in loop for r in terminator_reads(blocks[n].terminator)):
                 found[number] = loop
     return found
+
+
+def _may_change(op: Op, sites: Sequence[Site]) -> bool:
+    """Return whether an operation reads what another thread may change at the same time."""
+    return op.name in ("atom", "ld") and access_kind(sites[op.site].opcode) != PLAIN
 
 
 def flows(blocks: Sequence[Block]) -> dict[int, set[int]]:

@@ -29,9 +29,10 @@ UNREACHED = dict.fromkeys(
         "copy_struct",
         "printf",
         "assertfail",
-        "atom.arrive/u64",
-        "atom.arrive_drop/u64",
-        "atom.arrive_in_many/u64",
+        "clock used",
+        "ld.phase/8",
+        *(f"atom.{name}/u64" for name in ("arrive", "arrive.relaxed", "arrive_in_many")),
+        *(f"atom.{name}/u64" for name in ("arrive_drop", "arrive_drop.relaxed")),
         "copy_bulk",  # and those that reduce
         "copy_tensor",  # and those that reduce
         "bulk_commit",

@@ -27,7 +27,7 @@ class Judge {
           accesses_(launch_, judged_, blocks_, races_, uninitialised_),
           execution_(launch_, judged_, blocks_, races_, masks_, uninitialised_, accesses_,
                      clusters_),
-          progress_(launch_, judged_, geometry_, blocks_.warps),
+          progress_(launch_, geometry_, blocks_.warps),
           barriers_(launch_, geometry_, blocks_.warps), schedule_(judged_.schedule) {
         for (int n = 0; n < launch_.buffer_count; n++) {  // marked as saved, since nothing is undone
             saved_.push_back(std::vector<u8>((launch_.buffers[n].size >> Undo::PAGE_SHIFT) + 1, 1));

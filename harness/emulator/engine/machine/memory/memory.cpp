@@ -114,6 +114,17 @@ void load(Context& c, const Op& op) {
     }
 }
 
+// Reads the word of an mbarrier, to test whether a phase has ended.
+void load_phase(Context& c, const Op& op) {
+    load<u64>(c, op);
+    if (!c.checks) return;
+    Access access = addressed(c, op, sizeof(u64));
+    if (resolved(op, access) != SHARED) return;
+    const bool together = c.active == c.warp->threads && access.low == access.high;
+    if (access.low == access.high) return c.checks->test(access.low, *c.warp, together);
+    each_lane(access.active, [&](int i) { c.checks->test(access.address[i], *c.warp, false); });
+}
+
 // --- stores -------------------------------------------------------------------------------------
 
 // Writes a lane's vector as bytes.
@@ -245,16 +256,43 @@ void check_count(Context& c, const Op& op) {
     });
 }
 
-// Arrivals at an mbarrier, and bytes that are expected or have arrived.
-template <bool Drops>
+// Tells the checks of an arrival. `is_first`: at this address, among the warp's lanes; `are_all`: all of its lanes have
+// now arrived there, in one phase.
+void tell(const Context& c, const u8* place, bool is_first, bool are_all, bool ends) {
+    const i64 address = place - c.shared;
+    if (is_first || are_all) c.checks->arrive(address, *c.warp, are_all);
+    if (ends) c.checks->end_phase(address);
+}
+
+// Arrivals at an mbarrier, and bytes that are expected or have arrived. `Releases`: they publish what was done before.
+template <bool Drops, bool Releases>
 void arrive(Context& c, const Op& op) {
-    u32 left = c.active;
-    atomic<u64>(c, op, [&](u64 word, u64 count, u64 more_bytes, bool) {
+    const u64 *counts = c.row<u64>(op.source[1]), *more_bytes = c.row<u64>(op.source[2]);
+    u64* result = op.result[0] >= 0 ? c.row<u64>(op.result[0]) : nullptr;
+    if (c.checks) c.checks->begin_arrivals();
+    const int last = 31 - __builtin_clz(c.active);
+    const u8* before = nullptr;  // where the lane before this one has arrived
+    bool together = c.active == c.warp->threads;
+    in_turn<sizeof(u64)>(c, op, [&](int i, u8* place, bool) {
+        if (!c.judged && (place < c.shared || place >= c.shared + c.launch->shared_bytes))
+            throw Suspicion{LEFT_TO_THE_JUDGE, op.site, i};
+        u64 word;
+        std::memcpy(&word, place, sizeof word);
         Mbarrier state = Mbarrier::of(word);
-        if (!state.update(static_cast<i64>(count), static_cast<i64>(more_bytes), Drops))
-            throw Suspicion{NOBODY_TO_ARRIVE, op.site, __builtin_ctz(left)};
-        left &= left - 1;
-        return state.word();
+        if (!state.update(static_cast<i64>(counts[i]), static_cast<i64>(more_bytes[i]), Drops))
+            throw Suspicion{NOBODY_TO_ARRIVE, op.site, i};
+        const u64 updated = state.word();
+        std::memcpy(place, &updated, sizeof updated);
+        if (result) result[i] = word;
+        if (!c.checks) return;
+        const bool is_first = place != before, ends = !same_phase(word, updated);
+        together &= !before || !is_first;
+        before = place;
+        if (Releases)
+            tell(c, place, is_first, together && i == last, ends);
+        else if (ends)
+            c.checks->end_phase(place - c.shared);
+        together &= !ends;
     });
 }
 
@@ -305,9 +343,12 @@ std::vector<Entry> memory_entries() {
         ATOMIC_OP("atom.dec/u32", u32, a == 0 || a > b ? b : a - 1)
         ATOMIC_OP("atom.cas/u16", u16, a == b ? d : a)
         {"atom.exch/b128", atomic_128<false>, UPDATES}, {"atom.cas/b128", atomic_128<true>, UPDATES},
-        {"atom.arrive/u64", arrive<false>, ARRIVES}, {"atom.arrive_drop/u64", arrive<true>, ARRIVES},
+        {"ld.phase/8", load_phase, LOADS},
+        {"atom.arrive/u64", arrive<false, true>, ARRIVES}, {"atom.arrive_drop/u64", arrive<true, true>, ARRIVES},
+        {"atom.arrive.relaxed/u64", arrive<false, false>, ARRIVES},
+        {"atom.arrive_drop.relaxed/u64", arrive<true, false>, ARRIVES},
         {"mbarrier_count", check_count},
-        {"atom.arrive_in_many/u64", arrive<false>, ARRIVES_IN_MANY},
+        {"atom.arrive_in_many/u64", arrive<false, true>, ARRIVES_IN_MANY},
         ATOMIC_HALVES("f16", F16) ATOMIC_HALVES("bf16", BF16)
     };
 }

@@ -29,34 +29,38 @@ using Ready = std::map<int, Mask>;  // lanes that can continue, by basic block
 
 class ForwardProgress {
    public:
-    ForwardProgress(const Launch& launch, const Judged& judged, const Geometry& geometry,
-                    std::vector<Warp>& warps)
-        : launch_(launch), judged_(judged), geometry_(geometry), warps_(warps) {}
+    ForwardProgress(const Launch& launch, const Geometry& geometry, std::vector<Warp>& warps)
+        : launch_(launch), geometry_(geometry), warps_(warps) {
+        for (int n = 0; n < launch_.head_count; n++)
+            heads_.emplace(launch_.heads[n].block, Passes{launch_.heads[n]});
+    }
 
     void start() {
-        heads_.clear(), parked_.clear(), held_.clear(), before_.clear();
+        parked_.clear(), held_.clear(), before_.clear();
         rounds_ = 0, without_ = -1;
         lost_.assign(geometry_.all_warps(), 0);
         any_lost_ = false;
-        for (int n = 0; n < judged_.head_count; n++)
-            heads_.emplace(judged_.heads[n].block, Passes(judged_.heads[n], geometry_));
+        for (auto& [number, head] : heads_) head.start(geometry_);
     }
 
     // Whether any lanes are parked or wait at a meeting.
     bool anybody() const { return !parked_.empty() || !held_.empty(); }
 
+    // How often in a row the waiting lanes have tried again although nothing has changed.
+    int rounds_in_vain() const { return rounds_; }
+
     // Reduces the lanes that are ready at a basic block to those that execute it now.
     void take(int number, Mask& lanes, const Mask& exited) {
         if (any_lost_)
-            for (int n = 0; n < judged_.meeting_count; n++)
-                if (judged_.meetings[n].block == number) {
-                    who_meet(judged_.meetings[n], lanes, exited);
+            for (int n = 0; n < launch_.meeting_count; n++)
+                if (launch_.meetings[n].block == number) {
+                    who_meet(launch_.meetings[n], lanes, exited);
                     break;
                 }
         const auto head = heads_.find(number);
         if (head == heads_.end() || !any(lanes)) return;
         const Mask vain = passes_in_vain(head->second, lanes);
-        if (!any(vain)) return;
+        if (vain.empty() || !any(vain)) return;
         Mask& parked = joined(parked_, number);
         for (size_t w = 0; w < vain.size(); w++) {
             parked[w] |= vain[w], lanes[w] &= ~vain[w];
@@ -76,7 +80,7 @@ class ForwardProgress {
         before_ = std::move(now);
         if (rounds_ && !held_.empty())
             without_ = held_.begin()->first;
-        else if (rounds_ > HOPE && !judged_.clocks)
+        else if (rounds_ > HOPE && !launch_.clocks)
             give_up();
         for (const auto& [number, mask] : parked_) ready[number] = mask;
         for (const auto& [number, mask] : held_) {
@@ -99,10 +103,12 @@ class ForwardProgress {
 
     // The passes of a chunk's warps through one loop, and what they found.
     struct Passes {
-        Passes(const Head& of, const Geometry& g)
-            : head(of), passes(g.all_warps()), patience(g.all_warps(), PATIENCE),
-              company(g.all_warps()), samples(g.all_warps()), quiet(g.all_warps()),
-              prints(g.all_lanes()) {}
+        void start(const Geometry& g) {
+            const size_t warps = g.all_warps();
+            passes.assign(warps, 0), patience.assign(warps, PATIENCE), company.assign(warps, 0);
+            samples.assign(warps, 0), quiet.assign(warps, 0), prints.assign(g.all_lanes(), 0);
+            woken.clear();
+        }
 
         // A state that stays the same as long as parked lanes retry in vain.
         std::vector<u64> state(const Mask& parked, const Geometry& geometry) const {
@@ -130,15 +136,14 @@ class ForwardProgress {
         return mask;
     }
 
-    // The lanes that repeat the loop in those warps where the last pass was in vain.
+    // The lanes that repeat the loop in those warps where the last pass was in vain; empty if there are none.
     Mask passes_in_vain(Passes& head, const Mask& lanes) {
-        Mask vain(lanes.size());
         const Mask woken = std::move(head.woken);
         head.woken.clear();
         i32 most = 0;
         for (size_t w = 0; w < lanes.size(); w++)
             if (lanes[w]) most = std::max(most, ++head.passes[w]);
-        if (most <= GRACE) return vain;
+        if (most <= GRACE) return {};
         std::vector<size_t> waiting, tired;
         for (size_t w = 0; w < lanes.size(); w++) {
             if (!lanes[w]) continue;
@@ -151,7 +156,8 @@ class ForwardProgress {
             if (head.passes[w] > head.patience[w]) tired.push_back(w);
             if (same) waiting.push_back(w);
         }
-        if (waiting.empty() && tired.empty()) return vain;
+        if (waiting.empty() && tired.empty()) return {};
+        Mask vain(lanes.size());
         std::vector<u8> as_before(lanes.size(), 1);
         for (size_t w = 0; w < lanes.size(); w++)
             each_lane(lanes[w], [&](int i) {
@@ -174,7 +180,7 @@ class ForwardProgress {
 
     u64 fingerprint(const Passes& head, size_t warp, int i, u64 mixed) const {
         for (int n = 0; n < head.head.count; n++) {
-            const i32 row = judged_.watched[head.head.first + n];
+            const i32 row = launch_.watched[head.head.first + n];
             const u8* values = warps_[warp].registers + (row & ~1);
             const u64 value = row & 1 ? reinterpret_cast<const u64*>(values)[i]
                                       : reinterpret_cast<const u32*>(values)[i];
@@ -216,7 +222,6 @@ class ForwardProgress {
     }
 
     const Launch& launch_;
-    const Judged& judged_;
     const Geometry& geometry_;
     std::vector<Warp>& warps_;
     std::map<int, Passes> heads_;

@@ -1,0 +1,162 @@
+"""Waits at mbarriers in the fast run: it does and counts what the judge does, and suspects whatever
+the judge accuses.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+from emulator_tools import ptx_kernel
+
+from harness.emulator import LaunchReport, Module, launch, parse
+
+WORDS = 24  # few, so that accesses collide
+BLOCK = 96
+WARPS = BLOCK // 32
+COUNTS = (BLOCK, 1, WARPS, 64)
+"""The arrivals that the phases of the mbarriers wait for."""
+
+
+@dataclass
+class _Writer:
+    """Writes a random kernel that mostly waits for what happens."""
+
+    r: random.Random
+    faulty: bool
+    lines: list[str] = field(default_factory=list)
+    parity: list[int] = field(default_factory=lambda: [0] * len(COUNTS))
+    labels: int = 0
+
+    def wrong(self) -> bool:
+        return self.faulty and self.r.random() < 0.1
+
+    def by(self, test: str, lines: list[str]) -> None:
+        """Lines for the threads that a test chooses; all of them if it is empty."""
+        self.labels += 1
+        past = f"$past{self.labels}"
+        self.lines += [test, f"@!%p1 bra {past};", *lines, f"{past}:"] if test else lines
+
+    def arrive(self, number: int, test: str = "") -> None:
+        if self.wrong():
+            test = self.r.choice(("", "setp.lt.u32 %p1, %i, 32;", "setp.eq.u32 %p1, %i, 5;"))
+        how = self.r.choice((".relaxed.cta.shared::cta", ".shared", ".shared", ".shared"))
+        how = how if self.faulty else ".shared"
+        self.by(test, [f"mbarrier.arrive{how}.b64 %l4, [b{number}];"])
+
+    def wait(self, number: int, test: str = "") -> None:
+        parity = self.parity[number]
+        self.parity[number] ^= 1
+        if self.wrong():
+            return
+        if self.wrong():
+            parity ^= 1
+        if self.wrong():
+            test = self.r.choice(("setp.lt.u32 %p1, %i, 64;", "setp.ge.u32 %p1, %i, 32;"))
+        tested = f"mbarrier.try_wait.parity.shared.b64 %p2, [b{number}], {parity};"
+        if self.wrong():
+            self.by(test, [tested, "selp.u32 %r2, 1, 0, %p2;"])
+            return
+        self.labels += 1
+        again = f"$again{self.labels}"
+        self.by(test, [f"{again}:", tested, f"@!%p2 bra {again};"])
+
+    def access(self) -> None:
+        """Mostly of a thread's own word or of one that its warp has to itself."""
+        space, base = self.r.choice((("shared", "%l2"), ("shared", "%l2"), ("global", "%l1")))
+        times, plus = self.r.choice(((1, 0), (1, 0), (1, 1), (1, 32), (0, 3), (5, 2)))
+        where = [f"mad.lo.u32 %r1, %i, {times}, {plus};", f"rem.u32 %r1, %r1, {WORDS};",
+                 f"mad.wide.u32 %a1, %r1, 4, {base};"]  # fmt: skip
+        what = self.r.choice((
+            f"ld.{space}.u32 %r2, [%a1];", f"ld.{space}.u32 %r2, [%a1];",
+            f"st.{space}.u32 [%a1], %i;", f"red.{space}.add.u32 [%a1], 1;",
+        ))  # fmt: skip
+        tests = ("", "setp.lt.u32 %p1, %i, 24;", "setp.lt.u32 %p1, %i, 32;",
+                 "setp.ge.u32 %p1, %i, 64;", "setp.eq.u32 %p1, %i, 40;")  # fmt: skip
+        self.by(self.r.choice(tests), [*where, what])
+
+    def accesses(self, most: int) -> None:
+        for _ in range(self.r.randint(0, most)):
+            self.access()
+
+    def meet(self) -> None:
+        """Threads meet at a barrier, or some of them hand over to others."""
+        number, warp = self.r.randrange(len(COUNTS) + 1), 32 * self.r.randrange(WARPS)
+        of_warp = f"sub.u32 %r1, %i, {warp}; setp.lt.u32 %p1, %r1, 32;"
+        other = f"sub.u32 %r1, %i, {warp}; setp.ge.u32 %p1, %r1, 32;"
+        if number == len(COUNTS):
+            self.lines.append(self.r.choice(("bar.sync 0;", "bar.warp.sync 0xffffffff;")))
+        elif COUNTS[number] == BLOCK:
+            self.arrive(number)
+            self.accesses(int(self.r.random() < 0.2))
+            self.wait(number)
+        elif COUNTS[number] == 1:
+            self.lines += ["bar.warp.sync 0xffffffff;"] if self.r.random() < 0.5 else []
+            self.arrive(number, f"setp.eq.u32 %p1, %i, {self.r.choice((warp, warp + 7))};")
+            self.accesses(int(self.r.random() < 0.2))
+            self.wait(number, self.r.choice(("", other)))
+        elif COUNTS[number] == WARPS:
+            self.lines.append("bar.warp.sync 0xffffffff;")
+            self.arrive(number, "and.b32 %r1, %i, 31; setp.eq.u32 %p1, %r1, 0;")
+            self.wait(number, self.r.choice(("", "", of_warp)))
+        else:
+            self.arrive(number, other)
+            self.wait(number, self.r.choice(("", of_warp)))
+
+
+def _kernel(r: random.Random, faulty: bool) -> str:
+    to = _Writer(r, faulty)
+    to.lines += [
+        "ld.param.u64 %l1, [p0];", "mov.u32 %r3, buffer;", "cvt.u64.u32 %l2, %r3;",
+        "mov.u32 %r2, 1;", "setp.ge.u32 %p1, %i, 24;", "@%p1 bra $written;",
+        "mad.wide.u32 %a1, %i, 4, %l2;", "st.shared.u32 [%a1], %i;", "$written:",
+        "setp.ne.u32 %p1, %i, 0;", "@%p1 bra $set;",
+        *(f"mbarrier.init.shared.b64 [b{n}], {count};" for n, count in enumerate(COUNTS)),
+        "$set:", "bar.sync 0;",
+    ]  # fmt: skip
+    for _ in range(r.randint(2, 7)):
+        to.accesses(1 + faulty)
+        to.meet()
+    to.lines += ["ld.param.u64 %l3, [p1];", "mad.wide.u32 %a1, %i, 4, %l3;",
+                 "mov.u32 %r4, %ctaid.x;", f"mad.wide.u32 %a1, %r4, {4 * BLOCK}, %a1;",
+                 "st.global.u32 [%a1], %r2;"]  # fmt: skip
+    words = " ".join(f".shared .align 8 .b64 b{n};" for n in range(len(COUNTS)))
+    shared = f".shared .align 8 .b8 buffer[{4 * WORDS}]; {words}"
+    return ptx_kernel("\n".join(to.lines), ["u64", "u64"], shared)
+
+
+def _launched(module: Module, **keywords: Any) -> tuple[LaunchReport, list[np.ndarray]]:
+    arrays = [np.arange(WORDS, dtype=np.uint32), np.zeros(2 * BLOCK, np.uint32)]
+    return launch(module, "k", 2, BLOCK, arrays, **keywords), arrays
+
+
+@pytest.mark.parametrize(
+    ("faulty", "seed"), [*((True, seed) for seed in range(6)), (False, 0), (False, 1)]
+)
+def test_random_kernels_do_the_same_and_whatever_the_judge_accuses_has_been_suspected(
+    faulty: bool, seed: int
+) -> None:
+    r = random.Random(seed)
+    seen: Counter[str] = Counter()
+    for _ in range(40):
+        ptx = _kernel(r, faulty)
+        module = parse(ptx)
+        expected, theirs = _launched(module, engine="judge")
+        for jobs in (1, 2):
+            found, mine = _launched(module, jobs=jobs)
+            assert found.faults == expected.faults, ptx
+            seen[found.engine] += 1
+            if found.engine == "judge":
+                continue
+            assert all(map(np.array_equal, mine, theirs)), ptx
+            assert found.instructions == expected.instructions, ptx
+            assert found.counters == expected.counters, ptx
+            assert not expected.remarks
+        seen.update(fault.kind for fault in expected.faults)
+    assert seen["native"] > 15  # and it does not suspect everything
+    assert seen["race"] > 15
+    assert seen["deadlock"] > 0 or not faulty
