@@ -49,12 +49,12 @@ class Checks : public Moment {
     NotedReads noted;
 
     // `warps`: of a block. They may wait for each other at mbarriers if they go `in_step`.
-    Checks(const std::vector<Warp>& warps, bool in_step) : warps_(warps) { by_epoch_ = in_step; }
+    Checks(const std::vector<Warp>& warps, bool in_step) : warps_(warps), in_step_(in_step) {}
 
     void begin_block(u64 number) {
         phases_.clear();
         block_ = number + 1;
-        now_ = barrier_ = block_ << (Stamp::BLOCK_SHIFT - Stamp::EPOCH_SHIFT);
+        now_ = barrier_ = reads_since_ = block_ << (Stamp::BLOCK_SHIFT - Stamp::EPOCH_SHIFT);
         touched_ = false;
         noted.forget_all();
     }
@@ -62,11 +62,10 @@ class Checks : public Moment {
     u64 now() const { return now_; }
 
     void barrier() {
-        barrier_ = next_epoch();
+        barrier_ = reads_since_ = next_epoch();
         noted.forget_all();
     }
     void meet(Warp& warp) { warp.synced = next_epoch(); }
-
 
     // Lanes of a warp arrive at mbarriers, which is an epoch's end: what they publish lies before it.
     void begin_arrivals() { next_epoch(); }
@@ -95,12 +94,13 @@ class Checks : public Moment {
             if ((++now_ & Stamp::MOST_EPOCHS) == Stamp::MOST_EPOCHS)
                 throw Suspicion{TOO_LONG, 0, 0};
             touched_ = false;
-            if (by_epoch_) noted.forget_all();
+            if (in_step_) reads_since_ = now_, noted.forget_all();
         }
         return now_;
     }
 
     const std::vector<Warp>& warps_;
+    const bool in_step_;
     Phases phases_;
     bool touched_ = false;  // whether any word has a stamp of this epoch
 };

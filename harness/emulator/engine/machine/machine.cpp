@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "registers.h"
-#include "worker.h"
+#include "fast_run/worker.h"
 
 namespace machine {
 
@@ -17,7 +17,7 @@ const std::vector<Entry>& entries() {
         for (const auto& table :
              {integer_entries(), float_entries(), rounding_entries(), conversion_entries(),
               half_entries(), fp8_entries(), video_entries(), matrix_entries(), warp_entries(),
-              memory_entries(), copy_entries(), texture_entries(), system_entries(),
+              memory_entries(), mbarrier_entries(), copy_entries(), texture_entries(), system_entries(),
               cluster_entries()})
             out.insert(out.end(), table.begin(), table.end());
         return out;

@@ -174,6 +174,7 @@ std::vector<Entry> video_entries();
 std::vector<Entry> matrix_entries();
 std::vector<Entry> warp_entries();
 std::vector<Entry> memory_entries();
+std::vector<Entry> mbarrier_entries();
 std::vector<Entry> copy_entries();
 std::vector<Entry> texture_entries();
 std::vector<Entry> system_entries();

@@ -109,7 +109,7 @@ class Moment {
     // Whether several warps have read the word with plain reads since the last barrier, or in this epoch if warps may
     // wait for less than a barrier.
     bool read_by_block(u64 stamp) const {
-        return (stamp >= (by_epoch_ ? now_ : barrier_) << Stamp::EPOCH_SHIFT) & of_this_block(stamp) &
+        return (stamp >= reads_since_ << Stamp::EPOCH_SHIFT) & of_this_block(stamp) &
                (Stamp::kind(stamp) == PLAIN) & (Stamp::readers(stamp) == Stamp::ONE_BLOCK);
     }
 
@@ -160,7 +160,7 @@ class Moment {
 
    protected:
     u64 block_ = 0, now_ = 0, barrier_ = 0;
-    bool by_epoch_ = false;
+    u64 reads_since_ = 0;  // the last barrier, or now if warps may wait for each other in other ways
 
    private:
     static u64 least_kind(u64 a, u64 b) {

@@ -1,38 +1,12 @@
 // The data that loads, stores and atomics move.
 
 #include "arithmetic/halves.h"
-#include "mbarrier.h"
 #include "rows.h"
 #include "stores.h"
-#include "undo.h"
+#include "turns.h"
 
 namespace machine {
 namespace {
-
-// --- local memory: a row for each thread --------------------------------------------------------
-
-u8* local_of(const Context& c, int lane) {
-    return c.local + static_cast<i64>(c.thread(lane)) * c.launch->local_bytes;
-}
-
-u32* local_words(const Context& c, int lane, i64 address) {
-    const i64 grain = c.launch->local_grain, row = (c.launch->local_bytes + grain - 1) / grain;
-    return c.local_written + c.thread(lane) * row + address / grain;
-}
-
-void note_local(const Context& c, const Op& op, const Access& access, bool writes) {
-    const i64 count = std::max(1, access.width / c.launch->local_grain);
-    const u32 mark = static_cast<u32>(c.block + 1);
-    each_lane(access.active, [&](int i) {
-        u32* words = local_words(c, i, access.address[i]);
-        for (i64 w = 0; w < count; w++) {
-            if (writes)
-                words[w] = mark;
-            else if (words[w] != mark)
-                throw Suspicion{UNWRITTEN, op.site, i};
-        }
-    });
-}
 
 // --- loads --------------------------------------------------------------------------------------
 
@@ -114,17 +88,6 @@ void load(Context& c, const Op& op) {
     }
 }
 
-// Reads the word of an mbarrier, to test whether a phase has ended.
-void load_phase(Context& c, const Op& op) {
-    load<u64>(c, op);
-    if (!c.checks) return;
-    Access access = addressed(c, op, sizeof(u64));
-    if (resolved(op, access) != SHARED) return;
-    const bool together = c.active == c.warp->threads && access.low == access.high;
-    if (access.low == access.high) return c.checks->test(access.low, *c.warp, together);
-    each_lane(access.active, [&](int i) { c.checks->test(access.address[i], *c.warp, false); });
-}
-
 // --- stores -------------------------------------------------------------------------------------
 
 // Writes a lane's vector as bytes.
@@ -166,46 +129,6 @@ void store(Context& c, const Op& op) {
 
 // --- atomics ------------------------------------------------------------------------------------
 
-// Lanes take turns in ascending order: `turn(lane, place, in_global)`. In global memory, other jobs' threads may access
-// the same word at the same time.
-template <int width, class F>
-void in_turn(Context& c, const Op& op, F turn) {
-    Access access = addressed(c, op, width);
-    const i32 space = resolved(op, access);
-    Buffer* buffer = nullptr;
-    if (space == SHARED) {
-        inside(op.site, access, c.launch->shared_bytes, width);
-        const Collisions met = collisions(access);
-        count_shared(c, op.site, shared_atomic_wavefronts(access, met, op.cost));
-        count_collisions(c, op.site, access.active, met);
-        if (c.checks) c.checks->noted.forget_all();
-    } else if (space == LOCAL) {
-        inside(op.site, access, c.launch->local_bytes, width);
-        if (c.checks) note_local(c, op, access, false);
-    } else {
-        buffer = &buffer_of(c, op, access, width, UPDATE);
-        count_global_atomic(c, op, *buffer, access);
-        read_filled(c, op, *buffer, access, width);
-        if (c.checks && buffer->watched) unfold_stamps(c, *buffer, access);
-    }
-    each_lane(access.active, [&](int i) {
-        u8* place;
-        if (buffer) {
-            c.undo->keep(*buffer, access.address[i] - buffer->base);
-            place = buffer->data - buffer->base + access.address[i];
-            if (c.checks && buffer->watched)
-                note_update(c, op, i, words_of(c, *buffer, access.address[i], width));
-        } else if (space == SHARED) {
-            place = c.shared + access.address[i];
-            if (c.checks) note_update(c, op, i, words_of_shared(c, access.address[i], width));
-        } else {
-            place = local_of(c, i) + access.address[i];
-        }
-        turn(i, place, buffer != nullptr);
-    });
-    if (buffer) fill(c, *buffer, access);
-}
-
 template <class T, class F>
 void atomic(Context& c, const Op& op, F applied) {
     const Cell<T>* firsts = c.row<Cell<T>>(op.source[1]);
@@ -245,54 +168,6 @@ void atomic_128(Context& c, const Op& op) {
         }
         for (int half = 0; half < 2; half++)
             if (op.result[half] >= 0) c.row<u64>(op.result[half])[i] = old[half];
-    });
-}
-
-// Checks the number of arrivals that each phase of an mbarrier is to wait for.
-void check_count(Context& c, const Op& op) {
-    const u32* counts = c.row<u32>(op.source[0]);
-    each_lane(c.active, [&](int i) {
-        if (counts[i] == 0 || counts[i] > Mbarrier::MOST) throw Suspicion{BAD_COUNT, op.site, i};
-    });
-}
-
-// Tells the checks of an arrival. `is_first`: at this address, among the warp's lanes; `are_all`: all of its lanes have
-// now arrived there, in one phase.
-void tell(const Context& c, const u8* place, bool is_first, bool are_all, bool ends) {
-    const i64 address = place - c.shared;
-    if (is_first || are_all) c.checks->arrive(address, *c.warp, are_all);
-    if (ends) c.checks->end_phase(address);
-}
-
-// Arrivals at an mbarrier, and bytes that are expected or have arrived. `Releases`: they publish what was done before.
-template <bool Drops, bool Releases>
-void arrive(Context& c, const Op& op) {
-    const u64 *counts = c.row<u64>(op.source[1]), *more_bytes = c.row<u64>(op.source[2]);
-    u64* result = op.result[0] >= 0 ? c.row<u64>(op.result[0]) : nullptr;
-    if (c.checks) c.checks->begin_arrivals();
-    const int last = 31 - __builtin_clz(c.active);
-    const u8* before = nullptr;  // where the lane before this one has arrived
-    bool together = c.active == c.warp->threads;
-    in_turn<sizeof(u64)>(c, op, [&](int i, u8* place, bool) {
-        if (!c.judged && (place < c.shared || place >= c.shared + c.launch->shared_bytes))
-            throw Suspicion{LEFT_TO_THE_JUDGE, op.site, i};
-        u64 word;
-        std::memcpy(&word, place, sizeof word);
-        Mbarrier state = Mbarrier::of(word);
-        if (!state.update(static_cast<i64>(counts[i]), static_cast<i64>(more_bytes[i]), Drops))
-            throw Suspicion{NOBODY_TO_ARRIVE, op.site, i};
-        const u64 updated = state.word();
-        std::memcpy(place, &updated, sizeof updated);
-        if (result) result[i] = word;
-        if (!c.checks) return;
-        const bool is_first = place != before, ends = !same_phase(word, updated);
-        together &= !before || !is_first;
-        before = place;
-        if (Releases)
-            tell(c, place, is_first, together && i == last, ends);
-        else if (ends)
-            c.checks->end_phase(place - c.shared);
-        together &= !ends;
     });
 }
 
@@ -343,12 +218,6 @@ std::vector<Entry> memory_entries() {
         ATOMIC_OP("atom.dec/u32", u32, a == 0 || a > b ? b : a - 1)
         ATOMIC_OP("atom.cas/u16", u16, a == b ? d : a)
         {"atom.exch/b128", atomic_128<false>, UPDATES}, {"atom.cas/b128", atomic_128<true>, UPDATES},
-        {"ld.phase/8", load_phase, LOADS},
-        {"atom.arrive/u64", arrive<false, true>, ARRIVES}, {"atom.arrive_drop/u64", arrive<true, true>, ARRIVES},
-        {"atom.arrive.relaxed/u64", arrive<false, false>, ARRIVES},
-        {"atom.arrive_drop.relaxed/u64", arrive<true, false>, ARRIVES},
-        {"mbarrier_count", check_count},
-        {"atom.arrive_in_many/u64", arrive<false, true>, ARRIVES_IN_MANY},
         ATOMIC_HALVES("f16", F16) ATOMIC_HALVES("bf16", BF16)
     };
 }

@@ -219,8 +219,11 @@ inline bool passes_at_once(const Context& c, const Pattern& pattern, const Words
             const bool is_ordered = now.ordered(words.written[w], now.start());
             if (!is_ordered && !may_be_read(now, words, w, mine)) return false;
             u64& read = words.read[w];
-            is_noted &= is_ordered & now.read_by_block(read);
-            if (now.read_by_block(read)) continue;
+            if (now.read_by_block(read)) {
+                is_noted &= is_ordered;
+                continue;
+            }
+            is_noted = false;
             if (now.ordered(read, since) || now.clear(read, mine, since, !words.own))
                 read = mine;
             else if (!now.says_it_all(read, mine))

@@ -6,7 +6,7 @@
 #include <chrono>
 
 #include "checks.h"
-#include "in_step.h"
+#include "fast_run/in_step.h"
 #include "memory/stamp_pages.h"
 #include "memory/undo.h"
 

@@ -1,6 +1,6 @@
-#include "in_step.h"
+#include "fast_run/in_step.h"
 
-#include "pending.h"
+#include "fast_run/pending.h"
 #include "rows.h"
 
 namespace machine {

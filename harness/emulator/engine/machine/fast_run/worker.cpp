@@ -3,11 +3,11 @@
 // Of a warp's lanes that are ready, those at the lowest basic block run next; basic blocks are numbered so that
 // diverged lanes meet again. A barrier holds a warp until all of the block's warps have arrived.
 
-#include "worker.h"
+#include "fast_run/worker.h"
 
 #include <algorithm>
 
-#include "pending.h"
+#include "fast_run/pending.h"
 #include "registers.h"
 
 namespace machine {
