@@ -160,3 +160,90 @@ def test_random_kernels_do_the_same_and_whatever_the_judge_accuses_has_been_susp
     assert seen["native"] > 15  # and it does not suspect everything
     assert seen["race"] > 15
     assert seen["deadlock"] > 0 or not faulty
+
+
+# --- faults, and kernels that are nearly the same and right --------------------------------------
+
+MEET = "mbarrier.arrive.shared.b64 %l4, [a];"
+WAIT = "{0}: mbarrier.try_wait.parity.shared.b64 %p2, [{1}], {2}; @!%p2 bra {0};"
+STORE, LOAD = "st.shared.u32 [%a1], %i;", "ld.shared.u32 %r2, [%a2];"
+PLANTED = {
+    "the block meets": (f"{STORE} {MEET} {WAIT.format('W', 'a', 0)} {LOAD}", ""),
+    "by the state of its arrival": (
+        f"{STORE} {MEET} W: mbarrier.try_wait.shared.b64 %p2, [a], %l4; @!%p2 bra W; {LOAD}", ""),
+    "three times": (
+        f"{STORE} {MEET} {WAIT.format('V', 'a', 0)} {LOAD} {MEET} {WAIT.format('W', 'a', 1)}"
+        f"{STORE} {MEET} {WAIT.format('X', 'a', 0)} {LOAD}", ""),
+    "it meets once too seldom": (
+        f"{STORE} {MEET} {WAIT.format('V', 'a', 0)} {LOAD}"
+        f"st.shared.u32 [%a1], 7; {MEET} {WAIT.format('X', 'a', 1)} {LOAD}", "race"),
+    "nobody waits": (f"{STORE} {MEET} {LOAD}", "race"),
+    "one warp does not wait": (
+        f"{STORE} {MEET} setp.ge.u32 %p1, %i, 64; @%p1 bra W; {WAIT.format('V', 'a', 0)} W: {LOAD}",
+        "race"),
+    "for the phase after": (f"{STORE} {MEET} {WAIT.format('W', 'a', 1)} {LOAD}", "deadlock"),
+    "for the phase before, and then for no other": (
+        f"{STORE} {WAIT.format('W', 'a', 1)} {LOAD} {MEET} {WAIT.format('V', 'a', 0)}", "race"),
+    "a store after the arrival": (f"{MEET} {STORE} {WAIT.format('W', 'a', 0)} {LOAD}", "race"),
+    "a store into words of one's own after the arrival": (
+        f"{STORE} {MEET} st.shared.u32 [%a1+384], 1; {WAIT.format('W', 'a', 0)} {LOAD}", ""),
+    "a load after the arrival": (
+        f"{STORE} bar.sync 0; {MEET} {LOAD} {WAIT.format('W', 'a', 0)} {STORE}", "race"),
+    "a load before the arrival": (
+        f"{STORE} bar.sync 0; {LOAD} {MEET} {WAIT.format('W', 'a', 0)} st.shared.u32 [%a1], 1;", ""),
+    "an arrival that orders nothing": (
+        f"{STORE} mbarrier.arrive.relaxed.cta.shared::cta.b64 %l4, [a]; {WAIT.format('W', 'a', 0)}"
+        f"{LOAD}", "race"),
+    "one arrival is missing": (
+        f"{STORE} setp.eq.u32 %p1, %i, 70; @%p1 bra W; {MEET} {WAIT.format('W', 'a', 0)} {LOAD}",
+        "deadlock"),
+    "a warp leaves": (
+        f"setp.ge.u32 %p1, %i, 64; @%p1 ret; {STORE} {MEET} {WAIT.format('W', 'a', 0)}", "deadlock"),
+    "a warp leaves and is no longer waited for": (
+        "setp.ge.u32 %p1, %i, 64; @!%p1 bra V; mbarrier.arrive_drop.shared.b64 %l4, [a]; ret;"
+        f"V: {STORE} {MEET} {WAIT.format('W', 'a', 0)} xor.b32 %r1, %i, 32;"
+        "mad.wide.u32 %a2, %r1, 4, %l2; " + LOAD, ""),
+    "two mbarriers crossed": (
+        f"setp.lt.u32 %p1, %i, 32; @%p1 bra V; {WAIT.format('W', 'one', 0)}"
+        "mbarrier.arrive.shared.b64 %l4, [other]; bra.uni X;"
+        f"V: {WAIT.format('U', 'other', 0)} mbarrier.arrive.shared.b64 %l4, [one]; X:", "deadlock"),
+    "two mbarriers in turn": (
+        "setp.ge.u32 %p1, %i, 32; @!%p1 bra V;"
+        "setp.eq.u32 %p3, %i, 32; @!%p3 bra T; st.shared.u32 [buffer], 5;"
+        "mbarrier.arrive.shared.b64 %l4, [one]; T:"
+        f"{WAIT.format('W', 'other', 0)} ld.shared.u32 %r2, [buffer+4]; bra.uni X;"
+        f"V: {WAIT.format('U', 'one', 0)} ld.shared.u32 %r2, [buffer];"
+        "setp.eq.u32 %p3, %i, 9; @!%p3 bra X; st.shared.u32 [buffer+4], 6;"
+        "mbarrier.arrive.shared.b64 %l4, [other]; X:", ""),
+    "an answer of no is ignored": (
+        f"{STORE} setp.ge.u32 %p1, %i, 64; @%p1 bra V; {MEET}"
+        "V: mbarrier.test_wait.parity.shared.b64 %p2, [a], 0;" + LOAD, "race"),
+    "a clock is used": (f"mov.u64 %l5, %clock64; {STORE} {MEET} {WAIT.format('W', 'a', 0)} {LOAD}"
+                        "and.b64 %l5, %l5, 0; cvt.u32.u64 %r4, %l5; add.u32 %r2, %r2, %r4;", ""),
+}  # fmt: skip
+"""By what happens: a kernel's body, and the kind of fault."""
+JUDGED = {"a clock is used"}
+"""The kernels without a fault that are left to the judge all the same."""
+
+
+@pytest.mark.parametrize("what", PLANTED)
+def test_of_two_kernels_that_are_nearly_the_same_only_the_wrong_one_is_accused(what: str) -> None:
+    body, kind = PLANTED[what]
+    begin = f"""ld.param.u64 %l1, [p0]; mov.u32 %r3, buffer; cvt.u64.u32 %l2, %r3; mov.u32 %r2, 0;
+    mad.wide.u32 %a1, %i, 4, %l2; sub.u32 %r4, {BLOCK - 1}, %i; mad.wide.u32 %a2, %r4, 4, %l2;
+    setp.ne.u32 %p1, %i, 0; @%p1 bra SET; mbarrier.init.shared.b64 [a], {BLOCK};
+    mbarrier.init.shared.b64 [one], 1; mbarrier.init.shared.b64 [other], 1; SET: bar.sync 0;"""
+    end = f"""mov.u32 %r4, %ctaid.x; mad.lo.u32 %r4, %r4, {BLOCK}, %i;
+    mad.wide.u32 %a3, %r4, 4, %l1; st.global.u32 [%a3], %r2;"""
+    words = " ".join(f".shared .align 8 .b64 {name};" for name in ("a", "one", "other"))
+    shared = f".shared .align 8 .b8 buffer[{8 * BLOCK}]; {words}"
+    module = parse(ptx_kernel(f"{begin} {body} {end}", ["u64"], shared))
+    mine, theirs = np.zeros((2, 2 * BLOCK), np.uint32)
+    found = launch(module, "k", 2, BLOCK, [mine])
+    expected = launch(module, "k", 2, BLOCK, [theirs], engine="judge")
+    assert found.faults == expected.faults
+    assert [fault.kind for fault in found.faults] == ([kind] if kind else [])
+    assert found.engine == ("judge" if kind or what in JUDGED else "native")
+    assert np.array_equal(mine, theirs)
+    assert found.instructions == expected.instructions
+    assert found.counters == expected.counters
