@@ -278,6 +278,8 @@ def _one_width(program: Program) -> tuple[bool, bool]:
                     widths.get(space, set()).add(width)
             elif op.name == "copy_async":
                 widths["shared"].add(int(op.variant[0]))
+            elif op.name == "copy_bulk":
+                widths["shared"].add(16)
     return len(widths["global"]) <= 1, len(widths["shared"]) <= 1
 
 

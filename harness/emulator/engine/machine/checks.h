@@ -53,6 +53,7 @@ class Checks : public Moment {
 
     void begin_block(u64 number) {
         phases_.clear();
+        if (in_step_) span_bits_ = Stamp::span(Stamp::MOST_WARP, Stamp::MOST_WARP), span_ = Stamp::span(0, static_cast<int>(warps_.size()) - 1);
         block_ = number + 1;
         now_ = barrier_ = reads_since_ = block_ << (Stamp::BLOCK_SHIFT - Stamp::EPOCH_SHIFT);
         touched_ = false;
@@ -71,15 +72,46 @@ class Checks : public Moment {
     void begin_arrivals() { next_epoch(); }
     void arrive(i64 address, const Warp& warp, bool together) { phases_.arrive(address, warp.number, now_, together); }
     void end_phase(i64 address) { phases_.end(address); }
+    bool has_flights() const { return phases_.has_flights(); }
+    u32 phase(i64 address) { return phases_.phase(address); }
+    void publish(i64 address, const Warp& warp, u32 lanes, u32 phase) {
+        phases_.publish(address, warp.number, lanes, phase);
+    }
     // Lanes of a warp test an mbarrier. What all warps then know of each other is as good as before a barrier.
-    void test(i64 address, Warp& warp, bool together) {
-        if (!phases_.test(address, warp, together)) return;
+    void test(i64 address, Warp& warp, u32 lanes, bool together) {
+        if (!phases_.test(address, warp, lanes, together, now_)) return;
         u64 known = now_;
         for (const Warp& each : warps_)
             if (each.exited != each.threads) known = std::min({known, each.synced, each.acquired});
         if (known <= barrier_) return;
         barrier_ = known;
         noted.forget_all();
+    }
+
+    // Lanes of a warp issue copies that report to an mbarrier. Returns the stamp of what the first thread's copy writes;
+    // a stamp of another thread's has its number in addition.
+    u64 begin_flight(i64 address, const Warp& warp, u32 lanes) {
+        touched_ = true;
+        const u32 number = phases_.begin(address, warp.number, lanes, now_);
+        if (number >= Stamp::MOST_FLIGHTS) throw Suspicion{TOO_LONG, 0, 0};
+        return Stamp::in_flight(start(), number, 0);
+    }
+    bool is_in_flight(u64 stamp) const {
+        return in_step_ & of_this_block(stamp) & (Stamp::epoch(stamp) >= Stamp::FIRST_FLIGHT) &
+               (Stamp::epoch(stamp) < Stamp::MOST_EPOCHS);
+    }
+    // As in `Moment`, also for what a copy that reports to an mbarrier has written.
+    bool harmless(u64 stamp, const Warp& warp, int thread, u64 kind, u64 least) const {
+        if (is_in_flight(stamp))
+            return phases_.is_done(Stamp::flight(stamp), Stamp::thread(stamp), warp, thread, barrier_);
+        return Moment::harmless(stamp, warp, thread, kind, least);
+    }
+    // The stamp of what a copy has written. Once all threads know that it is done, it is as if written before a barrier.
+    u64 settled(u64 stamp) const {
+        const u64 first = start() >> Stamp::EPOCH_SHIFT;
+        if (!is_in_flight(stamp) || barrier_ == first) return stamp;
+        if (!phases_.is_done_for_all(Stamp::flight(stamp), warps_, barrier_)) return stamp;
+        return Stamp::make(first, Stamp::thread(stamp), PLAIN);
     }
 
     // The stamp of an access that happens now.
@@ -91,7 +123,7 @@ class Checks : public Moment {
    private:
     u64 next_epoch() {
         if (touched_) {
-            if ((++now_ & Stamp::MOST_EPOCHS) == Stamp::MOST_EPOCHS)
+            if ((++now_ & Stamp::MOST_EPOCHS) == (in_step_ ? Stamp::FIRST_FLIGHT : Stamp::MOST_EPOCHS))
                 throw Suspicion{TOO_LONG, 0, 0};
             touched_ = false;
             if (in_step_) reads_since_ = now_, noted.forget_all();

@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -80,11 +81,15 @@ struct Warp {
     u32 waiting;     // lanes at a barrier
     i32 waiting_at;  // the barrier's basic block
     u64 synced;      // the epoch of the warp's last meeting
-    u64 acquired;    // what other warps did before this epoch is known, through mbarriers
+    // What is known through mbarriers: what other warps did before an epoch and, by lane, what its own warp did.
+    u64 acquired, known[LANES];
     int pending_count;
     Pending pending[LANES];  // lanes that are ready, by basic block
     std::vector<Copy> copies;
     i64 committed[LANES];
+
+    // The epoch before which a thread knows everything that its own warp did; all lanes if `thread` is negative.
+    u64 knows_itself(int thread) const { return thread < 0 ? synced : std::max(synced, known[thread % LANES]); }
 };
 
 // The addresses of an operation's last access, relative to the first of them.

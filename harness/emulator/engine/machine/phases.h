@@ -1,8 +1,10 @@
-// What waits at mbarriers order, in the fast run.
+// What the fast run knows of mbarriers: what their waits order, and which copies report to them.
 //
 // A warp whose lanes test an mbarrier acquires what its block did before the arrivals that belong to its ended phases,
 // as the judge has it (`judge/ordering/release_acquire.h`): from another warp's arrival what all other warps did, and
-// within the warp only if all of its lanes have arrived together and now test together. Here, this is counted in epochs.
+// within the warp only if all of its lanes have arrived together and now test together. A copy that reports to an
+// mbarrier is done for a thread that has tested it after the copy's phase, and for threads ordered after such a thread
+// (`judge/ordering/flights.h`). Here, all of this is counted in epochs.
 
 #pragma once
 
@@ -10,59 +12,146 @@
 #include <array>
 #include <vector>
 
-#include "machine.h"
+#include "stamps.h"
 
 namespace machine {
 
 class Phases {
    public:
-    void clear() { all_.clear(); }
+    void clear() { all_.clear(), flights_.clear(); }
 
     // Some of a warp's lanes arrive at an mbarrier; `together`: all lanes of the warp. Everything before `epoch` is
     // published when the phase ends.
     void arrive(i64 address, int warp, u64 epoch, bool together) {
-        Published& now = of(address).pending;
+        Published& now = all_[number_of(address)].pending;
         if (now.warp != warp) now.before = now.latest, now.warp = warp;
         now.latest = epoch;
         if (together) now.whole[warp] = epoch;
     }
     void end(i64 address) {
-        Mbarrier& it = of(address);
-        it.released = it.pending, it.has_ended = true;
+        Mbarrier& it = all_[number_of(address)];
+        it.released = it.pending, it.ended++;
     }
 
-    // Some of a warp's lanes test an mbarrier. Returns whether the warp has learnt something.
-    bool test(i64 address, Warp& warp, bool together) {
-        const Mbarrier& it = of(address);
-        if (!it.has_ended) return false;
+    // Some of a warp's lanes test an mbarrier; `together`: all lanes of the warp. Returns whether the warp knows more
+    // of what others did.
+    bool test(i64 address, Warp& warp, u32 lanes, bool together, u64 epoch) {
+        Mbarrier& it = all_[number_of(address)];
+        if (!it.ended) return false;
+        if (!it.known.empty()) it.note(warp.number, lanes, epoch);
         const Published& known = it.released;
         const u64 of_others = known.warp == warp.number ? known.before : known.latest;
-        const u64 of_own = together ? known.whole[warp.number] : 0;
-        if (of_others <= warp.acquired && of_own <= warp.synced) return false;
-        warp.acquired = std::max(warp.acquired, of_others), warp.synced = std::max(warp.synced, of_own);
+        const u64 of_own = known.whole[warp.number];
+        each_lane(lanes, [&](int i) { warp.known[i] = std::max(warp.known[i], of_own); });
+        if (of_others <= warp.acquired && (!together || of_own <= warp.synced)) return false;
+        warp.acquired = std::max(warp.acquired, of_others);
+        if (together) warp.synced = std::max(warp.synced, of_own);
+        return true;
+    }
+
+    // --- copies in flight -----------------------------------------------------------------------
+
+    bool has_flights() const { return !flights_.empty(); }
+
+    // Lanes of a warp issue copies that belong to the current phase of an mbarrier. Returns the flight's number.
+    u32 begin(i64 address, int warp, u32 lanes, u64 epoch) {
+        const int number = number_of(address);
+        Mbarrier& it = all_[number];
+        if (it.known.empty()) it.known.resize(MOST_THREADS);
+        it.copies.push_back(static_cast<u32>(flights_.size()));
+        flights_.push_back({number, warp, lanes, it.ended, epoch});
+        return it.copies.back();
+    }
+    // Lanes of a warp have arrived at an mbarrier while its current phase had that number, which may have ended with
+    // the last of them. This publishes what the same lanes did to issue copies in the phase.
+    u32 phase(i64 address) { return all_[number_of(address)].ended; }
+    void publish(i64 address, int warp, u32 lanes, u32 phase) {
+        std::vector<u32>& copies = all_[number_of(address)].copies;
+        for (const u32 number : copies) {
+            Flight& flight = flights_[number];
+            if (flight.warp == warp && flight.phase == phase) flight.unpublished &= ~lanes;
+        }
+        const auto is_over = [&](u32 n) { return !flights_[n].unpublished || flights_[n].phase < phase; };
+        copies.erase(std::remove_if(copies.begin(), copies.end(), is_over), copies.end());
+    }
+
+    // Whether a lane of a warp, or all of them if `thread` is negative, may access what an issuer's copy has written.
+    bool is_done(u32 flight, int issuer, const Warp& warp, int thread, u64 barrier) const {
+        const Flight& it = flights_[flight];
+        const Mbarrier& at = all_[it.mbarrier];
+        if (at.ended <= it.phase) return false;
+        const bool itself = thread < 0 ? at.known_to_warp(warp) > it.phase : at.known[thread] > it.phase;
+        if (!itself && !at.is_told(it.phase, warp, thread, barrier)) return false;
+        const bool own = it.warp == warp.number;
+        const u64 known = own ? warp.knows_itself(thread) : warp.acquired;
+        return issuer == thread || it.issued < barrier || it.issued < known || (own && itself && !it.unpublished);
+    }
+    // Whether this holds for all threads of the block.
+    bool is_done_for_all(u32 flight, const std::vector<Warp>& warps, u64 barrier) const {
+        const Flight& it = flights_[flight];
+        if (it.unpublished) return false;
+        for (const Warp& warp : warps) {
+            if (warp.exited == warp.threads) continue;
+            const bool known = it.warp == warp.number || it.issued < std::max(barrier, warp.acquired);
+            if (!known || all_[it.mbarrier].known_to_warp(warp) <= it.phase) return false;
+        }
         return true;
     }
 
    private:
+    static constexpr int MOST_THREADS = 1024;
+
     struct Published {  // epochs of arrivals
         u64 latest = 0, before = 0;  // the latest one, and the latest one by any other warp
         int warp = -1;               // of the latest one
-        std::array<u64, 1024 / LANES> whole{};  // by warp: when all its lanes arrived together
+        std::array<u64, MOST_THREADS / LANES> whole{};  // by warp: when all its lanes arrived together
+    };
+    struct Told {  // how many phases have ended, and since when a lane of the warp has known it
+        u32 ended = 0;
+        u64 since = 0;
     };
     struct Mbarrier {
         i64 address;
-        bool has_ended = false;
+        u32 ended = 0;
         Published pending{}, released{};
+        std::vector<u32> known{};    // by thread: phases that it knows to have ended; empty before the first copy
+        std::array<Told, MOST_THREADS / LANES> told{};  // by warp
+        std::vector<u32> copies{};   // of the current phase, if their issuers have not arrived since
+
+        void note(int warp, u32 lanes, u64 epoch) {
+            each_lane(lanes, [&](int i) { known[warp * LANES + i] = ended; });
+            if (told[warp].ended < ended) told[warp] = {ended, epoch};
+        }
+        u32 known_to_warp(const Warp& warp) const {
+            u32 least = ended;
+            each_lane(warp.threads, [&](int i) { least = std::min(least, known[warp.number * LANES + i]); });
+            return least;
+        }
+        // Whether the warp is ordered after a test of any thread that found the phase ended.
+        bool is_told(u32 phase, const Warp& warp, int thread, u64 barrier) const {
+            for (size_t w = 0; w < told.size(); w++) {
+                const u64 knows = static_cast<int>(w) == warp.number ? warp.knows_itself(thread) : warp.acquired;
+                if (told[w].ended > phase && told[w].since < std::max(barrier, knows)) return true;
+            }
+            return false;
+        }
+    };
+    struct Flight {
+        int mbarrier, warp;
+        u32 unpublished;  // the issuing lanes that have not arrived since
+        u32 phase;
+        u64 issued;
     };
 
-    Mbarrier& of(i64 address) {
-        for (Mbarrier& each : all_)
-            if (each.address == address) return each;
+    int number_of(i64 address) {
+        for (size_t n = 0; n < all_.size(); n++)
+            if (all_[n].address == address) return static_cast<int>(n);
         all_.push_back({address});
-        return all_.back();
+        return static_cast<int>(all_.size()) - 1;
     }
 
     std::vector<Mbarrier> all_;
+    std::vector<Flight> flights_;
 };
 
 }  // namespace machine

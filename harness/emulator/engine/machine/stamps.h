@@ -30,9 +30,21 @@ class Stamp {
         return block_start | MOST_EPOCHS << EPOCH_SHIFT | CHANGED_AGAIN | SEVERAL_BLOCKS << READERS_SHIFT;
     }
 
+    // The same for a copy that reports to an mbarrier, with the number of its flight and the thread that issued it. In
+    // launches with such copies, epochs have smaller numbers than these.
+    static constexpr u64 FIRST_FLIGHT = u64(1) << (BLOCK_SHIFT - EPOCH_SHIFT - 1), MOST_FLIGHTS = FIRST_FLIGHT - 1;
+    static u64 in_flight(u64 block_start, u32 number, int thread) {
+        return (being_written(block_start) & ~(MOST_EPOCHS << EPOCH_SHIFT)) | (FIRST_FLIGHT + number) << EPOCH_SHIFT |
+               static_cast<u64>(thread);
+    }
+    static u64 epoch(u64 stamp) { return time(stamp) & MOST_EPOCHS; }
+    static u32 flight(u64 stamp) { return static_cast<u32>(epoch(stamp) - FIRST_FLIGHT); }
+
     // For reads by several blocks, which no barrier of one of them orders.
     static constexpr u64 NO_BLOCK = ~u64(0) << BLOCK_SHIFT;
 
+    static constexpr int WARP_BITS = 5;
+    static constexpr u64 MOST_WARP = (1 << WARP_BITS) - 1;
     static constexpr u64 WHO = 1023 | u64(3) << READERS_SHIFT;
 
     static u64 make(u64 time, int thread, u64 kind) {
@@ -42,6 +54,12 @@ class Stamp {
     static u64 block(u64 stamp) { return stamp >> BLOCK_SHIFT; }
     static int thread(u64 stamp) { return stamp & 1023; }
     static int warp(u64 stamp) { return (stamp & 1023) / LANES; }
+    // The readers' warps, from the lowest to the highest number. If there are several, they take the thread's place.
+    static u64 span(int lowest, int highest) { return static_cast<u64>(lowest | highest << WARP_BITS); }
+    static int lowest(u64 stamp) { return readers(stamp) <= ONE_WARP ? warp(stamp) : static_cast<int>(stamp & MOST_WARP); }
+    static int highest(u64 stamp) {
+        return readers(stamp) <= ONE_WARP ? warp(stamp) : static_cast<int>(stamp >> WARP_BITS & MOST_WARP);
+    }
     static u64 kind(u64 stamp) { return stamp >> KIND_SHIFT & 3; }
     static u64 readers(u64 stamp) { return stamp >> READERS_SHIFT & 3; }
     static u64 with(u64 stamp, u64 readers, u64 kind) {
@@ -71,8 +89,9 @@ class Moment {
         if (of_this_block(stamp) && readers != Stamp::SEVERAL_BLOCKS) {
             if (readers == Stamp::ONE_THREAD && Stamp::thread(stamp) == thread) return true;
             if (when < barrier_) return true;
-            const bool one_warp = readers <= Stamp::ONE_WARP, own = Stamp::warp(stamp) == warp.number;
-            const u64 known = !one_warp ? std::min(warp.synced, warp.acquired) : own ? warp.synced : warp.acquired;
+            const bool own = Stamp::lowest(stamp) <= warp.number && warp.number <= Stamp::highest(stamp);
+            u64 known = own ? warp.knows_itself(thread) : warp.acquired;
+            if (readers == Stamp::ONE_BLOCK) known = std::min(known, warp.acquired);
             if (when < known) return true;
         }
         const u64 before = Stamp::kind(stamp);
@@ -106,10 +125,10 @@ class Moment {
                (!of_this_block(read) | (read < now));
     }
 
-    // Whether several warps have read the word with plain reads since the last barrier, or in this epoch if warps may
-    // wait for less than a barrier.
+    // Whether several warps have read the word with plain reads since the last barrier; all of them in this epoch if
+    // warps may wait for less than a barrier.
     bool read_by_block(u64 stamp) const {
-        return (stamp >= reads_since_ << Stamp::EPOCH_SHIFT) & of_this_block(stamp) &
+        return (stamp >= reads_since_ << Stamp::EPOCH_SHIFT) & ((stamp & span_bits_) == span_) & of_this_block(stamp) &
                (Stamp::kind(stamp) == PLAIN) & (Stamp::readers(stamp) == Stamp::ONE_BLOCK);
     }
 
@@ -150,17 +169,21 @@ class Moment {
         const u64 together = same_thread ? Stamp::ONE_THREAD
                              : same_warp ? Stamp::ONE_WARP
                                          : Stamp::ONE_BLOCK;
+        const int own = Stamp::warp(mine);
+        const u64 span = Stamp::span(std::min(Stamp::lowest(before), own), std::max(Stamp::highest(before), own));
+        const u64 who = together == Stamp::ONE_BLOCK ? span : mine & 1023;
         const bool several = !of_this_block(before) | (readers == Stamp::SEVERAL_BLOCKS);
         const u64 found =
             several ? Stamp::NO_BLOCK | Stamp::with(weakened, Stamp::SEVERAL_BLOCKS, kind)
             : Stamp::time(before) < barrier_ ? weakened
-                                             : Stamp::with(weakened, together, kind);
+                                             : Stamp::with((weakened & ~u64(1023)) | who, together, kind);
         return before == 0 ? mine : found;
     }
 
    protected:
     u64 block_ = 0, now_ = 0, barrier_ = 0;
     u64 reads_since_ = 0;  // the last barrier, or now if warps may wait for each other in other ways
+    u64 span_bits_ = 0, span_ = 0;  // in the latter case, the bits of a stamp for the readers, and those for all warps
 
    private:
     static u64 least_kind(u64 a, u64 b) {

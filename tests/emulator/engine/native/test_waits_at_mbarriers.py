@@ -28,12 +28,13 @@ class _Writer:
 
     r: random.Random
     faulty: bool
+    copies: bool
     lines: list[str] = field(default_factory=list)
     parity: list[int] = field(default_factory=lambda: [0] * len(COUNTS))
     labels: int = 0
 
     def wrong(self) -> bool:
-        return self.faulty and self.r.random() < 0.1
+        return self.faulty and self.r.random() < 0.07
 
     def by(self, test: str, lines: list[str]) -> None:
         """Lines for the threads that a test chooses; all of them if it is empty."""
@@ -83,6 +84,49 @@ class _Writer:
         for _ in range(self.r.randint(0, most)):
             self.access()
 
+    def copy(self, number: int, of_warp: str) -> None:
+        """One thread asks for a few words, or each for its own, and threads wait for them."""
+        if COUNTS[number] == BLOCK:
+            copied = "cp.async.ca.shared.global [%a1], [%l6], 4;"
+            own = [f"setp.lt.u32 %p1, %i, {WORDS};", "mad.wide.u32 %a1, %i, 4, %l2;"]
+            if not self.wrong():
+                self.by("\n".join(own), [copied])
+            self.accesses(int(self.r.random() < 0.1))
+            how = (
+                "cp.async.mbarrier.arrive.noinc.shared.b64"
+                if not self.wrong()
+                else "mbarrier.arrive"
+            )
+            self.lines += [
+                f"{how} [b{number}];" if "noinc" in how else f"{how}.shared.b64 _, [b{number}];"
+            ]
+            self.wait(number)
+            self.read()
+            return
+        first, size = 16 * self.r.randrange(WORDS // 4 - 1), self.r.choice((16, 32))
+        expected = size if not self.wrong() else 16
+        self.lines += ["bar.warp.sync 0xffffffff;"] if self.r.random() < 0.3 else []
+        self.by(f"setp.eq.u32 %p1, %i, {32 * self.r.randrange(WARPS)};", [
+            f"mbarrier.arrive.expect_tx.shared.b64 _, [b{number}], {expected};",
+            f"add.u32 %r7, %r3, {first}; mov.u32 %r8, b{number};",
+            "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+            f"[%r7], [%l6], {size}, [%r8];",
+        ])  # fmt: skip
+        self.accesses(int(self.r.random() < 0.1))
+        who = self.r.choice(("", "", of_warp))
+        self.wait(number, who)
+        if self.r.random() < 0.3:
+            self.lines.append(self.r.choice(("bar.sync 0;", "bar.warp.sync 0xffffffff;")))
+            who = ""
+        self.read(who)
+
+    def read(self, test: str = "") -> None:
+        """Reads what copies have brought, but not always by threads that know of it."""
+        plus = self.r.choice((0, 1, 5))
+        where = [f"add.u32 %r1, %i, {plus}; rem.u32 %r1, %r1, {WORDS};",
+                 "mad.wide.u32 %a1, %r1, 4, %l2; ld.shared.u32 %r2, [%a1];"]  # fmt: skip
+        self.by("" if self.wrong() else test, where)
+
     def meet(self) -> None:
         """Threads meet at a barrier, or some of them hand over to others."""
         number, warp = self.r.randrange(len(COUNTS) + 1), 32 * self.r.randrange(WARPS)
@@ -90,6 +134,8 @@ class _Writer:
         other = f"sub.u32 %r1, %i, {warp}; setp.ge.u32 %p1, %r1, 32;"
         if number == len(COUNTS):
             self.lines.append(self.r.choice(("bar.sync 0;", "bar.warp.sync 0xffffffff;")))
+        elif self.copies and COUNTS[number] in (1, BLOCK):
+            self.copy(number, of_warp)
         elif COUNTS[number] == BLOCK:
             self.arrive(number)
             self.accesses(int(self.r.random() < 0.2))
@@ -108,10 +154,11 @@ class _Writer:
             self.wait(number, self.r.choice(("", of_warp)))
 
 
-def _kernel(r: random.Random, faulty: bool) -> str:
-    to = _Writer(r, faulty)
+def _kernel(r: random.Random, faulty: bool, copies: bool) -> str:
+    to = _Writer(r, faulty, copies)
     to.lines += [
-        "ld.param.u64 %l1, [p0];", "mov.u32 %r3, buffer;", "cvt.u64.u32 %l2, %r3;",
+        "ld.param.u64 %l1, [p0];", "ld.param.u64 %l6, [p2];", "mov.u32 %r3, buffer;",
+        "cvt.u64.u32 %l2, %r3;",
         "mov.u32 %r2, 1;", "setp.ge.u32 %p1, %i, 24;", "@%p1 bra $written;",
         "mad.wide.u32 %a1, %i, 4, %l2;", "st.shared.u32 [%a1], %i;", "$written:",
         "setp.ne.u32 %p1, %i, 0;", "@%p1 bra $set;",
@@ -119,31 +166,34 @@ def _kernel(r: random.Random, faulty: bool) -> str:
         "$set:", "bar.sync 0;",
     ]  # fmt: skip
     for _ in range(r.randint(2, 7)):
-        to.accesses(1 + faulty)
+        to.accesses(1 + (faulty and not copies))
         to.meet()
     to.lines += ["ld.param.u64 %l3, [p1];", "mad.wide.u32 %a1, %i, 4, %l3;",
                  "mov.u32 %r4, %ctaid.x;", f"mad.wide.u32 %a1, %r4, {4 * BLOCK}, %a1;",
                  "st.global.u32 [%a1], %r2;"]  # fmt: skip
     words = " ".join(f".shared .align 8 .b64 b{n};" for n in range(len(COUNTS)))
-    shared = f".shared .align 8 .b8 buffer[{4 * WORDS}]; {words}"
-    return ptx_kernel("\n".join(to.lines), ["u64", "u64"], shared)
+    shared = f".shared .align 16 .b8 buffer[{4 * WORDS}]; {words}"
+    return ptx_kernel("\n".join(to.lines), ["u64", "u64", "u64"], shared)
 
 
 def _launched(module: Module, **keywords: Any) -> tuple[LaunchReport, list[np.ndarray]]:
-    arrays = [np.arange(WORDS, dtype=np.uint32), np.zeros(2 * BLOCK, np.uint32)]
+    given = np.arange(100, 100 + WORDS, dtype=np.uint32)
+    arrays = [np.arange(WORDS, dtype=np.uint32), np.zeros(2 * BLOCK, np.uint32), given]
     return launch(module, "k", 2, BLOCK, arrays, **keywords), arrays
 
 
 @pytest.mark.parametrize(
-    ("faulty", "seed"), [*((True, seed) for seed in range(6)), (False, 0), (False, 1)]
-)
+    ("faulty", "copies", "seed"),
+    [*((faulty, copies, seed) for faulty in (True, False) for copies in (True, False)
+       for seed in range(1 + 2 * faulty))],
+)  # fmt: skip
 def test_random_kernels_do_the_same_and_whatever_the_judge_accuses_has_been_suspected(
-    faulty: bool, seed: int
+    faulty: bool, copies: bool, seed: int
 ) -> None:
     r = random.Random(seed)
     seen: Counter[str] = Counter()
-    for _ in range(40):
-        ptx = _kernel(r, faulty)
+    for _ in range(50):
+        ptx = _kernel(r, faulty, copies)
         module = parse(ptx)
         expected, theirs = _launched(module, engine="judge")
         for jobs in (1, 2):
@@ -157,7 +207,7 @@ def test_random_kernels_do_the_same_and_whatever_the_judge_accuses_has_been_susp
             assert found.counters == expected.counters, ptx
             assert not expected.remarks
         seen.update(fault.kind for fault in expected.faults)
-    assert seen["native"] > 15  # and it does not suspect everything
+    assert seen["native"] > 5  # and it does not suspect everything
     assert seen["race"] > 15
     assert seen["deadlock"] > 0 or not faulty
 
@@ -167,6 +217,13 @@ def test_random_kernels_do_the_same_and_whatever_the_judge_accuses_has_been_susp
 MEET = "mbarrier.arrive.shared.b64 %l4, [a];"
 WAIT = "{0}: mbarrier.try_wait.parity.shared.b64 %p2, [{1}], {2}; @!%p2 bra {0};"
 STORE, LOAD = "st.shared.u32 [%a1], %i;", "ld.shared.u32 %r2, [%a2];"
+NEAR = "xor.b32 %r6, %i, 16; mad.wide.u32 %a2, %r6, 4, %l2; ld.shared.u32 %r2, [%a2];"
+COPY = f"""mov.u32 %r8, one; mbarrier.arrive.expect_tx.shared.b64 _, [one], {4 * BLOCK};
+    cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes
+        [%r3], [%l6], {4 * BLOCK}, [%r8];"""
+BY_FIRST = "setp.eq.u32 %p1, %i, 0; @!%p1 bra {0};"
+OWN = "cp.async.ca.shared.global [%a1], [%a4], 4;"
+MEET_COPIED = "cp.async.mbarrier.arrive.noinc.shared.b64 [a];"
 PLANTED = {
     "the block meets": (f"{STORE} {MEET} {WAIT.format('W', 'a', 0)} {LOAD}", ""),
     "by the state of its arrival": (
@@ -190,15 +247,38 @@ PLANTED = {
     "a load after the arrival": (
         f"{STORE} bar.sync 0; {MEET} {LOAD} {WAIT.format('W', 'a', 0)} {STORE}", "race"),
     "a load before the arrival": (
-        f"{STORE} bar.sync 0; {LOAD} {MEET} {WAIT.format('W', 'a', 0)} st.shared.u32 [%a1], 1;", ""),
+        f"{STORE} bar.sync 0; {LOAD} {MEET} {WAIT.format('W', 'a', 0)} st.shared.u32 [%a1], 1;",
+        ""),
+    "one warp loads again after the arrival": (
+        f"{STORE} bar.sync 0; ld.shared.u32 %r2, [buffer]; {MEET}"
+        "setp.ge.u32 %p1, %i, 64; @!%p1 bra V; ld.shared.u32 %r2, [buffer]; V:"
+        f"{WAIT.format('W', 'a', 0)} setp.eq.u32 %p1, %i, 32; @!%p1 bra X;"
+        "st.shared.u32 [buffer], 1; X:", "race"),
     "an arrival that orders nothing": (
         f"{STORE} mbarrier.arrive.relaxed.cta.shared::cta.b64 %l4, [a]; {WAIT.format('W', 'a', 0)}"
         f"{LOAD}", "race"),
+    "half of a warp's lanes arrive for all": (
+        f"{STORE} and.b32 %r6, %i, 16; setp.ne.u32 %p1, %r6, 0; @%p1 bra V;"
+        f"mbarrier.arrive.shared.b64 %l4, [a], 2; V: {WAIT.format('W', 'a', 0)} {NEAR}", "race"),
+    "half of a warp's lanes wait": (
+        f"{STORE} {MEET} and.b32 %r6, %i, 16; setp.ne.u32 %p1, %r6, 0; @%p1 bra V;"
+        f"{WAIT.format('W', 'a', 0)} V: {NEAR}", "race"),
+    "all lanes of a warp wait for all": (
+        f"{STORE} {MEET} {WAIT.format('W', 'a', 0)} {NEAR}", ""),
+    "a thread waits for itself": (
+        f"{STORE} setp.eq.u32 %p1, %i, 0; @!%p1 bra V; mbarrier.arrive.shared.b64 %l4, [one];"
+        f"{WAIT.format('W', 'one', 0)} ld.shared.u32 %r2, [buffer+256]; V:", "race"),
+    "a store over what another lane of the warp has read": (
+        "st.shared.u32 [%a1], 0; bar.sync 0; setp.eq.u32 %p1, %i, 0; @%p1 bra V;"
+        "setp.gt.u32 %p1, %i, 32; @%p1 bra X; ld.shared.u32 %r2, [buffer];"
+        "setp.ne.u32 %p1, %i, 32; @%p1 bra X; mbarrier.arrive.shared.b64 %l4, [one]; bra.uni X;"
+        f"V: {WAIT.format('W', 'one', 0)} st.shared.u32 [buffer], 1; X:", "race"),
     "one arrival is missing": (
         f"{STORE} setp.eq.u32 %p1, %i, 70; @%p1 bra W; {MEET} {WAIT.format('W', 'a', 0)} {LOAD}",
         "deadlock"),
     "a warp leaves": (
-        f"setp.ge.u32 %p1, %i, 64; @%p1 ret; {STORE} {MEET} {WAIT.format('W', 'a', 0)}", "deadlock"),
+        f"setp.ge.u32 %p1, %i, 64; @%p1 ret; {STORE} {MEET} {WAIT.format('W', 'a', 0)}",
+        "deadlock"),
     "a warp leaves and is no longer waited for": (
         "setp.ge.u32 %p1, %i, 64; @!%p1 bra V; mbarrier.arrive_drop.shared.b64 %l4, [a]; ret;"
         f"V: {STORE} {MEET} {WAIT.format('W', 'a', 0)} xor.b32 %r1, %i, 32;"
@@ -218,6 +298,65 @@ PLANTED = {
     "an answer of no is ignored": (
         f"{STORE} setp.ge.u32 %p1, %i, 64; @%p1 bra V; {MEET}"
         "V: mbarrier.test_wait.parity.shared.b64 %p2, [a], 0;" + LOAD, "race"),
+    "an answer of no is ignored in the second phase": (
+        f"{STORE} {MEET} {WAIT.format('W', 'a', 0)} setp.ge.u32 %p1, %i, 64; @%p1 bra V;"
+        f"{STORE} {MEET} bra.uni X;"
+        "V: mbarrier.test_wait.parity.shared.b64 %p2, [a], 1;" + LOAD + "X:", "race"),
+    "a warp that has not waited loads after those that have": (
+        "setp.eq.u32 %p1, %i, 0; @!%p1 bra U; st.shared.u32 [buffer], 5;"
+        "mbarrier.arrive.shared.b64 %l4, [one]; U: shr.u32 %r6, %i, 5; setp.ne.u32 %p1, %r6, 1;"
+        f"@%p1 bra V; {WAIT.format('W', 'one', 0)} V: mov.u32 %r5, 0;"
+        "LOOP: and.b32 %r6, %i, 31; setp.ne.u32 %p1, %r6, 0; @%p1 bra NEXT;"
+        "setp.ge.u32 %p1, %i, 64; setp.eq.and.u32 %p1, %r5, 0, %p1; @%p1 bra NEXT;"
+        "ld.shared.u32 %r2, [buffer]; NEXT: add.u32 %r5, %r5, 1; setp.lt.u32 %p1, %r5, 2;"
+        "@%p1 bra LOOP;", "race"),
+    "all wait for a bulk copy": (
+        f"{BY_FIRST.format('V')} {COPY} V: {WAIT.format('W', 'one', 0)} {LOAD}", ""),
+    "nobody waits for a bulk copy": (f"{BY_FIRST.format('V')} {COPY} V: {LOAD}", "race"),
+    "one thread waits for a bulk copy": (
+        f"{BY_FIRST.format('V')} {COPY} {WAIT.format('W', 'one', 0)} V: {LOAD}", "race"),
+    "one thread waits for a bulk copy, and then all meet": (
+        f"{BY_FIRST.format('V')} {COPY} {WAIT.format('W', 'one', 0)} V: bar.sync 0; {LOAD}", ""),
+    "one lane of each warp waits, and then its warp meets": (
+        f"{BY_FIRST.format('V')} {COPY} V: and.b32 %r6, %i, 31; setp.ne.u32 %p1, %r6, 3;"
+        f"@%p1 bra X; {WAIT.format('W', 'one', 0)} X: bar.warp.sync 0xffffffff; {LOAD}", ""),
+    "one lane of each warp waits": (
+        f"{BY_FIRST.format('V')} {COPY} V: and.b32 %r6, %i, 31; setp.ne.u32 %p1, %r6, 3;"
+        f"@%p1 bra X; {WAIT.format('W', 'one', 0)} X: {LOAD}", "race"),
+    "all meet before a bulk copy has come": (
+        f"{BY_FIRST.format('V')} {COPY} V: bar.sync 0; {LOAD}", "race"),
+    "a bulk copy into what is still read": (
+        f"{STORE} bar.sync 0; {LOAD} {BY_FIRST.format('V')} {COPY} V: {WAIT.format('W', 'one', 0)}",
+        "race"),
+    "a store into what a bulk copy writes": (
+        f"{BY_FIRST.format('V')} {COPY} V: {STORE} {WAIT.format('W', 'one', 0)}", "race"),
+    "bulk copies in turn": (
+        f"{BY_FIRST.format('T')} {COPY} T: {WAIT.format('S', 'one', 0)} {LOAD} {MEET}"
+        f"{BY_FIRST.format('V')} {WAIT.format('R', 'a', 0)} {COPY.replace('%l6', '%l6+384')}"
+        f"V: {WAIT.format('W', 'one', 1)}"
+        f"{LOAD}", ""),
+    "bulk copies in turn, the second too early": (
+        f"{BY_FIRST.format('T')} {COPY} T: {WAIT.format('S', 'one', 0)} {LOAD}"
+        f"{BY_FIRST.format('V')} {COPY.replace('%l6', '%l6+384')} V: {WAIT.format('W', 'one', 1)} {LOAD}", "race"),
+    "a bulk copy of which too few bytes are expected": (
+        f"{BY_FIRST.format('V')} {COPY.replace(f'[one], {4 * BLOCK}', '[one], 16')}"
+        f"V: {WAIT.format('W', 'one', 0)} {LOAD}", "deadlock"),
+    "a warp by itself asks, and all ask it": (
+        f"setp.lt.u32 %p1, %i, 64; @%p1 bra T; setp.ne.u32 %p1, %i, 64; @%p1 bra X;"
+        f"{COPY} {WAIT.format('S', 'a', 0)} {COPY} bra.uni X;"
+        f"T: {WAIT.format('R', 'one', 0)} {LOAD} mbarrier.arrive.shared.b64 %l4, [a];"
+        "setp.lt.u32 %p1, %i, 32; @!%p1 bra U; mbarrier.arrive.shared.b64 %l4, [a];"
+        f"U: {WAIT.format('W', 'one', 1)} {LOAD} X:", ""),
+    "copies that report": (f"{OWN} {MEET_COPIED} {WAIT.format('W', 'a', 0)} {LOAD}", ""),
+    "copies that report to nobody": (f"{OWN} {MEET} {WAIT.format('W', 'a', 0)} {LOAD}", "race"),
+    "copies that report too early": (
+        f"{MEET_COPIED} {OWN} {WAIT.format('W', 'a', 0)} {LOAD}", "race"),
+    "copies that report, and one warp does not wait": (
+        f"{OWN} {MEET_COPIED} setp.lt.u32 %p1, %i, 32; @%p1 bra V; {WAIT.format('W', 'a', 0)}"
+        f"V: {LOAD}", "race"),
+    "copies over what is still read": (
+        f"{STORE} bar.sync 0; {LOAD} {OWN} {MEET_COPIED} {WAIT.format('W', 'a', 0)} {LOAD}",
+        "race"),
     "a clock is used": (f"mov.u64 %l5, %clock64; {STORE} {MEET} {WAIT.format('W', 'a', 0)} {LOAD}"
                         "and.b64 %l5, %l5, 0; cvt.u32.u64 %r4, %l5; add.u32 %r2, %r2, %r4;", ""),
 }  # fmt: skip
@@ -231,16 +370,18 @@ def test_of_two_kernels_that_are_nearly_the_same_only_the_wrong_one_is_accused(w
     body, kind = PLANTED[what]
     begin = f"""ld.param.u64 %l1, [p0]; mov.u32 %r3, buffer; cvt.u64.u32 %l2, %r3; mov.u32 %r2, 0;
     mad.wide.u32 %a1, %i, 4, %l2; sub.u32 %r4, {BLOCK - 1}, %i; mad.wide.u32 %a2, %r4, 4, %l2;
+    ld.param.u64 %l6, [p1]; mad.wide.u32 %a4, %i, 4, %l6;
     setp.ne.u32 %p1, %i, 0; @%p1 bra SET; mbarrier.init.shared.b64 [a], {BLOCK};
     mbarrier.init.shared.b64 [one], 1; mbarrier.init.shared.b64 [other], 1; SET: bar.sync 0;"""
     end = f"""mov.u32 %r4, %ctaid.x; mad.lo.u32 %r4, %r4, {BLOCK}, %i;
     mad.wide.u32 %a3, %r4, 4, %l1; st.global.u32 [%a3], %r2;"""
     words = " ".join(f".shared .align 8 .b64 {name};" for name in ("a", "one", "other"))
-    shared = f".shared .align 8 .b8 buffer[{8 * BLOCK}]; {words}"
-    module = parse(ptx_kernel(f"{begin} {body} {end}", ["u64"], shared))
+    shared = f".shared .align 16 .b8 buffer[{8 * BLOCK}]; {words}"
+    module = parse(ptx_kernel(f"{begin} {body} {end}", ["u64", "u64"], shared))
     mine, theirs = np.zeros((2, 2 * BLOCK), np.uint32)
-    found = launch(module, "k", 2, BLOCK, [mine])
-    expected = launch(module, "k", 2, BLOCK, [theirs], engine="judge")
+    given = np.arange(1, 1 + 2 * BLOCK, dtype=np.uint32)
+    found = launch(module, "k", 2, BLOCK, [mine, given])
+    expected = launch(module, "k", 2, BLOCK, [theirs, given], engine="judge")
     assert found.faults == expected.faults
     assert [fault.kind for fault in found.faults] == ([kind] if kind else [])
     assert found.engine == ("judge" if kind or what in JUDGED else "native")

@@ -94,6 +94,7 @@ void Worker::begin_block() {
         machine::begin_block(launch_, warp, block_);
         warp.exited = warp.waiting = 0;
         warp.synced = warp.acquired = checks_.now();
+        std::memset(warp.known, 0, sizeof warp.known);
         warp.pending_count = 1;
         warp.pending[0] = {0, warp.threads};
         warp.copies.clear();

@@ -31,6 +31,11 @@ void arrive(Context& c, const Op& op) {
     const int last = 31 - __builtin_clz(c.active);
     const u8* before = nullptr;  // where the lane before this one has arrived
     bool together = c.active == c.warp->threads;
+    // The lanes that arrive at the first one's mbarrier in its current phase, if any copies report to one.
+    const bool has_flights = c.checks && Releases && c.checks->has_flights();
+    u32 in_phase = 0, phase = 0;
+    const u8* first = nullptr;
+    bool over = false;
     in_turn<sizeof(u64)>(c, op, [&](int i, u8* place, bool) {
         if (!c.judged && (place < c.shared || place >= c.shared + c.launch->shared_bytes))
             throw Suspicion{LEFT_TO_THE_JUDGE, op.site, i};
@@ -46,12 +51,18 @@ void arrive(Context& c, const Op& op) {
         const bool is_first = place != before, ends = !same_phase(word, updated);
         together &= !before || !is_first;
         before = place;
+        if (has_flights) {
+            if (!first) first = place, phase = c.checks->phase(place - c.shared);
+            if (place == first && !over) in_phase |= u32(1) << i;
+            over |= place == first && ends;
+        }
         if (Releases)
             tell(c, place, is_first, together && i == last, ends);
         else if (ends)
             c.checks->end_phase(place - c.shared);
         together &= !ends;
     });
+    if (has_flights) c.checks->publish(first - c.shared, *c.warp, in_phase, phase);
 }
 
 // Reads the words of mbarriers to test whether phases have ended.
@@ -77,8 +88,8 @@ void load_phase(Context& c, const Op& op) {
     });
     if (!c.checks) return;
     const bool at_one = access.low == access.high;
-    if (at_one) return c.checks->test(access.low, *c.warp, c.active == c.warp->threads);
-    each_lane(access.active, [&](int i) { c.checks->test(access.address[i], *c.warp, false); });
+    if (at_one) return c.checks->test(access.low, *c.warp, c.active, c.active == c.warp->threads);
+    each_lane(access.active, [&](int i) { c.checks->test(access.address[i], *c.warp, u32(1) << i, false); });
 }
 
 }  // namespace

@@ -91,6 +91,7 @@ inline void note_read(const Context& c, const Op& op, int lane, bool alone, cons
         if (words.own && !checks.of_this_block(written)) throw Suspicion{UNWRITTEN, op.site, lane};
         if (!checks.harmless(written, *c.warp, thread, op.kind, Moment::ONE_ATOMIC))
             throw Suspicion{RACE, op.site, lane};
+        if (words.own) words.written[w] = checks.settled(written);
     }
 }
 
