@@ -47,16 +47,19 @@ class NotedReads {
 class Checks : public Moment {
    public:
     NotedReads noted;
+    bool has_flights = false;  // whether any copies of the block report to an mbarrier
 
     // `warps`: of a block. They may wait for each other at mbarriers if they go `in_step`.
-    Checks(const std::vector<Warp>& warps, bool in_step) : warps_(warps), in_step_(in_step) {}
+    Checks(const std::vector<Warp>& warps, bool in_step) : warps_(warps), in_step_(in_step) {
+        if (in_step) span_bits_ = Stamp::span(Stamp::MOST_WARP, Stamp::MOST_WARP);
+    }
 
     void begin_block(u64 number) {
         phases_.clear();
-        if (in_step_) span_bits_ = Stamp::span(Stamp::MOST_WARP, Stamp::MOST_WARP), span_ = Stamp::span(0, static_cast<int>(warps_.size()) - 1);
+        if (in_step_) span_ = Stamp::span(0, static_cast<int>(warps_.size()) - 1);
         block_ = number + 1;
         now_ = barrier_ = reads_since_ = block_ << (Stamp::BLOCK_SHIFT - Stamp::EPOCH_SHIFT);
-        touched_ = false;
+        touched_ = has_flights = false;
         noted.forget_all();
     }
 
@@ -65,6 +68,7 @@ class Checks : public Moment {
     void barrier() {
         barrier_ = reads_since_ = next_epoch();
         noted.forget_all();
+        phases_.change();
     }
     void meet(Warp& warp) { warp.synced = next_epoch(); }
 
@@ -72,7 +76,6 @@ class Checks : public Moment {
     void begin_arrivals() { next_epoch(); }
     void arrive(i64 address, const Warp& warp, bool together) { phases_.arrive(address, warp.number, now_, together); }
     void end_phase(i64 address) { phases_.end(address); }
-    bool has_flights() const { return phases_.has_flights(); }
     u32 phase(i64 address) { return phases_.phase(address); }
     void publish(i64 address, const Warp& warp, u32 lanes, u32 phase) {
         phases_.publish(address, warp.number, lanes, phase);
@@ -88,10 +91,10 @@ class Checks : public Moment {
         noted.forget_all();
     }
 
-    // Lanes of a warp issue copies that report to an mbarrier. Returns the stamp of what the first thread's copy writes;
-    // a stamp of another thread's has its number in addition.
+    // Lanes of a warp issue copies that report to an mbarrier. Returns the stamp of what they write, to which each
+    // thread's number is to be added.
     u64 begin_flight(i64 address, const Warp& warp, u32 lanes) {
-        touched_ = true;
+        touched_ = has_flights = true;
         const u32 number = phases_.begin(address, warp.number, lanes, now_);
         if (number >= Stamp::MOST_FLIGHTS) throw Suspicion{TOO_LONG, 0, 0};
         return Stamp::in_flight(start(), number, 0);
@@ -106,12 +109,12 @@ class Checks : public Moment {
             return phases_.is_done(Stamp::flight(stamp), Stamp::thread(stamp), warp, thread, barrier_);
         return Moment::harmless(stamp, warp, thread, kind, least);
     }
-    // The stamp of what a copy has written. Once all threads know that it is done, it is as if written before a barrier.
-    u64 settled(u64 stamp) const {
+    // Once all threads know that a copy is done, what it has written is as if written before a barrier.
+    void settle(u64& stamp) {
         const u64 first = start() >> Stamp::EPOCH_SHIFT;
-        if (!is_in_flight(stamp) || barrier_ == first) return stamp;
-        if (!phases_.is_done_for_all(Stamp::flight(stamp), warps_, barrier_)) return stamp;
-        return Stamp::make(first, Stamp::thread(stamp), PLAIN);
+        if (!is_in_flight(stamp) || barrier_ == first) return;
+        if (phases_.is_done_for_all(Stamp::flight(stamp), warps_, barrier_))
+            stamp = Stamp::make(first, Stamp::thread(stamp), PLAIN);
     }
 
     // The stamp of an access that happens now.

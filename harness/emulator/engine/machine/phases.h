@@ -19,10 +19,12 @@ namespace machine {
 class Phases {
    public:
     void clear() { all_.clear(), flights_.clear(); }
+    void change() { changes_++; }  // a barrier
 
     // Some of a warp's lanes arrive at an mbarrier; `together`: all lanes of the warp. Everything before `epoch` is
     // published when the phase ends.
     void arrive(i64 address, int warp, u64 epoch, bool together) {
+        changes_++;
         Published& now = all_[number_of(address)].pending;
         if (now.warp != warp) now.before = now.latest, now.warp = warp;
         now.latest = epoch;
@@ -38,7 +40,7 @@ class Phases {
     bool test(i64 address, Warp& warp, u32 lanes, bool together, u64 epoch) {
         Mbarrier& it = all_[number_of(address)];
         if (!it.ended) return false;
-        if (!it.known.empty()) it.note(warp.number, lanes, epoch);
+        if (!it.known.empty()) it.note(warp.number, lanes, epoch), changes_++;
         const Published& known = it.released;
         const u64 of_others = known.warp == warp.number ? known.before : known.latest;
         const u64 of_own = known.whole[warp.number];
@@ -50,8 +52,6 @@ class Phases {
     }
 
     // --- copies in flight -----------------------------------------------------------------------
-
-    bool has_flights() const { return !flights_.empty(); }
 
     // Lanes of a warp issue copies that belong to the current phase of an mbarrier. Returns the flight's number.
     u32 begin(i64 address, int warp, u32 lanes, u64 epoch) {
@@ -86,20 +86,28 @@ class Phases {
         const u64 known = own ? warp.knows_itself(thread) : warp.acquired;
         return issuer == thread || it.issued < barrier || it.issued < known || (own && itself && !it.unpublished);
     }
-    // Whether this holds for all threads of the block.
-    bool is_done_for_all(u32 flight, const std::vector<Warp>& warps, u64 barrier) const {
-        const Flight& it = flights_[flight];
-        if (it.unpublished) return false;
-        for (const Warp& warp : warps) {
-            if (warp.exited == warp.threads) continue;
-            const bool known = it.warp == warp.number || it.issued < std::max(barrier, warp.acquired);
-            if (!known || all_[it.mbarrier].known_to_warp(warp) <= it.phase) return false;
-        }
-        return true;
+    // Whether this holds for all threads of the block. It is found out once for every change.
+    bool is_done_for_all(u32 flight, const std::vector<Warp>& warps, u64 barrier) {
+        Flight& it = flights_[flight];
+        if (it.asked != changes_) it.asked = changes_, it.for_all |= known_to_all(it, warps, barrier);
+        return it.for_all;
     }
 
    private:
     static constexpr int MOST_THREADS = 1024;
+
+    struct Flight;
+    bool known_to_all(const Flight& it, const std::vector<Warp>& warps, u64 barrier) const {
+        const Mbarrier& at = all_[it.mbarrier];
+        if (it.issued < barrier && at.is_told(it.phase, barrier)) return true;
+        if (it.unpublished) return false;
+        for (const Warp& warp : warps) {
+            if (warp.exited == warp.threads) continue;
+            const bool known = it.warp == warp.number || it.issued < std::max(barrier, warp.acquired);
+            if (!known || at.known_to_warp(warp) <= it.phase) return false;
+        }
+        return true;
+    }
 
     struct Published {  // epochs of arrivals
         u64 latest = 0, before = 0;  // the latest one, and the latest one by any other warp
@@ -127,11 +135,18 @@ class Phases {
             each_lane(warp.threads, [&](int i) { least = std::min(least, known[warp.number * LANES + i]); });
             return least;
         }
-        // Whether the warp is ordered after a test of any thread that found the phase ended.
+        // Whether the block is ordered after a test of any thread that found the phase ended.
+        bool is_told(u32 phase, u64 barrier) const {
+            return std::any_of(told.begin(), told.end(), [&](const Told& each) {
+                return each.ended > phase && each.since < barrier;
+            });
+        }
+        // The same of a thread, or of all threads of its warp if the number is negative.
         bool is_told(u32 phase, const Warp& warp, int thread, u64 barrier) const {
+            if (is_told(phase, barrier)) return true;
             for (size_t w = 0; w < told.size(); w++) {
                 const u64 knows = static_cast<int>(w) == warp.number ? warp.knows_itself(thread) : warp.acquired;
-                if (told[w].ended > phase && told[w].since < std::max(barrier, knows)) return true;
+                if (told[w].ended > phase && told[w].since < knows) return true;
             }
             return false;
         }
@@ -141,6 +156,8 @@ class Phases {
         u32 unpublished;  // the issuing lanes that have not arrived since
         u32 phase;
         u64 issued;
+        u64 asked = 0;  // the number of changes when it was last asked whether all threads know
+        bool for_all = false;
     };
 
     int number_of(i64 address) {
@@ -152,6 +169,7 @@ class Phases {
 
     std::vector<Mbarrier> all_;
     std::vector<Flight> flights_;
+    u64 changes_ = 1;  // arrivals, tests and barriers
 };
 
 }  // namespace machine

@@ -44,7 +44,7 @@ class Stamp {
     static constexpr u64 NO_BLOCK = ~u64(0) << BLOCK_SHIFT;
 
     static constexpr int WARP_BITS = 5;
-    static constexpr u64 MOST_WARP = (1 << WARP_BITS) - 1;
+    static constexpr int MOST_WARP = (1 << WARP_BITS) - 1;
     static constexpr u64 WHO = 1023 | u64(3) << READERS_SHIFT;
 
     static u64 make(u64 time, int thread, u64 kind) {
@@ -56,10 +56,8 @@ class Stamp {
     static int warp(u64 stamp) { return (stamp & 1023) / LANES; }
     // The readers' warps, from the lowest to the highest number. If there are several, they take the thread's place.
     static u64 span(int lowest, int highest) { return static_cast<u64>(lowest | highest << WARP_BITS); }
-    static int lowest(u64 stamp) { return readers(stamp) <= ONE_WARP ? warp(stamp) : static_cast<int>(stamp & MOST_WARP); }
-    static int highest(u64 stamp) {
-        return readers(stamp) <= ONE_WARP ? warp(stamp) : static_cast<int>(stamp >> WARP_BITS & MOST_WARP);
-    }
+    static int lowest(u64 stamp) { return readers(stamp) <= ONE_WARP ? warp(stamp) : stamp & MOST_WARP; }
+    static int highest(u64 stamp) { return readers(stamp) <= ONE_WARP ? warp(stamp) : stamp >> WARP_BITS & MOST_WARP; }
     static u64 kind(u64 stamp) { return stamp >> KIND_SHIFT & 3; }
     static u64 readers(u64 stamp) { return stamp >> READERS_SHIFT & 3; }
     static u64 with(u64 stamp, u64 readers, u64 kind) {

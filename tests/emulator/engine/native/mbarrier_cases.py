@@ -118,6 +118,13 @@ PLANTED = {
     "one lane of each warp waits": (
         f"{BY_FIRST.format('V')} {COPY} V: and.b32 %r6, %i, 31; setp.ne.u32 %p1, %r6, 3;"
         f"@%p1 bra X; {WAIT.format('W', 'one', 0)} X: {LOAD}", "race"),
+    "one thread waits after all have met": (
+        f"{BY_FIRST.format('V')} {COPY} V: bar.sync 0; {BY_FIRST.format('X')}"
+        f"{WAIT.format('W', 'one', 0)} X: {LOAD}", "race"),
+    "one lane waits after its warp has met": (
+        f"{BY_FIRST.format('V')} {COPY} V: bar.warp.sync 0xffffffff; setp.lt.u32 %p1, %i, 32;"
+        "@!%p1 bra T; setp.eq.u32 %p1, %i, 3; @!%p1 bra X;"
+        f"T: {WAIT.format('W', 'one', 0)} X: {LOAD}", "race"),
     "all meet before a bulk copy has come": (
         f"{BY_FIRST.format('V')} {COPY} V: bar.sync 0; {LOAD}", "race"),
     "a bulk copy into what is still read": (
@@ -157,7 +164,10 @@ PLANTED = {
         f"{OWN} {MEET_COPIED} {WAIT.format('V', 'a', 0)} and.b32 %r6, %i, 15;"
         f"mad.wide.u32 %a2, %r6, 4, %l2; {LOAD} {BY_FIRST.format('U')}"
         f"mbarrier.arrive.shared.b64 %l4, [one]; U: {WAIT.format('W', 'one', 0)}"
-        "setp.eq.u32 %p1, %i, 64; @!%p1 bra X; st.shared.u32 [buffer], 1; X:", "race"),
+        "setp.eq.u32 %p1, %i, 64; @!%p1 bra X; st.shared.u32 [buffer], 77; X:", "race"),
+    "for an arrival after the bulk copy, but not for its bytes": (
+        f"{BY_FIRST.format('V')} {COPY} mbarrier.arrive.shared.b64 %l4, [other];"
+        f"V: {WAIT.format('W', 'other', 0)} {LOAD}", "race"),
     "a clock is used": (f"mov.u64 %l5, %clock64; {STORE} {MEET} {WAIT.format('W', 'a', 0)} {LOAD}"
                         "and.b64 %l5, %l5, 0; cvt.u32.u64 %r4, %l5; add.u32 %r2, %r2, %r4;", ""),
 }  # fmt: skip

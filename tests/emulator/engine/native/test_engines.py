@@ -74,10 +74,12 @@ def test_the_machine_runs_what_it_is_there_for(compile_ptx: CompilePtx) -> None:
         p.stem for p in CORRECT.glob("*.cu") if run_file(compile_ptx, p).report.engine == "native"
     }  # fmt: skip
     assert names >= {
-        "async_copy", "carved_shared_memory", "double_buffer", "grid_stride_with_tail",
-        "histogram_shared_atomics", "masks_of_match", "scan_with_two_buffers",
-        "shuffles_under_divergence", "tiled_gemm", "transpose_with_padding", "uneven_loops",
-        "warp_reduction_with_syncwarp", "warps_on_their_own",
+        "async_copies_in_a_ring_with_mbarriers", "async_copy", "bulk_copies_in_a_ring",
+        "carved_shared_memory", "copies_that_arrive", "double_buffer", "grid_stride_with_tail",
+        "histogram_shared_atomics", "masks_of_match", "mbarrier_of_a_block",
+        "scan_with_two_buffers", "shuffles_under_divergence", "tiled_gemm",
+        "transpose_with_padding", "uneven_loops", "warp_reduction_with_syncwarp",
+        "warps_on_their_own",
     }  # fmt: skip
 
 

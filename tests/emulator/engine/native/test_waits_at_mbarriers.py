@@ -206,6 +206,9 @@ def test_random_kernels_do_the_same_and_whatever_the_judge_accuses_has_been_susp
             assert found.instructions == expected.instructions, ptx
             assert found.counters == expected.counters, ptx
             assert not expected.remarks
+            unchecked, others = _launched(module, jobs=jobs, checks=False)
+            assert all(map(np.array_equal, mine, others)), ptx
+            assert unchecked.counters == found.counters, ptx
         seen.update(fault.kind for fault in expected.faults)
     assert seen["native"] > 5  # and it does not suspect everything
     assert seen["race"] > 15

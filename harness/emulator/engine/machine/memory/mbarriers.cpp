@@ -32,7 +32,7 @@ void arrive(Context& c, const Op& op) {
     const u8* before = nullptr;  // where the lane before this one has arrived
     bool together = c.active == c.warp->threads;
     // The lanes that arrive at the first one's mbarrier in its current phase, if any copies report to one.
-    const bool has_flights = c.checks && Releases && c.checks->has_flights();
+    const bool has_flights = c.checks && Releases && c.checks->has_flights;
     u32 in_phase = 0, phase = 0;
     const u8* first = nullptr;
     bool over = false;

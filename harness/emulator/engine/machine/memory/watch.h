@@ -91,7 +91,6 @@ inline void note_read(const Context& c, const Op& op, int lane, bool alone, cons
         if (words.own && !checks.of_this_block(written)) throw Suspicion{UNWRITTEN, op.site, lane};
         if (!checks.harmless(written, *c.warp, thread, op.kind, Moment::ONE_ATOMIC))
             throw Suspicion{RACE, op.site, lane};
-        if (words.own) words.written[w] = checks.settled(written);
     }
 }
 
@@ -266,10 +265,19 @@ inline void note_global_reads(const Context& c, const Op& op, const Buffer& buff
                [&](i64 address) { return words_of(c, buffer, address, access.width); });
 }
 
+// Not inlined, as few launches have copies that report to mbarriers.
+[[gnu::noinline]] inline void settle(const Context& c, const Access& access) {
+    each_lane(access.active, [&](int i) {
+        const Words words = words_of_shared(c, access.address[i], access.width);
+        for (i64 w = words.first; w < words.first + words.count; w++) c.checks->settle(words.written[w]);
+    });
+}
+
 inline void note_shared_reads(const Context& c, const Op& op, const Access& access) {
-    if (c.checks)
-        note_reads(c, op, access, c.launch->shared_granule,
-                   [&](i64 address) { return words_of_shared(c, address, access.width); });
+    if (!c.checks) return;
+    if (c.checks->has_flights) settle(c, access);
+    note_reads(c, op, access, c.launch->shared_granule,
+               [&](i64 address) { return words_of_shared(c, address, access.width); });
 }
 
 }  // namespace machine
