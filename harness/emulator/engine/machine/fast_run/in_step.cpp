@@ -54,7 +54,7 @@ void InStep::execute(const Block& block) {
             enter(party);
             for (i32 each = n; each < end; each++) {
                 const Op& op = launch_.ops[each];
-                handlers()[op.handler](c_, op);
+                handlers_[op.handler](c_, op);
             }
         }
         n = end;

@@ -47,6 +47,7 @@ class InStep {
     }
 
     const Launch& launch_;
+    const Handler* const handlers_ = handlers().data();
     const Counts& counts_;
     Context& c_;
     std::vector<Warp>& warps_;

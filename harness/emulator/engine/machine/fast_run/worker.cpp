@@ -94,7 +94,7 @@ void Worker::begin_block() {
         machine::begin_block(launch_, warp, block_);
         warp.exited = warp.waiting = 0;
         warp.synced = warp.acquired = checks_.now();
-        std::memset(warp.known, 0, sizeof warp.known);
+        if (in_step_) std::memset(warp.known, 0, sizeof warp.known);
         warp.pending_count = 1;
         warp.pending[0] = {0, warp.threads};
         warp.copies.clear();
@@ -178,7 +178,7 @@ bool Worker::run_warp(Warp& warp) {
     if (!warp.pending_count) return true;
     c_.warp = &warp;
     c_.registers = warp.registers;
-    const Handler* const handlers = machine::handlers().data();
+    const Handler* const handlers = handlers_;
     Counts& counts = c_.counts;
     Pending now = lowest(warp);
     for (;;) {

@@ -51,6 +51,7 @@ class Worker {
 
     Shared& shared_;
     const Launch& launch_;
+    const Handler* const handlers_ = handlers().data();
     Context c_;
     std::vector<Warp> warps_;
     Checks checks_{warps_, launch_.in_step != 0};
