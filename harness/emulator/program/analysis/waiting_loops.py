@@ -32,7 +32,7 @@ from harness.emulator.program.ir import (
 )
 
 _WARP_SYNCS = frozenset({"syncwarp", "shfl", "vote", "match", "redux", "elect"})
-_WHOLE_WARP = ("wgmma.", "mma.sync", "wmma.", "ldmatrix.", "stmatrix.", "movmatrix.", "setmaxnreg.")
+_WHOLE_WARP = ("wgmma.", "mma.", "wmma.", "ldmatrix.", "stmatrix.", "movmatrix.", "setmaxnreg.")
 _EVERYBODY = Constant(0xFFFFFFFF)
 
 Code = list[Mark | To | tuple[Op, int | None]]
