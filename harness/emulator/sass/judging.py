@@ -22,7 +22,7 @@ from harness.emulator.memory.shared_variables import SharedVariables, in_code
 from harness.emulator.ptx.source_lines import user_line
 from harness.emulator.ptx.syntax import Location
 from harness.emulator.sass import layout
-from harness.emulator.sass.code import INSTRUCTION_BYTES, Function, Instruction
+from harness.emulator.sass.code import Function, Instruction
 
 Array = NDArray[Any]
 
@@ -64,8 +64,6 @@ def judged(function: Function, lines: OfLines) -> Judged:
     ]
     known = list(dict.fromkeys(places))
     numbers = [known.index(place) if place else -1 for place in places]
-    for copy, original in _barriers_out_of_line(function):
-        numbers[copy] = numbers[original]
     return Judged(
         np.array(kinds, np.int32), np.array(traits, np.uint16), np.array(numbers, np.int32),
         _grains(function), in_code(lines.program, function.shared_bytes),
@@ -96,21 +94,6 @@ def _waits_for_reading(function: Function) -> Iterator[int]:
         behind = every[number + 1 : number + 1 + _NEXT]
         if each.name == "DEPBAR.LE" and not any(i.name == _STALE for i in behind):
             yield number
-
-
-def _barriers_out_of_line(function: Function) -> Iterator[tuple[int, int]]:
-    """Find barriers that the assembler has repeated for lanes that are apart, at the target of a
-    BRA.DIV, with the barriers that they repeat. The cubin often gives all the repetitions of a
-    function that is inlined in several lines the first of these lines."""
-    every = function.instructions
-    for number, each in enumerate(every):
-        if each.name != "BRA.DIV" or each.operands[-1].kind != "immediate":
-            continue
-        start = each.operands[-1].number // INSTRUCTION_BYTES
-        end = next((n for n in range(start, len(every)) if every[n].name == "BRA"), start)
-        copies = [n for n in range(start, end) if every[n].opcode == "BAR"]
-        originals = (n for n in range(number + 1, len(every)) if every[n].opcode == "BAR")
-        yield from zip(copies, originals, strict=False)
 
 
 def _traits(each: Instruction, lines: OfLines) -> int:
