@@ -116,7 +116,7 @@ def keep(row: Row, path: Path = TABLE) -> None:
 
 
 def run(program: Program, checkouts: Path, folder: Path, seconds: int) -> Row:
-    """Compile a program and run it from each front end."""
+    """Compile a program, and run it from PTX and from machine code."""
     row = {"repository": program.repository, "program": program.name}
     if program.not_run:
         return row | dict.fromkeys(ENDS, f"not run: {program.not_run}")

@@ -36,8 +36,8 @@ _WORDS: Final = {
 
 
 def kind(program: Program, verdict: str) -> str:
-    """What a verdict counts as. An accusation and a failed check count as the emulator's fault
-    unless the list says that the program is at fault."""
+    """Return the column in which a verdict counts. An accusation and a failed check count against
+    the emulator unless the list says that the program is at fault."""
     word = verdict.partition(":")[0].partition("(")[0].strip()
     at_fault = program.judgement == "program"
     if word == "accused":

@@ -1,8 +1,8 @@
 """Copies by tensor maps, for `copies_on_gpu.py` and the tests.
 
-NVIDIA does not document what they do. They cover element types that convert, such as tf32, the NaN
-that is filled in, reductions of special numbers, swizzled rows that are shorter than the pattern,
-interleaved tensors, and boxes at every alignment and beyond every edge.
+NVIDIA's documentation does not say what these copies do. They cover element types that convert,
+such as tf32, the NaN that is filled in, reductions of special numbers, swizzled rows that are
+shorter than the pattern, interleaved tensors, and boxes at every alignment and beyond every edge.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ _CLOCKS = ("clock", "globaltimer")
 
 
 def _of_clocks(program: Program) -> frozenset[int]:
-    """The slots of the registers that may hold a clock's value."""
+    """Return the slots of all registers that may hold a clock's value."""
     return frozenset(
         register.slot
         for block in program.blocks

@@ -42,7 +42,8 @@ void add_sparse_product(Context& c, const Instruction& n, Sums sums, Type a_type
     constexpr int METADATA = 3;
     Factors factors;
     fragments(c, n, a_type, b_type, stored, 2 * stored, factors);
-    const machine::SparseFactor places(word_of(c, n, METADATA, 0), static_cast<int>(n.immediate), 32 / held(a_type), 2 * stored);
+    const machine::SparseFactor places(word_of(c, n, METADATA, 0), static_cast<int>(n.immediate), 32 / held(a_type),
+                                       2 * stored);
     for (int r = 0; r < ROWS; r++)
         for (int k = 0; k < stored; k++)
             if (places.column(r, k) < 0)
@@ -51,27 +52,18 @@ void add_sparse_product(Context& c, const Instruction& n, Sums sums, Type a_type
              [&](int row, int k) { return places.column(row, k); });
 }
 
-// The depth is the flags' second byte: 4 or 8 for TF32, 8 or 16 for halves.
-void hmma(Context& c, const Instruction& n) {
+using AddProduct = void(Context&, const Instruction&, Sums, Type, Type, int);
+
+// The depth or, if the first factor is sparse, the number of its stored elements in a row is the flags' second byte:
+// 4 or 8 for TF32, 8 or 16 for halves.
+template <AddProduct add> void hmma(Context& c, const Instruction& n) {
     const Type type = n.flags & OF_TF32 ? TF32 : n.flags & OF_BF16 ? BRAIN : HALF;
-    add_product(c, n, {(n.flags & HALF_RESULT) != 0, false, false}, type, type, n.flags >> 8);
+    add(c, n, {(n.flags & HALF_RESULT) != 0, false, false}, type, type, n.flags >> 8);
 }
 
-// The flags' types and clamping are encoded as for a warpgroup's product; the bits below are the depth.
-void imma(Context& c, const Instruction& n) {
-    const Type a_type = first_type(n.flags), b_type = second_type(n.flags);
-    add_product(c, n, {false, true, (n.flags & CLAMPS) != 0}, a_type, b_type, n.flags & 63);
-}
-
-// With the number of stored elements in a row in place of the depth.
-void sparse_hmma(Context& c, const Instruction& n) {
-    const Type type = n.flags & OF_TF32 ? TF32 : n.flags & OF_BF16 ? BRAIN : HALF;
-    add_sparse_product(c, n, {(n.flags & HALF_RESULT) != 0, false, false}, type, type, n.flags >> 8);
-}
-
-void sparse_imma(Context& c, const Instruction& n) {
-    const Type a_type = first_type(n.flags), b_type = second_type(n.flags);
-    add_sparse_product(c, n, {false, true, (n.flags & CLAMPS) != 0}, a_type, b_type, n.flags & 63);
+// The flags' types and clamping are encoded as for a warpgroup's product; the bits below are the same number.
+template <AddProduct add> void imma(Context& c, const Instruction& n) {
+    add(c, n, {false, true, (n.flags & CLAMPS) != 0}, first_type(n.flags), second_type(n.flags), n.flags & 63);
 }
 
 // Multiplies 8 × 4 doubles by 4 × 8; each step is rounded as by DFMA.
@@ -96,6 +88,11 @@ void dmma(Context& c, const Instruction& n) {
 
 }  // namespace
 
-std::vector<Entry> matrix_entries() { return {{"HMMA", hmma}, {"IMMA", imma}, {"HMMA.SP", sparse_hmma}, {"IMMA.SP", sparse_imma}, {"DMMA", dmma}}; }
+std::vector<Entry> matrix_entries() {
+    return {
+        {"HMMA", hmma<add_product>}, {"IMMA", imma<add_product>}, {"DMMA", dmma},
+        {"HMMA.SP", hmma<add_sparse_product>}, {"IMMA.SP", imma<add_sparse_product>},
+    };
+}
 
 }  // namespace sass
