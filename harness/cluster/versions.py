@@ -20,7 +20,7 @@ def wanted(bench: model.Bench, backend: str, arch: str | None) -> Requirements:
     """Return the client's files and packages, with which a worker's must agree."""
     return Requirements(
         backend, arch, bench.kernels.absolute(), harness_files(),
-        environment.sources(bench, sorted(bench.problems)), packages(),
+        environment.sources(bench, sorted(bench.problems))["sources"], packages(),
     )  # fmt: skip
 
 

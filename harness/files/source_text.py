@@ -1,7 +1,11 @@
-"""The part of a kernel file that counts as its source: everything but the `// Measured: …` line.
+"""The parts of a kernel file that identify it: its source, and its code.
 
-The `Measured` line is written from a committed run, which was made from this source. If the line
-were part of the source, writing it would invalidate that run.
+The source is everything but the `// Measured: …` line. That line is written from a committed run,
+which was made from this source. If it were part of the source, writing it would invalidate that
+run.
+
+The code is the source without its comments, each line at its place. A run of the same code measured
+the same machine code, and the line numbers in its journal still hold.
 """
 
 from __future__ import annotations
@@ -12,6 +16,17 @@ import re
 MEASURED = b"// Measured:"
 _LINE = re.compile(rb"^// Measured:.*$", re.MULTILINE)
 _PARAGRAPH = re.compile(rb"^//\n// Measured:.*\n", re.MULTILINE)
+_TOKEN = re.compile(
+    rb"""
+    (?P<comment> //(?:[^\n\\]|\\.)* | /\*.*?\*/ )
+    | R"(?P<end>[^\s()\\]*)\(.*?\)(?P=end)"     # a raw string
+    | "(?:[^"\\\n]|\\.)*"                      # a string
+    | (?<![0-9A-Za-z_])'(?:[^'\\\n]|\\.)*'     # a character; in a number, ' separates digits
+    """,
+    re.DOTALL | re.VERBOSE,
+)
+_SPACE = re.compile(rb"[ \t\r]+$", re.MULTILINE)
+C_SUFFIXES = (".cu", ".cuh", ".cpp", ".h", ".hpp", ".inl")
 
 
 def sha256(content: bytes) -> str:
@@ -24,3 +39,18 @@ def is_of(content: bytes, known: str) -> bool:
     measurement line."""
     hashes = sha256(content), sha256(_PARAGRAPH.sub(b"", content))
     return known != "" and any(found.startswith(known) for found in hashes)
+
+
+def code_sha256(content: bytes) -> str:
+    """Hash the code of a C++ file: without comments, but with each line at its place."""
+    return hashlib.sha256(without_comments(content)).hexdigest()
+
+
+def without_comments(content: bytes) -> bytes:
+    """Replace each comment of a C++ file by its line breaks, or by a space."""
+
+    def kept(token: re.Match[bytes]) -> bytes:
+        comment = token["comment"]
+        return token[0] if comment is None else b"\n" * comment.count(b"\n") or b" "
+
+    return _SPACE.sub(b"", _TOKEN.sub(kept, content)).rstrip() + b"\n"

@@ -15,7 +15,7 @@ from harness.matrix import model
 from harness.matrix.files import include_folder
 from harness.processes import children
 
-_SUFFIXES = (".cu", ".cuh", ".cpp", ".h", ".hpp", ".inl", ".py")
+_SUFFIXES = (*source_text.C_SUFFIXES, ".py")
 _PACKAGES = ("numpy", "pandas", "pycuda", "torch", "nvidia-ml-py")
 
 
@@ -71,9 +71,11 @@ def describe() -> dict[str, Any]:
     return {"system": f"{platform.system()} {platform.release()}", "cpu": _cpu()}
 
 
-def sources(bench: model.Bench, problems: Sequence[str]) -> dict[str, str]:
-    """Map every file of the problems' folders, common/ and their includes to its SHA-256."""
+def sources(bench: model.Bench, problems: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Hash every file of the problems' folders, common/ and their includes: `sources` maps it to
+    the SHA-256 of its source, and `code` a C++ file to that of its code without comments."""
     files: dict[str, str] = {}
+    code: dict[str, str] = {}
     folders = [bench.kernels / "common", *(bench.kernels / name for name in problems)]
     for name in problems:
         for variant in bench.problems[name].everything():
@@ -83,8 +85,11 @@ def sources(bench: model.Bench, problems: Sequence[str]) -> dict[str, str]:
         for path in sorted(folder.rglob("*")):
             if path.suffix in _SUFFIXES and path.is_file():
                 name = str(path.relative_to(bench.kernels))
-                files[name] = source_text.sha256(path.read_bytes())
-    return files
+                content = path.read_bytes()
+                files[name] = source_text.sha256(content)
+                if path.suffix in source_text.C_SUFFIXES:
+                    code[name] = source_text.code_sha256(content)
+    return {"sources": files, "code": code}
 
 
 def _cpu() -> str:

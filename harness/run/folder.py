@@ -276,5 +276,5 @@ def _about(runner: Runner, choice: Choice) -> dict[str, Any]:
             }
             for name, problem in runner.problems.items()
         },
-        "sources": environment.sources(bench, sorted(bench.problems)),
+        **environment.sources(bench, sorted(bench.problems)),
     }

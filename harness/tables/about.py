@@ -68,6 +68,7 @@ class _About(_Part):
     versions: dict[str, Any] | None = None
     problems: dict[str, dict[str, Any] | None] | None = None
     sources: dict[str, str] | None = None
+    code: dict[str, str] | None = None
     beside: _Beside | None = None
     cluster: _Cluster | None = None
 

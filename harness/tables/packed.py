@@ -53,11 +53,12 @@ def pack(run: Path, target: Path, problem: str = "") -> None:
         content = b"".join(_without(others, content.splitlines(keepends=True)))
         info["choice"]["only"] = [problem]
         info["problems"] = {problem: info["problems"][problem]}
-        info["sources"] = {
-            name: sha256
-            for name, sha256 in info["sources"].items()
-            if name.partition("/")[0] not in others
-        }
+        for key in info.keys() & {"sources", "code"}:
+            info[key] = {
+                name: sha256
+                for name, sha256 in info[key].items()
+                if name.partition("/")[0] not in others
+            }
     if info.get("command"):
         info["command"] = _without_folders(info["command"])
     replace(target / "run.json", (json.dumps(info, indent=1) + "\n").encode())

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
-from harness.files.source_text import is_of, sha256
+import pytest
+
+from harness.files.source_text import code_sha256, is_of, sha256, without_comments
 
 HEAD = b"// Idea: one.\n//\n// Measured: not yet.\nint x;\n"
 
@@ -28,3 +30,30 @@ def test_a_file_that_was_measured_before_it_had_the_line_is_that_file_still() ->
 def test_the_beginning_of_a_hash_will_do_but_none_is_no_files() -> None:
     assert is_of(HEAD, sha256(HEAD)[:16])
     assert not is_of(HEAD, "")
+
+
+def test_code_is_what_is_left_without_comments_each_line_at_its_place() -> None:
+    assert without_comments(b"// Idea\nint x;  // one\n/* a\n   b */ int y;\n\n// end\n") == (
+        b"\nint x;\n\n int y;\n"
+    )
+    assert code_sha256(HEAD) == code_sha256(HEAD.replace(b"one", b"two"))
+    assert code_sha256(HEAD) != code_sha256(HEAD.replace(b"int x", b"int y"))
+    assert code_sha256(HEAD) != code_sha256(b"// one line more\n" + HEAD)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        b'char s[] = "// no comment \\" /* nor this */";',
+        b"char c = '\"'; int n = 1'000'000;",
+        b'char r[] = R"x(// " )" /* )x";',
+        b"int f = 6 / 2;",
+        b'asm("{ // in PTX\\n");',
+    ],
+)
+def test_what_only_looks_like_a_comment_is_code(code: bytes) -> None:
+    assert without_comments(code + b"  // a comment") == code + b"\n"
+
+
+def test_a_comment_that_goes_on_after_a_backslash_is_one_comment() -> None:
+    assert without_comments(b"// one \\\nint x;\nint y;") == b"\n\nint y;\n"

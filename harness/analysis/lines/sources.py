@@ -1,7 +1,7 @@
 """The source of a case at the time of the run, or why it cannot be shown.
 
-The journal holds the hash of each source, not its text. A file is read from the kernels' folder
-only if it still has that hash, so a page never shows source that was not measured.
+run.json holds the hash of each source and of its code, not its text. A file is shown only if it
+still has the same code at the same lines, so a page never shows code that was not measured.
 """
 
 from __future__ import annotations
@@ -39,11 +39,12 @@ class Source:
 
 
 def as_it_was(run: Run, name: str, folder: Path | None = None) -> Source:
-    """The source of that name in run.json, if its hash is still the same."""
+    """The source of that name in run.json, if nothing but its comments has changed since."""
     content = _content(run, name, folder)
     if content is None:
         return Source(missing=f"{name} is not here")
-    if not source_text.is_of(content, (run.info.get("sources") or {}).get(name, "")):
+    source, code = ((run.info.get(key) or {}).get(name, "") for key in ("sources", "code"))
+    if not source_text.is_of(content, source) and source_text.code_sha256(content) != code:
         return Source(missing=f"{name} has changed since this run")
     return Source(content.decode(errors="replace"))
 

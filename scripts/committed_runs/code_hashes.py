@@ -1,0 +1,69 @@
+"""Add to the committed runs' run.json the hash of each kernel file's code, which has no comments.
+
+    python scripts/committed_runs/code_hashes.py
+
+Runs made before run.json had `code` hold the hash of each file's text alone. The text is taken from
+the working tree or from the repository's history, and only if it has that hash. A file whose text
+is nowhere gets no hash of its code.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from harness.files import source_text
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def main() -> int:
+    for path in sorted((ROOT / "reports").rglob("run.json")):
+        about = json.loads(path.read_text(encoding="utf-8"))
+        sources = about.get("sources")
+        if not sources or "code" in about:
+            continue
+        found = {
+            name: code
+            for name, sha256 in sources.items()
+            if name.endswith(source_text.C_SUFFIXES) and (code := code_of(name, sha256))
+        }
+        before = list(about)
+        about["code"] = found
+        after = before[: before.index("sources") + 1]
+        ordered = {key: about[key] for key in (*after, "code", *before[len(after) :])}
+        path.write_text(json.dumps(ordered, indent=1) + "\n", encoding="utf-8")
+        print(f"{path.relative_to(ROOT)}: {len(found)} of {len(sources)} files")
+    return 0
+
+
+@cache
+def code_of(name: str, sha256: str) -> str:
+    """The hash of the code of the file that has this hash; empty if no version of it has."""
+    for content in versions(name):
+        if source_text.is_of(content, sha256):
+            return source_text.code_sha256(content)
+    return ""
+
+
+def versions(name: str) -> Iterator[bytes]:
+    """Each content that a file below kernels/ has or had, the newest first."""
+    path = f"kernels/{name}"
+    if (ROOT / path).is_file():
+        yield (ROOT / path).read_bytes()
+    commits = _git("log", "--format=%H", "--", path).decode().split()
+    for commit in commits:
+        yield _git("show", f"{commit}:{path}")
+
+
+def _git(*arguments: str) -> bytes:
+    done = subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, check=False)
+    return done.stdout
+
+
+if __name__ == "__main__":
+    sys.exit(main())
