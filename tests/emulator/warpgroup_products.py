@@ -42,7 +42,7 @@ def laid_out(matrix: np.ndarray, swizzle: str, start: int, outer: bool = False) 
     image = np.zeros(ROOM, np.uint8)
     # In units: between groups of eight, and what lies beside or behind all of those.
     stride = 8 * width * (2 if rows <= ROWS else 1)
-    leading = stride * (2 if outer and width > 1 else rows // 8)
+    leading = stride * (depth // 8 if outer and width > 1 else rows // 8)
     for row in range(0, rows, each if outer else 1):
         for place in range(0, depth, 1 if outer else each):
             chunk = row // each if outer else place // each

@@ -81,6 +81,8 @@ def _goes_elsewhere(each: MachineCount) -> bool:
     hardware reading supports them."""
     if _base(each) in hopper.OPCODES or each.opcode == "BRA.U.ANY":
         return True
+    if "GMMA.SP." in each.opcode:
+        return True
     through_pointer = f"{RELATIVE_CALL} R" in each.text
     return ".SPIN" in each.opcode or each.opcode == CALL_OF_DRIVER or through_pointer
 

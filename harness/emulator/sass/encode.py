@@ -145,6 +145,8 @@ class _Encoder:
             out["control"] = layout.RETURN
         if instruction.opcode in hopper.OPCODES:
             hopper.check(row, instruction)
+        if instruction.opcode in matrix.OPCODES:
+            matrix.check(instruction)
         ends = row.handler == "GMMA" and instruction.operands[-1].text == hopper.GROUP_OF_PRODUCTS
         out["flags"] |= hopper.ENDS_GROUP * ends
         self._refine(row, instruction, out)

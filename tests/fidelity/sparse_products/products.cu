@@ -78,13 +78,12 @@ PRODUCT(s8_64_any_order, 4, 0, ANY_ORDER "m16n8k64" TYPES("s32", "s8", "s8"))
         __syncthreads();                                                                                         \
         const uint64_t start = static_cast<uint32_t>(__cvta_generic_to_shared(factor)) >> 4 & 0x3FFF;            \
         const uint64_t descriptor = start | uint64_t(128 >> 4) << 16 | uint64_t(256 >> 4) << 32;                 \
-        asm volatile("wgmma.fence.sync.aligned;");                                                               \
-        asm volatile("{ .reg .pred p;\nsetp.ne.u32 p, 1, 0;\n"                                                   \
+        asm volatile("{ .reg .pred p;\nsetp.ne.u32 p, 1, 0;\nwgmma.fence.sync.aligned;\n"                        \
                      "wgmma.mma_async.sp.sync.aligned." INSTRUCTION                                              \
-                     " {%0, %1, %2, %3}, {%4, %5, %6, %7}, %8, %9, " #SELECTOR ", p" MODES "; }"                 \
+                     " {%0, %1, %2, %3}, {%4, %5, %6, %7}, %8, %9, " #SELECTOR ", p" MODES ";\n"                 \
+                     "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0; }"                      \
                      : "+r"(s[0]), "+r"(s[1]), "+r"(s[2]), "+r"(s[3])                                            \
-                     : WORDS_4(a), "l"(descriptor), "r"(m));                                                     \
-        asm volatile("wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;" ::: "memory");         \
+                     : WORDS_4(a), "l"(descriptor), "r"(m) : "memory");                                          \
     }
 GROUP(group_f16, 0, "m64n8k32.f32.f16.f16", ", 1, 1, 0")
 GROUP(group_f16, 1, "m64n8k32.f32.f16.f16", ", 1, 1, 0")

@@ -51,6 +51,7 @@ _VERDICTS: dict[int, tuple[str, Callable[..., str]]] = {
     layout.PRODUCT_NOT_AWAITED: ("wgmma", copies.product_not_awaited),
     layout.PRODUCT_NOT_FENCED: ("wgmma", copies.product_not_fenced),
     layout.OTHER_SWIZZLE: ("wgmma", copies.other_swizzle),
+    layout.HALF_OF_ROWS: ("wgmma", copies.half_of_rows),
     layout.NOT_A_TEXTURE: ("out of bounds", memory.not_a_texture),
     layout.BEYOND_SURFACE: ("out of bounds", memory.beyond_surface),
 }

@@ -123,6 +123,14 @@ def other_swizzle(p: Launched, own: int, at: int, said: int, is_so: int, site: i
     )
 
 
+def half_of_rows(p: Launched, site: int) -> str:
+    return (
+        f"`{p.opcode(site)}` has rows of 64 bytes in its second factor, and their descriptor "
+        "swizzles rows of 32 bytes: NVIDIA does not say where the second halves are. Swizzle 64 or "
+        "128 bytes"
+    )
+
+
 def phase_stuck(
     p: Launched, own: int, at: int, pending: int, arrivals: int, expected: int, came: int,
     expecting: int, coming: int, ended: int,

@@ -311,14 +311,15 @@ class _Encoder(ComputingEncoder, VideoEncoder, MemoryEncoder, TextureEncoder):
 
     def _op_factor_read(self, op: Op) -> None:
         self.only_judged("a warpgroup's product")
-        rows, turned = map(int, op.variant)
-        self.emit(op.name, [], self.sources(op), site=op.site, count=rows, immediate=turned)
+        rows, turned, slices = map(int, op.variant)
+        self.emit(op.name, [], self.sources(op), site=op.site, count=rows,
+                  immediate=_bytes(turned, slices))  # fmt: skip
 
     def _op_factor_words(self, op: Op) -> None:
-        first, turned = map(int, op.variant)
+        first, turned, turns = map(int, op.variant)
         results = [self.result(op, i, optional=True) for i in range(len(op.results))]
         self.emit(op.name, results, self.sources(op), site=op.site, width=first,
-                  count=len(results), immediate=turned)  # fmt: skip
+                  count=len(results), immediate=_bytes(turned, turns))  # fmt: skip
 
     def _op_products_hold(self, op: Op) -> None:
         """Record which registers a `wgmma` uses; `variant`: its shape if they are accumulators, 0

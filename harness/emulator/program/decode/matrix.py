@@ -20,6 +20,7 @@ _SPARSE_DEPTHS = {
     "f16": (16, 32), "bf16": (16, 32), "tf32": (8, 16), "s8": (32, 64), "u8": (32, 64),
     "s4": (64, 128), "u4": (64, 128), "e4m3": (64,), "e5m2": (64,),
 }  # fmt: skip
+_GROUP = {"tf32": 2, "s4": 8, "u4": 8}  # elements that four bits of metadata describe; else four
 _SPARSE = ("sp", "sp::ordered_metadata")
 _SUM_TYPES = {"f16": ("f16", "f32"), "bf16": ("f32",), "tf32": ("f32",), "f64": ("f64",),
               "e4m3": ("f16", "f32"), "e5m2": ("f16", "f32")}  # fmt: skip
@@ -112,14 +113,14 @@ class MatrixDecoder(MemoryDecoder):
         variant = (str(m), str(k), *types, *rest)
         if sparse:
             metadata, selector = operands[4:]
-            variant += (str(self._selector(selector, k * ELEMENT_BITS[a_type])),)
+            variant += (str(self.selector(selector, a_type, k)),)
             read, read_kinds = (*read, self.source(metadata, "u32")), (*read_kinds, "u32")
         name = "mma_sparse" if sparse else "mma"
         return [Op(name, variant, made, (kinds[0],) * len(made), read, read_kinds, self.site)]
 
-    def _selector(self, operand: Operand, row_bits: int) -> int:
+    def selector(self, operand: Operand, type_: str, depth: int) -> int:
         """Which lanes' metadata count: one of four, a pair of them, or all."""
-        known = 4 if row_bits <= 256 else 2 if row_bits <= 512 else 1
+        known = 16 * _GROUP.get(type_, 4) // depth
         if not isinstance(operand, Number) or operand.value not in range(known):
             raise self.unknown(f"its selector is from 0 to {known - 1}")
         return int(operand.value)

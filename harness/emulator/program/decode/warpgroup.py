@@ -9,6 +9,9 @@ write to them before that is reported, too. A `wgmma` is one operation of four w
 only when all of them have issued it. Therefore the warps synchronise where they wait for it, and
 from then on any of them may signal that the tiles were read.
 
+If the first factor is sparse (`wgmma.mma_async.sp`), these are MMAs with a sparse factor, and the
+rows of the second are twice as deep.
+
 Source: PTX ISA 9.0, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions".
 """
 
@@ -25,6 +28,7 @@ from harness.emulator.ptx.syntax import Group, Instruction, Name, Number, Operan
 from harness.silicon.architectures import WARP_SIZE
 
 _SHAPE = re.compile(r"m64n(\d{1,3})k(\d{1,2})\Z")
+_SPARSE = "sp"
 _FACTORS = {
     "f16": ("f16",), "bf16": ("bf16",), "tf32": ("tf32",), "e4m3": ("e4m3", "e5m2"),
     "e5m2": ("e4m3", "e5m2"), "s8": ("s8", "u8"), "u8": ("s8", "u8"),
@@ -36,14 +40,16 @@ _BYTES_DEEP = 32  # of each row of an operand, whatever its type
 _SIGNS = {1: 0x8000_0000, 2: 0x8000_8000, 4: 0x8080_8080}  # by the number of elements in a word
 _WARPS = 4  # per warpgroup
 _EIGHT, _WORDS_OF_A = 8, 4  # rows or columns of a word over the warp, and words of sixteen rows
+_WORDS_OF_B = 2  # of eight columns; twice as many if the first factor is sparse
 
 
 @dataclass(frozen=True)
 class _Product:
-    """`m64nNkK.D.A.B`."""
+    """`m64nNkK.D.A.B`. depth: of the second factor; half of it is stored of a sparse first one."""
 
     columns: int
     depth: int
+    sparse: bool
     sum: str
     a: str
     b: str
@@ -61,11 +67,13 @@ class _Modes:
 
 @dataclass(frozen=True)
 class _Factor:
-    """An operand in shared memory. rows: the first row, or the first column of `b`."""
+    """An operand in shared memory. rows: the first row, or the first column of `b`. slices: how
+    many times `_BYTES_DEEP` its rows are deep."""
 
     descriptor: Source
     rows: Source
     turned: bool
+    slices: int = 1
 
 
 class WarpgroupDecoder(MatrixDecoder):
@@ -73,11 +81,14 @@ class WarpgroupDecoder(MatrixDecoder):
 
     def _op_wgmma(self, instruction: Instruction, _: list[str], __: list[str]) -> list[Op]:
         words = instruction.opcode.split(".")[1:]
+        sparse = words[:2] == ["mma_async", _SPARSE]
+        if sparse:
+            del words[1]
         if words[1:3] != ["sync", "aligned"]:
             raise self.unknown()
         name, shape = words[0], words[3:]
         if name == "mma_async":
-            return self._warpgroup_product(instruction, shape)
+            return self._warpgroup_product(instruction, shape, sparse=sparse)
         self.given(instruction, 0)
         if name not in ("fence", "commit_group") or shape:
             raise self.unknown()
@@ -103,9 +114,13 @@ class WarpgroupDecoder(MatrixDecoder):
         ]  # fmt: skip
         return ops, Barrier(number, Constant(_WARPS * WARP_SIZE), -1, self.site)
 
-    def _warpgroup_product(self, instruction: Instruction, words: list[str]) -> list[Op]:
-        product = self._product(words)
-        target, a, b, adds, *rest = self.given(instruction, 4, 6, 7, 8)
+    def _warpgroup_product(
+        self, instruction: Instruction, words: list[str], *, sparse: bool
+    ) -> list[Op]:
+        product = self._product(words, sparse=sparse)
+        operands = self.given(instruction, *(each + 2 * sparse for each in (4, 6, 7, 8)))
+        target, a, b, *metadata, adds = operands[: 4 + 2 * sparse]
+        rest = operands[4 + 2 * sparse :]
         modes = self._modes(product, rest, in_registers=isinstance(a, Group))
         ops: list[Op] = []
         words_of_a = self._words_of_a(a, modes.turns_a, ops)
@@ -116,16 +131,25 @@ class WarpgroupDecoder(MatrixDecoder):
         if len(sums) != product.columns // _EIGHT * held:
             raise self.unknown(f"{len(sums)} registers of sums for {product.columns} columns")
         wanted = self.source(adds, "pred", ops)
-        factor = _Factor(self._descriptor(b), Constant(0), modes.turns_b)
+        places = self._metadata(product, metadata) if sparse else None
+        factor = _Factor(self._descriptor(b), Constant(0), modes.turns_b, 1 + sparse)
         ops.append(self._held(product.columns << 8 | product.depth, sums))
         if isinstance(a, Group):
             ops.append(self._held(0, list(a.items)))
         ops.append(self._read(factor, product.columns))
         for first in range(0, product.columns, _EIGHT):
-            words_of_b = self._words_of_factor(factor, first, "b", 2, ops)
+            words_of_b = self._words_of_factor(factor, first, "b", _WORDS_OF_B * factor.slices, ops)
             own = sums[first // _EIGHT * held :][:held]
-            ops += self._part(product, own, (*words_of_a, *words_of_b), wanted)
+            ops += self._part(product, own, (*words_of_a, *words_of_b), wanted, places)
         return ops
+
+    def _metadata(
+        self, product: _Product, operands: Sequence[Operand]
+    ) -> tuple[Source, str]:  # fmt: skip
+        """The register with the places of a sparse factor's elements, and whose of them count."""
+        register, selector = operands
+        chosen = self.selector(selector, product.a, product.depth)
+        return self.source(register, "u32"), str(chosen)
 
     def _held(self, shape: int, operands: Sequence[Operand]) -> Op:
         """Mark the registers that a `wgmma` uses: accumulators, with their shape, or an operand
@@ -139,7 +163,7 @@ class WarpgroupDecoder(MatrixDecoder):
         slots = [str(each.slot) for each in taken if isinstance(each, Register)]
         return Op("products_hold", (str(shape), *slots), (), (), (), (), self.site)
 
-    def _product(self, words: list[str]) -> _Product:
+    def _product(self, words: list[str], *, sparse: bool) -> _Product:
         clamps = words[-1:] == ["satfinite"]
         words = words[: len(words) - clamps]
         found = _SHAPE.match(words[0]) if len(words) == 4 else None
@@ -153,9 +177,9 @@ class WarpgroupDecoder(MatrixDecoder):
             raise self.unknown()
         if not columns_known or not 8 <= columns <= 256:
             raise self.unknown(f"{columns} columns")
-        if depth != _BYTES_DEEP // 4 * per_register(a):
+        if depth != _BYTES_DEEP // 4 * per_register(a) * (1 + sparse):
             raise self.unknown(f"a depth of {depth}")
-        return _Product(columns, depth, sum_, a, b, clamps)
+        return _Product(columns, depth, sparse, sum_, a, b, clamps)
 
     def _modes(
         self, product: _Product, operands: Sequence[Operand], *, in_registers: bool
@@ -184,7 +208,7 @@ class WarpgroupDecoder(MatrixDecoder):
 
     def _part(
         self, product: _Product, sums: Sequence[Operand], factors: tuple[Source, ...],
-        wanted: Source,
+        wanted: Source, places: tuple[Source, str] | None,
     ) -> list[Op]:  # fmt: skip
         """Compute eight columns: the existing accumulators, if they are to be added, plus a matrix
         product.
@@ -196,8 +220,11 @@ class WarpgroupDecoder(MatrixDecoder):
         variant = ("16", str(product.depth), *types, *["satfinite"] * product.clamps)
         results = tuple(self.result(each) for each in sums)
         kinds = ("u32",) * len(factors) + (kind,) * len(sums)
-        return [*ops, Op("mma", variant, results, (kind,) * len(sums), (*factors, *before), kinds,
-                         self.site)]  # fmt: skip
+        name, given = "mma", (*factors, *before)
+        if places:
+            name, variant = "mma_sparse", (*variant, places[1])
+            given, kinds = (*given, places[0]), (*kinds, "u32")
+        return [*ops, Op(name, variant, results, (kind,) * len(sums), given, kinds, self.site)]
 
     def _sum_before(
         self, given: Operand, kind: str, number: int, wanted: Source, ops: list[Op]
@@ -227,19 +254,22 @@ class WarpgroupDecoder(MatrixDecoder):
 
     def _read(self, factor: _Factor, rows: int) -> Op:
         """The warp's access to all rows of an operand, from which its words are then taken."""
-        return Op("factor_read", (str(rows), str(int(factor.turned))), (), (),
-                  (factor.descriptor, factor.rows), ("u64", "u32"), self.site)  # fmt: skip
+        variant = (str(rows), str(int(factor.turned)), str(factor.slices))
+        return Op("factor_read", variant, (), (), (factor.descriptor, factor.rows),
+                  ("u64", "u32"), self.site)  # fmt: skip
 
     def _words_of_factor(
         self, factor: _Factor, row: int, name: str, count: int, ops: list[Op]
     ) -> list[Source]:
-        """Load the words that each lane holds of eight rows; four words for sixteen rows.
+        """Load the words that each lane holds of eight rows, or of sixteen rows of `a`.
 
         row: the first of these rows, relative to the operand's first row; for `b`, a column.
         """
         words = tuple(self.declare(f"!wgmma {name}{i}", "u32") for i in range(count))
-        ops.append(Op("factor_words", (str(row), str(int(factor.turned))), words, ("u32",) * count,
-                      (factor.descriptor, factor.rows), ("u64", "u32"), self.site))  # fmt: skip
+        turns = count // _WORDS_OF_B // factor.slices  # registers of the same words of the rows
+        ops.append(Op("factor_words", (str(row), str(int(factor.turned)), str(turns)), words,
+                      ("u32",) * count, (factor.descriptor, factor.rows), ("u64", "u32"),
+                      self.site))  # fmt: skip
         return list(words)
 
     def _negated(self, word: Source, type_: str, ops: list[Op]) -> Register:

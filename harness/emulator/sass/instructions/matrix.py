@@ -2,29 +2,66 @@
 `QGMMA`, `IGMMA`).
 
 A sparse product (`.SP`) also takes a register of metadata, and the selector of the lanes whose
-metadata count. In place of its depth, the flags hold the number of stored elements in a row.
+metadata count, which a warpgroup's products of bytes do not have. In place of its depth, the flags
+of a warp's product hold the number of stored elements in a row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
+from harness.emulator.sass.code import Instruction
+from harness.emulator.sass.instructions.operand_shapes import Unencodable
 from harness.emulator.sass.instructions.row import Groups, Row, row
 
 _MATRIX: Groups = ({"F32": 0, "F16": 4}, {"BF16": 1})
 # For a warpgroup's product: columns in eights, types of the operands, type of the sums.
-_COLUMNS, _COLUMNS_OF_WORDS, _COLUMNS_OF_BYTES = (
-    {f"64x{8 * n}x{depth}": n for n in range(1, 33)} for depth in (16, 8, 32)
-)
 _FACTORS = {"F16": 0, "BF16": 1, "TF32": 2, "E4M3": 3, "E5M2": 4, "U8": 5, "S8": 6}
 _HALF_SUMS, _CLAMPS = 1 << 12, 1 << 13
 OF_FACTORS: Final = {"negA": 1 << 14, "negB": 1 << 15, "tnspA": 1 << 16, "tnspB": 1 << 17}
 FIRST_FACTOR_IN_MEMORY: Final = 1 << 18
+_SPARSE = 1 << 20
 
 
 def _factors(a: str, b: str) -> int:
     return _FACTORS[a] << 6 | _FACTORS[b] << 9
+
+
+def _of_warpgroups(sparse: str, always: int) -> Iterator[Row]:
+    """Rows for a warpgroup's dense or sparse products, which are twice as deep."""
+    halves, words, bytes_ = (
+        {f"64x{8 * n}x{depth * (2 if sparse else 1)}": n for n in range(1, 33)}
+        for depth in (16, 8, 32)
+    )
+    shape = "R v? g v p? v _?" if sparse else "R v? g v p? _?"
+    of_words = shape.replace("_?", "i _?") if sparse else shape
+    sums = {"F32": 0, "F16": _HALF_SUMS}
+    half_types = {"BF16": _factors("BF16", "BF16")}
+    yield row(f"HGMMA{sparse}", of_words, "GMMA", (halves, sums, half_types), always=always)
+    tf32 = always | _factors("TF32", "TF32")
+    yield row(f"HGMMA{sparse}.F32.TF32", of_words, "GMMA", words, always=tf32)
+    for name, types, kinds in (
+        ("QGMMA", ("E4M3", "E5M2"), sums), ("IGMMA", ("U8", "S8"), {"SAT": _CLAMPS}),
+    ):  # fmt: skip
+        for a in types:
+            for b in types:
+                yield row(f"{name}{sparse}.{a}.{b}", shape, "GMMA", (bytes_, kinds),
+                          always=always | _factors(a, b))  # fmt: skip
+
+
+OPCODES: Final = frozenset({"HMMA", "IMMA", "HGMMA", "QGMMA", "IGMMA"})
+
+
+def check(instruction: Instruction) -> None:
+    """Refuse a selector that a sparse product does not have (Unencodable)."""
+    if "SP" not in instruction.modifiers:
+        return
+    shape = next(each for each in instruction.modifiers if each[0].isdigit())
+    depth = int(shape.split("x")[-1].removeprefix("168"))
+    known = range(16 * (2 if "TF32" in instruction.modifiers else 4) // depth)
+    if any(each.number not in known for each in instruction.operands if each.kind == "immediate"):
+        raise Unencodable(f"its selector is from 0 to {known[-1]}")
 
 
 ROWS: Sequence[Row] = (
@@ -62,39 +99,6 @@ ROWS: Sequence[Row] = (
     ),
     row("DMMA.884", "R v v v", "DMMA"),
     row("DMMA.8x8x4", "R v v v", "DMMA"),
-    row(
-        "HGMMA",
-        "R v? g v p? _?",
-        "GMMA",
-        (_COLUMNS, {"F32": 0, "F16": _HALF_SUMS}, {"BF16": _factors("BF16", "BF16")}),
-    ),
-    row(
-        "HGMMA.F32.TF32",
-        "R v? g v p? _?",
-        "GMMA",
-        _COLUMNS_OF_WORDS,
-        always=_factors("TF32", "TF32"),
-    ),
-    *(
-        row(
-            f"QGMMA.{a}.{b}",
-            "R v? g v p? _?",
-            "GMMA",
-            (_COLUMNS_OF_BYTES, {"F32": 0, "F16": _HALF_SUMS}),
-            always=_factors(a, b),
-        )
-        for a in ("E4M3", "E5M2")
-        for b in ("E4M3", "E5M2")
-    ),
-    *(
-        row(
-            f"IGMMA.{a}.{b}",
-            "R v? g v p? _?",
-            "GMMA",
-            (_COLUMNS_OF_BYTES, {"SAT": _CLAMPS}),
-            always=_factors(a, b),
-        )
-        for a in ("U8", "S8")
-        for b in ("U8", "S8")
-    ),
+    *_of_warpgroups(".SP", _SPARSE),
+    *_of_warpgroups("", 0),
 )

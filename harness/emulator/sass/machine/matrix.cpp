@@ -3,7 +3,6 @@
 
 #include <cmath>
 
-#include "judge/chunk.h"
 #include "products.h"
 #include "tensor_cores/sparse_factor.h"
 
@@ -46,8 +45,7 @@ void add_sparse_product(Context& c, const Instruction& n, Sums sums, Type a_type
                                        2 * stored);
     for (int r = 0; r < ROWS; r++)
         for (int k = 0; k < stored; k++)
-            if (places.column(r, k) < 0)
-                throw machine::Accusation{machine::UNDEFINED_METADATA, c.at, c.warp->number * LANES + r % 8 * 4, {}};
+            if (places.column(r, k) < 0) undefined_metadata(c, r);
     sums.add(c, n, factors, stored, 0, [&](int word, int i) { return word_of(c, n, 2, word)[i]; },
              [&](int row, int k) { return places.column(row, k); });
 }

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "arithmetic/fp8.h"
+#include "judge/chunk.h"
 #include "rows_of.h"
 
 namespace sass {
@@ -68,6 +69,11 @@ inline const u32* word_of(const Context& c, const Instruction& n, int which, int
 inline u64 wide_of(const Context& c, const Instruction& n, int which, int word, int lane) {
     const u32 low = word_of(c, n, which, word)[lane], high = word_of(c, n, which, word + 1)[lane];
     return static_cast<u64>(high) << 32 | low;
+}
+
+// A sparse factor's metadata name a place in one of a warp's rows twice.
+[[noreturn]] inline void undefined_metadata(const Context& c, int row) {
+    throw machine::Accusation{machine::UNDEFINED_METADATA, c.at, c.warp->number * LANES + row % 8 * 4, {}};
 }
 
 struct Factors {

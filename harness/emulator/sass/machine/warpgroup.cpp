@@ -2,11 +2,14 @@
 // that there is nothing left to wait for.
 //
 // Words are distributed over the lanes as for HMMA; the words of a factor in shared memory are where its descriptor
-// says.
+// says. If the first factor is sparse, a row of it has the same words and is twice as deep, as are the second factor's.
+
+#include <optional>
 
 #include "memory/tensors/matrix_descriptor.h"
 #include "products.h"
 #include "products_wait.h"
+#include "tensor_cores/sparse_factor.h"
 
 namespace sass {
 namespace {
@@ -15,9 +18,9 @@ using machine::Descriptor;
 
 enum : i32 {
     HALF_SUMS = 1 << 12, NEGATES_A = 1 << 14, NEGATES_B = 1 << 15,
-    TURNS_A = 1 << 16, TURNS_B = 1 << 17, A_IN_MEMORY = 1 << 18, ENDS_GROUP = 1 << 19,
+    TURNS_A = 1 << 16, TURNS_B = 1 << 17, A_IN_MEMORY = 1 << 18, ENDS_GROUP = 1 << 19, SPARSE = 1 << 20,
 };
-constexpr int WORDS = 8;  // of a row, of any type
+constexpr int WORDS = 8;  // of a row in a slice, of any type
 constexpr int WAVEFRONT_BYTES = 128;
 
 template <class T> T read_shared(const Context& c, u32 address, int lane) {
@@ -37,26 +40,43 @@ u32 word_at(const Context& c, const Descriptor& matrix, bool turned, int row, in
 }
 
 // A factor in shared memory takes a wavefront per 128 bytes, whatever its layout and swizzle: each warp's own rows of
-// the first factor, and all of the second once per warpgroup. This agrees with an H200's counts.
-void count_factors(Context& c, int groups, bool a_in_memory) {
+// the first factor, and all of the second once per warpgroup. This agrees with an H200's counts of dense products.
+void count_factors(Context& c, int groups, bool a_in_memory, int slices) {
     constexpr int ROW_BYTES = WORDS * sizeof(u32);
-    const int rows = (a_in_memory ? ROWS : 0) + (c.warp->number % 4 == 0 ? COLUMNS * groups : 0);
+    const int rows = (a_in_memory ? ROWS : 0) + (c.warp->number % 4 == 0 ? COLUMNS * groups * slices : 0);
     c.counts.wavefronts[c.at] += rows * ROW_BYTES / WAVEFRONT_BYTES;
     c.counts.wavefronts_ideal[c.at] += rows * ROW_BYTES / WAVEFRONT_BYTES;
 }
 
 // Checks that what a warp reads of a factor is in the block's shared memory, and reports it to the judge.
-void tell(const Context& c, const Descriptor& matrix, bool turned, int first, int rows) {
+void tell(const Context& c, const Descriptor& matrix, bool turned, int first, int rows, int slices) {
     if (!c.judge) return;
     for (u32 i = 0; i < LANES; i++)
-        matrix.each_unit(turned, i, first, rows, [&](u32 at) {
+        matrix.each_unit(turned, i, first, rows, slices, [&](u32 at) {
             read_shared<std::array<u8, Descriptor::UNIT>>(c, at, static_cast<int>(i));
         });
-    c.judge->read_factor(c, matrix, turned, first, rows);
+    c.judge->read_factor(c, matrix, turned, first, rows, slices);
 }
 
-// Sources: A if it is in registers, the descriptors, the previous sums. The second factor's descriptor follows the
-// space for the first one's, even if the first factor is in registers.
+// The columns of a sparse factor's elements, in the rows of a warp.
+struct Places {
+    static constexpr int MOST_STORED = WORDS * MOST_HELD;
+
+    Places(const Context& c, const Instruction& n, int source, Type type) {
+        const int stored = WORDS * held(type);
+        const machine::SparseFactor factor(word_of(c, n, source, 0), static_cast<int>(n.immediate), 32 / held(type),
+                                           2 * stored);
+        for (int r = 0; r < ROWS; r++)
+            for (int k = 0; k < stored; k++) {
+                of[r][k] = factor.column(r, k);
+                if (of[r][k] < 0) undefined_metadata(c, r);
+            }
+    }
+    int of[ROWS][MOST_STORED];
+};
+
+// Sources: A if it is in registers, the descriptors, the previous sums, the metadata of a sparse factor. The second
+// factor's descriptor follows the space for the first one's, even if the first factor is in registers.
 void gmma(Context& c, const Instruction& n) {
     if (!c.on) return;
     const i32 flags = n.flags;
@@ -64,11 +84,12 @@ void gmma(Context& c, const Instruction& n) {
     const Type a_type = first_type(flags), b_type = second_type(flags);
     const bool in_memory = flags & A_IN_MEMORY, adds = c.predicate(n, 0) & c.on;
     const int at = in_memory ? 0 : 1, depth = WORDS * held(a_type);
+    const int slices = flags & SPARSE ? 2 : 1;
     const auto descriptor = [&](int number) { return Descriptor(wide_of(c, n, at, 2 * number, 0)); };
-    count_factors(c, groups, in_memory);
+    count_factors(c, groups, in_memory, slices);
     const int first_row = c.warp->number % WARPS_OF_GROUP * ROWS;
-    if (in_memory) tell(c, descriptor(0), flags & TURNS_A, first_row, ROWS);
-    tell(c, descriptor(1), flags & TURNS_B, 0, COLUMNS * groups);
+    if (in_memory) tell(c, descriptor(0), flags & TURNS_A, first_row, ROWS, 1);
+    tell(c, descriptor(1), flags & TURNS_B, 0, COLUMNS * groups, slices);
     Factors factors;
     const f64 sign = !(flags & NEGATES_A) == !(flags & NEGATES_B) ? 1 : -1;
     for (int r = 0; r < ROWS; r++)
@@ -79,18 +100,23 @@ void gmma(Context& c, const Instruction& n) {
                 factors.a[r][w * held(a_type) + e] = sign * element(a_type, word, e);
         }
     const Descriptor second = descriptor(1);
+    if (second.has_half(flags & TURNS_B, slices)) throw machine::Accusation{machine::HALF_OF_ROWS, c.at, c.warp->number * LANES, {}};
     const Sums sums{(flags & HALF_SUMS) != 0, a_type >= UNSIGNED, (flags & CLAMPS) != 0};
+    std::optional<Places> places;
+    if (flags & SPARSE) places.emplace(c, n, at + 2, a_type);
     for (int group = 0; group < groups; group++) {
         for (int col = 0; col < COLUMNS; col++)
-            for (int w = 0; w < WORDS; w++) {
+            for (int w = 0; w < WORDS * slices; w++) {
                 const u32 word = word_at(c, second, flags & TURNS_B, COLUMNS * group + col, w);
                 for (int e = 0; e < held(b_type); e++)
                     factors.b[w * held(b_type) + e][col] = element(b_type, word, e);
             }
         const int first = sums.words() * group;
-        sums.add(c, n, factors, depth, first, [&](int word, int i) {
-            return adds ? word_of(c, n, at + 1, first + word)[i] : 0;
-        });
+        const auto before = [&](int word, int i) { return adds ? word_of(c, n, at + 1, first + word)[i] : 0; };
+        if (places)
+            sums.add(c, n, factors, depth, first, before, [&](int row, int k) { return places->of[row][k]; });
+        else
+            sums.add(c, n, factors, depth, first, before);
     }
     if (!(flags & ENDS_GROUP)) return;
     c.warp->products++;

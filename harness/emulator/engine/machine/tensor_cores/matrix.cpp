@@ -225,13 +225,11 @@ void factor_words(Context& c, const Op& op) {
     whole_warp(c, op);
     const u64* bits = c.row<u64>(op.source[0]);
     const u32* first = c.row<u32>(op.source[1]);
-    const int turns = op.count / 2;
     for (int n = 0; n < op.count; n++) {
         if (op.result[n] < 0) continue;
         u32* r = c.row<u32>(op.result[n]);
-        const u32 row = op.width + n % turns * 8, word = n / turns * 4;
         for (u32 i = 0; i < LANES; i++) {
-            const auto [low, high] = Descriptor(bits[i]).word(op.immediate, first[i] + row + i / 4, word + i % 4);
+            const auto [low, high] = Descriptor(bits[i]).word_of_lane(part(op, 0), i, first[i] + op.width, n, part(op, 1));
             u16 halves[2];
             std::memcpy(&halves[0], c.shared + low, sizeof halves[0]);
             std::memcpy(&halves[1], c.shared + high, sizeof halves[1]);

@@ -127,14 +127,15 @@ void Judge::fence_of_proxies(const Context& c) {
 
 // --- products of a warpgroup --------------------------------------------------------------------
 
-void Judge::read_factor(const Context& c, const machine::Descriptor& matrix, bool turned, int first, int rows) {
+void Judge::read_factor(const Context& c, const machine::Descriptor& matrix, bool turned, int first, int rows,
+                        int slices) {
     constexpr int UNIT = static_cast<int>(machine::Descriptor::UNIT);
     const int w = warp_of(c);
     Request request{c.at, machine::PLAIN, machine::READ, UNIT, 1, machine::SHARED_MEMORY, 0, {}};
     Stamps& held = stamps(machine::SHARED_MEMORY, order_of(*c.block));
     std::vector<i64> cells;
     for (int i = 0; i < LANES; i++)
-        matrix.each_unit(turned, i, first, rows, [&](u32 address) {
+        matrix.each_unit(turned, i, first, rows, slices, [&](u32 address) {
             request.touches.push_back({address, w, geometry_.lane(w, i)});
             cells.push_back(address / held.grain);
         });

@@ -68,8 +68,8 @@ class Judge {
     void wait_for_bulk(const Context& c, i64 newest, bool only_read);
     void fence_of_proxies(const Context& c);
 
-    // From now on, until it has waited for the group, a warp reads rows of a factor.
-    void read_factor(const Context& c, const machine::Descriptor& matrix, bool turned, int first, int rows);
+    // From now on, until it has waited for the group, a warp reads rows of a factor, one or two slices deep.
+    void read_factor(const Context& c, const machine::Descriptor& matrix, bool turned, int first, int rows, int slices);
     void wait_for_products(const Block& block, const Warp& warp, i64 groups);
 
     void arrive_in_cluster(const Context& c, int lane);

@@ -10,7 +10,6 @@ import gzip
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 import pytest
@@ -49,19 +48,15 @@ def module(products: Path) -> Module:
     return parse(products.read_text())
 
 
-def of_warps(listed: ModuleType) -> list[Any]:
-    return [case for case in listed.cases() if not case.group]
-
-
-def test_products_of_a_warp_are_those_of_a_gpu(
+def test_products_are_those_of_a_gpu(
     listed: ModuleType, readings: dict[str, np.ndarray], module: Module
 ) -> None:
-    for case in of_warps(listed):
+    for case in listed.cases():
         given = case.words()
         report = launch(module, case.kernel, listed.PRODUCTS, case.threads, list(given))
         assert not report.faults, report.faults[0]
         assert np.array_equal(given[-1].reshape(-1), readings[case.kernel]), case.kernel
-    assert len(of_warps(listed)) == 34
+    assert len(listed.cases()) == len(readings) == 41
 
 
 def test_products_of_machine_code_are_those_of_a_gpu(
@@ -69,7 +64,7 @@ def test_products_of_machine_code_are_those_of_a_gpu(
     tmp_path: Path,
 ) -> None:  # fmt: skip
     code = read(assemble(products, tmp_path / "products.cubin", "sm_90a"))
-    for case in of_warps(listed):
+    for case in listed.cases():
         given = case.words()
         report = launch_machine_code(
             code, case.kernel, listed.PRODUCTS, case.threads, list(given),
@@ -79,14 +74,17 @@ def test_products_of_machine_code_are_those_of_a_gpu(
         assert np.array_equal(given[-1].reshape(-1), readings[case.kernel]), case.kernel
 
 
-@pytest.mark.parametrize(("kernel", "metadata"), [("f16_32_0", 0), ("tf32_16_0", 0x44444440)])
+@pytest.mark.parametrize(
+    ("kernel", "metadata"),
+    [("f16_32_0", 0), ("tf32_16_0", 0x44444440), ("group_f16_0", 0), ("group_s8_0", 0x44440444)],
+)
 def test_metadata_that_name_a_place_twice_are_a_fault(
     listed: ModuleType, module: Module, kernel: str, metadata: int
 ) -> None:
     (case,) = (each for each in listed.cases() if each.kernel == kernel)
     a, b, words, sums = case.words()
     words[:] = metadata
-    (fault,) = launch(module, kernel, 1, 32, [a, b, words, sums]).faults
+    (fault,) = launch(module, kernel, 1, case.threads, [a, b, words, sums]).faults
     assert fault.kind == "sparse metadata"
 
 
@@ -102,16 +100,19 @@ def test_infinities_in_columns_that_are_not_stored_have_no_effect(
 
 
 @pytest.mark.parametrize(
-    "change",
-    [("m16n8k32.row.col.f32.f16", "m16n8k64.row.col.f32.f16"), (", 0x1;", ", 0x7;"),
-     ("mma.sp::ordered_metadata", "mma.sp::sorted")],
+    ("kernel", "change"),
+    [("f16_32_1", ("m16n8k32.row.col.f32.f16", "m16n8k64.row.col.f32.f16")),
+     ("f16_32_1", (", 0x1;", ", 0x7;")),
+     ("f16_32_1", ("mma.sp::ordered_metadata", "mma.sp::sorted")),
+     ("s8_32_1", (", 0x1;", ", 0x2;")), ("s8_64_0", (", 0;", ", 1;")),
+     ("group_f16_0", ("mma_async.sp.", "mma_async.sp::ordered_metadata.")),
+     ("group_f16_0", ("m64n8k32", "m64n8k16")), ("group_f16_1", (", 1, p", ", 2, p")),
+     ("group_s8_0", (", 0, p", ", 1, p"))],
 )  # fmt: skip
-def test_other_forms_are_refused(products: Path, change: tuple[str, str]) -> None:
-    text = products.read_text().replace(" 1;", " 0x1;").replace(*change)
+def test_other_forms_are_refused(products: Path, kernel: str, change: tuple[str, str]) -> None:
+    text = products.read_text().replace(" 1;", " 0x1;")
+    start = text.index(f".entry {kernel}(")
+    changed = text[start:].replace(*change, 1)
+    assert changed != text[start:]
     with pytest.raises(UnknownInstruction):
-        launch(parse(text), "f16_32_1", 1, 32, [np.zeros(128, np.uint32)] * 4)
-
-
-def test_products_of_a_warpgroup_are_refused_by_name(module: Module) -> None:
-    with pytest.raises(UnknownInstruction, match=r"wgmma\.mma_async\.sp"):
-        launch(module, "group_f16_0", 1, 128, [np.zeros(1024, np.uint32)] * 4)
+        launch(parse(text[:start] + changed), kernel, 1, 128, [np.zeros(1024, np.uint32)] * 4)

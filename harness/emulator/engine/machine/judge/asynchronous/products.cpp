@@ -17,8 +17,11 @@ void Accesses::read_factor(const Op& op, const Selection& lanes) {
         for (u32 i = 0; i < LANES; i++) {
             const Descriptor matrix(reinterpret_cast<const u64*>(registers + op.source[0])[i]);
             const u32 first = reinterpret_cast<const u32*>(registers + op.source[1])[i];
+            if (matrix.has_half(op.immediate & 0xFF, op.immediate >> 8))
+                throw Accusation{HALF_OF_ROWS, op.site, geometry_.lane(w, 0), {}};
             width = matrix.width;
-            matrix.each_unit(op.immediate, i, first, static_cast<u32>(op.count), [&, warp = w](u32 address) {
+            matrix.each_unit(op.immediate & 0xFF, i, first, static_cast<u32>(op.count), op.immediate >> 8,
+                             [&, warp = w](u32 address) {
                 request.touches.push_back({address, warp, geometry_.lane(warp, static_cast<int>(i))});
             });
         }
@@ -51,7 +54,7 @@ void Accesses::take_words(const Op& op, const Selection& lanes) {
         handle(op, party.warp, party.lanes);
         if (!launch_.checks) continue;
         const u8* const registers = blocks_.warps[party.warp].registers;
-        const int turns = op.count / 2;
+        const u32 turned = op.immediate & 0xFF, turns = op.immediate >> 8;
         for (int n = 0; n < op.count; n++) {
             uninitialised_.forget(party.warp, op.result[n], party.lanes);
             if (op.result[n] < 0 || !products_[party.warp].unwritten) continue;
@@ -61,8 +64,7 @@ void Accesses::take_words(const Op& op, const Selection& lanes) {
             for (u32 i = 0; i < LANES; i++) {
                 const Descriptor matrix(reinterpret_cast<const u64*>(registers + op.source[0])[i]);
                 const u32 row = reinterpret_cast<const u32*>(registers + op.source[1])[i] + op.width;
-                const auto [low, high] =
-                    matrix.word(op.immediate, row + n % turns * 8 + i / 4, n / turns * 4 + i % 4);
+                const auto [low, high] = matrix.word_of_lane(turned, i, row, n, turns);
                 const int lane = geometry_.lane(party.warp, static_cast<int>(i));
                 request.touches.push_back({low, party.warp, lane});
                 other.touches.push_back({high, party.warp, lane});

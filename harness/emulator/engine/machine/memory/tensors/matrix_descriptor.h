@@ -36,22 +36,32 @@ struct Descriptor {
         const u32 along = 2 * row / width * outer + 2 * row % width;
         return swizzled(start + depth / 8 * inner + depth % 8 * width + along);
     }
-    // The addresses of a word's two halves, for one of a row's eight words; if the depth is the outer dimension, these
-    // are two separate elements.
+    // The addresses of a word's two halves, for one of a row's words; if the depth is the outer dimension, these are
+    // two separate elements.
     std::pair<u32, u32> word(bool turned, u32 row, u32 number) const {
         if (turned) return {by_rows(row, 2 * number), by_rows(row, 2 * number + 1)};
         const u32 at = by_depth(row, 4 * number);
         return {at, at + 2};
     }
-    // Calls f(address) for each sixteen bytes that a lane of a warp reads of the given rows.
-    template <class F> void each_unit(bool turned, u32 lane, u32 first, u32 rows, F f) const {
-        if (turned)
-            for (u32 row = lane / 16 * 8; row < rows; row += 16) f(by_rows(first + row, lane % 16));
-        else
-            for (u32 row = lane / 4 + lane % 2 * 8; row < rows; row += 16)
-                f(by_depth(first + row, lane % 4 / 2 * UNIT));
+    // The same for a lane's word in the register of the given number; `turns` registers take turns in holding eight rows
+    // each, from `first` on.
+    std::pair<u32, u32> word_of_lane(bool turned, u32 lane, u32 first, u32 number, u32 turns) const {
+        return word(turned, first + number % turns * 8 + lane / 4, number / turns * 4 + lane % 4);
     }
-    static constexpr u32 UNIT = 16;
+    // Whether the rows of a factor are deeper than those that the descriptor describes.
+    bool has_half(bool turned, u32 slices) const { return !turned && slices > 1 && width == SLICE; }
+    // Calls f(address) for each sixteen bytes that a lane of a warp reads of the given rows, which are one or two slices
+    // of 32 bytes deep.
+    template <class F> void each_unit(bool turned, u32 lane, u32 first, u32 rows, u32 slices, F f) const {
+        for (u32 slice = 0; slice < slices; slice++)
+            if (turned)
+                for (u32 row = lane / 16 * 8; row < rows; row += 16)
+                    f(by_rows(first + row, slice * SLICE / 2 + lane % 16));
+            else
+                for (u32 row = lane / 4 + lane % 2 * 8; row < rows; row += 16)
+                    f(by_depth(first + row, slice * SLICE + lane % 4 / 2 * UNIT));
+    }
+    static constexpr u32 UNIT = 16, SLICE = 32;
 };
 
 }  // namespace machine
