@@ -144,14 +144,14 @@ class MemoryEncoder(Emitter):
         self.emit(
             f"reduce_tensor.{reduces}" if reduces else "copy_tensor", results, self.sources(op),
             site=op.site, width=int(dimensions), count=int(im2col), kind=int(offsets),
-            immediate=int(space == "shared") + int(to_many),
+            immediate=layout.IN_MANY_BLOCKS if int(to_many) else int(space == "shared"),
         )  # fmt: skip
 
     def _op_copy_bulk(self, op: Op) -> None:
-        to_shared = op.variant[0] == "shared"
-        if not (to_shared and self.in_step):
+        space, way, *reduces = op.variant
+        if space != "shared" or way or not self.in_step:
             self.only_judged("bulk copies")
-        reduces = op.variant[1:]
         name = f"reduce_bulk.{'/'.join(reduces)}" if reduces else "copy_bulk"
+        how = {"many": layout.IN_MANY_BLOCKS, "between": layout.BETWEEN_BLOCKS}
         self.emit(name, [], self.sources(op), site=op.site, wide_base=True,
-                  immediate=int(to_shared))  # fmt: skip
+                  immediate=how.get(way, int(space == "shared")))  # fmt: skip

@@ -265,43 +265,78 @@ class MbarrierDecoder(MemoryDecoder):
             (left,) = self.given(instruction, 1)
             variant = (str(self._literal(left)), *words[1:])
             return [Op("bulk_wait", variant, (), (), (), (), self.site)]
-        spaces = [w.partition("::")[0] for w in words[:2]]
         if words[:2] == ["prefetch", "L2"]:
             return [Op("fence", ("",), (), (), (), (), self.site)]
-        if spaces == ["shared", "global"] and words[2:] == [TELLS]:
-            target, source, size, barrier = self.given(instruction, 4)
+        return self._bulk_copy(instruction, words)
+
+    def _bulk_copy(
+        self, instruction: Instruction, words: list[str], reduces: tuple[str, ...] = ()
+    ) -> list[Op]:
+        """Decode a bulk copy or reduction by its spaces and by how it signals completion."""
+        spaces = [w.partition("::")[0] for w in words[:2]]
+        to_many = words == ["shared::cluster", "global", TELLS, "multicast::cluster"]
+        between = words == ["shared::cluster", "shared::cta", TELLS]
+        if to_many or between or (spaces == ["shared", "global"] and words[2:] == [TELLS]):
+            target, source, size, *told = self.given(instruction, 4 + to_many)
         elif spaces == ["global", "shared"] and words[2:] == ["bulk_group"]:
-            target, source, size = self.given(instruction, 3)
+            target, source, size, *told = self.given(instruction, 3)
         else:
             raise self.unknown()
         ops: list[Op] = []
         places = zip(spaces, (target, source), strict=True)
         ends = [self._end(s, o, f"!copy {i}", ops) for i, (s, o) in enumerate(places)]
         count = self.source(size, "u32")
+        read: tuple[Source, ...] = (*ends, count)
         kinds: tuple[str, ...] = ("u64", "u64", "u32")
-        if spaces[0] == "shared":
-            ends.append(self._end("shared", barrier, "!copy mbarrier", ops))
-            kinds += ("u64",)
-        read = (*ends[:2], count, *ends[2:])
-        ops.append(Op("copy_bulk", (spaces[0],), (), (), read, kinds, self.site))
-        if spaces[0] == "shared":
-            done = self._less(count, ops)
-            ops.append(self._update("arrive", "shared", barrier, None, Constant(0), done))
-        return ops
+        variant = (spaces[0], "many" if to_many else "between" if between else "", *reduces)
+        if not told:
+            return [*ops, Op("copy_bulk", variant, (), (), read, kinds, self.site)]
+        barrier, *ranks = told
+        place = self._end("shared", barrier, "!copy mbarrier", ops)
+        read, kinds = (*read, place), (*kinds, "u64")
+        blocks = [self.source(each, "u16") for each in ranks]
+        read, kinds = (*read, *blocks), (*kinds, *["u16"] * len(blocks))
+        ops.append(Op("copy_bulk", variant, (), (), read, kinds, self.site))
+        done = self._less(count, ops)
+        if blocks:
+            return [*ops, *self.arrive_in_many(place, done, blocks[0])]
+        if between:
+            return [*ops, *self._arrive_in_another(place, done)]
+        return [*ops, self._update("arrive", "shared", barrier, None, Constant(0), done)]
+
+    def arrive_in_many(self, place: Source, done: Register, ranks: Source) -> list[Op]:
+        """Report bytes to the mbarrier at the same offset in each of several blocks of the
+        cluster."""
+        blocks = self.declare("!copy blocks", "u64")
+        widened = Op("cvt", (), (blocks,), ("u64",), (ranks,), ("u16",), self.site)
+        return [widened, *self._arrive_in_another(place, done, "arrive_in_many", blocks)]
+
+    def _arrive_in_another(
+        self, place: Source, done: Register, name: str = "arrive", *blocks: Source
+    ) -> list[Op]:
+        """Report bytes to an mbarrier in the cluster's shared memory."""
+        where = self.declare("!copy mbarriers", "u64")
+        read = (where, Constant(0), Constant(0), done, *blocks)
+        kinds = ("u64", "s64", "u64", "u64", *["u64"] * len(blocks))
+        return [
+            Op("cvta", ("from", "shared"), (where,), ("u64",), (place,), ("u64",), self.site),
+            Op("atom", ("", name), (), (), read, kinds, self.site),
+        ]
 
     def _reduce_bulk(self, instruction: Instruction, words: list[str]) -> list[Op]:
-        """Reduce to global memory; halves are added without flushing subnormals."""
+        """Reduce to global memory, or to another block's shared memory; halves are added without
+        flushing subnormals."""
         where, rest, type_ = words[:3], words[3:-1], words[-1]
-        if where != ["global", "shared::cta", "bulk_group"] or not rest:
+        known = {"global": _REDUCED_IN_BULK, "shared::cluster": _REDUCED_ASYNC}.get(where[0], {})
+        if where[1:2] != ["shared::cta"] or not rest:
             raise self.unknown()
         half = type_ in ("f16", "bf16")
         keeps_subnormals = ["noftz"] * (half and rest[0] == "add")
-        if type_ not in _REDUCED_IN_BULK.get(rest[0], ()) or rest[1:] != keeps_subnormals:
+        if type_ not in known.get(rest[0], ()) or rest[1:] != keeps_subnormals:
             raise self.unknown()
-        *ops, copy = self._bulk(instruction, where)
         signed_matters = half or rest[0] in ("min", "max") or type_[0] == "f"
         kind = type_ if signed_matters else unsigned(type_)
-        return [*ops, replace(copy, variant=("global", rest[0], kind))]
+        return self._bulk_copy(instruction, where, (rest[0], kind))
 
     def _literal(self, operand: Operand) -> int:
         if not isinstance(operand, Number) or not isinstance(operand.value, int):

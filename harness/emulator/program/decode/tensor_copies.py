@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from harness.emulator.program import tensor_map_fields
 from harness.emulator.program.decode.mbarriers import TELLS, MbarrierDecoder
-from harness.emulator.program.ir import Constant, Op, Register, Source
+from harness.emulator.program.ir import Constant, Op, Source
 from harness.emulator.ptx.syntax import Group, Instruction, Memory, Operand
 
 REDUCTIONS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
@@ -90,20 +90,8 @@ class TensorCopyDecoder(MbarrierDecoder):
                       self.site))  # fmt: skip
         done = self._less(count, ops)
         if ranks is not None:
-            return [*ops, *self._arrive_in_many(place, done, ranks)]
+            return [*ops, *self.arrive_in_many(place, done, ranks)]
         return [*ops, self._update("arrive", "shared", barrier, None, Constant(0), done)]
-
-    def _arrive_in_many(self, place: Source, done: Register, ranks: Source) -> list[Op]:
-        """Report bytes to the mbarrier at the same offset in each of several blocks of the
-        cluster."""
-        blocks, where = (self.declare(f"!copy {name}", "u64") for name in ("blocks", "mbarriers"))
-        read = (where, Constant(0), Constant(0), done, blocks)
-        kinds = ("u64", "s64", "u64", "u64", "u64")
-        return [
-            Op("cvt", (), (blocks,), ("u64",), (ranks,), ("u16",), self.site),
-            Op("cvta", ("from", "shared"), (where,), ("u64",), (place,), ("u64",), self.site),
-            Op("atom", ("", "arrive_in_many"), (), (), read, kinds, self.site),
-        ]
 
     def _map_and_coordinates(
         self, operand: Operand, dimensions: int, ops: list[Op]

@@ -161,52 +161,6 @@ def test_what_hangs_or_is_outside_is_a_fault_of_the_kind_that_ptx_has(
         assert {each.kind for each in ptx.faults} == {kind}
 
 
-TELLS = "mbarrier::complete_tx::bytes"
-TO_ANOTHER = "shared::cluster.shared::cta"
-BETWEEN_BLOCKS = {
-    "copy": f"cp.async.bulk.{TO_ANOTHER}.{TELLS} [%r26], [%r2], 128, [%r25];",
-    "sum": f"cp.reduce.async.bulk.{TO_ANOTHER}.{TELLS}.add.u32 [%r26], [%r2], 128, [%r25];",
-    "largest": f"cp.reduce.async.bulk.{TO_ANOTHER}.{TELLS}.max.s32 [%r26], [%r2], 128, [%r25];",
-    "many": f"""mov.b16 %h1, 10; setp.ne.u32 %p5, %r20, 2; @%p5 bra ASKED;
-        cp.async.bulk.shared::cluster.global.{TELLS}.multicast::cluster \
-[%r10], [%l2], 128, [%r3], %h1;""",
-}
-
-
-def _between_blocks(copy: str) -> str:
-    """Each block has its rank times 100, plus the thread index, in 128 bytes, and 150 in the next
-    ones."""
-    return kernel(f"""mov.u32 %r20, %cluster_ctarank; add.u32 %r21, %r20, 1; and.b32 %r21, %r21, 3;
-        add.u32 %r10, %r2, 128; shl.b32 %r9, %r1, 2; add.u32 %r11, %r2, %r9; mov.u32 %r12, 150;
-        mad.lo.u32 %r13, %r20, 100, %r1; st.shared.u32 [%r11], %r13; st.shared.u32 [%r11+128], %r12;
-        mapa.shared::cluster.u32 %r26, %r10, %r21; mapa.shared::cluster.u32 %r25, %r3, %r21;
-        @!%p1 mbarrier.init.shared::cta.b64 [%r3], 1; fence.mbarrier_init.release.cluster;
-        fence.proxy.async; {MEET} @%p1 bra ASKED;
-        mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r3], 128; {copy}
-        ASKED: and.b32 %r14, %r20, 1; setp.eq.u32 %p6, %r14, 0;
-        {"@%p6 bra LEAVES;" if "multicast" in copy else ""} {WAIT}
-        LEAVES: ld.shared.u32 %r12, [%r11+128]; mad.lo.u32 %r9, %r20, 128, %r9;
-        cvt.u64.u32 %l5, %r9; add.u64 %l6, %l2, %l5; {MEET} st.global.u32 [%l6], %r12;""")
-
-
-def test_bulk_copies_go_to_other_blocks(tmp_path: Path) -> None:
-    """PTX of these forms is not executed: the expected results come from its manual."""
-    cases = [Case(name, _between_blocks(copy), list) for name, copy in BETWEEN_BLOCKS.items()]
-    code = together(cases, tmp_path).code
-    own = np.arange(4)[:, None] * 100 + np.arange(32)
-    before = np.roll(own, 1, axis=0)
-    given = np.arange(1000, 1032)
-    wanted = {"copy": before, "sum": before + 150, "largest": np.maximum(before, 150),
-              "many": np.where(np.arange(4)[:, None] % 2, given, 150)}  # fmt: skip
-    for name, values in wanted.items():
-        out = np.zeros(128, np.int32)
-        out[:32] = given
-        arguments = [bytes(128), out]
-        report = launch_machine_code(code, name, 4, 32, arguments, cluster=4)
-        assert not report.faults, (name, report.faults[0])
-        assert (out.reshape(4, 32) == values).all(), name
-
-
 REFUSED = {
     "TMASK": "mbarrier.arrive.noComplete.release.cta.shared::cta.b64 %l7, [%r3], 1; "
     "st.shared.u64 [%r2], %l7;",

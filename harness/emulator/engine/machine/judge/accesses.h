@@ -57,7 +57,6 @@ class Accesses {
     std::vector<i64> waited_for(int lane);
 
    private:
-    static constexpr int TO_MANY = 2;      // a copy's immediate if it goes to several blocks
     static constexpr int MOST_RANKS = 16;  // blocks of a cluster that a mask can name
 
     struct UnderWay {
@@ -109,11 +108,12 @@ class Accesses {
     template <class Lands>
     void land(const Selection& lanes, Lands lands);
     void count_landing(const Copy& copy);
+    void place_units(Request& request, bool outside);
     void report_to_mbarrier(i32 site, const Touch& mbarrier, const Request& from, const Request& to);
     void join_group(i32 site, const Request& from, const Request& to);
     Ranges ranges_of(const Request& request);
     Ranges range_of(int memory, int block, i64 address, i64 bytes, bool written);
-    std::vector<int> targets_of(const Op& op, int warp, int i) const;
+    std::vector<int> targets_of(const Op& op, int masks, int warp, int i) const;
     void arrive(const Op& op, const Request& request);
     void check_block_memory(const Request& request);
     void check_buffers(const Touches& touches, i32 site, int width, Verb verb);

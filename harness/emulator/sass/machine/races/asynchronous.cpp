@@ -91,7 +91,7 @@ void Judge::bulk(const Context& c, int lane, const Side& from, const Side& to, c
     const machine::Ranges in = ranges_of(target, written, to.unit, true);
     if (told) {
         const machine::Touch at = touch_of(*c.block, *c.warp, lane, *told->home, told->at);
-        const u32 number = races_.flights.begin_in_phase(c.at, own, races_.word_of_block(at), at.address);
+        const u32 number = races_.flights.begin_in_phase(c.at, own, races_.word_of_block(at), at.address, reduces);
         races_.flights.put(out, number, !from.home);
         races_.flights.put(in, number, false);
         return;

@@ -92,7 +92,7 @@ def test_what_is_wrong_with_a_bulk_copy_is_wrong_with_one_that_reduces() -> None
      "global.shared::cta.bulk_group.min.f32 [%l1], [%r1], 16;",
      "global.shared::cta.bulk_group.min.noftz.f16 [%l1], [%r1], 16;",
      "global.shared::cta.add.u32 [%l1], [%r1], 16;",
-     "shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.u32 [%r1], [%r1], 16, [%r2];"],
+     "shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.f32 [%r1], [%r1], 16, [%r2];"],
 )  # fmt: skip
 def test_other_forms_are_refused(text: str) -> None:
     with pytest.raises(UnknownInstruction):

@@ -232,7 +232,7 @@ def test_a_bulk_copy_counts_no_requests_but_its_sectors(compile_ptx: CompilePtx)
     ["mbarrier.init.global.b64 [%l1], 1;", "mbarrier.arrive.shared.b64 %l1;",
      "mbarrier.arrive.expect_tx.shared.b64 _, [b];", "mbarrier.frobnicate.shared.b64 [b];",
      "mbarrier.test_wait.weird.shared.b64 %p1, [b], %l1;", "mbarrier.init.shared.b32 [b], 1;",
-     "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [b], [b], 16, [b];",
+     "cp.async.bulk.shared::cta.shared::cta.mbarrier::complete_tx::bytes [b], [b], 16, [b];",
      "cp.reduce.async.bulk.global.shared::cta.add.u32 [%l1], [b], 16;",
      "cp.async.mbarrier.arrive.shared.b32 [b];", "st.async.shared::cluster.b32 [b], 1, [b];"],
 )  # fmt: skip

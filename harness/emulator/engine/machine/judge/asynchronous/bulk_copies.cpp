@@ -62,95 +62,136 @@ std::vector<i64> Accesses::waited_for(int lane) {
 
 // --- bulk copies --------------------------------------------------------------------------------
 
-// Each lane copies its own bytes, in units whose width equals the required alignment.
+// Each lane copies its own bytes, in units whose width equals the required alignment. Operands: the target, the source,
+// the size, the mbarrier, and a mask of blocks; in each of these, the target and the mbarrier are at the same address.
 void Accesses::copy_bulk(const Op& op, const Selection& lanes) {
     constexpr int UNIT = 16;
+    const bool to_shared = op.immediate, to_many = op.immediate == IN_MANY_BLOCKS;
+    const BulkReduction* const reduction = reduction_of(op);
     for (const i32 row : op.source) uninitialised_.use_row(lanes, row, op.site);
     StoresOfLanes stores;
     each_of(lanes, [&](int w, int i) {
         const u8* registers = blocks_.warps[w].registers;
         const auto address = [&](int n) {
-            return reinterpret_cast<const i64*>(registers + op.source[n])[i];
+            const i64 at = reinterpret_cast<const i64*>(registers + op.source[n])[i];
+            return to_many && n != 1 ? at % WINDOW_BYTES : at;
         };
         const i64 size = reinterpret_cast<const u32*>(registers + op.source[2])[i];
         const int lane = geometry_.lane(w, i);
         if (size % UNIT) throw Accusation{COPIED_IN_PART, op.site, lane, {size, UNIT}};
         if (size > launch_.shared_bytes)  // checked before any units are listed
             throw Accusation{OUT_OF_BLOCK_MEMORY, op.site, lane,
-                             {op.immediate ? WRITE : READ, size, address(op.immediate ? 0 : 1),
+                             {to_shared ? WRITE : READ, size, address(to_shared ? 0 : 1),
                               SHARED_MEMORY, launch_.shared_bytes}};
         if (!size) return;
-        if (!op.immediate && !reduction_of(op) && stores.repeated(w, {address(0), address(1), size})) return;
+        if (!to_shared && !reduction && stores.repeated(w, {address(0), address(1), size})) return;
         Request from{op.site, PLAIN, READ, UNIT, 1, SHARED_MEMORY, 0, {}}, to = from;
         to.verb = WRITE;
-        if (reduction_of(op)) to.verb = UPDATE, to.kind = ATOMIC;
+        if (reduction) to.verb = UPDATE, to.kind = ATOMIC;
         for (i64 at = 0; at < size; at += UNIT) {
             from.touches.push_back({address(1) + at, w, lane});
             to.touches.push_back({address(0) + at, w, lane});
         }
-        Request& outside = op.immediate ? from : to;
-        check_buffers(outside.touches, op.site, UNIT, outside.verb);
-        outside.memory = buffer_of(outside.touches[0].address, UNIT);
-        outside.base = launch_.buffers[outside.memory].base;
-        for (Touch& touch : outside.touches) touch.address -= outside.base;
-        check_block_memory(op.immediate ? to : from);
+        place_units(from, to_shared && op.immediate != BETWEEN_BLOCKS);
+        place_units(to, !to_shared);
         std::vector<u8> bytes(size);
         for (size_t n = 0; n < from.touches.size(); n++)
             std::memcpy(bytes.data() + n * UNIT, place(from, from.touches[n]), UNIT);
-        bulk(op.site, from, to, bytes, reduction_of(op));
-        if (!launch_.checks) return;
-        if (op.immediate)
-            report_to_mbarrier(op.site, {address(3), w, lane}, from, to);
-        else
-            join_group(op.site, from, to);
+        for (const int block : targets_of(op, 4, w, i)) {
+            if (to_many)
+                for (Touch& touch : to.touches) touch.block = block;
+            bulk(op.site, from, to, bytes, reduction);
+            if (!launch_.checks) continue;
+            if (!to_shared) {
+                join_group(op.site, from, to);
+                continue;
+            }
+            if (geometry_.cluster > 1) of_others(op, to);
+            Touch mbarrier{address(3), w, lane, to.touches[0].block};
+            into_window(op.site, mbarrier);
+            report_to_mbarrier(op.site, mbarrier, from, to);
+        }
     });
+}
+
+// Finds and checks the memory of a copy's units, which begin at addresses of global or of shared memory. Only what is
+// written may belong to another block of the cluster.
+void Accesses::place_units(Request& request, bool outside) {
+    if (outside) {
+        check_buffers(request.touches, request.site, request.width(), request.verb);
+        request.memory = buffer_of(request.touches[0].address, request.width());
+        request.base = launch_.buffers[request.memory].base;
+        for (Touch& touch : request.touches) touch.address -= request.base;
+        return;
+    }
+    for (Touch& touch : request.touches) {
+        Touch there = touch;
+        into_window(request.site, there);
+        if (request.verb != READ || home_of(geometry_, there) == geometry_.block_of(touch.lane)) touch = there;
+    }
+    check_block_memory(request);
 }
 
 // `bytes` go to the touches of `to`, in order. For a box, some of them may have no source.
 void Accesses::bulk(i32 site, const Request& from, const Request& to, const std::vector<u8>& bytes,
                     const BulkReduction* reduction) {
-    const bool to_shared = to.memory == SHARED_MEMORY;
-    const Request& outside = to_shared ? from : to;
-    Buffer& buffer = launch_.buffers[outside.memory];
-    if (judged_.observed && !outside.touches.empty()) observe(outside);
+    Buffer* const source = from.memory == SHARED_MEMORY ? nullptr : &launch_.buffers[from.memory];
+    Buffer* const target = to.memory == SHARED_MEMORY ? nullptr : &launch_.buffers[to.memory];
+    if (judged_.observed) {
+        if (source && !from.touches.empty()) observe(from);
+        if (target && !to.touches.empty()) observe(to);
+    }
     if (launch_.checks) {
-        const auto watch = [&](const Request& request, const std::vector<i64>& cells) {
+        const auto watch = [&](const Request& request) {
             const bool writes = request.verb == WRITE;
-            races_.access(request, stamps_of(request.memory), cells, writes ? bytes.data() : nullptr,
-                          writes ? unchanged(request, bytes) : std::vector<u8>());
+            races_.access(request, stamps_of(request.memory), unwritten_.cells_of(request),
+                          writes ? bytes.data() : nullptr, writes ? unchanged(request, bytes) : std::vector<u8>());
         };
-        const auto inside = unwritten_.cells_of(to_shared ? to : from);
-        if (!to_shared) {  // storing to global memory uses the values
-            const auto use = [&](const Unwritten::Origins& origins) {
-                for (size_t n = 0; n < origins.size(); n++)
-                    uninitialised_.use(origins[n].id, from.touches[0].lane, site);
-            };
-            use(unwritten_.read(from, inside));
-            watch(from, inside);
-            races_.proxies.look(from, stamps_of(SHARED_MEMORY), inside, races_.log, geometry_,
+        const auto use = [&](const Unwritten::Origins& origins) {
+            for (size_t n = 0; n < origins.size(); n++)
+                uninitialised_.use(origins[n].id, from.touches[0].lane, site);
+        };
+        Unwritten::Origins origins;
+        if (!source) {
+            const auto cells = unwritten_.cells_of(from);
+            origins = unwritten_.read(from, cells);
+            if (target || reduction) use(origins);  // storing to global memory uses the values
+            watch(from);
+            races_.proxies.look(from, stamps_of(SHARED_MEMORY), cells, races_.log, geometry_,
                                 [&](int other, i64 when, int lane) { return races_.knows(lane, other, when); });
-            if (reduction && buffer.filled) use(unwritten_.read(to, buffer));
+        } else if (source->watched && !from.touches.empty()) {
+            watch(from);
         }
-        if (buffer.watched && !outside.touches.empty()) watch(outside, unwritten_.cells_of(outside));
-        if (to_shared) {
-            watch(to, inside);
-            unwritten_.write(to, inside);
-        } else if (buffer.filled) {
-            for (const Touch& touch : to.touches)
-                std::memset(buffer.filled + touch.address, 1, to.width());
+        if (target) {
+            if (reduction && target->filled) use(unwritten_.read(to, *target));
+            if (target->watched && !to.touches.empty()) watch(to);
+            if (target->filled)
+                for (const Touch& touch : to.touches) std::memset(target->filled + touch.address, 1, to.width());
+        } else {
+            if (reduction) use(unwritten_.read(to, unwritten_.cells_of(to)));
+            watch(to);
+            Request known = to;  // what a copy brings from unwritten words, it does not write
+            if (!origins.empty()) {
+                known.touches.clear();
+                for (size_t n = 0; n < to.touches.size(); n++)
+                    if (!origins[n]) known.touches.push_back(to.touches[n]);
+            }
+            unwritten_.write(known, unwritten_.cells_of(known));
         }
     }
-    u8* const sectors = to_shared ? buffer.sectors_read : buffer.sectors_written;
-    for (const Touch& touch : outside.touches) sectors[touch.address >> SECTOR_SHIFT] = 1;
+    const auto mark = [](u8* sectors, const Request& request) {
+        for (const Touch& touch : request.touches) sectors[touch.address >> SECTOR_SHIFT] = 1;
+    };
+    if (source) mark(source->sectors_read, from);
+    if (target) mark(target->sectors_written, to);
+    if (target && reduction) mark(target->sectors_read, to);
     for (size_t n = 0; n < to.touches.size(); n++) {
-        u8* const target = place(to, to.touches[n]);
+        u8* const place_of_unit = place(to, to.touches[n]);
         const u8* const given = bytes.data() + n * to.width();
-        if (reduction) {
-            buffer.sectors_read[to.touches[n].address >> SECTOR_SHIFT] = 1;
-            reduction->apply(target, given, to.width());
-        } else {
-            std::memcpy(target, given, to.width());
-        }
+        if (reduction)
+            reduction->apply(place_of_unit, given, to.width());
+        else
+            std::memcpy(place_of_unit, given, to.width());
     }
 }
 
@@ -170,8 +211,9 @@ Ranges Accesses::ranges_of(const Request& request) {
 // Until the phase is over, no thread may touch the target or write the source.
 void Accesses::report_to_mbarrier(i32 site, const Touch& mbarrier, const Request& from, const Request& to) {
     const i64 word = races_.word_of_block(mbarrier);
-    const u32 number = races_.flights.begin_in_phase(site, mbarrier.lane, word, mbarrier.address);
-    races_.flights.put(ranges_of(from), number, true);
+    const u32 number =
+        races_.flights.begin_in_phase(site, mbarrier.lane, word, mbarrier.address, to.verb == UPDATE);
+    races_.flights.put(ranges_of(from), number, from.memory != SHARED_MEMORY);
     races_.flights.put(ranges_of(to), number, false);
 }
 

@@ -31,12 +31,13 @@ TensorMap Accesses::tensor_map(const Op& op, i64 where, int warp, int lane) {
     return map;
 }
 
-// The blocks whose shared memory a copy goes to: the thread's own, or those that a mask names by rank.
-std::vector<int> Accesses::targets_of(const Op& op, int warp, int i) const {
+// The blocks whose shared memory a copy goes to: the thread's own, or those that a mask, the operand of the given
+// number, names by rank.
+std::vector<int> Accesses::targets_of(const Op& op, int masks, int warp, int i) const {
     const int lane = geometry_.lane(warp, i), own = geometry_.block_of(lane);
-    if (op.immediate != TO_MANY) return {own};
-    const i32 row = op.source[3 + op.width + op.kind];
-    const u32 mask = reinterpret_cast<const u32*>(blocks_.warps[warp].registers + row)[i] & 0xFFFF;
+    if (op.immediate != IN_MANY_BLOCKS) return {own};
+    const u8* const row = blocks_.warps[warp].registers + op.source[masks];
+    const u32 mask = reinterpret_cast<const u32*>(row)[i] & 0xFFFF;
     std::vector<int> out;
     for (int rank = 0; rank < MOST_RANKS; rank++) {
         if (!(mask >> rank & 1)) continue;
@@ -50,7 +51,7 @@ std::vector<int> Accesses::targets_of(const Op& op, int warp, int i) const {
 // blocks. The address and the mbarrier apply in each block that receives the box. The result is the number of
 // bytes reported to the mbarrier.
 void Accesses::copy_tensor(const Op& op, const Selection& lanes) {
-    const bool to_shared = op.immediate, to_many = op.immediate == TO_MANY;
+    const bool to_shared = op.immediate, to_many = op.immediate == IN_MANY_BLOCKS;
     for (const i32 row : op.source) uninitialised_.use_row(lanes, row, op.site);
     StoresOfLanes stores;
     each_of(lanes, [&](int w, int i) {
@@ -101,7 +102,7 @@ void Accesses::copy_tensor(const Op& op, const Selection& lanes) {
                 std::memcpy(bytes.data() + n * unit, place(inside, inside.touches[n]), unit);
         }
         const Request &from = to_shared ? outside : inside, &to = to_shared ? inside : outside;
-        for (const int block : targets_of(op, w, i)) {
+        for (const int block : targets_of(op, 3 + op.width + op.kind, w, i)) {
             if (to_many)
                 for (Touch& touch : inside.touches) touch.block = block;
             if (to.touches.empty()) break;

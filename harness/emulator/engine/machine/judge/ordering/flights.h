@@ -41,6 +41,7 @@ class Flights {
         i64 word;        // of the mbarrier that it reports to
         u32 phase;
         i64 address;     // of that mbarrier
+        bool reduces;    // others may reduce into the same words meanwhile
     };
 
     bool any() const { return flights_.size() > 1; }
@@ -56,7 +57,7 @@ class Flights {
 
     // Begins a copy that the thread itself has to wait for.
     u32 begin(i32 site, int lane) {
-        const Flight made{site, lane, NO_MBARRIER, 0, 0};
+        const Flight made{site, lane, NO_MBARRIER, 0, 0, false};
         if (free_.empty()) {
             flights_.push_back(made);
             return static_cast<u32>(flights_.size() - 1);
@@ -69,13 +70,13 @@ class Flights {
     void end(u32 number) { free_.push_back(number); }
 
     // Begins a copy that belongs to the current phase of an mbarrier.
-    u32 begin_in_phase(i32 site, int lane, i64 word, i64 address) {
+    u32 begin_in_phase(i32 site, int lane, i64 word, i64 address, bool reduces = false) {
         Phases& phases = mbarriers_[word];
         phases.has_copies = true;
         const u32 phase = phases.ended;
         u32& number = in_phases_[{word, phase, site, lane}];
         if (!number) {
-            flights_.push_back({site, lane, word, phase, address});
+            flights_.push_back({site, lane, word, phase, address, reduces});
             number = static_cast<u32>(flights_.size() - 1);
         }
         return number;

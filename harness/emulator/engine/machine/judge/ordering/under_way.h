@@ -20,6 +20,7 @@ void look_at_flights(Flights& flights, const Request& request, Stamps& stamps,
     const auto look = [&](u32 number, const Touch& touch, bool writes) {
         if (number == last && touch.lane == last_lane) return;
         last = number, last_lane = touch.lane;
+        if (writes && request.kind == ATOMIC && flights[number].reduces) return;
         const auto known = [&](int other, i64 when) { return ordered(other, when, touch.lane); };
         if (flights.done_for(number, touch.lane, now, known)) return;
         const Flights::Flight& flight = flights[number];
