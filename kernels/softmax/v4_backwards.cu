@@ -12,7 +12,7 @@
 // From: an old habit of merges on tape, which spare the rewinding: Donald Knuth, "The Art of
 // Computer Programming", volume 3 (1973), 5.4.4, "Reading Tape Backwards".
 //
-// Measured: H200, n = 2³⁰: 0.9999× (the same) v2.
+// Measured: H200, n = 2³⁰: 0.9999× v2 (the same within 1 %).
 #include "softmax/passes.cuh"
 
 extern "C" __global__ void reduce(const float* input, float* maxima, float* sums, unsigned int n) {

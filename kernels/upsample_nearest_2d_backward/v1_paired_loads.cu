@@ -9,7 +9,7 @@
 //
 // From: "Increase Performance with Vectorized Memory Access" (NVIDIA blog, 2013).
 //
-// Measured: H200, planes = 64, h = 1,024, w = 1,024: 1.002× (the same) v0.
+// Measured: H200, planes = 64, h = 1,024, w = 1,024: 1.002× v0 (the same within 1 %).
 extern "C" __global__ void upsample_backward(const float* dy, float* dx, unsigned int rows,
                                              unsigned int w) {
     const unsigned int at = blockIdx.x * blockDim.x + threadIdx.x;

@@ -92,7 +92,9 @@ def _apart(launches: Sequence[Row], kernels: Sequence[Row]) -> list[str]:
         if why != EXECUTED:
             told[f"{name} is not executed: {why}"].append(row["arch"])
         elif row["from_ptx_of_sm_90"] == DIFFERS:
-            told[f"{name} differs from {READ}, also from its PTX"].append(row["arch"])
+            told[f"{name} differs from {READ}, even when assembled from the PTX for {READ}"].append(
+                row["arch"]
+            )
         if why == EXECUTED and row["beside_ptx"] == DIFFERS:
             told[f"{name} differs from PTX by {row['difference']}"].append(row["arch"])
         elif why == EXECUTED and row["beside_ptx"] not in (EQUAL, UNFUSED):

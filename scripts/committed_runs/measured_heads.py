@@ -101,7 +101,9 @@ def _figure(ladder: Ladder, variant: Variant, shorts: dict[str, str]) -> str:
     if rung is None:
         return ""
     if text := over_parent(rung, variant):
-        return f"{text} {shorts[variant.builds_on]}"
+        times, _, verdict = text.partition(" ")
+        verdict = verdict.replace("the same", "the same within 1 %")
+        return " ".join(filter(None, [times, shorts[variant.builds_on], verdict]))
     return fmt.time_interval(rung.time)
 
 

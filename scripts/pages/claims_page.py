@@ -27,11 +27,12 @@ HEAD = """\
 
 <!-- written by scripts/pages/claims_page.py; do not edit: make claims-page -->
 
-Claims that tutorials make of such kernels, each put to the test in the committed runs on H200s. A
-claim holds where the whole confidence interval says so, and not where the whole interval says the
-contrary. They were made on other GPUs, mostly of unknown type: that one does not hold here does not
-say that it did not hold there. A share of the peak is of the read ceiling of the same run, the
-milder measure. `harness/analysis/claims.yaml` has each with its source; a run's pages test it anew.
+Claims that tutorials make about such kernels, each tested in the committed runs on H200s. A claim
+holds if the whole confidence interval supports it, and does not hold if the whole interval
+contradicts it. The claims were made on other GPUs, mostly of unknown type: a claim that does not
+hold here may have held there. A share of the peak refers to the read ceiling of the same run, which
+is the milder measure. `harness/analysis/claims.yaml` gives the source of each claim; the pages of a
+new run test the claims again.
 """
 
 
@@ -100,17 +101,17 @@ def _here(figure: Figure) -> str:
 def waiting(found: Sequence[Claim], untested: Sequence[Checked]) -> Iterator[str]:
     """List the claims that no committed run decides yet, each with the missing kernel or run."""
     if untested:
-        yield "These wait for a run, of kernels that stand here:"
+        yield "The kernels for these claims exist, but no committed run tests them yet:"
         yield ""
         for each in untested:
             tests = "; ".join(f"`{t.problem}`: {wanted(t, in_full=True)}" for t in each.claim.tests)
-            yield f"- {f'{each.claim.text} {each.claim.note}'.strip()} Tested will be {tests}."
+            yield f"- {f'{each.claim.text} {each.claim.note}'.strip()} To be tested: {tests}."
     without = [claim for claim in found if claim.waits_for]
     if without:
-        yield "No kernel here decides these yet:"
+        yield "No kernel here can decide these yet:"
         yield ""
         for claim in without:
-            yield f"- {claim.text} It waits for {claim.waits_for}."
+            yield f"- {claim.text} It needs {claim.waits_for}."
 
 
 if __name__ == "__main__":

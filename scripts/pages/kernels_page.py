@@ -38,9 +38,10 @@ HEAD = """\
 
 <!-- written by scripts/pages/kernels_page.py; do not edit: make kernels-page -->
 
-What stands in `kernels/`: one section per problem, one row per variant. A variant is one idea
-further than the one that it builds on. Where several build on the same one the ladder forks, and
-its branches stand further in. A name leads to the file, whose head has the idea in full.
+This page lists the kernels in `kernels/`: one section per problem, one row per variant. Each
+variant adds one idea to the variant that it builds on. If several variants build on the same one,
+the ladder forks, and its branches are indented. A variant's name links to its file, whose head
+comment explains the idea in full.
 """
 
 
@@ -89,8 +90,8 @@ def section(problem: Problem, loaded: Computation) -> Iterator[str]:
         found, origins = list(largest.values())[::-1], origin(dict(run.info), folder, DOCS)
         if is_older(run, problem.name):
             origins += (
-                " The files of its inputs and libraries have changed since "
-                f"([what they are](../{WHAT_THEY_ARE})); it is not measured anew yet."
+                " The files that define its inputs and libraries have changed since "
+                f"([what they are](../{WHAT_THEY_ARE})); it has not been measured again yet."
             )
     yield origins if found else "This problem has not been measured yet."
     if said := [text for ladder in found if (text := against(ladder, len(found) > 1))]:
@@ -111,7 +112,7 @@ def _advice(own: Sequence[Ladder], dtypes: Sequence[str]) -> str:
     first = own[0].measure
     notes = [f"No roof: {first.no_roof}."] if first.no_roof else []
     if first.roof and first.roof.note:
-        notes = [f"The ceiling is of {first.roof.named}."]
+        notes = [f"The ceiling is that of {first.roof.named}."]
     return " ".join([f"Which when: {' / '.join(told)}.", *notes])
 
 
@@ -153,7 +154,7 @@ def against(ladder: Ladder, typed: bool) -> str:
     of = f" in {ladder.dtype}" if typed else ""
     ours, theirs = _code(ladder.winner.planned.variant), _code(best.planned.variant)
     if versus.verdict == "same":
-        return f"{ours} is the same as {theirs}{of} ({fmt.times(versus.ratio)})"
+        return f"{ours} is as fast as {theirs}{of} ({fmt.times(versus.ratio)})"
     return f"{ours} is {fmt.times(versus.ratio)} as fast as {theirs}{of}"
 
 
@@ -216,7 +217,7 @@ def idea(problem: Problem, variant: Variant) -> str:
     told = [_code(v if plain & {path[0], path[-1]} else f"{key.split('.')[-1].strip()} = {v}")
             for path, (key, v) in own.items()]  # fmt: skip
     how = "compiled" if {path[0] for path in own} <= {"flags", "defines"} else "launched"
-    return f"As {_code(first.name)}, {how} otherwise: {', '.join(told)}."
+    return f"Like {_code(first.name)}, but {how} differently: {', '.join(told)}."
 
 
 def of_head(path: Path) -> str:

@@ -149,7 +149,7 @@ class Section:
 
     def by_launch(self) -> str:
         lines = [
-            "Where the two differ, a cell has our value / ncu's. The last three columns are "
+            "Where the two differ, a cell shows our value / ncu's. The last three columns are "
             "`ptx-level`: the difference of our value from ncu's.",
             "",
             "| kernel | launch | machine code | PTX, exact | PTX, model | registers, occupancy | "

@@ -50,7 +50,7 @@ def test_every_claim_that_has_tests_is_decided_by_the_committed_runs_or_waits_fo
     rows = [line for line in text.splitlines() if line.startswith("| ")][1:]
     found = claims.read()
     assert len(rows) == sum(bool(c.tests) and c.id not in NOT_RUN for c in found)
-    waiting = text.partition("These wait for a run")[2]
+    waiting = text.partition("The kernels for these claims exist")[2]
     assert [c.id for c in found if c.text in waiting] == [c.id for c in found if c.id in NOT_RUN]
     assert all(row.endswith(("| holds |", "| does not hold |")) for row in rows)
     for claim in found:

@@ -138,7 +138,7 @@ def test_each_row_says_what_the_variant_builds_on_and_its_idea(shown: dict[str, 
             assert bool(parent) == bool(row[1]), row
             assert len(row[2]) > 10, row
             assert "does not say" not in row[2], row
-            assert sentence.startswith("As ") or len(sentence) <= 202, row  # two lines, and " …"
+            assert sentence.startswith("Like ") or len(sentence) <= 202, row  # two lines, and " …"
 
 
 def test_each_name_leads_to_the_file_of_its_variant_and_each_link_to_something() -> None:

@@ -64,7 +64,7 @@ def test_the_pages_of_results_and_kernels_mark_the_runs_with_older_yardsticks() 
     marked = [line for line in results.splitlines() if "×† |" in line]
     assert bool(marked) == ("† The files that define its inputs" in results)
     if marked:
-        assert "not measured anew yet" in page
+        assert "it has not been measured again yet" in page
 
 
 def test_the_docs_say_of_every_library_row_what_it_is_or_of_a_problem_that_it_has_none() -> None:
