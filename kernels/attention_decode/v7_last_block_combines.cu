@@ -1,0 +1,44 @@
+// o = softmax(q k^T / sqrt(d)) v, one query per sequence and head; q and o are batch × heads × d, k
+// and v batch × kv_heads × n × d, row-major, float16 or bfloat16, and heads / kv_heads heads in a
+// row share a kv head
+//
+// Idea: v6 in one launch. Blocks count the parts of a cache that are finished, and the one that
+// finishes the last puts them together, while others still read. Where a cache is one part, its
+// block writes the result and leaves no sums.
+//
+// Contract: that of v6; finished has a word for each cache, zero before the launch and after it.
+//
+// From: threadFenceReduction of NVIDIA/cuda-samples, in the terms of the CUDA C++ memory model.
+//
+// Measured: not yet.
+#include <cuda/atomic>
+
+#include "boxes.cuh"
+
+template <typename T, unsigned int D, unsigned int G, unsigned int KEYS, unsigned int STAGES>
+__global__ void __launch_bounds__(THREADS)
+    attention(const T* q, const __grid_constant__ CUtensorMap map_k,
+              const __grid_constant__ CUtensorMap map_v, T* o, float* part_values,
+              float2* part_states, unsigned int* finished, unsigned int n, unsigned int part) {
+    extern __shared__ __align__(1024) unsigned char memory[];
+    auto& rings = *reinterpret_cast<Rings<D, G, KEYS, STAGES>*>(memory);
+    attend_to_boxes(rings, q, map_k, map_v, n, part);
+    if (gridDim.x == 1) {
+        rings.of_warps.store_outputs(o + blockIdx.y * G * D);
+        return;
+    }
+    store_part(rings.of_warps, part_values, part_states, blockIdx.y * G, blockIdx.x, gridDim.x);
+    __syncthreads();  // all of the block's sums come before its count
+    bool is_last = false;
+    if (threadIdx.x == 0) {
+        cuda::atomic_ref<unsigned int, cuda::thread_scope_device> count(finished[blockIdx.y]);
+        is_last = count.fetch_add(1, cuda::memory_order_acq_rel) == gridDim.x - 1;
+        if (is_last) count.store(0, cuda::memory_order_relaxed);  // for the next launch
+    }
+    is_last = __syncthreads_or(is_last);  // and hands on what thread 0 has seen
+    if (!is_last) return;
+    for (unsigned int i = threadIdx.x; i < G * D; i += THREADS) {
+        o[blockIdx.y * G * D + i] = combined<T, D>(part_values, part_states,
+                                                   blockIdx.y * G + i / D, i % D, gridDim.x);
+    }
+}

@@ -1,0 +1,68 @@
+"""A token's attention by torch: with its flag for groups, which is how models call it, by the back
+end that it chooses and by each of them; and with a group's queries as rows of one head, which is
+the same where there is no mask, so that back ends without the flag read a cache once, too.
+
+`flex` is FlexAttention, which torch.compile turns into its kernel for few queries, with the cache
+cut into parts.
+"""
+
+import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.attention.flex_attention import flex_attention
+from torch.nn.functional import scaled_dot_product_attention
+
+from harness.errors import NotInstalled
+
+NONE = "No available kernel", "No viable backend"
+
+
+def shaped(tensors, batch, heads, kv_heads, n, d):
+    k, v = (tensors[name].view(batch, kv_heads, n, d) for name in "kv")
+    return tensors["q"].view(batch, heads, 1, d), k, v
+
+
+def attention(tensors, batch, heads, kv_heads, n, d):
+    torch.backends.cuda.matmul.allow_tf32 = False
+    q, k, v = shaped(tensors, batch, heads, kv_heads, n, d)
+    return scaled_dot_product_attention(q, k, v, enable_gqa=heads != kv_heads)
+
+
+def packed(tensors, batch, heads, kv_heads, n, d):
+    torch.backends.cuda.matmul.allow_tf32 = False
+    q, k, v = shaped(tensors, batch, heads, kv_heads, n, d)
+    return scaled_dot_product_attention(q.view(batch, kv_heads, heads // kv_heads, d), k, v)
+
+
+def flex(tensors, batch, heads, kv_heads, n, d):
+    q, k, v = shaped(tensors, batch, heads, kv_heads, n, d)
+    return flex_attention(q, k, v, enable_gqa=heads != kv_heads)
+
+
+def by(backend, call, *arguments):
+    try:
+        with sdpa_kernel(backend):
+            return call(*arguments)
+    except RuntimeError as error:
+        if not any(words in str(error) for words in NONE):
+            raise
+        raise NotInstalled(f"torch has no {backend.name} for this card and these sizes") from None
+
+
+def cudnn(tensors, batch, heads, kv_heads, n, d):
+    return by(SDPBackend.CUDNN_ATTENTION, attention, tensors, batch, heads, kv_heads, n, d)
+
+
+def flash(tensors, batch, heads, kv_heads, n, d):
+    return by(SDPBackend.FLASH_ATTENTION, attention, tensors, batch, heads, kv_heads, n, d)
+
+
+def packed_cudnn(tensors, batch, heads, kv_heads, n, d):
+    return by(SDPBackend.CUDNN_ATTENTION, packed, tensors, batch, heads, kv_heads, n, d)
+
+
+def packed_flash(tensors, batch, heads, kv_heads, n, d):
+    return by(SDPBackend.FLASH_ATTENTION, packed, tensors, batch, heads, kv_heads, n, d)
+
+
+def packed_efficient(tensors, batch, heads, kv_heads, n, d):
+    return by(SDPBackend.EFFICIENT_ATTENTION, packed, tensors, batch, heads, kv_heads, n, d)
