@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,9 @@ from harness.errors import DeviceFault, DeviceLost, HarnessError, LaunchError
 from harness.journal.counter_records import Counted, MachineCode, SourceLine, Uncounted
 from harness.journal.records import Cache
 from harness.problem import Buffer, Problem
+
+if TYPE_CHECKING:
+    from harness.emulator import Wait
 
 Array = npt.NDArray[Any]
 
@@ -103,6 +106,8 @@ class Execution:
     """The pattern of four bytes with which the outputs were filled before the launch."""
     printed: tuple[str, ...] = ()
     """The output of each call of the kernels' printf, if the emulator executed them."""
+    waits: tuple[tuple[Wait, ...], ...] = ()
+    """By step: what threads waited for at mbarriers, if the emulator was asked to note it."""
 
 
 class Change(NamedTuple):

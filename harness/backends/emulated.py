@@ -27,14 +27,15 @@ class EmulatorBackend:
 
     name = "emulator"
 
-    def __init__(self, arch: str, jobs: int = 1) -> None:
+    def __init__(self, arch: str, jobs: int = 1, *, waits: bool = False) -> None:
+        """waits: also note what threads wait for at mbarriers."""
         self.device = emulated_device(arch)
-        self._jobs = jobs
+        self._jobs, self._waits = jobs, waits
 
     def workspace(
         self, problem: Problem | None, buffers: Sequence[Buffer], inputs: Mapping[str, Array]
     ) -> Workspace:
-        return EmulatedWorkspace(self.device.arch, buffers, inputs, self._jobs)
+        return EmulatedWorkspace(self.device.arch, buffers, inputs, self._jobs, waits=self._waits)
 
     def close(self) -> None:
         """Do nothing: there is nothing to release."""
@@ -44,10 +45,11 @@ class EmulatedWorkspace(HostWorkspace):
     """A workspace whose launches execute PTX."""
 
     def __init__(
-        self, arch: str, buffers: Sequence[Buffer], inputs: Mapping[str, Array], jobs: int
-    ) -> None:
+        self, arch: str, buffers: Sequence[Buffer], inputs: Mapping[str, Array], jobs: int,
+        *, waits: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__(buffers, inputs)
-        self._arch, self._jobs = arch, jobs
+        self._arch, self._jobs, self._waits = arch, jobs, waits
 
     def _launched(
         self, case: Case, built: Built, arrays: Mapping[str, Array]
@@ -60,14 +62,14 @@ class EmulatedWorkspace(HostWorkspace):
         module = module_of(built.ptx, built.cubin_sha256)
         reports = launches(
             module, case, built, arrays, arch=self._arch, budget=self._budget, jobs=self._jobs,
-            written=written,
+            written=written, waits=self._waits,
         )  # fmt: skip
         for index, (step, report) in enumerate(zip(case.steps, reports, strict=False)):
             faults = tuple(relative(str(fault)) for fault in report.faults)
             lines = line_counts(case.id, index, report.instructions, "ptx-level")
             yield Emulated(
                 step.kernel, report.counters, report.uncounted, faults, lines,
-                printed=report.printed,
+                printed=report.printed, waits=report.waits,
             )  # fmt: skip
 
 
@@ -82,6 +84,7 @@ def launches(
     jobs: int = 1,
     observe: bool = False,
     written: Mapping[str, Array] | None = None,
+    waits: bool = False,
 ) -> Iterator[emulator.LaunchReport]:
     """Execute a case's steps on the arrays, which change in place: one report per step.
 
@@ -103,6 +106,7 @@ def launches(
             max_thread_instructions=budget,
             jobs=jobs,
             observe=observe,
+            waits=waits,
             written={n: known[name] for n, name in each.buffers.items() if name in known},
         )
         yield report

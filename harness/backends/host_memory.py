@@ -48,6 +48,7 @@ class Emulated:
     machine_code: tuple[MachineCode, ...] = ()
     printed: tuple[str, ...] = ()
     """The output of each call of printf, in the order of the blocks."""
+    waits: tuple[emulator.Wait, ...] = ()
 
 
 class HostWorkspace(ABC):
@@ -85,6 +86,7 @@ class HostWorkspace(ABC):
         listings: list[MachineCode] = []
         faults: tuple[str, ...] = ()
         printed: list[str] = []
+        waits: list[tuple[emulator.Wait, ...]] = []
         for index, launch in enumerate(self._launched(case, built, arrays)):
             counts += [
                 Counted(case.id, index, launch.kernel, c.name, *normalised(c), c.provenance)
@@ -95,11 +97,12 @@ class HostWorkspace(ABC):
             listings += launch.machine_code
             faults = launch.faults
             printed += launch.printed
+            waits.append(launch.waits)
         if not faults:
             faults = broken_promises(self._buffers, case.overwrites, self._inputs, arrays)
         outputs = {b.name: arrays[b.name] for b in self._buffers if b.role == "output"}
         return Execution(outputs, faults, tuple(counts), tuple(lines), tuple(listings),
-                         printed=tuple(printed))  # fmt: skip
+                         printed=tuple(printed), waits=tuple(waits))  # fmt: skip
 
     def __enter__(self: Self) -> Self:
         return self

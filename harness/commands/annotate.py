@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness.analysis.lines import machine_lines, source_lines
+from harness.commands.printed import waits
 from harness.console.progress import console
 from harness.console.suggestions import command, did_you_mean
 from harness.errors import UsageError
@@ -35,7 +36,7 @@ def annotate(
     tests = [t for t in planned.tests if not t.skip + t.refusal]
     found = shrinking.first_fault(bench, device, case, tests, cores) if smallest else None
     if found is None:
-        execution = emulate(bench, case, device.arch, cores)
+        execution = emulate(bench, case, device.arch, cores, waits=True)
     else:
         console.print(f"{found.case.id} has a fault: {found.execution.faults[0]}", markup=False)
         found = shrinking.smallest(bench, device, found, cores)
@@ -49,6 +50,8 @@ def annotate(
             code = execution.machine_code if machine_code else ()
             listed = machine_lines.by_line(code, index, file)
             console.print(source_lines.table(title, shown, console.width, listed))
+        if execution.waits[index : index + 1] not in ((), ((),)):
+            console.print(waits.table(step.kernel, execution.waits[index]))
     for fault in execution.faults:
         console.print(f"FAULT {fault}", markup=False)
     return int(bool(execution.faults))

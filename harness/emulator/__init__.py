@@ -24,8 +24,10 @@ from harness.emulator.results.counters import Counter, Executed, InstructionCoun
 from harness.emulator.results.faults import Fault
 from harness.emulator.results.observed import Observed
 from harness.emulator.results.remarks import Remark
+from harness.emulator.results.waits import Completion, Wait
 
 __all__ = [
+    "Completion",
     "Counter",
     "EmulatorError",
     "Executed",
@@ -44,6 +46,7 @@ __all__ = [
     "TensorMap",
     "Texture",
     "UnknownInstruction",
+    "Wait",
     "buffer_address",
     "features",
     "launch",

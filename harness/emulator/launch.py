@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -14,6 +15,7 @@ from harness.emulator.engine.configuration import Requested, configure
 from harness.emulator.engine.report import EngineName, LaunchReport
 from harness.emulator.memory import arguments, grid_workspace, heap, module_variables
 from harness.emulator.memory.address_space import AddressSpace, address_of_slot
+from harness.emulator.program.analysis.access_kinds import of_mbarriers
 from harness.emulator.program.ir import Program
 from harness.emulator.program.translate import translate
 from harness.emulator.ptx.kernel_names import find_kernel
@@ -53,6 +55,7 @@ def launch(
     schedule: int | None = None,
     cluster: int | Sequence[int] | None = None,
     buffers: Sequence[Array] = (),
+    waits: bool = False,
 ) -> LaunchReport:
     """Execute a kernel on the CPU; arrays among the arguments are changed in place.
 
@@ -72,7 +75,8 @@ def launch(
     usual one, 0. For a small launch of a kernel with flags, tickets or locks, the judge also tries
     several others to find faults.
     `cluster`: extents of a thread block cluster in blocks, if the kernel is not compiled for one.
-    `buffers`: arrays that pointers in memory point to, each at its `buffer_address`.
+    `buffers`: arrays that pointers in memory point to, each at its `buffer_address`. `waits`: note
+    what threads wait for at mbarriers, which only the judge does, with checks.
     Raises UnknownInstruction and LaunchError before anything has run.
     """
     arguments.check_module(module, kernel)
@@ -90,11 +94,14 @@ def launch(
     memory, params = _memory(module, entry, program, args, names, buffers)
     arguments.track_first_writes(program, memory, params, args, written)
     by: EngineName = "judge"
-    judge = judging.run_in_orders if schedule is None else judging.run
-    needs_the_judge = bool(native.only_judged(program, configuration))
+    notes = waits and any(of_mbarriers(site.opcode) for site in program.sites)
+    judge = partial(judging.run_in_orders if schedule is None else judging.run, waits=notes)
+    needs_the_judge = notes or bool(native.only_judged(program, configuration))
     if observe or schedule:
         variables = len(_device(module).variables) if observe else None
-        found = judging.run(program, configuration, memory, params, variables, schedule or 0)
+        found = judging.run(
+            program, configuration, memory, params, variables, schedule or 0, waits=notes
+        )  # fmt: skip
     elif needs_the_judge or engine == "judge":
         found = judge(program, configuration, memory, params)
     else:
@@ -116,7 +123,7 @@ def launch(
     return LaunchReport(
         entry.name, configuration.grid, configuration.block, configuration.shared_bytes, faults,
         printed, by, program, found.counts, tuple(memory.allocations), found.observed,
-        found.remarks,
+        found.remarks, found.waited,
     )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from operator import and_, or_
 from typing import Any
 
@@ -26,6 +26,7 @@ from harness.emulator.engine.configuration import LaunchConfiguration
 from harness.emulator.engine.fault_messages.by_verdict import told
 from harness.emulator.engine.fault_messages.places import Place, fault_at, index_of
 from harness.emulator.engine.fault_messages.races import remarks_on
+from harness.emulator.engine.fault_messages.waits import lines_of, waits_at_mbarriers
 from harness.emulator.engine.native import Laid, Outcome, over_budget_fault
 from harness.emulator.engine.printing import Printer, assertion
 from harness.emulator.errors import LaunchError
@@ -60,11 +61,11 @@ _LONGER = 4  # another order's limit with waiting, in multiples of the usual ord
 
 def run_in_orders(
     program: Program, configuration: LaunchConfiguration, memory: AddressSpace, params: bytes,
-    usual: Run | None = None,
+    usual: Run | None = None, *, waits: bool = False,
 ) -> Outcome:  # fmt: skip
     """Run in the usual order of warps; if that finds no fault, try other orders and report their
-    fault. `usual`: who runs in the usual order, by default the judge."""
-    usual = usual or run
+    fault. `usual`: who runs in the usual order, by default the judge. `waits`: as for `run`."""
+    usual = usual or partial(run, waits=waits)
     size = sum(each.size for each in memory.allocations)
     at_least = configuration.blocks * configuration.threads  # instructions
     has_orders = program.once(_has_orders) and at_least <= _MOST_INSTRUCTIONS
@@ -93,25 +94,26 @@ def _has_orders(program: Program) -> bool:
 
 def run(
     program: Program, configuration: LaunchConfiguration, memory: AddressSpace, params: bytes,
-    variables: int | None = None, schedule: int = 0,
+    variables: int | None = None, schedule: int = 0, *, waits: bool = False,
 ) -> Outcome:  # fmt: skip
     """Execute blocks until all have ended or a fault occurs.
 
     `variables`: if given, observe every byte; the value is the number of leading buffers that are
-    variables of the module. `schedule`: the order of warps by number, 0 for all of them together
-    (`schedule.h`). Blocks whose wait never ends may be waiting for other blocks that a device would
-    hold at the same time. Therefore, before a deadlock is reported, the launch is restarted with as
-    many blocks together as a device holds. Raises LaunchError if their memory does not allow that.
+    variables of the module. `waits`: note what threads wait for at mbarriers. `schedule`: the order
+    of warps by number, 0 for all of them together (`schedule.h`). Blocks whose wait never ends may
+    be waiting for other blocks that a device would hold at the same time. Therefore, before a
+    deadlock is reported, the launch is restarted with as many blocks together as a device holds.
+    Raises LaunchError if their memory does not allow that.
     """
     c = configuration
     before = memory.copied() if c.chunk_blocks < c.held_blocks else None
-    found = _run_once(program, c, memory, params, variables, schedule)
+    found = _run_once(program, c, memory, params, variables, schedule, waits=waits)
     if before is None or not found.waits:
         return found
     memory.restore(before)
     if c.chunk_blocks < min(c.held_blocks, c.fitting_blocks):
         more = replace(c, chunk_blocks=min(c.held_blocks, c.fitting_blocks))
-        return run(program, more, memory, params, variables, schedule)
+        return run(program, more, memory, params, variables, schedule, waits=waits)
     at = f"{found.fault.file}:{found.fault.line}" if found.fault else ""
     raise LaunchError(
         f"{at}: the blocks wait for something that none of them does, perhaps for other blocks: "
@@ -123,11 +125,11 @@ def run(
 
 def _run_once(
     program: Program, configuration: LaunchConfiguration, memory: AddressSpace, params: bytes,
-    variables: int | None = None, schedule: int = 0,
+    variables: int | None = None, schedule: int = 0, *, waits: bool = False,
 ) -> Outcome:  # fmt: skip
     laid = Laid(program, configuration, memory, params, jobs=1)
     observed = () if variables is None else tuple(_unobserved(memory, variables))
-    return _Run(program, configuration, memory, laid, observed, schedule).to_end()
+    return _Run(program, configuration, memory, laid, observed, schedule, waits=waits).to_end()
 
 
 class _Run:
@@ -135,7 +137,7 @@ class _Run:
 
     def __init__(
         self, program: Program, configuration: LaunchConfiguration, memory: AddressSpace,
-        laid: Laid, observed: tuple[Observed, ...], schedule: int,
+        laid: Laid, observed: tuple[Observed, ...], schedule: int, *, waits: bool,
     ) -> None:  # fmt: skip
         self.program, self.configuration, self.laid = program, configuration, laid
         self.seen = observed
@@ -152,10 +154,12 @@ class _Run:
             {name: layout.at(getattr(o, name)) for name in layout.OBSERVED} for o in observed
         ])  # fmt: skip
         self.print = layout.ffi.callback("Print", self._print)
+        lines = self.lines = np.array(lines_of(self.place) if waits else [], np.int32)
         self.judged = layout.new(
             "Judged", **{name: layout.at(each) for name, each in self.arrays.items()},
             schedule=schedule, print=self.print,
             observed=self.observed if observed else layout.ffi.NULL,
+            lines_of_waits=layout.at(lines) if waits else layout.ffi.NULL,
             unset_count=len(unset),
             chunk_blocks=_together(program, configuration, laid.launch.register_bytes),
             stack_end=program.local.get(STACK, 0) + STACK_BYTES,
@@ -172,12 +176,13 @@ class _Run:
                 library.judge_run(self.handle, _SLICE_SECONDS, verdict)
             fault = self._fault(verdict)
             remarks = remarks_on(self._numbers(library.judge_let_pass), self.place)
+            waited = waits_at_mbarriers(self._numbers(library.judge_waits), self.place)
         finally:
             library.judge_end(self.handle)
         waits = verdict.outcome == layout.SUSPECT and verdict.reason == layout.LOOP_STUCK
         return Outcome(
             fault, self.laid.found, tuple(self.printer.printed), tuple(remarks), self.seen,
-            verdict.ticks, waits,
+            verdict.ticks, waits, tuple(waited),
         )  # fmt: skip
 
     def _fault(self, verdict: Any) -> Fault | None:

@@ -29,6 +29,7 @@ from harness.emulator.ptx.syntax import TYPE_SIZES
 from harness.emulator.results.faults import Fault
 from harness.emulator.results.observed import Observed
 from harness.emulator.results.remarks import Remark
+from harness.emulator.results.waits import Wait
 
 _MOST_BLOCKS = 1 << 27  # thread blocks that a stamp can number
 _SLICE_SECONDS = 0.2  # so that an interrupt is noticed
@@ -61,6 +62,7 @@ class Outcome:
     printed: by block number, in the order of the run. observed: present only if requested. ticks:
     thread instructions that were executed; a partly active warp counts as a whole one.
     waits: whether the fault is that threads wait in a loop for something that no thread will do.
+    waited: what threads waited for at mbarriers, if requested.
     """
 
     fault: Fault | None
@@ -70,6 +72,7 @@ class Outcome:
     observed: tuple[Observed, ...] = ()
     ticks: int = 0
     waits: bool = False
+    waited: tuple[Wait, ...] = ()
 
 
 class Laid:

@@ -15,6 +15,7 @@ from harness.emulator.results.counters import Counter, InstructionCount, Uncount
 from harness.emulator.results.faults import Fault
 from harness.emulator.results.observed import Observed
 from harness.emulator.results.remarks import Remark
+from harness.emulator.results.waits import Wait
 
 EngineName = Literal["native", "judge"]
 
@@ -40,6 +41,9 @@ class LaunchReport:
     """Every buffer byte by byte, if the launch was asked to observe."""
     remarks: tuple[Remark, ...] = ()
     """Permitted accesses that nothing orders."""
+    waits: tuple[Wait, ...] = ()
+    """What threads waited for at mbarriers, in program order, if the launch was asked to note
+    it."""
 
     @cached_property
     def instructions(self) -> tuple[InstructionCount, ...]:

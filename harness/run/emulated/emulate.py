@@ -13,28 +13,36 @@ from harness.worker.inputs import Inputs
 
 
 def emulate(
-    bench: model.Bench, case: Case, arch: str, jobs: int = 1, draw: int | None = None
-) -> Execution:
+    bench: model.Bench, case: Case, arch: str, jobs: int = 1, draw: int | None = None,
+    *, waits: bool = False,
+) -> Execution:  # fmt: skip
     """Merge the results of PTX and machine code, or return those of PTX if there are no others."""
-    ptx, machine = by_front_end(bench, case, arch, jobs, draw)
+    ptx, machine = by_front_end(bench, case, arch, jobs, draw, waits=waits)
     if ptx.faults:
         return ptx
     return in_ptx_alone(ptx) if isinstance(machine, str) else both(ptx, machine)
 
 
 def by_front_end(
-    bench: model.Bench, case: Case, arch: str, jobs: int = 1, draw: int | None = None
+    bench: model.Bench,
+    case: Case,
+    arch: str,
+    jobs: int = 1,
+    draw: int | None = None,
+    *,
+    waits: bool = False,
 ) -> tuple[Execution, Execution | str]:
     """Execute a case's PTX and its machine code, or say why the machine code was not executed.
 
-    draw: the number of the set of inputs to use; by default that of the timed set.
+    draw: the number of the set of inputs to use; by default that of the timed set. waits: note what
+    the PTX's threads wait for at mbarriers.
     """
     problem = loading.load(bench.kernels / case.problem)
     built = compiler.build(compiler.unit(case, bench.kernels, arch))
     inputs = Inputs(problem, case, bench.timing.seed, problem.timed_draw if draw is None else draw)
     buffers = problem.buffers(case.sizes, case.dtype)
     with (
-        EmulatorBackend(arch, jobs).workspace(problem, buffers, inputs.values) as ptx,
+        EmulatorBackend(arch, jobs, waits=waits).workspace(problem, buffers, inputs.values) as ptx,
         MachineCodeWorkspace(buffers, inputs.values) as machine,
     ):
         found = ptx.run(case, built)

@@ -166,6 +166,8 @@ typedef struct Judged {
     const u16* traits;
     const UnsetRegister* unset;
     const Observed* observed;  // by buffer, or null
+    // To say what threads waited for at mbarriers: by site, the first one in the same line with the same opcode; or null.
+    const i32* lines_of_waits;
     Print print;
     i32 unset_count;
     i32 chunk_blocks;  // thread blocks that execute together
@@ -224,6 +226,8 @@ void judge_run(void* judge, double seconds, Verdict* verdict);
 int judge_details(void* judge, i64* out, int most);
 // The unordered accesses that were accepted, four numbers each: an Unordered, two sites and a count.
 int judge_let_pass(void* judge, i64* out, int most);
+// What threads waited for at mbarriers, if that was asked for (`waits.h`).
+int judge_waits(void* judge, i64* out, int most);
 // Copies up to `most` bytes at a generic address as a lane sees them. Returns the number copied.
 int judge_peek(void* judge, int lane, i64 address, void* out, int most);
 void judge_end(void* judge);

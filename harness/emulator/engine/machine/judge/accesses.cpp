@@ -18,7 +18,7 @@ Accesses::Accesses(const Launch& launch, const Judged& judged, Blocks& blocks, R
                    Uninitialised& uninitialised)
     : launch_(launch), judged_(judged), blocks_(blocks), geometry_(blocks.geometry), races_(races),
       uninitialised_(uninitialised),
-      unwritten_(launch, judged, blocks.geometry, uninitialised),
+      unwritten_(launch, judged, blocks.geometry, uninitialised), waits_(judged.lines_of_waits),
       uncounted_(launch.site_count + 1) {
     committed_.resize(geometry_.all_lanes()), committed_bulk_.resize(geometry_.all_lanes());
     if (!launch.checks) return;
@@ -36,7 +36,7 @@ Accesses::Accesses(const Launch& launch, const Judged& judged, Blocks& blocks, R
 }
 
 void Accesses::start() {
-    copies_.clear(), bulk_groups_.clear(), visits_.clear();
+    copies_.clear(), bulk_groups_.clear(), visits_.clear(), waits_.start();
     products_.assign(geometry_.all_warps(), {});
     std::fill(committed_.begin(), committed_.end(), 0);
     std::fill(committed_bulk_.begin(), committed_bulk_.end(), 0);
@@ -174,6 +174,7 @@ void Accesses::in_block_memory(const Op& op, Request& request) {
             arrive(op, request);
         else
             move(op, request);
+        if (waits_.wanted() && request.verb == READ) note_waits(op, request);
         unwritten_.note(op, request, origins);
         return;
     }

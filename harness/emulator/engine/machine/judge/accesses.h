@@ -5,6 +5,7 @@
 #include <set>
 
 #include "blocks.h"
+#include "judge/asynchronous/waits.h"
 #include "judge/ordering/races.h"
 #include "memory/reductions.h"
 #include "memory/tensors/tensor_map.h"
@@ -55,6 +56,8 @@ class Accesses {
     // What the mbarrier that a lane tested last waits for: numbers for a message, or none if the lane has
     // tested no mbarrier.
     std::vector<i64> waited_for(int lane);
+    // What threads waited for at mbarriers, if the launch was asked to note it.
+    std::vector<i64> waits() const { return waits_.rows(); }
 
    private:
     static constexpr int MOST_RANKS = 16;  // blocks of a cluster that a mask can name
@@ -115,6 +118,7 @@ class Accesses {
     Ranges range_of(int memory, int block, i64 address, i64 bytes, bool written);
     std::vector<int> targets_of(const Op& op, int masks, int warp, int i) const;
     void arrive(const Op& op, const Request& request);
+    void note_waits(const Op& op, const Request& request);
     void check_block_memory(const Request& request);
     void check_buffers(const Touches& touches, i32 site, int width, Verb verb);
     void observe(const Request& request);
@@ -144,6 +148,7 @@ class Accesses {
     Races& races_;
     Uninitialised& uninitialised_;
     Unwritten unwritten_;
+    Waits waits_;
     std::map<int, Stamps> stamps_;  // by memory
     std::vector<Copy> copies_;
     std::vector<i64> committed_, committed_bulk_;  // groups, by lane

@@ -70,6 +70,7 @@ class Judge {
     }
 
     std::vector<i64> details;  // of the verdict
+    std::vector<i64> waits() const { return accesses_.waits(); }
     std::vector<i64> let_pass() const {
         std::vector<i64> out;
         for (const auto& [sites, count] : races_.let_pass)
@@ -327,6 +328,12 @@ int judge_details(void* judge, machine::i64* out, int most) {
 
 int judge_let_pass(void* judge, machine::i64* out, int most) {
     const auto found = static_cast<machine::Judge*>(judge)->let_pass();
+    std::copy_n(found.begin(), std::min<size_t>(most, found.size()), out);
+    return static_cast<int>(found.size());
+}
+
+int judge_waits(void* judge, machine::i64* out, int most) {
+    const auto found = static_cast<machine::Judge*>(judge)->waits();
     std::copy_n(found.begin(), std::min<size_t>(most, found.size()), out);
     return static_cast<int>(found.size());
 }

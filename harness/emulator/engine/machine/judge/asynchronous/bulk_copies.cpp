@@ -26,9 +26,28 @@ void Accesses::arrive(const Op& op, const Request& request) {
         Mbarrier& state = states.at(place(request, touch));
         const i64 more = static_cast<i64>(in_row(op, op.source[2], touch));
         const u64 parity = state.parity;
-        state.update(static_cast<i64>(in_row(op, op.source[1], touch)), more, drops);
-        races_.flights.count_bytes(races_.word_of_block(touch), more, op.site);
-        if (state.parity != parity) races_.phase_over(touch);
+        const i64 arrivals = static_cast<i64>(in_row(op, op.source[1], touch)), word = races_.word_of_block(touch);
+        state.update(arrivals, more, drops);
+        races_.flights.count_bytes(word, more, op.site);
+        waits_.came(word, op.site, arrivals, more);
+        if (state.parity == parity) continue;
+        races_.phase_over(touch);
+        waits_.phase_over(word);
+    }
+}
+
+// Notes tests that have found a phase over: the test's own difference of the word and the phase waited for is negative.
+// Its operations are those of the load's site that follow it (`_mbarrier_test_wait` in program/decode/mbarriers.py).
+void Accesses::note_waits(const Op& op, const Request& request) {
+    const u16 wanted = OF_MBARRIER | IS_LOAD;
+    if ((judged_.traits[op.site] & wanted) != wanted) return;
+    for (const Op* next = &op + 1; next < launch_.ops + launch_.op_count && next->site == op.site; next++) {
+        if (std::strncmp(entries()[next->handler].name, "xor/", 4) || next->source[0] != op.result[0]) continue;
+        for (const Touch& touch : request.touches) {
+            const u64 now = in_row(op, op.result[0], touch), phase = in_row(op, next->source[1], touch);
+            if (static_cast<i64>(now ^ phase) < 0) waits_.over(races_.word_of_block(touch), touch.address, op.site);
+        }
+        return;
     }
 }
 

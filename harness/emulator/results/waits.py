@@ -1,0 +1,34 @@
+"""What threads waited for at mbarriers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+Extremes = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Completion:
+    """An instruction that completed phases: per phase, the least and the most arrivals, bytes that
+    it announced, and bytes that it brought."""
+
+    place: str
+    opcode: str
+    arrivals: Extremes
+    announced: Extremes
+    bytes: Extremes
+
+
+@dataclass(frozen=True)
+class Wait:
+    """The waits of one line at one mbarrier.
+
+    place: the line, and the lines that call it if it is inlined. mbarrier: its variable and offset.
+    phases: the first and the last that were waited for, counted from 0 in each block; -1 is the one
+    before the first, for which nobody waits. by: what completed these phases, in program order.
+    """
+
+    place: str
+    mbarrier: str
+    phases: Extremes
+    by: tuple[Completion, ...]
