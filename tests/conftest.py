@@ -6,6 +6,7 @@ import gc
 import importlib
 import os
 import pickle
+import re
 import shutil
 import signal
 import sys
@@ -48,6 +49,13 @@ tool_cache.install(str(REPOSITORY / ".cache" / "tests"))
 # Garbage collection or a busy machine may slow an example; the timeout ends one that hangs.
 settings.register_profile("without a deadline", deadline=None)
 settings.load_profile("without a deadline")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Hide the GPUs from tests that need none: their commands would choose one and time on it."""
+    chosen = re.sub(r"\bnot\s+gpu\b", "", config.option.markexpr)
+    if not re.search(r"\bgpu\b", chosen):
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 
 @pytest.hookimpl(optionalhook=True)
