@@ -1,4 +1,4 @@
-// lost[0] = per cent of the sums that are 0, by their bits: a comparison of floats might flush too.
+// lost[0] = the percentage of sums whose bits are 0: a comparison of floats might also flush.
 #pragma once
 
 extern "C" __global__ void count(const float* sums, float* lost, unsigned int n) {

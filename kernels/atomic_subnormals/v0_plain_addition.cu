@@ -1,7 +1,7 @@
-// sums[i] = 0 + x[i], x[i] of the bits given; lost[0] = per cent of the sums that are 0
+// sums[i] = 0 + x[i], x[i] has the given bits; lost[0] = percentage of sums that are 0
 //
-// Idea: what to compare with. An addition of floats keeps subnormal numbers unless the compiler is
-// told -ftz=true. The zero comes from memory, so that the compiler cannot leave the addition out.
+// Idea: the reference. An addition of floats keeps subnormal numbers unless the compiler is told
+// -ftz=true. The zero comes from memory, so the compiler cannot omit the addition.
 //
 // Contract: add: blocks of any size that cover n. count: one block.
 //

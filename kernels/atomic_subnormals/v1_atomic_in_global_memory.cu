@@ -1,7 +1,7 @@
-// sums[i] = 0 + x[i], x[i] of the bits given; lost[0] = per cent of the sums that are 0
+// sums[i] = 0 + x[i], x[i] has the given bits; lost[0] = percentage of sums that are 0
 //
-// Idea: the addition is an atomic one, which the L2 cache carries out. By the PTX manual it takes
-// subnormal operands and results for zero, whatever the compiler is told.
+// Idea: an atomic addition, which the L2 cache performs. According to the PTX manual, it flushes
+// subnormal operands and results to zero, regardless of compiler options.
 //
 // Contract: add: blocks of any size that cover n. count: one block.
 //

@@ -1,7 +1,7 @@
-// sums[i] = 0 + x[i], x[i] of the bits given; lost[0] = per cent of the sums that are 0
+// sums[i] = 0 + x[i], x[i] has the given bits; lost[0] = percentage of sums that are 0
 //
-// Idea: the sum lies in shared memory, for whose floats there is no atomic addition: it is a loop of
-// a plain addition and a compare-and-swap. By the PTX manual that keeps subnormal numbers.
+// Idea: the sum is in shared memory, which has no atomic addition of floats: it becomes a loop of a
+// plain addition and a compare-and-swap. According to the PTX manual, that keeps subnormals.
 //
 // Contract: add: blocks of 256 threads that cover n. count: one block.
 //

@@ -1,9 +1,9 @@
-// What a warp does with its queries on tensor cores: the part of v2 that v3 and v4 have too.
+// A warp's work on its queries with tensor cores: the part of v2 that v3 and v4 share.
 //
 // In a fragment of the sums of mma.m16n8k16, 16 × 8, lane 4 g + t holds [g][2t], [g][2t + 1], [g +
 // 8][2t] and [g + 8][2t + 1], as floats. The left factor, 16 × 16, has pairs of halves at the same
-// places of its left half and then of its right one: two fragments of sums side by side, rounded,
-// are one. The right factor, 16 × 8, has [2t][g], [2t + 1][g] and [2t + 8][g], [2t + 9][g].
+// positions, first of its left and then of its right half: two adjacent fragments of sums, rounded,
+// form one. The right factor, 16 × 8, has [2t][g], [2t + 1][g] and [2t + 8][g], [2t + 9][g].
 #pragma once
 
 #include <cuda_fp16.h>
@@ -20,9 +20,9 @@ __device__ __forceinline__ void multiply(float (&sums)[4], const unsigned int (&
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-// Four matrices of 8 × 8 halves, whose rows are where the lanes say: lanes 0 .. 7 those of the
-// first, and so on. A lane gets the elements [g][2t] and [g][2t + 1] of each. Rows that are a
-// multiple of 128 bytes and 16 more apart lie in different banks.
+// Four matrices of 8 × 8 halves; the lanes give the rows' addresses: lanes 0 .. 7 for the first,
+// and so on. A lane gets the elements [g][2t] and [g][2t + 1] of each. Rows with a stride of a
+// multiple of 128 bytes plus 16 lie in different banks.
 __device__ __forceinline__ void load_matrices(unsigned int (&to)[4], const __half* row) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
@@ -49,7 +49,7 @@ __device__ __forceinline__ float power_of_2(float x) {
     return power;
 }
 
-// 16 * TILES queries of a warp, of D halves each, and what they have attended to so far.
+// 16 * TILES queries of a warp, with D halves each, and their results so far.
 template <unsigned int D, unsigned int TILES>
 class Queries {
     static constexpr unsigned int WIDTH = (D + 15) / 16 * 16;
@@ -58,12 +58,12 @@ class Queries {
     const unsigned int lane = threadIdx.x % 32;
     const unsigned int first, n;
     unsigned int queries[TILES][WIDTH / 16][4];
-    // Of rows g and g + 8 of each tile: the largest score, and this lane's part of the weights'
+    // For rows g and g + 8 of each tile: the largest score, and this lane's part of the weights'
     // sum.
     float largest[TILES][2], sums[TILES][2];
     float outputs[TILES][WIDTH / 8][4];
 
-    // Two neighbours of a row, zeros for what is not there. Where D is even they are one word.
+    // Two neighbours in a row, with zeros past its end. If D is even, they are one word.
     __device__ __forceinline__ unsigned int pair(const __half* q, unsigned int row,
                                                  unsigned int column) const {
         __half2 both = __half2half2(__half(0.0f));
@@ -79,7 +79,7 @@ class Queries {
     }
 
 public:
-    // Queries first_ .. of the n at q.
+    // The queries from first_ on, of the n at q.
     __device__ __forceinline__ Queries(const __half* q, unsigned int first_, unsigned int n_)
         : first(first_), n(n_) {
 #pragma unroll
@@ -102,8 +102,8 @@ public:
         }
     }
 
-    // One tile of 64 keys and their rows of v, in shared memory, of which `count` are there; the
-    // others are zeros. At least one is there.
+    // One tile of 64 keys and their rows of v, in shared memory; `count` of them exist, the others
+    // are zeros. At least one is there.
     template <unsigned int PITCH>
     __device__ __forceinline__ void attend(const __half* tile_k, const __half* tile_v,
                                            unsigned int count) {
@@ -175,7 +175,7 @@ public:
     }
 
 private:
-    // Scores to weights of the same places, and what was before to the new largest score.
+    // Turns scores into weights, in place, and rescales the earlier sums to the new largest score.
     __device__ __forceinline__ void softmax(unsigned int m, float (&scores)[KEYS / 8][4],
                                             unsigned int (&weights)[KEYS / 16][4],
                                             unsigned int count) {
@@ -189,7 +189,7 @@ private:
                 }
             }
         }
-        // e^((s − top) / √d) = 2^(s scale − top scale), which takes one instruction before the
+        // e^((s − top) / √d) = 2^(s scale − top scale): one instruction before the
         // power.
         const float scale = 1.44269504f / sqrtf(static_cast<float>(D));
 #pragma unroll

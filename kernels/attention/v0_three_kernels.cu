@@ -1,9 +1,9 @@
-// o = softmax(q k^T / sqrt(d)) v for each head; q, k, v and o are heads × n × d, row-major; where it is
-// causal, a query attends to the keys up to its own place only
+// o = softmax(q k^T / sqrt(d)) v for each head; q, k, v and o are heads × n × d, row-major; if it
+// is causal, a query attends only to the keys up to its own position
 //
-// Idea: the formula in three steps, each a kernel: all n × n scores, the softmax of each of their
-// rows in place, the weighted sums of the rows of v. The scores go to global memory, come back and
-// go there again, and come back: 16 n n bytes per head, of which the operation needs none.
+// Idea: the formula in three kernels: all n × n scores, the softmax of each of their rows in place,
+// and the weighted sums of the rows of v. The scores are written to global memory and read back
+// twice: 16 n n bytes per head, none of which the operation requires.
 //
 // Contract: any heads below 2^16, n and d >= 1, with heads n n below 2^32; T is float, __half or __nv_bfloat16,
 // scores are float. scores: a block of (32, 8), a grid of (n, n, heads); softmax: any block of a
@@ -35,7 +35,7 @@ __global__ void scores_of(const T* q, const T* k, float* scores, unsigned int n,
         is_hidden ? -INFINITY : sum / sqrtf(static_cast<float>(d));
 }
 
-// In place. The largest score is subtracted first: no exponential overflows, and one is 1.
+// In place. The largest score is subtracted first: no exponential overflows, one is 1.
 extern "C" __global__ void softmax_of_rows(float* scores, unsigned int rows, unsigned int n) {
     const unsigned int lane = threadIdx.x % 32;
     const unsigned int row = (blockIdx.x * blockDim.x + threadIdx.x) / 32;

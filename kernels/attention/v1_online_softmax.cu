@@ -1,9 +1,9 @@
 // o = softmax(q k^T / sqrt(d)) v for each head; q, k, v and o are heads × n × d, row-major
 //
 // Idea: the mathematics rewritten. A block keeps 64 queries and walks once over k and v in tiles of
-// 64 keys. It remembers the largest score so far of each query, the sum of its weights and the
-// weighted sum of v's rows; where a tile has a larger score, both sums are scaled down to it. In
-// the end they are what a softmax over the whole row would have given, and no score has left the
+// 64 keys. For each query it keeps the largest score so far, the sum of its weights and the
+// weighted sum of v's rows; if a tile has a larger score, both sums are scaled down to it. In
+// the end they equal the result of a softmax over the whole row, and no score has left the
 // SM.
 //
 // Contract: any heads below 2^16, n >= 1, d = D from 1 to 128, with heads n d below 2^32; T is
@@ -23,7 +23,7 @@
 
 constexpr unsigned int QUERIES = 64, KEYS = 64, THREADS = 256;
 
-// Rows first .. first + 64 of a head's n × D as floats, with zeros for what is not there.
+// Rows first .. first + 64 of a head's n × D as floats, with zeros past the end.
 template <typename T, unsigned int D, unsigned int WIDTH, unsigned int PITCH>
 __device__ __forceinline__ void load_tile(float* tile, const T* from, unsigned int first,
                                           unsigned int n) {
@@ -39,8 +39,8 @@ template <typename T, unsigned int D>
 __global__ void __launch_bounds__(THREADS) attention(const T* q, const T* k, const T* v, T* o,
                                                      unsigned int n) {
     constexpr unsigned int WIDTH = (D + 15) / 16 * 16;
-    // Rows of 4 words more than a multiple of 16: of 8 lanes that read 16 bytes each, of rows one
-    // below the other, no two meet in a bank.
+    // Rows are a multiple of 16 plus 4 words long: when 8 lanes read 16 bytes each from successive
+    // rows, no two share a bank.
     constexpr unsigned int PITCH = WIDTH + 4, PITCH_W = KEYS + 4;
     constexpr unsigned int GROUPS = (WIDTH + 63) / 64;  // of 16 × 4 columns
     extern __shared__ __align__(16) float memory[];
@@ -53,8 +53,8 @@ __global__ void __launch_bounds__(THREADS) attention(const T* q, const T* k, con
     const unsigned int first = blockIdx.x * QUERIES;
     const unsigned int head = blockIdx.y * n * D;
 
-    // Of queries y .. y + 3: the largest score yet, this thread's part of the sum of the weights,
-    // and columns 4x .. 4x + 3, 64 + 4x … of the weighted sums.
+    // For queries y .. y + 3: the largest score so far, this thread's part of the weights' sum, and
+    // columns 4x .. 4x + 3, 64 + 4x … of the weighted sums.
     float largest[4], sums[4] = {}, outputs[4][GROUPS][4] = {};
     for (float& each : largest) each = -INFINITY;
 
@@ -96,7 +96,7 @@ __global__ void __launch_bounds__(THREADS) attention(const T* q, const T* k, con
             for (unsigned int offset = 8; offset > 0; offset /= 2) {
                 top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, offset));
             }
-            // Every tile has a key, so that `top` is a number; at first the factor is 0.
+            // Every tile has a key, so `top` is a number; at first the factor is 0.
             const float factor = expf(largest[i] - top);
             largest[i] = top;
             sums[i] *= factor;

@@ -1,9 +1,9 @@
 // o = softmax(q k^T / sqrt(d)) v for each head; q, k, v and o are heads × n × d, row-major, float16
 //
-// Idea: v1 with both products on tensor cores. A warp has 16 queries and keeps them as fragments,
-// as well as their scores, weights and sums; a lane holds the weights of a score tile just where
-// the next product wants its left factor, so that they go in as they are, rounded to halves. Only k
-// and v pass through shared memory, from where ldmatrix fetches fragments, of v transposed.
+// Idea: v1 with both products on tensor cores. A warp has 16 queries and keeps them, their scores,
+// weights and sums as fragments; a lane holds the weights of a score tile exactly where the next
+// product expects its left factor, so they are used in place, rounded to halves. Only k and v pass
+// through shared memory; ldmatrix fetches fragments from there, those of v transposed.
 //
 // Contract: any heads below 2^16, n >= 1, d = D from 1 to 128, with heads n d below 2^32; a block
 // of 128 threads; a grid of (ceil(n / 64), heads). 2 * 64 * (D, rounded up to 16, + 8) halves of
@@ -17,7 +17,7 @@
 
 constexpr unsigned int KEYS = 64, THREADS = 128;
 
-// Rows first .. first + 64 of a head's n × D, with zeros for what is not there.
+// Rows first .. first + 64 of a head's n × D, with zeros past the end.
 template <unsigned int D, unsigned int WIDTH, unsigned int PITCH>
 __device__ __forceinline__ void load_tile(__half (&tile)[KEYS][PITCH], const __half* from,
                                           unsigned int first, unsigned int n) {

@@ -1,14 +1,14 @@
 // o = softmax(q k^T / sqrt(d)) v for each head; q, k, v and o are heads × n × d, row-major, float16
 //
-// Idea: v2 waits for each tile of k and v before it multiplies. Here the next tile is copied to a
-// second pair of tiles meanwhile, asynchronously. v4 launches the same code with two tiles of
-// queries per warp: what a warp fetches of k and v from shared memory is then multiplied twice, and
-// half as many blocks read k and v from the L2 cache.
+// Idea: v2 waits for each tile of k and v before it multiplies. Here the next tile is meanwhile
+// copied asynchronously to a second pair of tiles. v4 launches the same code with two tiles of
+// queries per warp: each value of k and v that a warp fetches from shared memory is then used
+// twice, and half as many blocks read k and v from the L2 cache.
 //
-// Contract: any heads below 2^16, n >= 1, d = D a multiple of 8 up to 128 (16 bytes are the least
-// that such a copy takes past the L1 cache), with heads n d below 2^32; a block of 128 threads; a
-// grid of (ceil(n / (64 * TILES)), heads). 4 * 64 * (D, rounded up to 16, + 8) halves of dynamic
-// shared memory. Compute capability 8.0.
+// Contract: any heads below 2^16, n >= 1, d = D a multiple of 8 up to 128 (a copy that bypasses the
+// L1 cache takes at least 16 bytes), with heads n d below 2^32; a block of 128 threads; a grid of
+// (ceil(n / (64 * TILES)), heads). 4 * 64 * (D, rounded up to 16, + 8) halves of dynamic shared
+// memory. Compute capability 8.0.
 //
 // From: Dao, "FlashAttention-2" (2023); "Asynchronous Data Copies" in the CUDA C++ Programming
 // Guide.
@@ -25,7 +25,7 @@ struct Stage {
     __half v[KEYS][PITCH];
 };
 
-// Asks for rows first .. first + 64 of a head's n × D, with zeros for what is not there.
+// Requests rows first .. first + 64 of a head's n × D, with zeros past the end.
 template <unsigned int D, unsigned int WIDTH, unsigned int PITCH>
 __device__ __forceinline__ void copy_tile(__half (&tile)[KEYS][PITCH], const __half* from,
                                           unsigned int first, unsigned int n) {
@@ -55,8 +55,8 @@ __global__ void __launch_bounds__(THREADS) attention(const __half* q, const __ha
     Queries<D, TILES> queries(q + head, (blockIdx.x * 4 + warp) * 16 * TILES, n);
     unsigned int present = 0;
     for (unsigned int key = 0; key < n; key += KEYS) {
-        // The tile is there for this thread, and after the barrier for all of them. It also says
-        // that all are done with the tile before, whose place is free.
+        // The tile has arrived for this thread and, after the barrier, for all of them. The barrier
+        // also means that all are done with the previous tile, so its slot is free.
         wait_for_all_but<0>();
         __syncthreads();
         if (key + KEYS < n) {

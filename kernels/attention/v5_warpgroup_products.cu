@@ -1,15 +1,15 @@
 // o = softmax(q k^T / sqrt(d)) v for each head; q, k, v and o are heads × n × d, row-major, float16
 //
-// Idea: what v4's warps fetch from shared memory into registers, `wgmma` reads itself, and it
-// multiplies twice as fast. A warpgroup takes 64 queries and 128 keys at a time. Their scores are in
-// registers, where the second product wants its first factor; v, whose rows lie across what is summed
-// over, it can take as it lies. As in gemm_bf16/v4 one warpgroup only asks for tiles, and three
-// attend: while one has exponentials to compute, another has the tensor cores.
+// Idea: `wgmma` itself reads the operands that v4's warps fetch from shared memory, and multiplies
+// twice as fast. A warpgroup takes 64 queries and 128 keys at a time. Their scores are in
+// registers, where the second product expects its first factor; it can use v, which is summed over
+// rows, without a transpose. As in gemm_bf16/v4, one warpgroup only requests tiles, and three
+// compute: while one computes exponentials, another uses the tensor cores.
 //
 // Contract: any heads below 2^16, n >= 1, d = D a multiple of 8 up to 64, with heads n d below 2^32;
-// tensor maps of d × n × heads with a swizzle of 128 bytes and boxes of 64 elements, and of 192 rows
-// of q, of 128 of k and v; a block of 512 threads; a grid of (ceil(n / 192), heads). 152 KiB and 104
-// bytes of dynamic shared memory. Compute capability 9.0.
+// tensor maps of d × n × heads with a swizzle of 128 bytes and boxes of 64 elements × 192 rows for
+// q, and × 128 rows for k and v; a block of 512 threads; a grid of (ceil(n / 192), heads). 152 KiB
+// and 104 bytes of dynamic shared memory. Compute capability 9.0.
 //
 // From: Shah et al., "FlashAttention-3" (2024), its warp specialisation.
 //
@@ -52,7 +52,7 @@ __global__ void __launch_bounds__(THREADS)
         tiles.values_present[i].wait(parity);
         attention.begin_outputs(weights, tiles.values[i]);
         wait_for_products<0>();
-        // One thread speaks for the warpgroup, whose product is one operation.
+        // One thread arrives for the whole warpgroup: a wgmma is one operation.
         if (threadIdx.x % 128 == 0) tiles.free[i].arrive();
     }
     attention.store(o + blockIdx.y * n * D, blockIdx.x * QUERIES + group * 64, n);

@@ -1,13 +1,13 @@
 // o = softmax(q k^T / sqrt(d)) v for each head; q, k, v and o are heads × n × d, row-major, float16
 //
-// Idea: a warpgroup of v5 computes exponentials and has nothing for the tensor cores meanwhile; only
-// the others may. Here the scores of the next tile are begun before the values of this one are added,
-// and the exponentials of the next are computed while they are.
+// Idea: while a warpgroup of v5 computes exponentials, it gives the tensor cores no work; only the
+// other warpgroups do. Here the next tile's scores are started before this tile's values are added,
+// and the next exponentials are computed during that addition.
 //
 // Contract: any heads below 2^16, n >= 1, d = D a multiple of 8 up to 64, with heads n d below 2^32;
-// tensor maps of d × n × heads with a swizzle of 128 bytes and boxes of 64 elements, and of 192 rows
-// of q, of 128 of k and v; a block of 512 threads; a grid of (ceil(n / 192), heads). 152 KiB and 104
-// bytes of dynamic shared memory. Compute capability 9.0.
+// tensor maps of d × n × heads with a swizzle of 128 bytes and boxes of 64 elements × 192 rows for
+// q, and × 128 rows for k and v; a block of 512 threads; a grid of (ceil(n / 192), heads). 152 KiB
+// and 104 bytes of dynamic shared memory. Compute capability 9.0.
 //
 // From: Shah et al., "FlashAttention-3" (2024), its pipelining within a warpgroup.
 //
@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(THREADS)
         wait_for_products<1>();  // for the scores
         attention.softmax(scores, n - tile * KEYS);
         wait_for_products<0>();
-        // One thread speaks for the warpgroup, whose product is one operation.
+        // One thread arrives for the whole warpgroup: a wgmma is one operation.
         if (threadIdx.x % 128 == 0) tiles.free[before].arrive();
         attention.rescale(weights, scores);
     }

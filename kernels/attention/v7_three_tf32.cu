@@ -1,6 +1,6 @@
 // o = softmax(q k^T / sqrt(d)) v for each head; q, k, v and o are heads × n × d, row-major, float32
 //
-// Idea: v1 multiplies on the units for floats. Three products on tensor cores have nearly all bits
+// Idea: v1 multiplies on the float units. Three products on tensor cores preserve nearly all bits
 // of a float (common/three_tf32.cuh), and are faster. A warp takes 16 queries, and holds their
 // scores and sums in registers as v2 does; k and v are copied ahead as in v3.
 //
@@ -26,14 +26,14 @@ __device__ __forceinline__ float power_of_2(float x) {
     return power;
 }
 
-// Rows a little longer than WIDTH, so that what a quarter of a warp reads lies in all banks.
+// Rows slightly longer than WIDTH, so the reads of a quarter-warp are spread over all banks.
 template <unsigned int WIDTH>
 struct Stage {
     float k[KEYS][WIDTH + 16];
     float v[KEYS][WIDTH + 4];
 };
 
-// Asks for rows first .. first + 64 of a head's n × D, with zeros for what is not there.
+// Requests rows first .. first + 64 of a head's n × D, with zeros past the end.
 template <unsigned int D, unsigned int WIDTH, unsigned int PITCH>
 __device__ __forceinline__ void copy_tile(float (&tile)[KEYS][PITCH], const float* from,
                                           unsigned int first, unsigned int n) {
@@ -46,7 +46,7 @@ __device__ __forceinline__ void copy_tile(float (&tile)[KEYS][PITCH], const floa
     }
 }
 
-// Four neighbours of a row of q, zeros for what is not there.
+// Four neighbours in a row of q, with zeros past its end.
 template <unsigned int D>
 __device__ __forceinline__ float4 load_four(const float* q, unsigned int row, unsigned int column,
                                             unsigned int n) {
@@ -69,24 +69,24 @@ __global__ void __launch_bounds__(THREADS, 3)
     copy_tile<D, WIDTH>(stages[0].v, v + head, 0, n);
     commit_copies();
 
-    // In which order the products of a sum are added up is free. A lane takes four neighbours of a
-    // row at once: two are its part of one product, two of the next.
+    // The products of a sum may be added in any order. A lane takes four neighbours in a row at
+    // once: two are its part of one product, two of the next.
     float4 upper[WIDTH / 16], lower[WIDTH / 16];  // rows g and g + 8
 #pragma unroll
     for (unsigned int i = 0; i < WIDTH / 16; i++) {
         upper[i] = load_four<D>(q + head, first + g, 16 * i + 4 * t, n);
         lower[i] = load_four<D>(q + head, first + g + 8, 16 * i + 4 * t, n);
     }
-    // Of rows g and g + 8: the largest score, and this lane's part of the weights' sum.
+    // For rows g and g + 8: the largest score, and this lane's part of the weights' sum.
     float largest[2] = {-INFINITY, -INFINITY}, sums[2] = {};
     float outputs[WIDTH / 8][4] = {};
-    // e^((s − top) / √d) = 2^(s scale − top scale), which takes one instruction before the power.
+    // e^((s − top) / √d) = 2^(s scale − top scale): one instruction before the power.
     const float scale = 1.44269504f / sqrtf(static_cast<float>(D));
 
     unsigned int present = 0;
     for (unsigned int key = 0; key < n; key += KEYS) {
-        // The tile is there for this thread, and after the barrier for all of them. It also says
-        // that all are done with the tile before, whose place is free.
+        // The tile has arrived for this thread and, after the barrier, for all of them. The barrier
+        // also means that all are done with the previous tile, so its slot is free.
         wait_for_all_but<0>();
         __syncthreads();
         if (key + KEYS < n) {
@@ -143,8 +143,8 @@ __global__ void __launch_bounds__(THREADS, 3)
             }
         }
 
-        // A lane's scores of keys 2 t and 2 t + 1 are its first factors of t and t + 4, so that it
-        // wants those rows of v. Its four neighbours of a row go to four products side by side.
+        // A lane's scores for keys 2 t and 2 t + 1 are its first factors t and t + 4, so it needs
+        // those rows of v. Its four neighbours in a row go to four adjacent products.
 #pragma unroll
         for (unsigned int j = 0; j < KEYS / 8; j++) {
             const Split<4> weights = {scores[j][0], scores[j][2], scores[j][1], scores[j][3]};

@@ -1,15 +1,15 @@
-// o = softmax(q k^T / sqrt(d)) v for each head; q, k, v and o are heads × n × d, row-major, of 16 bits;
-// where it is causal, a query attends to the keys up to its own place only
+// o = softmax(q k^T / sqrt(d)) v for each head; q, k, v and o are heads × n × d, row-major, 16-bit;
+// if it is causal, a query attends only to the keys up to its own position
 //
-// Idea: v5 for heads of up to 128 numbers, in two boxes of a tensor map: two warpgroups attend, as
-// three would not have the registers. Of a causal product's tiles half are not asked for, and only
-// the last one of a block has scores to hide. Blocks with many tiles come first, so that the short
+// Idea: v5 for heads of up to 128 numbers, in two boxes of a tensor map: two warpgroups compute,
+// because registers do not suffice for three. Half of a causal product's tiles are not requested,
+// and only a block's last tile has scores to mask. Blocks with many tiles come first, so the short
 // ones fill the end.
 //
 // Contract: any heads below 2^16, n >= 1, d = D a multiple of 8 up to 128, with heads n d below 2^32;
 // tensor maps of d × n × heads with a swizzle of 128 bytes and boxes of 64 × 128 elements; a block of
-// 384 threads; a grid of (ceil(n / 128), heads). 112 KiB of dynamic shared memory for each 64 numbers
-// of d begun, and 80 bytes. Compute capability 9.0.
+// 384 threads; a grid of (ceil(n / 128), heads). 112 KiB of dynamic shared memory per 64 numbers of
+// d, rounded up, and 80 bytes. Compute capability 9.0.
 //
 // From: Shah et al., "FlashAttention-3" (2024), its tiles for heads of 128.
 //
@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(THREADS)
     }
 
     take_registers<240>();
-    // The upper one of this thread's two rows; the other one is 8 further.
+    // The upper of this thread's two rows; the other is 8 rows below it.
     const unsigned int row = first + threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4;
     Attention<D, DTYPE> attention;
     float scores[KEYS / 2];
@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(THREADS)
         tiles.values_present[i].wait(parity);
         attention.begin_outputs(weights, tiles.values[i]);
         wait_for_products<0>();
-        // One thread speaks for the warpgroup, whose product is one operation.
+        // One thread arrives for the whole warpgroup: a wgmma is one operation.
         if (threadIdx.x % 128 == 0) tiles.free[i].arrive();
     }
     attention.store(o + blockIdx.y * n * D, first + group * 64, n);

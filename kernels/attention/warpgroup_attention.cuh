@@ -1,9 +1,9 @@
-// What a warpgroup does with its 64 queries, by products of tiles in shared memory: for v5 on. The
-// tiles' rows have D numbers of 16 bits, as boxes of 64; those past D are zeros.
+// A warpgroup's work on its 64 queries, with products of tiles in shared memory: for v5 to v8. The
+// tiles' rows have D 16-bit numbers, in boxes of 64; those past D are zeros.
 //
 // Thread 4 g + t of warp w has the sums of rows 16 w + g and 16 w + g + 8, in columns 8 j + 2 t and
 // 8 j + 2 t + 1, as sums[4 j] .. sums[4 j + 3]. A product takes its first factor from registers in
-// the same places, so that scores become weights where they are.
+// the same positions, so scores become weights in place.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -31,7 +31,7 @@ struct Boxes {
     }
 };
 
-// What a block has in shared memory: its queries, and places for tiles of k and v.
+// A block's shared memory: its queries, and slots for tiles of k and v.
 template <unsigned int D, unsigned int QUERIES, unsigned int STAGES>
 struct Tiles {
     Boxes<D, QUERIES> queries;
@@ -41,7 +41,7 @@ struct Tiles {
     Barrier values_present[STAGES];
     Barrier free[STAGES];
 
-    // By one thread; a barrier of the block has to follow.
+    // Called by one thread; a barrier of the block must follow.
     __device__ __forceinline__ void init() {
         queries_present.init(1);
         for (unsigned int i = 0; i < STAGES; i++) {
@@ -52,14 +52,14 @@ struct Tiles {
         show_barriers();
     }
 
-    // Asks for the queries from `first` on, and for `count` keys and values of a head; by one thread.
+    // Requests the queries from `first` on, and `count` keys and values of a head; one thread.
     __device__ __forceinline__ void produce(const CUtensorMap& map_q, const CUtensorMap& map_k,
                                             const CUtensorMap& map_v, unsigned int head,
                                             unsigned int first, unsigned int count) {
         queries.load(map_q, head, first, queries_present);
         for (unsigned int tile = 0; tile * KEYS < count; tile++) {
             const unsigned int i = tile % STAGES;
-            // At first every place is free: the phase before the first counts as ended.
+            // At first every slot is free: the phase before the first counts as complete.
             free[i].wait(tile / STAGES % 2 ^ 1);
             keys[i].load(map_k, head, tile * KEYS, keys_present[i]);
             values[i].load(map_v, head, tile * KEYS, values_present[i]);
@@ -67,7 +67,7 @@ struct Tiles {
     }
 };
 
-// Two floats as a word, the first one below.
+// Two floats as a word, the first one in its lower half.
 template <typename T>
 __device__ __forceinline__ unsigned int rounded(float a, float b) {
     if constexpr (std::is_same_v<T, __nv_bfloat16>) {
@@ -100,13 +100,13 @@ __device__ __forceinline__ void add_rows(float (&sums)[32], const unsigned int (
 template <unsigned int D, typename T = __half>
 class Attention {
     static constexpr unsigned int BOXES = (D + 63) / 64;
-    // Of each row: the largest score, this thread's part of the weights' sum, and the factor from
-    // the maximum before to this one.
+    // For each row: the largest score, this thread's part of the weights' sum, and the factor from
+    // the previous maximum to this one.
     float largest[2] = {-INFINITY, -INFINITY}, sums[2] = {}, factor[2];
     float outputs[BOXES][32] = {};
 
 public:
-    // Begins the scores of 64 queries, from row `first` of these on, and a tile of keys.
+    // Begins the scores of 64 queries, from row `first` on, with a tile of keys.
     template <unsigned int QUERIES>
     __device__ __forceinline__ static void begin_scores(float (&scores)[KEYS / 2],
                                                         const Boxes<D, QUERIES>& queries,
@@ -124,7 +124,7 @@ public:
         end_products();
     }
 
-    // Begins to add a tile's rows of v by their weights.
+    // Begins to add a tile's rows of v, times their weights.
     __device__ __forceinline__ void begin_outputs(const unsigned int (&weights)[KEYS / 16][4],
                                                   const Boxes<D, KEYS>& values) {
         begin_products();
@@ -138,12 +138,12 @@ public:
         end_products();
     }
 
-    // Scores to weights, where `count` of the keys are there, at least one.
+    // Turns scores into weights; `count` of the keys exist, at least one.
     __device__ __forceinline__ void softmax(float (&scores)[KEYS / 2], unsigned int count) {
         softmax(scores, count, count);
     }
 
-    // The same where both of this thread's rows have their own count: `upper`, and a larger one.
+    // The same if each of this thread's two rows has its own count: `upper`, and a larger one.
     __device__ __forceinline__ void softmax(float (&scores)[KEYS / 2], unsigned int upper,
                                             unsigned int lower) {
         if (upper < KEYS) {
@@ -153,7 +153,7 @@ public:
                 if (key >= (i / 2 % 2 == 0 ? upper : lower)) scores[i] = -INFINITY;
             }
         }
-        // e^((s − top) / √d) = 2^(s scale − top scale), which takes one instruction before the
+        // e^((s − top) / √d) = 2^(s scale − top scale): one instruction before the
         // power.
         const float scale = 1.44269504f / sqrtf(static_cast<float>(D));
 #pragma unroll
@@ -177,8 +177,8 @@ public:
         }
     }
 
-    // What was added up before, to the maximum that softmax() found; and the weights as the product
-    // wants them.
+    // Rescales the earlier sums to the maximum that softmax() found, and packs the weights for the
+    // product.
     __device__ __forceinline__ void rescale(unsigned int (&weights)[KEYS / 16][4],
                                             const float (&scores)[KEYS / 2]) {
 #pragma unroll
@@ -191,7 +191,7 @@ public:
         }
     }
 
-    // The rows of a head's o from `first` on, of which there are n.
+    // Writes the rows of a head's o from `first` on; there are n.
     __device__ __forceinline__ void store(T* o, unsigned int first, unsigned int n) const {
 #pragma unroll
         for (unsigned int half = 0; half < 2; half++) {

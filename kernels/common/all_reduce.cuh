@@ -1,5 +1,5 @@
-// Sums and maxima of a warp or a block that every thread gets, where common/warp.cuh and
-// common/block.cuh give them to one thread.
+// Sums and maxima over a warp or a block, returned to every thread; common/warp.cuh and
+// common/block.cuh return them to one thread.
 #pragma once
 
 #include <cfloat>
@@ -14,8 +14,8 @@ struct Max {
     __device__ __forceinline__ float operator()(float a, float b) const { return fmaxf(a, b); }
 };
 
-// Every lane of a full warp calls this and gets the same: at each step a lane and its partner, who
-// differ in one bit of their number, combine what both have.
+// Every lane of a full warp calls this and gets the same: at each step a lane and its partner,
+// whose numbers differ in one bit, combine their values.
 template <typename Op>
 __device__ __forceinline__ float warp_all(float value) {
 #pragma unroll
@@ -26,11 +26,11 @@ __device__ __forceinline__ float warp_all(float value) {
 }
 
 // Every thread of a one-dimensional block calls this and gets the same. blockDim.x is a multiple of
-// 32 up to 1024. Each warp leaves one word, and then every warp reduces those words by itself,
-// which needs no barrier after it.
+// 32 up to 1024. Each warp stores one word, and then every warp reduces those words by itself,
+// which needs no further barrier.
 //
-// The shared words are the same ones in every call. The first barrier keeps a call from writing
-// them while a warp still reads what the call before it left.
+// The shared words are the same ones in every call. The first barrier prevents a call from
+// overwriting them while a warp still reads the previous call's.
 template <typename Op>
 __device__ __forceinline__ float block_all(float value) {
     __shared__ float of_warps[32];

@@ -1,4 +1,4 @@
-// Copies from global to shared memory that pass through no register and that nobody waits for until
+// Copies from global to shared memory that bypass the registers, and that no thread waits for until
 // wait_for_all_but(): `cp.async`, since compute capability 8.0.
 #pragma once
 
@@ -17,19 +17,19 @@ __device__ __forceinline__ void copy_4(void* shared, const void* from, unsigned 
                  :: "r"(to), "l"(__cvta_generic_to_global(from)), "r"(valid) : "memory");
 }
 
-// What this thread has issued since its last commit becomes a group.
+// Makes the copies that this thread has issued since its last commit a group.
 __device__ __forceinline__ void commit_copies() {
     asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-// Waits until all but the newest `groups` of this thread's groups are there. For the copies of
-// other threads a barrier has to follow.
+// Waits until all but the newest `groups` of this thread's groups have arrived. For the copies of
+// other threads, a barrier must follow.
 template <int groups>
 __device__ __forceinline__ void wait_for_all_but() {
     asm volatile("cp.async.wait_group %0;" :: "n"(groups) : "memory");
 }
 
-// Four neighbours of a row of a row-major matrix, as load_four() of common/matrix.cuh has them.
+// Four neighbours in a row of a row-major matrix, as load_four() in common/matrix.cuh loads them.
 template <bool VECTOR>
 __device__ __forceinline__ void copy_four(float* shared, const float* matrix, unsigned int rows,
                                           unsigned int columns, unsigned int row,

@@ -4,10 +4,10 @@
 #include "common/warp.cuh"
 
 // Every thread of a one-dimensional block calls this; thread 0 gets the sum of all threads'
-// `value`, the others get nothing of meaning. blockDim.x is a multiple of 32 up to 1024.
+// `value`, the others get no meaningful value. blockDim.x is a multiple of 32 up to 1024.
 //
-// Two warp sums in a row: each warp reduces its own 32 values, then the first warp reduces the at
-// most 32 warp sums. That takes one barrier and one word of shared memory a warp.
+// Two warp sums in a row: each warp reduces its own 32 values, then the first warp reduces the warp
+// sums, at most 32. That takes one barrier and one word of shared memory per warp.
 //
 // The shared array is the same one in every call, so a kernel that calls this twice needs a
 // __syncthreads() between the calls: without it the second call could overwrite sums that the

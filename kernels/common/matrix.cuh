@@ -1,11 +1,11 @@
-// Four neighbours of a row of a row-major matrix of any size, and what lies outside of it.
+// Four neighbours in a row of a row-major matrix of any size, inside and outside of it.
 #pragma once
 
 // Each row of a matrix starts on a 16-byte boundary only if the number of columns is a multiple of
-// 4. VECTOR says so: then a group of four columns, at a multiple of 4, lies wholly inside or wholly
-// outside, and moves in one instruction. Otherwise it is four words, each with a guard of its own.
+// 4. VECTOR says that it is: then a group of four columns, at a multiple of 4, is all inside or all
+// outside, and moves in one instruction. Otherwise it is four words, each with its own guard.
 
-// matrix[row][column .. column + 4), with zeros for what lies outside.
+// matrix[row][column .. column + 4), with zeros outside the matrix.
 template <bool VECTOR>
 __device__ __forceinline__ float4 load_four(const float* matrix, unsigned int rows,
                                             unsigned int columns, unsigned int row,
@@ -24,7 +24,7 @@ __device__ __forceinline__ float4 load_four(const float* matrix, unsigned int ro
     return four;
 }
 
-// matrix[row][column .. column + 4) = four, where that lies inside.
+// matrix[row][column .. column + 4) = four, if that is inside.
 template <bool VECTOR>
 __device__ __forceinline__ void store_four(float* matrix, unsigned int rows, unsigned int columns,
                                            unsigned int row, unsigned int column, float4 four) {
@@ -40,8 +40,8 @@ __device__ __forceinline__ void store_four(float* matrix, unsigned int rows, uns
     }
 }
 
-// to[0 .. 4) = from[0 .. 4), where `from` lies on a 16-byte boundary and `to` is an array of the
-// thread's own, of registers.
+// to[0 .. 4) = from[0 .. 4), where `from` lies on a 16-byte boundary and `to` is a thread's own
+// array, in registers.
 __device__ __forceinline__ void fetch_four(float* to, const float* from) {
     const float4 four = *reinterpret_cast<const float4*>(from);
     to[0] = four.x;

@@ -1,5 +1,5 @@
-// The largest of many floats. The identity is −∞: FLT_MIN is the smallest positive float, and with
-// it, or with 0, the maximum of negative numbers comes out wrong.
+// The largest of many floats. The identity is −∞: FLT_MIN is the smallest positive float; with it,
+// or with 0, the maximum of negative numbers would be wrong.
 #pragma once
 
 #include <cmath>

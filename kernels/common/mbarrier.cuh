@@ -1,7 +1,7 @@
 // Barriers in shared memory that also wait for bytes: `mbarrier`, compute capability 9.0.
 //
-// A barrier goes through phases. A phase ends when as many arrivals have come as the barrier was
-// made for, and all bytes that were announced for it. Who waits names the phase by its parity: 0 for
+// A barrier goes through phases. A phase ends when the barrier has received its number of arrivals,
+// and all bytes that were announced for it. A waiting thread names the phase by its parity: 0 for
 // the first, 1 for the second, 0 for the third.
 #pragma once
 
@@ -15,7 +15,7 @@ class Barrier {
     }
 
 public:
-    // By one thread, before any other uses it; a barrier of the block has to follow.
+    // Called by one thread, before any other uses it; a barrier of the block must follow.
     __device__ __forceinline__ void init(unsigned int arrivals) {
         asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;"
                      :: "r"(address()), "r"(arrivals) : "memory");
@@ -25,10 +25,10 @@ public:
         asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(address()) : "memory");
     }
 
-    // Arrives at the barrier in the same place of another block's shared memory, or of this one's,
-    // by the block's number in the cluster. Nothing that this thread wrote is published by it: that
-    // would take `.release.cluster`, which waits for all of the thread's writes to global memory and
-    // empties the L1 cache, each time.
+    // Arrives at the barrier at the same address in the shared memory of another block, or of this
+    // one, given its number in the cluster. This does not publish the thread's writes: that would
+    // take `.release.cluster`, which each time waits for all writes to global memory and empties
+    // the L1 cache.
     __device__ __forceinline__ void arrive_at(unsigned int rank) {
         asm volatile(
             "{\n"
@@ -45,7 +45,7 @@ public:
                      :: "r"(address()), "r"(bytes) : "memory");
     }
 
-    // Until the phase of this parity has ended.
+    // Waits until the phase of this parity has ended.
     __device__ __forceinline__ void wait(unsigned int parity) const {
         asm volatile(
             "{\n"
@@ -64,7 +64,7 @@ public:
     }
 };
 
-// What init() wrote is shown to the engine that copies, and to other blocks of a cluster.
+// Makes the writes of init() visible to the copy engine, and to other blocks of a cluster.
 __device__ __forceinline__ void show_barriers() {
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");

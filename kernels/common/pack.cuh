@@ -11,8 +11,8 @@ struct alignas(16) Pack {
     T value[width];
 };
 
-// Whether each of the pointers may be taken for one to packs. An allocation starts on a 256-byte
-// boundary, but a slice of it need not.
+// Whether each of the pointers is aligned for packs. An allocation starts on a 256-byte boundary,
+// but a slice of it need not.
 template <typename... T>
 __device__ __forceinline__ bool start_on_16_bytes(const T*... pointers) {
     return (reinterpret_cast<std::uintptr_t>(pointers) | ...) % 16 == 0;
@@ -29,7 +29,7 @@ __device__ __forceinline__ void store_pack(T* values, unsigned int i, const Pack
     reinterpret_cast<Pack<T>*>(values)[i] = pack;
 }
 
-// The same for what no one asks for again, marked as the first to leave the caches.
+// The same for data that is not needed again, marked to leave the caches first.
 template <typename T>
 __device__ __forceinline__ Pack<T> load_pack_once(const T* values, unsigned int i) {
     static_assert(sizeof(Pack<T>) == sizeof(uint4));

@@ -1,15 +1,15 @@
-// A row of a matrix: where it starts, and by 16-byte accesses, wherever that is.
+// A row of a matrix: where it starts, and how to access it by 16 bytes wherever that is.
 #pragma once
 
-// How many elements stand before a row; 65,536 rows of 131,072 are more than 32 bits can count.
+// The number of elements before a row; 65,536 rows of 131,072 are more than 32 bits can count.
 __device__ __forceinline__ unsigned long long row_start(unsigned int row, unsigned int cols) {
     return static_cast<unsigned long long>(row) * cols;
 }
 
 // Where the aligned packs of WIDTH elements lie in a row of `cols` elements that starts `start`
-// elements into an array aligned to 16 bytes. `head` elements stand before the first pack; pack p
-// begins at head + WIDTH * p. What is in no pack, head and tail together, are less than 2 * WIDTH
-// single elements: number k stands at single(k).
+// elements into an array aligned to 16 bytes. `head` elements precede the first pack; pack p begins
+// at head + WIDTH * p. Elements outside all packs, head and tail together, number less than 2 *
+// WIDTH: number k is at single(k).
 template <unsigned int WIDTH>
 struct Row {
     unsigned int head, packs, singles;

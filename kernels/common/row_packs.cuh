@@ -1,5 +1,5 @@
-// A long row of floats, halves or bfloat16 as floats in registers: by 16-byte packs wherever it
-// starts, and the few elements before its first and behind its last pack one by one.
+// A long row of floats, halves or bfloat16 as floats in registers: in 16-byte packs wherever it
+// starts, and the few elements before the first pack and after the last one by one.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -10,8 +10,8 @@
 template <typename T>
 constexpr unsigned int WIDTH = Pack<T>::width;  // elements in an access of 16 bytes
 
-// Consecutive threads take consecutive packs, and the first ones a single element each: fewer than
-// 2 * WIDTH, so that a warp has enough.
+// Consecutive threads take consecutive packs, and the first threads one single element each: fewer
+// than 2 * WIDTH, so one warp suffices.
 template <typename T>
 struct RowPacks : Row<WIDTH<T>> {
     using Row<WIDTH<T>>::Row;
@@ -19,8 +19,8 @@ struct RowPacks : Row<WIDTH<T>> {
     __device__ __forceinline__ bool has(unsigned int pack) const { return pack < this->packs; }
     __device__ __forceinline__ bool has_single(unsigned int k) const { return k < this->singles; }
 
-    // A pack of the row, or what stands in for one that it does not have. Nothing branches, so that
-    // one load does not wait for another.
+    // A pack of the row, or a substitute if the row has no such pack. Nothing branches, so no load
+    // waits for another.
     __device__ __forceinline__ void load(const T* row, unsigned int pack, float (&v)[WIDTH<T>],
                                          float absent = 0.0f) const {
         Pack<T> loaded;
@@ -36,8 +36,8 @@ struct RowPacks : Row<WIDTH<T>> {
         return has_single(k) ? static_cast<float>(row[this->single(k)]) : absent;
     }
 
-    // The elements of a pack's columns in an array that starts on 16 bytes, as weights do: under a
-    // row that does not they straddle two packs of theirs.
+    // The elements of a pack's columns in an array that is aligned to 16 bytes, such as the
+    // weights: if the row is not aligned, they straddle two packs of that array.
     __device__ __forceinline__ void load_weights(const T* weights, unsigned int pack,
                                                  float (&v)[WIDTH<T>]) const {
         Pack<T> loaded{};
@@ -55,7 +55,7 @@ struct RowPacks : Row<WIDTH<T>> {
         for (unsigned int k = 0; k < WIDTH<T>; k++) v[k] = static_cast<float>(loaded.value[k]);
     }
 
-    // The counterparts of the loads: they round to T, and write what the row has.
+    // The counterparts of the loads: they round to T, and write only the row's elements.
     __device__ __forceinline__ void store(T* row, unsigned int pack,
                                           const float (&v)[WIDTH<T>]) const {
         Pack<T> rounded;

@@ -1,12 +1,12 @@
-// Sums and maxima of a row that is shorter than a warp, by a few lanes, or longer than a block, by a
-// cluster of blocks. common/all_reduce.cuh has those of a warp and a block.
+// Sums and maxima of a row that is shorter than a warp (a few lanes), or longer than a block (a
+// cluster of blocks). common/all_reduce.cuh has those for a warp and a block.
 #pragma once
 
 #include <cooperative_groups.h>
 
 #include "common/all_reduce.cuh"
 
-// Every lane of a full warp calls this and gets what the COUNT lanes of its group have, a power of
+// Every lane of a full warp calls this and gets the result for its group of COUNT lanes, a power of
 // 2 up to 32. Groups lie side by side.
 template <typename Op, unsigned int COUNT>
 __device__ __forceinline__ float lanes_all(float value) {
@@ -17,13 +17,13 @@ __device__ __forceinline__ float lanes_all(float value) {
     return value;
 }
 
-// Every thread of a cluster of up to 16 blocks calls this and gets the same. Each block leaves its
-// word with every block, in distributed shared memory, and then every warp reduces the words by
-// itself. A block must have started before others write to it: the kernel's first lines see to that
+// Every thread of a cluster of up to 16 blocks calls this and gets the same. Each block stores its
+// word in every block, in distributed shared memory, and then every warp reduces the words by
+// itself. A block must have started before others write to it: the kernel's first lines ensure that
 // (barrier_arrive, and barrier_wait before the first call).
 //
-// CALL tells the calls in a kernel apart. Each has words of its own, so none waits for those who
-// still read the words of the call before.
+// CALL distinguishes the calls in a kernel. Each has its own words, so none waits for threads that
+// still read the previous call's.
 template <typename Op, int CALL>
 __device__ __forceinline__ float cluster_all(float value) {
     __shared__ float of_blocks[16];

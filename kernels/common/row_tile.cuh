@@ -1,12 +1,12 @@
 // A short row of floats, halves or bfloat16 as floats in the registers of a few lanes, one access
-// for each. Long rows have common/row_packs.cuh.
+// per lane. Long rows have common/row_packs.cuh.
 #pragma once
 
 #include "common/row_packs.cuh"
 
-// `lanes` lanes share a row of `cols` elements, WIDTH each. If cols is a multiple of WIDTH then
-// every row starts on 16 bytes, and a lane's elements are neighbours; if not, they lie `lanes` apart,
-// so that consecutive lanes still take consecutive elements. Either way the same elements of x, of
+// `lanes` lanes share a row of `cols` elements, WIDTH each. If cols is a multiple of WIDTH, every
+// row is aligned to 16 bytes, and a lane's elements are neighbours; if not, they are `lanes` apart,
+// so consecutive lanes still take consecutive elements. Either way the same elements of x, of
 // weights and of the output belong to one lane.
 template <typename T>
 struct RowTile {
@@ -14,7 +14,7 @@ struct RowTile {
 
     __device__ __forceinline__ bool by_packs() const { return cols % WIDTH<T> == 0; }
 
-    // The column of the first of the lane's elements, and how far apart they are.
+    // The column of the lane's first element, and the stride between its elements.
     __device__ __forceinline__ unsigned int column() const {
         return by_packs() ? lane * WIDTH<T> : lane;
     }
@@ -24,7 +24,7 @@ struct RowTile {
         return column() + k * apart() < cols;
     }
 
-    // The lane's elements of a row; zeros where the row is at its end.
+    // The lane's elements of a row; zeros past the row's end.
     __device__ __forceinline__ void load(const T* row, float (&v)[WIDTH<T>]) const {
         if (by_packs()) {
             Pack<T> pack{};
@@ -39,7 +39,7 @@ struct RowTile {
         }
     }
 
-    // The counterpart: rounds to T, and writes what lies within the row.
+    // The counterpart: rounds to T, and writes only elements within the row.
     __device__ __forceinline__ void store(T* row, const float (&v)[WIDTH<T>]) const {
         if (by_packs()) {
             Pack<T> pack;

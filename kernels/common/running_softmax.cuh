@@ -3,8 +3,8 @@
 
 #include <cfloat>
 
-// sum is Σ exp(x - max). Nothing seen yet is {lowest float, 0}: with -∞ in its place two empty ones
-// would meet in -∞ - -∞, which is NaN.
+// sum is Σ exp(x - max). The initial state is {lowest float, 0}: with -∞ instead, merging two empty
+// states would compute -∞ - -∞, which is NaN.
 //
 // From: Maxim Milakov and Natalia Gimelshein, "Online normalizer calculation for softmax" (2018).
 struct Running {
@@ -12,14 +12,14 @@ struct Running {
     float sum = 0.0f;
 };
 
-// One number more. Of the two exponentials that this may need, of the old maximum and of x, the one
-// for the larger of both is 1.
+// One number more. Of the two exponentials that this may need, for the old maximum and for x, that
+// of the larger value is 1.
 __device__ __forceinline__ Running with(Running r, float x) {
     const float e = expf(-fabsf(x - r.max));
     return x > r.max ? Running{x, r.sum * e + 1.0f} : Running{r.max, r.sum + e};
 }
 
-// Four numbers more: five exponentials, and no choice between two ways.
+// Four more numbers: five exponentials, and no branch.
 __device__ __forceinline__ Running with(Running r, float4 v) {
     const float max = fmaxf(fmaxf(fmaxf(v.x, v.y), fmaxf(v.z, v.w)), r.max);
     const float e = (expf(v.x - max) + expf(v.y - max)) + (expf(v.z - max) + expf(v.w - max));
@@ -32,7 +32,7 @@ __device__ __forceinline__ Running merge(Running a, Running b) {
     return {max, a.sum * expf(a.max - max) + b.sum * expf(b.max - max)};
 }
 
-// Every lane of a full warp calls this and gets what all lanes have seen.
+// Every lane of a full warp calls this and gets the combined state of all lanes.
 __device__ __forceinline__ Running warp_all(Running r) {
 #pragma unroll
     for (unsigned int bit = 16; bit > 0; bit /= 2) {
@@ -42,9 +42,9 @@ __device__ __forceinline__ Running warp_all(Running r) {
     return r;
 }
 
-// Every thread of a one-dimensional block calls this and gets what all threads have seen.
-// blockDim.x is a multiple of 32 up to 1024. The first barrier keeps a call from writing the shared
-// words while a warp still reads what the call before it left.
+// Every thread of a one-dimensional block calls this and gets the combined state of all threads.
+// blockDim.x is a multiple of 32 up to 1024. The first barrier prevents a call from overwriting the
+// shared words while a warp still reads those of the previous call.
 __device__ __forceinline__ Running block_all(Running r) {
     __shared__ float maxima[32];
     __shared__ float sums[32];

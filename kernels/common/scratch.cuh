@@ -1,7 +1,7 @@
 // Scratch memory of a host function, kept from call to call.
 //
-// CUB says how much it needs when it is asked without any. It is made in the first call that needs
-// more than there is; that call verifies and is not timed, and calls of the same sizes after it
+// Called without memory, CUB returns the size that it needs. The first call that needs more than
+// there is allocates it; that call verifies and is not timed, and later calls with the same sizes
 // only enqueue.
 #pragma once
 
@@ -13,7 +13,7 @@ struct Scratch {
 
     cudaError_t hold(std::size_t needed) {
         if (needed <= capacity) return cudaSuccess;
-        // What is enqueued may still use the old memory; cudaFree waits for it.
+        // Enqueued work may still use the old memory; cudaFree waits for it.
         cudaError_t error = cudaFree(memory);
         if (error != cudaSuccess) return error;
         memory = nullptr;

@@ -1,19 +1,19 @@
-// Products of floats by tensor cores that have nearly all bits of a float. The tensor cores take the
-// upper 19 bits of a float, which is TF32. What the others are worth is a float of its own, so that
-// a b = (A + α)(B + β) = A B + A β + α B + α β, where α β is too small to count: three products.
-// The lower bits need not be cleared where A is meant. What is left out of a product, α β and the
-// lower bits of α and β, is up to 2^-20 of it. Compute capability 8.0.
+// Products of floats on tensor cores that preserve nearly all bits of a float. The tensor cores use
+// the upper 19 bits of a float, which is TF32. The value of the other bits is itself a float, so a
+// b = (A + α)(B + β) = A B + A β + α B + α β, where α β is negligible: three products. The lower
+// bits need not be cleared to get A. The omitted part of a product, α β and the lower bits of α and
+// β, is at most 2^-20 of it. Compute capability 8.0.
 //
 // From: Ootomo and Yokota, "Recovering single precision accuracy from Tensor Cores while surpassing
 // the FP32 theoretical peak performance" (2022).
 #pragma once
 
-// The bits that the tensor cores do not take.
+// The bits that the tensor cores ignore.
 __device__ __forceinline__ float low_bits(float x) {
     return x - __uint_as_float(__float_as_uint(x) & 0xffffe000);
 }
 
-// Words of a factor, and what the tensor cores leave out of each.
+// Words of a factor, and the part of each that the tensor cores ignore.
 template <unsigned int COUNT>
 struct Split {
     float high[COUNT], low[COUNT];
@@ -26,7 +26,7 @@ struct Split {
     }
 };
 
-// sums += a b for 16 × 8 and 8 × 8 numbers. Lane 4 g + t has the sums [g][2t], [g][2t + 1], [g +
+// sums += a b for 16 × 8 and 8 × 8 numbers. Lane 4 g + t holds the sums [g][2t], [g][2t + 1], [g +
 // 8][2t] and [g + 8][2t + 1]; of a [g][t], [g + 8][t], [g][t + 4] and [g + 8][t + 4]; of b [t][g]
 // and [t + 4][g].
 __device__ __forceinline__ void multiply_tf32(float (&sums)[4], const float (&a)[4], float b0,
@@ -38,7 +38,7 @@ __device__ __forceinline__ void multiply_tf32(float (&sums)[4], const float (&a)
           "r"(__float_as_uint(a[3])), "r"(__float_as_uint(b0)), "r"(__float_as_uint(b1)));
 }
 
-// The same with nearly all bits, of b's words i and i + 1; the small products first.
+// The same with nearly all bits, for b's words i and i + 1; the small products first.
 template <unsigned int COUNT>
 __device__ __forceinline__ void multiply_three_tf32(float (&sums)[4], const Split<4>& a,
                                                     const Split<COUNT>& b, unsigned int i = 0) {

@@ -6,7 +6,7 @@ __device__ __forceinline__ float sum(float4 v) {
     return (v.x + v.y) + (v.z + v.w);
 }
 
-// input[i], or zeros from `count` on. The guard is on the address, so nothing is read past the end.
+// input[i], or zeros if i >= count. The guard is on the address, so nothing is read past the end.
 __device__ __forceinline__ float4 load_or_zero(const float4* input, unsigned int i,
                                                unsigned int count) {
     return i < count ? input[i] : make_float4(0.0f, 0.0f, 0.0f, 0.0f);

@@ -1,13 +1,13 @@
-// Products of a warpgroup: `wgmma`, by which 128 threads multiply tiles that lie in shared memory.
-// Compute capability 9.0 alone, and code for its own target, sm_90a.
+// Products of a warpgroup: `wgmma`, with which 128 threads multiply tiles in shared memory. It
+// exists only for compute capability 9.0, in code for the target sm_90a.
 //
-// The instruction only begins a product. The tensor cores go on by themselves, and read shared
-// memory by a path of their own (the asynchronous proxy). So there is an order to keep:
+// The instruction only starts a product. The tensor cores continue by themselves, and read shared
+// memory through their own path (the asynchronous proxy). Therefore this order is required:
 //
-//   - what ordinary stores or cp.async wrote is shown to that path: show_to_tensor_cores(), then a
-//     barrier;
-//   - begin_products() in front of the first product, and of one whose sums were touched since;
-//   - end_products() behind the last one closes a group;
+//   - show_to_tensor_cores() makes writes by ordinary stores or cp.async visible to that path, then
+//     a barrier;
+//   - begin_products() before the first product, and before one whose sums were accessed since;
+//   - end_products() after the last one closes a group;
 //   - wait_for_products() before the sums are read or the tiles overwritten.
 #pragma once
 
@@ -16,24 +16,24 @@
 
 #include <type_traits>
 
-// A tile of rows of 128 bytes, 64 elements along k, is stored with its units of 16 bytes in another
-// order in each row: unit u of row r lies in place u ^ (r % 8). Eight rows of one unit, which the
-// tensor cores read together, then lie in all 32 banks, as does a row. This gives the offset of a
-// unit in bytes.
+// A tile of rows of 128 bytes, 64 elements along k, is stored with its units of 16 bytes in a
+// different order in each row: unit u of row r is at position u ^ (r % 8). Eight rows of one unit,
+// which the tensor cores read together, then lie in all 32 banks, as does a row. This returns the
+// offset of a unit in bytes.
 __device__ __forceinline__ unsigned int swizzled(unsigned int row, unsigned int unit) {
     return row * 128 + (unit ^ row % 8) * 16;
 }
 
-// Such a tile as the instruction wants it described: its address, in units of 16 bytes; the distance
-// of groups of eight rows, 1,024 bytes, at bit 32; at bit 62 a 1, which is the order above. The tile
-// begins at a multiple of 1,024 bytes. (PTX ISA, "Matrix Descriptor Format".)
+// The descriptor of such a tile: its address, in units of 16 bytes; the stride between groups of
+// eight rows, 1,024 bytes, at bit 32; at bit 62 a 1, which selects the order above. The tile begins
+// at a multiple of 1,024 bytes. (PTX ISA, "Matrix Descriptor Format".)
 __device__ __forceinline__ unsigned long long describe(const void* tile) {
     const unsigned long long address = __cvta_generic_to_shared(tile);
     return (address & 0x3ffff) >> 4 | 1ull << 16 | (1024ull >> 4) << 32 | 1ull << 62;
 }
 
-// How far the 32 bytes along k that the next product takes are from a description, within rows of
-// 128 bytes.
+// How much to add to a descriptor for the next product's 32 bytes along k, within rows of 128
+// bytes.
 constexpr unsigned long long NEXT_32_BYTES = 32 >> 4;
 
 __device__ __forceinline__ void show_to_tensor_cores() {
@@ -117,9 +117,9 @@ __device__ __forceinline__ void multiply(float (&sums)[128], unsigned long long 
     }
 }
 
-// The same for floats, of which the instruction takes the upper 19 bits: 64 × 8 elements from
-// registers and 256 × 8 from shared memory. Lane 4 g + t of warp w gives [16 w + g][t],
-// [16 w + g + 8][t], [16 w + g][t + 4] and [16 w + g + 8][t + 4].
+// The same for floats, of which the instruction uses the upper 19 bits: 64 × 8 elements from
+// registers and 256 × 8 from shared memory. Lane 4 g + t of warp w gives [16 w + g][t], [16 w + g +
+// 8][t], [16 w + g][t + 4] and [16 w + g + 8][t + 4].
 __device__ __forceinline__ void multiply_tf32(float (&sums)[128], const float (&a)[4],
                                               unsigned long long b) {
     asm volatile("wgmma.mma_async.sync.aligned.m64n256k8.f32.tf32.tf32 "
@@ -130,8 +130,8 @@ __device__ __forceinline__ void multiply_tf32(float (&sums)[128], const float (&
                    "r"(__float_as_uint(a[2])), "r"(__float_as_uint(a[3])), "l"(b));
 }
 
-// sums += a b, of 64 × 16 halves from registers and 16 × 64 from shared memory, whose rows lie across
-// what is summed over. a has pairs of neighbours where the sums of 64 × 16 would be.
+// sums += a b, of 64 × 16 halves from registers and 16 × 64 from shared memory, summed over the
+// rows of b. a has pairs of neighbours where the sums of 64 × 16 would be.
 __device__ __forceinline__ void multiply_rows(float (&sums)[32], const unsigned int (&a)[4],
                                               unsigned long long b) {
     asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 "
@@ -150,8 +150,8 @@ __device__ __forceinline__ void multiply_rows(float (&sums)[32], const unsigned 
 #undef SIXTEEN
 #undef FOUR
 
-// Registers move between the warpgroups of a block: those that multiply take what the one that only
-// copies gives back. By all warps of a warpgroup, a multiple of 8.
+// Moves registers between the warpgroups of a block: those that multiply take the ones that the
+// copying one releases. Called by all warps of a warpgroup; a multiple of 8.
 template <int registers>
 __device__ __forceinline__ void give_registers_back() {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" :: "n"(registers));

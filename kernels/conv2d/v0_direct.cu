@@ -1,9 +1,9 @@
 // y = x * weights, float32, NCHW: x is n × c × h × w with a border of `pad` zeros, weights are
 // out × c × k × k, y is n × out × rows × columns, where rows = h + 2 pad - k + 1
 //
-// Idea: a thread for each element of y walks over its window in every channel. The lanes of a warp
-// lie along a row, so that they read neighbours of x and all the same weight. Each word of x is
-// asked for k k times by the threads of one channel of y, and again for every other channel.
+// Idea: a thread for each element of y goes through its window in every channel. The lanes of a
+// warp lie along a row, so they read neighbours in x and all the same weight. Each word of x is
+// read k k times by the threads of one channel of y, and again for every other channel.
 //
 // Contract: any n, c, h, w, out, k and pad with rows and columns >= 1, n out below 2^16 and buffers
 // below 2^32 elements; a block of (32, 8) threads; the grid covers (columns, rows, n * out). No
@@ -27,7 +27,7 @@ extern "C" __global__ void conv2d(const float* x, const float* weights, float* y
         const float* window = weights + (o * c + channel) * k * k;
         for (unsigned int a = 0; a < k; a++) {
             for (unsigned int b = 0; b < k; b++) {
-                // Unsigned: what lies before the first row or column is far beyond the last one.
+                // Unsigned: an index before the first row or column is far beyond the last one.
                 const unsigned int i = row + a - pad, j = column + b - pad;
                 if (i < h && j < w) sum += plane[i * w + j] * window[a * k + b];
             }

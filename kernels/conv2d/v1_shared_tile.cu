@@ -1,10 +1,10 @@
 // y = x * weights, float32, NCHW: x is n × c × h × w with a border of `pad` zeros, weights are
 // out × c × k × k, y is n × out × rows × columns, where rows = h + 2 pad - k + 1
 //
-// Idea: neighbouring windows overlap, so a block brings the part of a channel that its windows
-// cover to shared memory: its 32 × 8 places and a margin of k - 1. Each word comes from global
-// memory about once per block in place of k k times, and the zeros of the border are put in here,
-// so that the inner loops need no guards.
+// Idea: neighbouring windows overlap, so a block loads the part of a channel that its windows cover
+// into shared memory: its 32 × 8 positions and a margin of k - 1. Each word is loaded from global
+// memory about once per block instead of k k times, and border zeros are inserted here, so the
+// inner loops need no guards.
 //
 // Contract: any n, c, h, w, out, k and pad with rows and columns >= 1, n out below 2^16 and buffers
 // below 2^32 elements; a block of (32, 8) threads; the grid covers (columns, rows, n * out). (31 +
@@ -30,7 +30,7 @@ extern "C" __global__ void conv2d(const float* x, const float* weights, float* y
         const float* plane = x + (image * c + channel) * h * w;
         for (unsigned int r = threadIdx.y; r < tile_rows; r += ROWS) {
             for (unsigned int s = threadIdx.x; s < tile_columns; s += COLUMNS) {
-                // Unsigned: what lies before the first row or column is far beyond the last one.
+                // Unsigned: an index before the first row or column is far beyond the last one.
                 const unsigned int i = blockIdx.y * ROWS + r - pad;
                 const unsigned int j = blockIdx.x * COLUMNS + s - pad;
                 tile[r * tile_columns + s] = i < h && j < w ? plane[i * w + j] : 0.0f;

@@ -1,10 +1,10 @@
 // y = x * weights, float32, NCHW: x is n × c × h × w with a border of `pad` zeros, weights are
 // out × c × k × k, y is n × out × rows × columns, where rows = h + 2 pad - k + 1
 //
-// Idea: every channel of y looks at the same windows. A thread keeps the sums of several channels
-// of y in registers, so that a word of x that it has read from shared memory is multiplied once for
-// each of them, and the tile is brought in for all of them together. Their weights lie in shared
-// memory side by side. With the window's extent known to the compiler its loops unroll.
+// Idea: all channels of y use the same windows. A thread keeps the sums of several channels of y in
+// registers, so a word of x that it reads from shared memory is multiplied once for each of them,
+// and the tile is loaded for all of them together. Their weights are adjacent in shared memory. The
+// compiler knows the window's size, so its loops unroll.
 //
 // Contract: any n, c, h, w, out and pad, with k = K, rows and columns >= 1, n out below 2^16 and
 // buffers below 2^32 elements; a block of (32, 8) threads; the grid covers (columns, rows,
@@ -32,7 +32,7 @@ __global__ void __launch_bounds__(256) conv2d(const float* x, const float* weigh
         const float* plane = x + (image * c + channel) * h * w;
         for (unsigned int r = threadIdx.y; r < ROWS + K - 1; r += ROWS) {
             for (unsigned int s = threadIdx.x; s < COLUMNS + K - 1; s += COLUMNS) {
-                // Unsigned: what lies before the first row or column is far beyond the last one.
+                // Unsigned: an index before the first row or column is far beyond the last one.
                 const unsigned int i = blockIdx.y * ROWS + r - pad;
                 const unsigned int j = blockIdx.x * COLUMNS + s - pad;
                 tile[r][s] = i < h && j < w ? plane[i * w + j] : 0.0f;

@@ -2,13 +2,13 @@
 // out × c × k × k, y is n × out × rows × columns, where rows = h + 2 pad - k + 1
 //
 // Idea: v2 reads a weight from shared memory for each multiplication. Here a thread has four
-// neighbouring places as well as several channels, and multiplies each weight four times; and as
-// its four windows overlap, a row of them is K + 3 words of x, fetched 16 bytes at a time, for 4 K
+// neighbouring positions as well as several channels, and uses each weight four times; because its
+// four windows overlap, a row of them is K + 3 words of x, fetched 16 bytes at a time, for 4 K
 // multiplications in each channel.
 //
 // Contract: any n, c, h, w, out and pad, with k = K, rows and columns >= 1, n out below 2^16 and
 // buffers below 2^32 elements; a block of (8, 32) threads; the grid covers (columns, rows,
-// n * ceil(out / CHANNELS)) in tiles of 32 × 32 places. About (31 + K)² + K K CHANNELS floats of
+// n * ceil(out / CHANNELS)) in tiles of 32 × 32 positions. About (31 + K)² + K K CHANNELS floats of
 // static shared memory.
 //
 // From: v2 and the thread tile of sgemm/v4.
@@ -23,7 +23,7 @@ template <unsigned int K, unsigned int CHANNELS>
 __global__ void __launch_bounds__(THREADS) conv2d(const float* x, const float* weights, float* y,
                                                   unsigned int c, unsigned int h, unsigned int w,
                                                   unsigned int out, unsigned int pad) {
-    // Of x, what a thread fetches of a row, and a row of the tile: whole groups of four.
+    // The words of x that a thread fetches per row, and the tile's row: whole groups of four.
     constexpr unsigned int FETCHED = (K + 3 + 3) / 4 * 4;
     constexpr unsigned int PITCH = COLUMNS - 4 + FETCHED;
     __shared__ __align__(16) float tile[ROWS + K - 1][PITCH];
@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(THREADS) conv2d(const float* x, const float* w
     for (unsigned int channel = 0; channel < c; channel++) {
         const float* plane = x + (image * c + channel) * h * w;
         for (unsigned int at = tid; at < (ROWS + K - 1) * PITCH; at += THREADS) {
-            // Unsigned: what lies before the first row or column is far beyond the last one.
+            // Unsigned: an index before the first row or column is far beyond the last one.
             const unsigned int i = blockIdx.y * ROWS + at / PITCH - pad;
             const unsigned int j = blockIdx.x * COLUMNS + at % PITCH - pad;
             tile[at / PITCH][at % PITCH] = i < h && j < w ? plane[i * w + j] : 0.0f;

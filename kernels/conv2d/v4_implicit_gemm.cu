@@ -3,8 +3,8 @@
 //
 // Idea: a convolution is the product of the weights, as a matrix of out × (c k k), with a matrix of
 // (c k k) × (n rows columns) whose columns are the windows. That matrix repeats each word of x k k
-// times, so it is never made: a block of the tiled product (sgemm/v5) looks its tile up in x. Many
-// channels are many rows and a long sum, of small images too, which fill v3's tiles badly; few
+// times, so it is never built: a block of the tiled product (sgemm/v5) reads its tile from x. Many
+// channels give many rows and a long sum even for small images, which fill v3's tiles badly; few
 // channels leave most of the 64 rows empty.
 //
 // Contract: any n, c, h, w, out and pad, with k = K, rows and columns >= 1 and buffers below 2^32
@@ -30,12 +30,12 @@ __global__ void __launch_bounds__(THREADS) conv2d(const float* x, const float* w
     const unsigned int plane = rows * columns, places = n * plane, terms = c * K * K;
     const unsigned int tid = threadIdx.x;
 
-    // What this thread brings in: of the windows always the same one, every second of its terms.
+    // This thread loads every second term of one window, which is always the same.
     const unsigned int place = blockIdx.x * N + tid % N;
     const unsigned int row = place % plane / columns, column = place % plane % columns;
     const float* image = x + place / plane * c * h * w;
 
-    // What it computes: channels v .. v + 3, windows u .. u + 3 and u + 64 ...
+    // It computes channels v .. v + 3, windows u .. u + 3 and u + 64 ...
     const unsigned int u = tid % 16 * 4, v = tid / 16 * 4;
     float sums[4][8] = {};
     for (unsigned int first = 0; first < terms; first += DEPTH) {
@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(THREADS) conv2d(const float* x, const float* w
         }
 #pragma unroll
         for (unsigned int l = tid / N; l < DEPTH; l += THREADS / N) {
-            // Divisions by constants. Unsigned: what lies before the first row or column is far
+            // Divisions by constants. Unsigned: an index before the first row or column is far
             // beyond the last one.
             const unsigned int term = first + l, channel = term / (K * K);
             const unsigned int i = row + term % (K * K) / K - pad, j = column + term % K - pad;

@@ -1,14 +1,14 @@
 // y = x * weights, float32, NCHW: x is n × c × h × w with a border of `pad` zeros, weights are
 // out × c × k × k, y is n × out × rows × columns, where rows = h + 2 pad - k + 1
 //
-// Idea: v4 multiplies on the units for floats. Three products on tensor cores have nearly all bits
-// of a float (common/three_tf32.cuh), and are faster. So that they need not wait for x, the next
-// tiles are fetched into registers while these are multiplied, and stored to a second pair.
+// Idea: v4 multiplies on the float units. Three products on tensor cores preserve nearly all bits
+// of a float (common/three_tf32.cuh), and are faster. To avoid waiting for x, the next tiles are
+// fetched into registers while the current ones are multiplied, and stored to a second pair.
 //
-// Contract: any n, c, h, w, out and pad, with k = K, c k k >= 16 (a product is good to 2^-20, which a
-// few additions hide), rows and columns >= 1 and buffers below 2^32 elements; a block of 256
-// threads; the grid covers (n * rows * columns, out) in tiles of 128 × 64. 27 KiB of static shared
-// memory. Compute capability 8.0.
+// Contract: any n, c, h, w, out and pad, with k = K, c k k >= 16 (a product is accurate to 2^-20,
+// which a few additions hide), rows and columns >= 1 and buffers below 2^32 elements; a block of
+// 256 threads; the grid covers (n * rows * columns, out) in tiles of 128 × 64. 27 KiB of static
+// shared memory. Compute capability 8.0.
 //
 // From: "Implicit GEMM" in CUTLASS's documentation; sgemm/v6 and v13.
 //
@@ -18,7 +18,7 @@
 constexpr unsigned int M = 64, N = 128, DEPTH = 16;  // of a block's tiles
 constexpr unsigned int THREADS = 256;
 
-// Rows a little longer than the tile, so that what a warp reads lies in all banks.
+// Rows slightly longer than the tile, so a warp's reads are spread over all banks.
 struct Tiles {
     float weights[M][DEPTH + 4];
     float x[DEPTH][N + 8];
@@ -33,8 +33,8 @@ __global__ void __launch_bounds__(THREADS, 2)
     const unsigned int plane = rows * columns, places = n * plane, terms = c * K * K;
     const unsigned int tid = threadIdx.x;
 
-    // What this thread brings in: of the windows always the same one, every second of its terms;
-    // of four channels' weights a term each.
+    // This thread loads every second term of one window, always the same, and one term each of four
+    // channels' weights.
     const unsigned int place = blockIdx.x * N + tid % N;
     const unsigned int row = place % plane / columns, column = place % plane % columns;
     const float* image = x + place / plane * c * h * w;
@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(THREADS, 2)
     const auto fetch = [&](unsigned int first) {
 #pragma unroll
         for (unsigned int e = 0; e < DEPTH / 2; e++) {
-            // Divisions by constants. Unsigned: what lies before the first row or column is far
+            // Divisions by constants. Unsigned: an index before the first row or column is far
             // beyond the last one.
             const unsigned int term = first + 2 * e + tid / N, channel = term / (K * K);
             const unsigned int i = row + term % (K * K) / K - pad, j = column + term % K - pad;
@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(THREADS, 2)
         }
     };
 
-    // A warp computes 32 channels of 32 windows; see three_tf32.cuh for what a lane has of them.
+    // A warp computes 32 channels of 32 windows; three_tf32.cuh says which of them a lane holds.
     const unsigned int g = tid % 32 / 4, t = tid % 4;
     const unsigned int v = tid / 128 * 32, u = tid / 32 % 4 * 32;
     float sums[2][4][4] = {};
@@ -90,7 +90,7 @@ __global__ void __launch_bounds__(THREADS, 2)
                 multiply_three_tf32(sums[1][j], a[1], b);
             }
         }
-        // All are done with the tiles before these: the barrier that follows was behind them.
+        // All are done with the previous tiles: they have passed the barrier after them.
         if (first + DEPTH < terms) store(tiles[present ^ 1]);
         __syncthreads();
     }

@@ -1,17 +1,17 @@
 // y = x * weights, float32, NCHW: x is n × c × h × w with a border of `pad` zeros, weights are
 // out × c × k × k, y is n × out × rows × columns, where rows = h + 2 pad - k + 1
 //
-// Idea: in which order a window's terms are added up is free. v5 goes through them as the weights
-// lie, so that each word of x takes divisions and four comparisons. Here sixteen channels of one
-// place in the window come in turn: where that lies, and whether it is in the image, is worked out
-// once, and the words are a plane apart. A first kernel brings the weights into this order.
+// Idea: a window's terms may be added in any order. v5 follows the order of the weights, so each
+// word of x takes divisions and four comparisons. Here sixteen channels of one position in the
+// window come in turn: its address, and whether it is in the image, are computed once, and the
+// words are a plane apart. A first kernel puts the weights into this order.
 //
 // Contract: any n, h, w, out and pad, c a multiple of 16, with k = K, rows and columns >= 1 and
 // buffers below 2^32 elements. Both kernels have blocks of 256 threads. The grid of reorder covers
 // the weights; that of conv2d covers (n * rows * columns, out) in tiles of N × 64, where N is 64 or
 // 128, and it takes 26 KiB of static shared memory at most. Compute capability 8.0.
 //
-// From: the order of cuDNN's and CUTLASS's kernels for channels that lie side by side.
+// From: the order in cuDNN's and CUTLASS's kernels for adjacent channels.
 //
 // Measured: H100 80GB HBM3, n = 32, c = 64, h = 56, w = 56, out = 64, k = 3, rows = 56: 1.24× v5.
 #include "common/three_tf32.cuh"
@@ -19,7 +19,7 @@
 constexpr unsigned int M = 64, DEPTH = 16;  // of a block's tiles
 constexpr unsigned int THREADS = 256;
 
-// Rows a little longer than the tile, so that what a warp reads lies in all banks.
+// Rows slightly longer than the tile, so a warp's reads are spread over all banks.
 template <unsigned int N>
 struct Tiles {
     float weights[DEPTH][M + 8];
@@ -44,8 +44,8 @@ __global__ void __launch_bounds__(THREADS, N == 64 ? 3 : 2)
     const unsigned int plane = rows * columns, places = n * plane, steps = c / DEPTH * K * K;
     const unsigned int tid = threadIdx.x;
 
-    // What this thread brings in: of the windows and of the weights' channels of y always the same
-    // one, of some channels of x.
+    // This thread loads some channels of x for one window and one channel of y, always the
+    // same.
     const unsigned int place = blockIdx.x * N + tid % N;
     const unsigned int row = place % plane / columns, column = place % plane % columns;
     const float* image = x + (place / plane * c + tid / N) * h * w;
@@ -53,7 +53,7 @@ __global__ void __launch_bounds__(THREADS, N == 64 ? 3 : 2)
     float next_x[FETCHED], next_w[M * DEPTH / THREADS];
     const auto fetch = [&](unsigned int step) {
         const unsigned int channel = step / (K * K) * DEPTH, in_window = step % (K * K);
-        // Unsigned: what lies before the first row or column is far beyond the last one.
+        // Unsigned: an index before the first row or column is far beyond the last one.
         const unsigned int i = row + in_window / K - pad, j = column + in_window % K - pad;
         const bool inside = place < places && i < h && j < w;
         const float* from = image + (channel * h + i) * w + j;
@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(THREADS, N == 64 ? 3 : 2)
         }
     };
 
-    // A warp computes 32 channels of N / 4 windows; see three_tf32.cuh for what a lane has of them.
+    // A warp computes 32 channels of N / 4 windows; three_tf32.cuh says which of them a lane holds.
     const unsigned int g = tid % 32 / 4, t = tid % 4;
     const unsigned int v = tid / 128 * 32, u = tid / 32 % 4 * (N / 4);
     float sums[2][N / 32][4] = {};
@@ -103,7 +103,7 @@ __global__ void __launch_bounds__(THREADS, N == 64 ? 3 : 2)
                 multiply_three_tf32(sums[1][j], a[1], b);
             }
         }
-        // All are done with the tiles before these: the barrier that follows was behind them.
+        // All are done with the previous tiles: they have passed the barrier after them.
         if (step + 1 < steps) store(tiles[(step + 1) % 2]);
         __syncthreads();
     }

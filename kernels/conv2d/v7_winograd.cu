@@ -1,11 +1,11 @@
 // y = x * weights, float32, NCHW, 3 × 3: x is n × c × h × w with a border of `pad` zeros, weights are
 // out × c × 3 × 3, y is n × out × rows × columns, where rows = h + 2 pad - 2
 //
-// Idea: 2 × 2 elements of y need 4 × 4 of x and, made directly, 36 products for each channel; where
-// both are transformed first, 16 do (Winograd). The transforms only add, halve and quarter, and are
-// linear in the channels: so each of the 16 places is a product of matrices, summed over the
-// channels, and what comes out is transformed back. It pays with many channels: each word that is
-// transformed and written then serves many products.
+// Idea: 2 × 2 elements of y need 4 × 4 of x and, computed directly, 36 products per channel; if
+// both are transformed first, 16 suffice (Winograd). The transforms only add, halve and quarter,
+// and are linear in the channels, so each of the 16 positions is a product of matrices, summed over
+// the channels, and the result is transformed back. It pays off with many channels: each word that
+// is transformed and written then serves many products.
 //
 // Contract: any n, h, w, out and pad, c a multiple of 16, rows and columns >= 1 and buffers below
 // 2^32 elements. `tiles` = n * ceil(rows / 2) * ceil(columns / 2). `u` has 16 matrices of c rows and
@@ -37,7 +37,7 @@ extern "C" __global__ void make_v(const float* x, float* v, unsigned int n, unsi
     for (unsigned int i = 0; i < 4; i++) {
 #pragma unroll
         for (unsigned int j = 0; j < 4; j++) {
-            // Unsigned: what lies before the first row or column is far beyond the last one.
+            // Unsigned: an index before the first row or column is far beyond the last one.
             const unsigned int row = y.row(tile) + i - pad, column = y.column(tile) + j - pad;
             const bool inside = tile < tiles && row < h && column < w;
             patch[i][j] = inside ? plane[row * w + column] : 0.0f;
@@ -50,13 +50,13 @@ extern "C" __global__ void make_v(const float* x, float* v, unsigned int n, unsi
     }
 }
 
-// Rows a little longer than the tile, so that what a warp reads lies in all banks.
+// Rows slightly longer than the tile, so a warp's reads are spread over all banks.
 struct Tiles {
     float u[DEPTH][M + 8];
     float v[DEPTH][N + 8];
 };
 
-// products = uᵀ v, of each of the 16 matrices.
+// products = uᵀ v, for each of the 16 matrices.
 extern "C" __global__ void __launch_bounds__(THREADS, 2)
     multiply(const float* u, const float* v, float* products, unsigned int tiles, unsigned int c,
              unsigned int out) {
@@ -81,7 +81,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
         commit_copies();
     };
 
-    // A warp computes 32 × 32; see three_tf32.cuh for what a lane has of them.
+    // A warp computes 32 × 32; three_tf32.cuh says which of them a lane holds.
     const unsigned int g = tid % 32 / 4, t = tid % 4;
     const unsigned int row = tid / 128 * 32, column = tid / 32 % 4 * 32;
     float sums[2][4][4] = {};
@@ -114,7 +114,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
         for (unsigned int j = 0; j < 4; j++) {
             const unsigned int tile = first_tile + column + 8 * j + 2 * t;
             const float* pair = &sums[i / 2][j][i % 2 * 2];
-            // The pitch is even: both elements are there, or neither.
+            // The pitch is even: both elements exist, or neither.
             if (o < out && tile < pitch_v) {
                 *reinterpret_cast<float2*>(products + o * pitch_v + tile) =
                     make_float2(pair[0], pair[1]);

@@ -1,10 +1,10 @@
 // y = x * weights, float32, NCHW, 3 × 3: x is n × c × h × w with a border of `pad` zeros, weights are
 // out × c × 3 × 3, y is n × out × rows × columns, where rows = h + 2 pad - 2
 //
-// Idea: v7 writes what it makes of x, reads it, writes the products, and reads them: with few
-// channels that is most of its time. Here a block makes all 16 matrices of products for 64 channels
-// of y and 32 tiles, so that patches of x are transformed on their way to shared memory, and the
-// products on their way to y. Only the weights are transformed beforehand.
+// Idea: v7 writes the transform of x, reads it, writes the products, and reads them: with few
+// channels that is most of its time. Here a block computes all 16 matrices of products for 64
+// channels of y and 32 tiles, so patches of x are transformed on their way to shared memory, and
+// the products on their way to y. Only the weights are transformed beforehand.
 //
 // Contract: any n, h, w, out and pad, c a multiple of 8, rows and columns >= 1 and buffers below
 // 2^32 elements. `u` is as in v7. A block has 256 threads, and the grid covers the tiles of 2 × 2
@@ -22,7 +22,7 @@
 constexpr unsigned int M = 64, N = 32, DEPTH = 8;  // of a block's 16 products
 constexpr unsigned int THREADS = 256;
 
-// Rows a little longer than the tile, so that what a warp reads lies in all banks.
+// Rows slightly longer than the tile, so a warp's reads are spread over all banks.
 struct Factors {
     float u[16][DEPTH][M + 8];
     float v[16][DEPTH][N + 8];
@@ -43,13 +43,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     const unsigned int tid = threadIdx.x, lane = tid % 32, warp = tid / 32;
     const unsigned int first_o = blockIdx.y * M, steps = c / DEPTH;
 
-    // What this thread brings in of x: always the same patch, of one channel in eight.
+    // This thread loads one patch of x, always the same, of every eighth channel.
     const unsigned int tile = blockIdx.x * N + lane, row = layout.row(tile);
     const unsigned int column = layout.column(tile), image = layout.image(tile);
     bool inside[4][4];
 #pragma unroll
     for (unsigned int i = 0; i < 16; i++) {
-        // Unsigned: what lies before the first row or column is far beyond the last one.
+        // Unsigned: an index before the first row or column is far beyond the last one.
         inside[i / 4][i % 4] = tile < tiles && row + i / 4 - pad < h && column + i % 4 - pad < w;
     }
     float patch[4][4];
@@ -75,7 +75,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         wait_for_all_but<0>();
     };
 
-    // A warp computes two of the products; see three_tf32.cuh for what a lane has of them.
+    // A warp computes two of the products; three_tf32.cuh says which of them a lane holds.
     const unsigned int g = lane / 4, t = lane % 4;
     float sums[2][M / 16][N / 8][4] = {};
     fetch(0, memory.factors[0]);
@@ -101,7 +101,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                 for (unsigned int i = 0; i < M / 16; i++) multiply_three_tf32(sums[p][i][j], a[i], b);
             }
         }
-        // All are done with the factors before these: the barrier that follows was behind them.
+        // All are done with the previous factors: they have passed the barrier after them.
         if (step + 1 < steps) store(next);
         __syncthreads();
     }
@@ -110,7 +110,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 #pragma unroll
         for (unsigned int e = 0; e < 2 * (M / 32) * (N / 8) * 2; e++) {
             const unsigned int p = e / 16, i = e / 8 % 2, j = e / 2 % 4, lower = e % 2;
-            // Written out, as registers have no index.
+            // Written out, because registers have no index.
             const float* of_half = half == 0 ? sums[p][i][j] : sums[p][i + M / 32][j];
             float* to = &memory.products[2 * warp + p][16 * i + 8 * lower + g][8 * j + 2 * t];
             *reinterpret_cast<float2*>(to) = make_float2(of_half[2 * lower], of_half[2 * lower + 1]);

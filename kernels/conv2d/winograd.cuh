@@ -1,12 +1,12 @@
-// Winograd's F(2 × 2, 3 × 3), for v7 on: tiles of 2 × 2 elements of y are made from 4 × 4 of x by 16
-// products for each channel instead of 36. With weights g and a patch d of x, a tile is
-// Aᵀ ((G g Gᵀ) · (Bᵀ d B)) A, where · multiplies place by place and is summed over the channels. A
-// transform of a matrix is one of its columns, and then one of the rows of what comes out.
+// Winograd's F(2 × 2, 3 × 3), for v7 and v8: tiles of 2 × 2 elements of y are computed from 4 × 4
+// of x with 16 products per channel instead of 36. With weights g and a patch d of x, a tile is Aᵀ
+// ((G g Gᵀ) · (Bᵀ d B)) A, where · multiplies element by element and is summed over the channels. A
+// matrix is transformed by columns, and the result by rows.
 //
 // From: Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks" (2015).
 #pragma once
 
-// How many tiles of 2 × 2 elements y has, and where a tile lies.
+// The number of 2 × 2 tiles in y, and the position of a tile.
 struct Layout {
     unsigned int rows, columns, down, across;
 
@@ -20,7 +20,7 @@ struct Layout {
     __device__ unsigned int column(unsigned int tile) const { return tile % across * 2; }
 };
 
-// A multiple of 4, so that rows begin at 16 bytes.
+// A multiple of 4, so that rows are aligned to 16 bytes.
 __device__ __forceinline__ unsigned int rounded_up(unsigned int count) {
     return (count + 3) / 4 * 4;
 }
@@ -31,7 +31,7 @@ __device__ __forceinline__ void transform_weights(float (&to)[4], float a, float
     to[0] = a, to[1] = half + 0.5f * b, to[2] = half - 0.5f * b, to[3] = c;
 }
 
-// Bᵀ: four elements of x, of which two of y are made.
+// Bᵀ: four elements of x, from which two of y are computed.
 __device__ __forceinline__ void transform_x(float& a, float& b, float& c, float& d) {
     const float sum = b + c, difference = c - b;
     a -= c, d = b - d, b = sum, c = difference;
@@ -51,7 +51,7 @@ __device__ __forceinline__ float2 transform_back(float a, float b, float c, floa
 }
 
 // Aᵀ times four columns of sums, of which `columns` are Aᵀ already: the tile in this row and column of
-// a plane of y. Of the last tiles a row or a column may not be there.
+// a plane of y. In the last tiles, a row or a column may be missing.
 __device__ __forceinline__ void store_tile(float* y, const Layout& layout, unsigned int plane,
                                            unsigned int row, unsigned int column,
                                            const float2 (&columns)[4]) {

@@ -2,7 +2,7 @@
 // the ends, i = 0 .. n - 1, float32
 //
 // Idea: none; each thread reads its window and the whole filter from global memory. All lanes read
-// the same weight, which one sector serves, but it is a load like any other: two loads for each
+// the same weight, so one sector is enough, but it is still a load: two loads for each
 // multiplication.
 //
 // Contract: any 1 <= n <= 2^30; the blocks cover n, one element per thread. RADIUS is defined. No

@@ -1,11 +1,11 @@
 // output[i] = sum over k of filter[k] * input[i + k - RADIUS], k = 0 .. 2 * RADIUS, zeros beyond
 // the ends, i = 0 .. n - 1, float32
 //
-// Idea: the filter in constant memory. All lanes of a warp want the same weight at the same time,
+// Idea: the filter in constant memory. All lanes of a warp need the same weight at the same time,
 // which is what the constant cache is for, and a multiplication can take such an operand directly:
-// half of v0's loads are gone.
+// half of v0's loads disappear.
 //
-// Contract: any 1 <= n <= 2^30; the blocks cover n, one element per thread. RADIUS is defined, as
+// Contract: any 1 <= n <= 2^30; the blocks cover n, one element per thread. RADIUS is defined as
 // 16. No shared memory.
 //
 // From: Victor Podlozhnyuk, "Image Convolution with CUDA" (NVIDIA, 2007), in one dimension.

@@ -2,11 +2,11 @@
 // the ends, i = 0 .. n - 1, float32
 //
 // Idea: v1 with the block's elements and their halo in shared memory, zeros where the input ends.
-// Each element is read from global memory once per block, and no window asks any more whether it is
+// Each element is read from global memory once per block, and no window has to check whether it is
 // at an end.
 //
-// Contract: any 1 <= n <= 2^30; the blocks cover n, one element per thread, and have a float of
-// dynamic shared memory for each and for 2 * RADIUS more. RADIUS is defined, as 16.
+// Contract: any 1 <= n <= 2^30; the blocks cover n, one element per thread, with dynamic shared
+// memory for blockDim.x + 2 * RADIUS floats. RADIUS is defined as 16.
 //
 // From: Victor Podlozhnyuk, "Image Convolution with CUDA" (NVIDIA, 2007), in one dimension.
 //

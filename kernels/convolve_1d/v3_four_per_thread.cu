@@ -3,12 +3,12 @@
 //
 // Idea: four outputs per thread. v2 reads a word of shared memory for every multiplication; the
 // windows of four neighbours share all but three elements at either end, so a thread that reads 2 *
-// RADIUS + 4 elements into registers, as float4, has all that four outputs need. Global memory is
-// read and written by 16 bytes as well.
+// RADIUS + 4 elements into registers, as float4, has everything that four outputs need. Global
+// memory is also read and written 16 bytes at a time.
 //
-// Contract: any 1 <= n <= 2^30; the blocks cover n, four elements per thread, and have a float of
-// dynamic shared memory for each and for 2 * RADIUS more. RADIUS is defined, as 16. input and
-// output are 16-byte aligned, as every device allocation is.
+// Contract: any 1 <= n <= 2^30; the blocks cover n, four elements per thread, with dynamic shared
+// memory for 4 * blockDim.x + 2 * RADIUS floats. RADIUS is defined as 16. input and output are
+// 16-byte aligned, as every device allocation is.
 //
 // From: Vasily Volkov, "Better Performance at Lower Occupancy" (GTC 2010), on several outputs per
 // thread.
@@ -39,7 +39,7 @@ extern "C" __global__ void convolve(const float* input, float* output, int n) {
     }
     __syncthreads();
 
-    // v[0] to v[2 * RADIUS + 3]; output k has v[k] to v[k + 2 * RADIUS].
+    // v[0] to v[2 * RADIUS + 3]; output k uses v[k] to v[k + 2 * RADIUS].
     float v[2 * RADIUS + 4];
 #pragma unroll
     for (int j = 0; j <= 2 * HALO; j++) {

@@ -1,16 +1,16 @@
 // output[i] = input[i], float32
 //
-// A trap: neighbouring threads at elements STRIDE apart, as for a column of a row-major matrix or a
-// field in an array of structures. Each sector that a warp touches is 32 bytes, and of those only
-// 32 / STRIDE bytes are asked for, but at least 4. With a stride of 2 a warp's request covers eight
-// sectors, each used by half; with 32 it covers 32, each for one float. The rest of a sector is
-// asked for by another row of blocks, which runs much later; where the data is larger than the L2
-// cache the sector has to come from memory again.
+// A trap: neighbouring threads access elements STRIDE apart, as for a column of a row-major matrix
+// or a field in an array of structures. Each sector that a warp touches is 32 bytes, of which only
+// 32 / STRIDE bytes are requested, but at least 4. With a stride of 2 a warp's request covers eight
+// sectors and uses half of each; with 32 it covers 32, each for one float. The rest of a sector is
+// requested by another row of blocks, which runs much later; if the data is larger than the L2
+// cache, the sector is fetched from memory again.
 //
-// Contract: any 1 <= n <= 2^31; in x blocks that cover n / STRIDE, rounded up, with a thread each;
-// in y STRIDE rows of blocks, row y for the elements y, y + STRIDE, ...; no shared memory.
+// Contract: any 1 <= n <= 2^31; in x, blocks that cover n / STRIDE, rounded up, with one thread
+// each; in y, STRIDE rows of blocks, row y for elements y, y + STRIDE, ...; no shared memory.
 //
-// Compare with v0: the same threads and accesses, only dealt out in another order.
+// Compare with v0: the same threads and accesses, only in a different order.
 //
 // From: Mark Harris, "How to Access Global Memory Efficiently in CUDA C/C++ Kernels" (NVIDIA
 // developer blog, 2013), made to copy everything.

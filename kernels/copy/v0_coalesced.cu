@@ -1,8 +1,8 @@
 // output[i] = input[i], float32
 //
-// Idea: one thread per element, neighbouring threads at neighbouring elements. The 32 lanes of a
-// warp ask for 128 bytes in a row, which are four whole sectors of 32 bytes: nothing is moved that
-// was not asked for.
+// Idea: one thread per element, neighbouring threads for neighbouring elements. The 32 lanes of a
+// warp request 128 contiguous bytes, which are four whole sectors of 32 bytes: only requested data
+// is moved.
 //
 // Contract: any 1 <= n <= 2^31, blocks that cover n with one element per thread, no shared memory.
 //

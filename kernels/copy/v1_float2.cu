@@ -1,8 +1,8 @@
 // output[i] = input[i], float32
 //
-// Idea: two neighbouring floats in one access. A warp's request is 256 bytes in a row, eight whole
-// sectors, for the same number of instructions as the 128 bytes of v0. Compare with t3, which gives
-// a thread the same two elements in two accesses.
+// Idea: two neighbouring floats in one access. A warp's request is 256 contiguous bytes, eight
+// whole sectors, for the same number of instructions as the 128 bytes of v0. Compare with t3, which
+// gives a thread the same two elements in two accesses.
 //
 // Contract: any 1 <= n <= 2^31, blocks that cover n with two elements per thread, no shared memory.
 // input and output are 8-byte aligned, as every device allocation is.
@@ -17,6 +17,6 @@ extern "C" __global__ void copy(const float* input, float* output, unsigned int 
     const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
 
     if (i < n / 2) output2[i] = input2[i];
-    // An odd n leaves one float that fills no float2.
+    // If n is odd, one float is left over.
     if (i == 0 && n % 2 == 1) output[n - 1] = input[n - 1];
 }

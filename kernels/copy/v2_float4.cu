@@ -1,7 +1,7 @@
 // output[i] = input[i], float32
 //
-// Idea: four floats in one access, the widest that there is for a thread up to compute capability
-// 9.0. A warp's request is 512 bytes in a row, sixteen whole sectors, and there is a quarter of v0's
+// Idea: four floats in one access, the widest access of a thread up to compute capability 9.0. A
+// warp's request is 512 contiguous bytes, sixteen whole sectors, with a quarter of v0's
 // instructions and threads.
 //
 // Contract: any 1 <= n <= 2^31, blocks that cover n with four elements per thread, no shared
@@ -18,6 +18,6 @@ extern "C" __global__ void copy(const float* input, float* output, unsigned int 
     const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
 
     if (i < count4) output4[i] = input4[i];
-    // Up to three floats are left that fill no float4.
+    // Up to three floats are left over that do not fill a float4.
     if (i < n % 4) output[4 * count4 + i] = input[4 * count4 + i];
 }

@@ -1,8 +1,8 @@
 // output[i] = input[i], float32
 //
 // Idea: several elements per thread without wider accesses. Each warp owns 128 consecutive floats
-// and walks over them in segments of 128 bytes: a thread's four elements are 32 apart, so that in
-// each access the lanes stand side by side, as in v0. The four loads are independent and under way
+// and walks over them in segments of 128 bytes: a thread's four elements are 32 apart, so in each
+// access the lanes read neighbours, as in v0. The four loads are independent and in flight
 // together. This is what t3 should have been.
 //
 // Contract: any 1 <= n <= 2^31, blocks of a multiple of 32 threads that cover n with four elements

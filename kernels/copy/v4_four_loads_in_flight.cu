@@ -1,8 +1,8 @@
 // output[i] = input[i], float32
 //
-// Idea: keep more bytes under way. A thread of v2 has one load in flight, and a new block has to
-// start for every further one. Here a thread issues four independent 16-byte loads before it stores
-// the first. They are a block's width apart, so every access of a warp is still 512 bytes in a row.
+// Idea: keep more bytes in flight. A thread of v2 has one load in flight, and each further load
+// needs a new block to start. Here a thread issues four independent 16-byte loads before it stores
+// the first. They are a block's width apart, so a warp's accesses are still 512 contiguous bytes.
 //
 // v4_four_loads_in_flight starts one block per tile of four float4 per thread; v4b_filling_grid
 // starts as many as the SMs hold at once, and each walks over many tiles.
@@ -33,7 +33,7 @@ extern "C" __global__ void copy(const float* input, float* output, unsigned int 
             if (i < count4) output4[i] = value[k];
         }
     }
-    // Up to three floats are left that fill no float4.
+    // Up to three floats are left over that do not fill a float4.
     const unsigned int tail = 4 * count4 + threadIdx.x;
     if (blockIdx.x == 0 && tail < n) output[tail] = input[tail];
 }

@@ -1,8 +1,8 @@
 // output[i] = input[i], float32
 //
-// Idea: say that nothing will be used again. Each byte of a copy is touched once, and what v4 leaves
-// in the L2 cache only pushes out what somebody else may still need. __ldcs() and __stcs() mark the
-// lines as the first to be evicted.
+// Idea: mark all data as used only once. A copy touches each byte once, and the data that v4 leaves
+// in the L2 cache only evicts data that may still be needed. __ldcs() and __stcs() mark the lines
+// as the first to be evicted.
 //
 // Contract: any 1 <= n <= 2^31, no shared memory. Any grid is correct. input and output are 16-byte
 // aligned, as every device allocation is.
@@ -30,7 +30,7 @@ extern "C" __global__ void copy(const float* input, float* output, unsigned int 
             if (i < count4) __stcs(&output4[i], value[k]);
         }
     }
-    // Up to three floats are left that fill no float4.
+    // Up to three floats are left over that do not fill a float4.
     const unsigned int tail = 4 * count4 + threadIdx.x;
     if (blockIdx.x == 0 && tail < n) output[tail] = input[tail];
 }

@@ -1,4 +1,4 @@
-// The sum over the threads of a block, in whatever type is summed.
+// The sum over the threads of a block, in the type of the summands.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -13,7 +13,7 @@ __device__ __forceinline__ T warp_total(T value) {
 }
 
 // Every thread of a one-dimensional block calls this once; thread 0 gets the sum of all threads'
-// `value`. blockDim.x is a multiple of 32 up to 1024. T decides where it rounds: at every addition.
+// `value`. blockDim.x is a multiple of 32 up to 1024. Every addition rounds to T.
 template <typename T>
 __device__ __forceinline__ T block_total(T value) {
     __shared__ T warp_totals[32];

@@ -1,6 +1,6 @@
 // output[0] = sum of a[i] * b[i], i < n, float32
 //
-// Idea: four floats in a load. There is a quarter of v0's instructions for memory and addresses.
+// Idea: four floats per load, with a quarter of v0's instructions for memory and addresses.
 //
 // Contract: any 1 <= n <= 2^31, a block of 32 to 1024 threads, a multiple of 32, no dynamic shared
 // memory. Any grid is correct. a and b are 16-byte aligned, as every device allocation is. zero is
@@ -23,13 +23,13 @@ extern "C" __global__ void dot(const float* a, const float* b, float* output, un
     const unsigned int thread = blockIdx.x * blockDim.x + threadIdx.x;
     float sum = 0.0f;
 
-    // Left alone, nvcc unrolls this, and then it would be v2a.
+    // Otherwise nvcc would unroll this loop, which would make it v2a.
 #pragma unroll 1
     for (unsigned int i = thread; i < n / 4; i += threads) {
         const float4 x = a4[i], y = b4[i];
         sum += (x.x * y.x + x.y * y.y) + (x.z * y.z + x.w * y.w);
     }
-    // Up to three floats are left that fill no float4.
+    // Up to three floats are left over that do not fill a float4.
     const unsigned int tail = n / 4 * 4 + thread;
     if (tail < n) sum += a[tail] * b[tail];
 

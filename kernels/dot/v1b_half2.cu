@@ -1,6 +1,6 @@
 // output[0] = sum of a[i] * b[i], i < n, float16, summed in halves
 //
-// Idea: halves in pairs. A __half2 is one register and one access of 4 bytes, and one instruction
+// Idea: halves in pairs. A __half2 is one register and one 4-byte access, and one instruction
 // multiplies two pairs and adds them to two sums. The sums are still halves, but there are twice as
 // many, each of half as many terms, and a product is no longer rounded before it is added.
 //
@@ -26,7 +26,7 @@ extern "C" __global__ void dot(const __half* a, const __half* b, __half* output,
     __half2 sums = __float2half2_rn(0.0f);
     for (unsigned int i = thread; i < n / 2; i += threads) sums = __hfma2(a2[i], b2[i], sums);
     __half sum = __low2half(sums) + __high2half(sums);
-    // An odd n leaves one half that fills no pair.
+    // If n is odd, one half is left over.
     if (thread == 0 && n % 2 == 1) sum += a[n - 1] * b[n - 1];
 
     sum = block_total(sum);

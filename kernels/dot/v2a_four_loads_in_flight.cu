@@ -1,7 +1,7 @@
 // output[0] = sum of a[i] * b[i], i < n, float32
 //
-// Idea: keep more bytes under way. A thread issues two loads of each input before it uses the first,
-// 64 bytes together, 128 KiB for the 2048 threads of an SM.
+// Idea: keep more bytes in flight. A thread issues two loads of each input before it uses the
+// first, 64 bytes together, 128 KiB for the 2048 threads of an SM.
 //
 // Contract: any 1 <= n <= 2^31, a block of 32 to 1024 threads, a multiple of 32, no dynamic shared
 // memory. Any grid is correct. a and b are 16-byte aligned, as every device allocation is. zero is
@@ -35,7 +35,7 @@ extern "C" __global__ void dot(const float* a, const float* b, float* output, un
         const float4 y1 = load_or_zero(b4, i + threads, count4);
         sum += product(x0, y0) + product(x1, y1);
     }
-    // Up to three floats are left that fill no float4.
+    // Up to three floats are left over that do not fill a float4.
     const unsigned int tail = 4 * count4 + thread;
     if (tail < n) sum += a[tail] * b[tail];
 

@@ -1,13 +1,13 @@
 // output[0] = sum of a[i] * b[i], i < n, float16, summed in halves
 //
-// Idea: the hardware has an atomic for two halves that share an aligned word, and none for one. So
-// v1b's atomic is made on the whole word that the target lies in: its own half gets the sum, the
-// other one gets −0.0, which changes no number (+0.0 would turn a −0.0 there into +0.0). This is one
-// atomic in the L2 cache instead of a loop of compare-and-swap.
+// Idea: the hardware has an atomic for two halves in an aligned word, but not for one. So v1b's
+// atomic is done on the target's whole word: the sum is added to the target's half, and −0.0 to the
+// other, which changes no number (+0.0 would turn a −0.0 there into +0.0). This is one atomic in
+// the L2 cache instead of a compare-and-swap loop.
 //
-// The word has to belong to the array: where the target is the first or the last half of one and its
-// neighbour in the word is not, the trick would touch foreign memory. Here the sum is made in `pair`,
-// which is a whole word, and `take` hands it over.
+// The word has to belong to the array: if the target is its first or last half and the other half
+// of the word is not part of it, the trick would touch other memory. Here the sum is computed in
+// `pair`, a whole word, and `take` copies it to the output.
 //
 // Contract: any 1 <= n <= 2^31, a block of 32 to 1024 threads, a multiple of 32, no dynamic shared
 // memory. Any grid is correct. a and b are 4-byte aligned, as every device allocation is, and so is
@@ -20,7 +20,7 @@
 
 #include <cstdint>
 
-// *target += value, where the aligned word that holds *target belongs to the same array.
+// *target += value; the aligned word that holds *target must belong to the same array.
 __device__ __forceinline__ void fast_atomic_add(__half* target, __half value) {
     const bool high = reinterpret_cast<std::uintptr_t>(target) % 4 == 2;
     const __half nothing = __ushort_as_half(0x8000);  // −0.0
@@ -41,7 +41,7 @@ extern "C" __global__ void dot(const __half* a, const __half* b, __half* pair, u
     __half2 sums = __float2half2_rn(0.0f);
     for (unsigned int i = thread; i < n / 2; i += threads) sums = __hfma2(a2[i], b2[i], sums);
     __half sum = __low2half(sums) + __high2half(sums);
-    // An odd n leaves one half that fills no pair.
+    // If n is odd, one half is left over.
     if (thread == 0 && n % 2 == 1) sum += a[n - 1] * b[n - 1];
 
     sum = block_total(sum);

@@ -2,8 +2,8 @@
 //
 // Idea: halves are for storing, not for summing. The inputs are read as in v1b, but products and
 // sums are float32, in which a product of two halves is exact, and the result is rounded to a half
-// once. It costs two conversions per element, which a stream has time for, and the atomic is one
-// that the hardware has. Compare the errors: v1b's grows with n, this one's hardly does.
+// once. It costs two conversions per element, for which a stream has time, and uses an atomic that
+// the hardware has. Compare the errors: v1b's grows with n, this one's hardly does.
 //
 // Contract: any 1 <= n <= 2^31, a block of 32 to 1024 threads, a multiple of 32, no dynamic shared
 // memory. Any grid is correct. a and b are 4-byte aligned, as every device allocation is. zero and
@@ -30,7 +30,7 @@ extern "C" __global__ void dot(const __half* a, const __half* b, float* total, u
         const float2 y = __half22float2(b2[i]);
         sum += x.x * y.x + x.y * y.y;
     }
-    // An odd n leaves one half that fills no pair.
+    // If n is odd, one half is left over.
     if (thread == 0 && n % 2 == 1) sum += __half2float(a[n - 1]) * __half2float(b[n - 1]);
 
     sum = block_total(sum);

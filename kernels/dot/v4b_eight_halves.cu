@@ -1,8 +1,8 @@
 // output[0] = sum of a[i] * b[i], i < n, float16, summed in float32
 //
-// Idea: 16 bytes in one load, which are eight halves, and two loads of each input under way before
-// the first is used: 128 KiB for the 2048 threads of an SM, as in v2a. What fills no pack, and
-// everything where an array does not start on 16 bytes, goes one by one.
+// Idea: 16 bytes in one load, which are eight halves, and two loads of each input in flight before
+// the first is used: 128 KiB for the 2048 threads of an SM, as in v2a. Elements that do not fill a
+// pack, or all if an array is not aligned to 16 bytes, are handled one by one.
 //
 // Contract: any 1 <= n <= 2^31, a block of 32 to 1024 threads, a multiple of 32, no dynamic shared
 // memory. Any grid is correct. a and b may start anywhere. zero and round_once are one thread each,

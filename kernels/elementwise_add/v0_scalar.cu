@@ -1,7 +1,7 @@
 // output[i] = a[i] + b[i], float32 or float16
 //
 // Idea: one thread per element. For floats a warp's access is 128 bytes, four whole sectors; for
-// halves it is 64, so that an SM that keeps as many accesses under way moves half the bytes.
+// halves it is 64, so an SM with as many accesses in flight moves half the bytes.
 //
 // Contract: any 1 <= n <= 2^31, blocks that cover n with one element per thread, no shared memory.
 //

@@ -1,7 +1,7 @@
 // output[i] = a[i] + b[i], float32
 //
-// Idea: four floats in one access. There is a quarter of v0's instructions and threads, and each
-// load puts four times as many bytes under way.
+// Idea: four floats in one access. It has a quarter of v0's instructions and threads, and each load
+// has four times as many bytes in flight.
 //
 // Contract: any 1 <= n <= 2^31, blocks that cover n with four elements per thread, no shared
 // memory. All three arrays are 16-byte aligned, as every device allocation is.
@@ -20,7 +20,7 @@ extern "C" __global__ void add(const float* a, const float* b, float* output, un
         reinterpret_cast<float4*>(output)[i] =
             make_float4(x.x + y.x, x.y + y.y, x.z + y.z, x.w + y.w);
     }
-    // Up to three floats are left that fill no float4.
+    // Up to three floats are left over that do not fill a float4.
     const unsigned int tail = 4 * count4 + i;
     if (i < n % 4) output[tail] = a[tail] + b[tail];
 }

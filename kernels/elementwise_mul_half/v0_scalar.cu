@@ -1,7 +1,7 @@
 // output[i] = a[i] * b[i], float16
 //
-// Idea: one thread per element. A warp's access is 64 bytes, two sectors: whole ones, so that nothing
-// is wasted, but there are as many instructions and accesses under way as for twice the bytes.
+// Idea: one thread per element. A warp's access is 64 bytes, two whole sectors, so nothing is
+// wasted, but it takes as many instructions and accesses in flight as twice the bytes would.
 //
 // Contract: any 1 <= n <= 2^31, blocks that cover n with one element per thread, no shared memory.
 //

@@ -1,7 +1,7 @@
 // output[i] = a[i] * b[i], float16
 //
-// Idea: halves in pairs. A __half2 is one register and one access of 4 bytes, so that a warp asks
-// for 128 bytes again, and one instruction multiplies both.
+// Idea: halves in pairs. A __half2 is one register and one 4-byte access, so a warp requests 128
+// bytes again, and one instruction multiplies both.
 //
 // Contract: any 1 <= n <= 2^31, blocks that cover n with two elements per thread, no shared memory.
 // All three arrays are 4-byte aligned, as every device allocation is.
@@ -20,6 +20,6 @@ extern "C" __global__ void multiply(const __half* a, const __half* b, __half* ou
         const __half2 y = reinterpret_cast<const __half2*>(b)[i];
         reinterpret_cast<__half2*>(output)[i] = __hmul2(x, y);
     }
-    // An odd n leaves one half that fills no pair.
+    // If n is odd, one half is left over.
     if (i == 0 && n % 2 == 1) output[n - 1] = a[n - 1] * b[n - 1];
 }

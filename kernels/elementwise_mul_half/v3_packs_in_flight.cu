@@ -1,8 +1,8 @@
 // output[i] = a[i] * b[i], float16
 //
-// Idea: keep more bytes under way. A thread issues its loads of two packs, 64 bytes of both inputs
-// together, before it uses the first. The packs are a block's width apart, so that the lanes of a
-// warp stand side by side in each access.
+// Idea: keep more bytes in flight. A thread issues its loads of two packs, 64 bytes of both inputs
+// together, before it uses the first. The packs are a block's width apart, so in each access a
+// warp's lanes take neighbouring packs.
 //
 // Contract: any 1 <= n <= 2^31, no shared memory. Blocks that cover n with two packs of 16 bytes
 // per thread. The arrays may start anywhere, as in v2.

@@ -1,4 +1,4 @@
-// Eight neighbours of a row of a row-major matrix, copied asynchronously: for v1 and v2.
+// Eight neighbours in a row of a row-major matrix, copied asynchronously: for v1 and v2.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -8,7 +8,7 @@
 
 #include "common/async_copy.cuh"
 
-// Those outside of the matrix become zeros. `columns` and `column` are multiples of 8.
+// Those outside the matrix become zeros. `columns` and `column` are multiples of 8.
 __device__ __forceinline__ void copy_eight(void* shared, const DTYPE* matrix, unsigned int rows,
                                            unsigned int columns, unsigned int row,
                                            unsigned int column) {

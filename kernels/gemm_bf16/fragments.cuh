@@ -1,9 +1,9 @@
-// What a warp multiplies with mma.m16n8k16, for v0 and v1: a tile of a and b in shared memory, and
-// the sums of 64 × 32 elements of c in registers.
+// A warp's product with mma.m16n8k16, for v0 and v1: a tile of a and b in shared memory, and the
+// sums of 64 × 32 elements of c in registers.
 //
 // In a fragment of the sums, 16 × 8, lane 4 g + t holds [g][2t], [g][2t + 1], [g + 8][2t] and
-// [g + 8][2t + 1]. ldmatrix hands out the factors just so: a in rows, and b in rows too, as its
-// rows are what the instruction calls columns.
+// [g + 8][2t + 1]. ldmatrix distributes the factors in this way: a in rows, and b in rows too,
+// because its rows are the instruction's columns.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -13,7 +13,7 @@
 
 constexpr unsigned int M = 128, N = 128, K = 32;  // of a block's tile
 constexpr unsigned int THREADS = 256;
-// Rows are 16 bytes longer than need be: eight neighbouring rows lie in different banks.
+// Rows are padded by 16 bytes, so eight neighbouring rows lie in different banks.
 constexpr unsigned int PITCH = K + 8;
 
 struct Tiles {
@@ -37,8 +37,8 @@ __device__ __forceinline__ void multiply(float (&sums)[4], const unsigned int (&
 #undef MULTIPLY
 }
 
-// Four matrices of 8 × 8, whose rows are where the lanes say: lanes 0 .. 7 those of the first, and
-// so on. A lane gets the elements [g][2t] and [g][2t + 1] of each.
+// Four matrices of 8 × 8; the lanes give the rows' addresses: lanes 0 .. 7 for the first, and so
+// on. A lane gets the elements [g][2t] and [g][2t + 1] of each.
 __device__ __forceinline__ void load_matrices(unsigned int (&to)[4], const DTYPE* row) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
@@ -46,7 +46,7 @@ __device__ __forceinline__ void load_matrices(unsigned int (&to)[4], const DTYPE
                  : "memory");
 }
 
-// The warp's part of c: 64 × 32 elements, of eight warps in two rows of four.
+// The warp's part of c: 64 × 32 elements; the eight warps form two rows of four.
 class WarpSums {
     const unsigned int lane = threadIdx.x % 32;
     const unsigned int first_row = threadIdx.x / 128 * 64, first_column = threadIdx.x / 32 % 4 * 32;

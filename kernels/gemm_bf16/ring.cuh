@@ -1,5 +1,5 @@
-// A ring of places in shared memory that the tensor memory accelerator fills with tiles and the
-// tensor cores empty: for v3 on.
+// A ring buffer in shared memory that the tensor memory accelerator fills with tiles and the tensor
+// cores consume: for v3 to v9.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -7,7 +7,7 @@
 
 #include "common/tensor_memory_access.cuh"
 
-// How deep a tile is: its rows have 128 bytes, as the swizzle wants.
+// The depth of a tile: its rows have 128 bytes, as the swizzle requires.
 constexpr unsigned int K = 128 / sizeof(DTYPE);
 
 // M rows of a and N rows of b.
@@ -17,7 +17,7 @@ struct Tiles {
     unsigned char b[N * 128];
 };
 
-// A place's barriers: `present` says that its tiles have arrived, `free` that all are done with
+// A place's barriers: `present` signals that its tiles have arrived, `free` that all are done with
 // them.
 template <unsigned int M, unsigned int N, unsigned int STAGES>
 struct Ring {
@@ -25,7 +25,7 @@ struct Ring {
     Barrier present[STAGES];
     Barrier free[STAGES];
 
-    // By one thread; a barrier of the block has to follow.
+    // Called by one thread; a barrier of the block must follow.
     __device__ __forceinline__ void init(unsigned int consumers) {
         for (unsigned int i = 0; i < STAGES; i++) {
             present[i].init(1);
@@ -35,7 +35,7 @@ struct Ring {
     }
 };
 
-// Where a thread is in the ring; its barriers' phases have this parity.
+// A thread's position in the ring, and the parity of its barriers' phases.
 template <unsigned int STAGES>
 struct Place {
     unsigned int index = 0, parity = 0;

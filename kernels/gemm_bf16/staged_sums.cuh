@@ -1,12 +1,12 @@
-// What a warpgroup makes of c, 64 × N elements, on its way through shared memory: for v8.
+// A warpgroup's part of c, 64 × N elements, on its way through shared memory: for v8.
 #pragma once
 
 #include "common/tensor_memory_access.cuh"
 #include "common/warpgroup.cuh"
 #include "store_pair.cuh"
 
-// Four matrices of 8 × 8 from a warp's registers to where the lanes say: lanes 0 .. 7 name the rows
-// of the first, and so on.
+// Four matrices of 8 × 8 from a warp's registers to the lanes' addresses: lanes 0 .. 7 give the
+// rows of the first, and so on.
 __device__ __forceinline__ void store_matrices(void* row, const unsigned int (&from)[4]) {
     asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
                  :: "r"(static_cast<unsigned int>(__cvta_generic_to_shared(row))), "r"(from[0]),
@@ -14,14 +14,14 @@ __device__ __forceinline__ void store_matrices(void* row, const unsigned int (&f
                  : "memory");
 }
 
-// Boxes of 64 × 64 elements side by side, each with rows of 128 bytes as swizzled() has them: what
-// the eight lanes of a matrix write lies in all 32 banks.
+// Boxes of 64 × 64 elements side by side, each with rows of 128 bytes as swizzled() has them: the
+// writes of a matrix's eight lanes cover all 32 banks.
 template <unsigned int N>
 struct Staged {
     unsigned char boxes[N / 64][64 * 128];
 
-    // To the part of c that begins at [row][column]; by all threads of a warpgroup. It returns
-    // before the bytes have been read.
+    // Writes the part of c that begins at [row][column]; called by all threads of a warpgroup. It
+    // returns before the bytes are read.
     __device__ __forceinline__ void store(const CUtensorMap& map, unsigned int row,
                                           unsigned int column, const float (&sums)[N / 2]) {
         const unsigned int group = threadIdx.x / 128, lane = threadIdx.x % 32;

@@ -1,4 +1,4 @@
-// Two neighbouring sums, rounded to 16 bits, to a row-major matrix.
+// Stores two neighbouring sums, rounded to 16 bits, in a row-major matrix.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -22,7 +22,7 @@ __device__ __forceinline__ unsigned int packed(float x, float y) {
     }
 }
 
-// c[row][column] and c[row][column + 1], of m × n elements, where they lie inside; the column is
+// c[row][column] and c[row][column + 1], of m × n elements, if they are inside; the column is
 // even.
 __device__ __forceinline__ void store_pair(DTYPE* c, unsigned int m, unsigned int n,
                                            unsigned int row, unsigned int column, float x,

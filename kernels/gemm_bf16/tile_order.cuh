@@ -1,7 +1,7 @@
-// The order in which a grid that stays takes the tiles of c: for v7 on.
+// The order in which a persistent grid takes the tiles of c: for v7 to v9.
 #pragma once
 
-// Where a tile lies, in tiles: down stripes that are eight tiles wide. Those at work at a time then
+// A tile's position, in tiles: down stripes that are eight tiles wide. The tiles in progress then
 // form nearly a square, which reads the fewest rows of a and b.
 __device__ __forceinline__ uint2 place_of_tile(unsigned int number, unsigned int across,
                                                unsigned int down) {

@@ -1,8 +1,8 @@
 // c = a bᵀ, sums in float32; a is m × k, b is n × k, c is m × n, row-major
 //
-// Idea: a block of 8 warps makes a tile of 128 × 128 from tiles of a and b that are 32 deep. They
-// come through registers into shared memory, and each warp multiplies its 64 × 32 elements from
-// there with mma.m16n8k16, a tensor core's product of 16 × 16 by 16 × 8 elements.
+// Idea: a block of 8 warps computes a tile of 128 × 128 from tiles of a and b that are 32 deep.
+// They pass through registers into shared memory, and each warp multiplies its 64 × 32 elements
+// from there with mma.m16n8k16, a tensor core's product of 16 × 16 by 16 × 8 elements.
 //
 // Contract: any m, n, k >= 1; a block of 256 threads; the grid covers c in tiles of 128 × 128 with
 // (n, m) as its (x, y). VECTOR: k is a multiple of 8. 20 KiB of static shared memory. Compute
@@ -13,7 +13,7 @@
 // Measured: H100 80GB HBM3, m = 8,192, n = 8,192, k = 8,192: bfloat16 9.97 ms ± 0.52 %, float16 10.1 ms ± 2.6 %.
 #include "fragments.cuh"
 
-// Eight neighbours of a row, of which those outside of the matrix are zeros.
+// Eight neighbours in a row; those outside the matrix are zeros.
 template <bool VECTOR>
 __device__ __forceinline__ uint4 load_eight(const DTYPE* matrix, unsigned int rows,
                                             unsigned int columns, unsigned int row,

@@ -1,7 +1,7 @@
 // c = a bᵀ, sums in float32; a is m × k, b is n × k, c is m × n, row-major
 //
 // Idea: the tensor cores of v0 wait for memory in every step. Here the tiles arrive by asynchronous
-// copies, which pass through no register: three steps are under way while a fourth is multiplied.
+// copies, which bypass the registers: three steps are in flight while a fourth is multiplied.
 //
 // Contract: any m, n >= 1, and k a multiple of 8; a block of 256 threads; the grid covers c in tiles
 // of 128 × 128 with (n, m) as its (x, y). 80 KiB of dynamic shared memory. Compute capability 8.0.
@@ -19,7 +19,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     extern __shared__ __align__(16) unsigned char memory[];
     Tiles* stages = reinterpret_cast<Tiles*>(memory);
 
-    // Asks for the tiles that begin at `first` along k; past the end of k they are zeros.
+    // Requests the tiles that begin at `first` along k; past the end of k they are zeros.
     const auto copy_tiles = [&](Tiles& tiles, unsigned int first) {
 #pragma unroll
         for (unsigned int i = threadIdx.x; i < M * K / 8; i += THREADS) {
@@ -34,8 +34,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     WarpSums sums;
     unsigned int present = 0, free = STAGES - 1;
     for (unsigned int first = 0; first < k; first += K) {
-        // The oldest tiles are there for this thread, and after the barrier for all of them. It
-        // also says that all are done with the tiles before, whose place is the free one.
+        // The oldest tiles have arrived for this thread and, after the barrier, for all. The
+        // barrier also means that all are done with the previous tiles, so their slot is free.
         wait_for_all_but<STAGES - 2>();
         __syncthreads();
         copy_tiles(stages[free], first + (STAGES - 1) * K);

@@ -1,14 +1,14 @@
 // c = a bᵀ, sums in float32; a is m × k, b is n × k, c is m × n, row-major
 //
-// Idea: Hopper's tensor cores can do more than mma.sync asks of them, and its fragments cost v1
-// three ldmatrix for eight products. wgmma reads both factors from shared memory: four warps
-// multiply 64 × 128 elements at a time, no fragment passes through a register, and the tensor cores
-// go on while the warps do something else. The tiles are 64 deep, rows of 128 bytes, in the order
-// that the instruction reads without bank conflicts.
+// Idea: Hopper's tensor cores can do more than mma.sync uses, and its fragments cost v1 three
+// ldmatrix per eight products. wgmma reads both factors from shared memory: four warps multiply 64
+// × 128 elements at a time, no fragment passes through a register, and the tensor cores continue
+// while the warps do something else. The tiles are 64 deep, rows of 128 bytes, in the order that
+// the instruction reads without bank conflicts.
 //
 // Contract: any m, n >= 1, and k a multiple of 8; a block of 256 threads, two warpgroups; the grid
-// covers c in tiles of 128 × 128 with (n, m) as its (x, y). 96 KiB of dynamic shared memory. Compute
-// capability 9.0.
+// covers c in tiles of 128 × 128 with (n, m) as its (x, y). 96 KiB of dynamic shared memory.
+// Compute capability 9.0.
 //
 // From: "Asynchronous Warpgroup Level Matrix Instructions" in the PTX manual.
 //
@@ -29,7 +29,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     extern __shared__ __align__(1024) unsigned char memory[];
     Tiles* stages = reinterpret_cast<Tiles*>(memory);
 
-    // Asks for the tiles that begin at `first` along k; past the end of k they are zeros.
+    // Requests the tiles that begin at `first` along k; past the end of k they are zeros.
     const auto copy_tiles = [&](Tiles& tiles, unsigned int first) {
 #pragma unroll
         for (unsigned int i = threadIdx.x; i < M * K / 8; i += THREADS) {

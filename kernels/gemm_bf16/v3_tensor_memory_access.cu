@@ -1,14 +1,14 @@
 // c = a bᵀ, sums in float32; a is m × k, b is n × k, c is m × n, row-major
 //
-// Idea: all threads of v2 work out addresses and ask for 16 bytes at a time, eight times a tile.
-// Here one thread asks the tensor memory accelerator for a whole tile by its row and column. The
-// unit works out the addresses, swizzles, and fills what lies outside of the matrix with zeros;
-// an mbarrier says when all bytes have arrived.
+// Idea: all threads of v2 compute addresses and request 16 bytes at a time, eight times per tile.
+// Here one thread requests a whole tile from the tensor memory accelerator by its row and column.
+// The unit computes the addresses, swizzles, and fills in zeros outside the matrix; an mbarrier
+// signals when all bytes have arrived.
 //
 // Contract: any m, n >= 1, and k a multiple of 8; tensor maps of a and b with boxes of 64 × 128
 // elements and a swizzle of 128 bytes; a block of 256 threads; the grid covers c in tiles of 128
-// × 128 with (n, m) as its (x, y). 96 KiB and 48 bytes of dynamic shared memory. Compute
-// capability 9.0.
+// × 128 with (n, m) as its (x, y). 96 KiB and 48 bytes of dynamic shared memory. Compute capability
+// 9.0.
 //
 // From: "Tensor Memory Access" in the CUDA C++ Programming Guide.
 //
@@ -29,7 +29,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     if (asks) ring.init(1);
     __syncthreads();
 
-    // Asks for the tiles of a step along k; what lies past the end of k becomes zeros.
+    // Requests the tiles of a step along k; past the end of k they are zeros.
     const auto load_tiles = [&](unsigned int step) {
         Tiles<M, N>& tiles = ring.tiles[step % STAGES];
         Barrier& present = ring.present[step % STAGES];

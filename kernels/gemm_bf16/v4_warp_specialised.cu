@@ -1,9 +1,9 @@
 // c = a bᵀ, sums in float32; a is m × k, b is n × k, c is m × n, row-major
 //
-// Idea: in v3 both warpgroups meet at a barrier in every step before the next tiles are asked
-// for. Here a third warpgroup does nothing but ask for tiles, as soon as a place is free, and
-// the two that multiply wait for tiles alone, each at its own pace. The one that asks needs few
-// registers and gives the others what it has too many.
+// Idea: in v3 both warpgroups meet at a barrier in every step before the next tiles are requested.
+// Here a third warpgroup only requests tiles, as soon as a slot is free, and the two that multiply
+// wait only for tiles, each at its own pace. The third one needs few registers and gives its
+// surplus to the others.
 //
 // Contract: any m, n >= 1, and k a multiple of 8; tensor maps of a and b with boxes of 64 × 128
 // elements and a swizzle of 128 bytes; a block of 384 threads; the grid covers c in tiles of 128
@@ -36,7 +36,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         for (unsigned int step = 0; step < steps; step++, place.next()) {
             Tiles<M, N>& tiles = ring.tiles[place.index];
             Barrier& present = ring.present[place.index];
-            // At first every place is free: the phase before the first counts as ended.
+            // At first every slot is free: the phase before the first counts as complete.
             ring.free[place.index].wait(place.parity ^ 1);
             present.arrive_and_expect(sizeof tiles);
             load_tile(tiles.a, map_a, blockIdx.y * M, step * K, present);
@@ -59,7 +59,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         }
         end_products();
         wait_for_products<0>();
-        // One thread speaks for the warpgroup, whose product is one operation.
+        // One thread arrives for the whole warpgroup: a wgmma is one operation.
         if (threadIdx.x % 128 == 0) ring.free[place.index].arrive();
     }
 

@@ -2,8 +2,8 @@
 //
 // Idea: a consumer of v4 reads 64 rows of a and 128 of b from shared memory for its product, and
 // b is the larger part. With tiles of 128 × 256 each row of a serves twice as many products, and
-// the grid asks for fewer bytes of a: 64 × 256 sums are 128 registers of a thread, which is why
-// the producer gives some of its own.
+// the grid requests fewer bytes of a: 64 × 256 sums take 128 registers per thread, which is why the
+// producer gives up some of its own.
 //
 // Contract: any m, n >= 1, and k a multiple of 8; tensor maps of a with boxes of 64 × 128
 // elements and of b with boxes of 64 × 256, and a swizzle of 128 bytes; a block of 384 threads;
@@ -36,7 +36,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         for (unsigned int step = 0; step < steps; step++, place.next()) {
             Tiles<M, N>& tiles = ring.tiles[place.index];
             Barrier& present = ring.present[place.index];
-            // At first every place is free: the phase before the first counts as ended.
+            // At first every slot is free: the phase before the first counts as complete.
             ring.free[place.index].wait(place.parity ^ 1);
             present.arrive_and_expect(sizeof tiles);
             load_tile(tiles.a, map_a, blockIdx.y * M, step * K, present);
@@ -59,7 +59,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         }
         end_products();
         wait_for_products<0>();
-        // One thread speaks for the warpgroup, whose product is one operation.
+        // One thread arrives for the whole warpgroup: a wgmma is one operation.
         if (threadIdx.x % 128 == 0) ring.free[place.index].arrive();
     }
 

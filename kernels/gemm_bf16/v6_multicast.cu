@@ -1,9 +1,9 @@
 // c = a bᵀ, sums in float32; a is m × k, b is n × k, c is m × n, row-major
 //
 // Idea: in v5 two blocks, one below the other, read the same tiles of b from the L2 cache. Here
-// they are a cluster: each asks for half of such a tile, and the half goes to both. A block so
-// fetches 32 KiB a step and no longer 48. A place is free once the consumers of both blocks are
-// done with it.
+// they form a cluster: each requests half of such a tile, and the half goes to both. So a block
+// fetches 32 KiB per step instead of 48. A slot is free once the consumers of both blocks are done
+// with it.
 //
 // Contract: any m, n >= 1, and k a multiple of 8; tensor maps of a and b with boxes of 64 × 128
 // elements and a swizzle of 128 bytes; a block of 384 threads, and clusters of 1 × 2 blocks; the
@@ -38,7 +38,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         for (unsigned int step = 0; threadIdx.x % 128 == 0 && step < steps; step++, place.next()) {
             Tiles<M, N>& tiles = ring.tiles[place.index];
             Barrier& present = ring.present[place.index];
-            // At first every place is free: the phase before the first counts as ended.
+            // At first every slot is free: the phase before the first counts as complete.
             ring.free[place.index].wait(place.parity ^ 1);
             present.arrive_and_expect(sizeof tiles);
             load_tile(tiles.a, map_a, blockIdx.y * M, step * K, present);
@@ -63,7 +63,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         }
         end_products();
         wait_for_products<0>();
-        // A thread for each block speaks for the warpgroup, whose product is one operation.
+        // A thread for each block arrives for the warpgroup: a wgmma is one operation.
         if (threadIdx.x % 128 < BLOCKS) ring.free[place.index].arrive_at(threadIdx.x % 128);
     }
     meet_in_cluster();

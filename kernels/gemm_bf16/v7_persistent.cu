@@ -1,9 +1,9 @@
 // c = a bᵀ, sums in float32; a is m × k, b is n × k, c is m × n, row-major
 //
 // Idea: while a block of v6 writes its tile of c, and while the next one starts, its
-// multiprocessor multiplies nothing. Here a grid of as many clusters as fit stays and takes one
-// tile after another: the producer already asks for the next tile while the consumers write. The
-// order of the tiles is chosen so that those at work at a time share what they read in the L2
+// multiprocessor multiplies nothing. Here a grid of as many clusters as fit remains resident and
+// takes one tile after another: the producer already requests the next tile while the consumers
+// write. The order of the tiles is chosen so that concurrent tiles share their inputs in the L2
 // cache.
 //
 // Contract: any m, n >= 1, and k a multiple of 8; tensor maps of a and b with boxes of 64 × 128
@@ -28,7 +28,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     extern __shared__ __align__(1024) unsigned char memory[];
     auto& ring = *reinterpret_cast<Ring<M, N, STAGES>*>(memory);
     const unsigned int steps = (k + K - 1) / K, group = threadIdx.x / 128;
-    // A cluster makes tiles of 256 × 256; a block the upper or the lower half.
+    // A cluster computes tiles of 256 × 256; a block the upper or the lower half.
     const unsigned int rank = rank_in_cluster();
     const unsigned int across = (n + N - 1) / N, down = (m + BLOCKS * M - 1) / (BLOCKS * M);
     const unsigned int first = blockIdx.x / BLOCKS, clusters = gridDim.x / BLOCKS;
@@ -46,7 +46,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
             for (unsigned int step = 0; step < steps; step++, place.next()) {
                 Tiles<M, N>& tiles = ring.tiles[place.index];
                 Barrier& present = ring.present[place.index];
-                // At first every place is free: the phase before the first counts as ended.
+                // At first every slot is free: the phase before the first counts as complete.
                 ring.free[place.index].wait(place.parity ^ 1);
                 present.arrive_and_expect(sizeof tiles);
                 load_tile(tiles.a, map_a, row, step * K, present);
@@ -73,7 +73,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
             }
             end_products();
             wait_for_products<0>();
-            // A thread for each block speaks for the warpgroup, whose product is one operation.
+            // A thread for each block arrives for the warpgroup: a wgmma is one operation.
             if (threadIdx.x % 128 < BLOCKS) ring.free[place.index].arrive_at(threadIdx.x % 128);
         }
         const uint2 at = place_of_tile(tile, across, down);

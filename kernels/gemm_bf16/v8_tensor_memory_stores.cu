@@ -1,9 +1,9 @@
 // c = a bᵀ, sums in float32; a is m × k, b is n × k, c is m × n, row-major
 //
-// Idea: a lane of v7 writes pairs of elements, so that a warp's store takes 16 bytes from each
-// of eight rows, half of a sector. Here a warpgroup puts its sums into shared memory, and one
-// thread has the tensor memory accelerator write them in whole rows, while the next tile is
-// multiplied. The 64 KiB for that cost the ring one of its four places.
+// Idea: a lane of v7 writes pairs of elements, so a warp's store writes 16 bytes in each of eight
+// rows, half of a sector. Here a warpgroup puts its sums into shared memory, and one thread has the
+// tensor memory accelerator write them in whole rows, while the next tile is multiplied. The 64 KiB
+// for that cost the ring one of its four slots.
 //
 // Contract: any m >= 1, and n and k multiples of 8; tensor maps of a and b with boxes of 64 ×
 // 128 elements, of c with boxes of 64 × 64, and a swizzle of 128 bytes; a block of 384 threads,
@@ -30,7 +30,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     auto* staged = reinterpret_cast<Staged<N>*>(memory);
     auto& ring = *reinterpret_cast<Ring<M, N, STAGES>*>(staged + CONSUMERS);
     const unsigned int steps = (k + K - 1) / K, group = threadIdx.x / 128;
-    // A cluster makes tiles of 256 × 256; a block the upper or the lower half.
+    // A cluster computes tiles of 256 × 256; a block the upper or the lower half.
     const unsigned int rank = rank_in_cluster();
     const unsigned int across = (n + N - 1) / N, down = (m + BLOCKS * M - 1) / (BLOCKS * M);
     const unsigned int first = blockIdx.x / BLOCKS, clusters = gridDim.x / BLOCKS;
@@ -48,7 +48,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
             for (unsigned int step = 0; step < steps; step++, place.next()) {
                 Tiles<M, N>& tiles = ring.tiles[place.index];
                 Barrier& present = ring.present[place.index];
-                // At first every place is free: the phase before the first counts as ended.
+                // At first every slot is free: the phase before the first counts as complete.
                 ring.free[place.index].wait(place.parity ^ 1);
                 present.arrive_and_expect(sizeof tiles);
                 load_tile(tiles.a, map_a, row, step * K, present);
@@ -75,7 +75,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
             }
             end_products();
             wait_for_products<0>();
-            // A thread for each block speaks for the warpgroup, whose product is one operation.
+            // A thread for each block arrives for the warpgroup: a wgmma is one operation.
             if (threadIdx.x % 128 < BLOCKS) ring.free[place.index].arrive_at(threadIdx.x % 128);
         }
         const uint2 at = place_of_tile(tile, across, down);

@@ -1,4 +1,4 @@
-// What a warpgroup makes of c, 64 × N elements, and writes pair by pair: for v2 to v5.
+// A warpgroup's part of c, 64 × N elements, written pair by pair: for v2 to v5.
 #pragma once
 
 #include "common/warpgroup.cuh"

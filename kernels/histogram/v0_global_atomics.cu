@@ -1,11 +1,11 @@
 // output[b] = how many of input[0 .. n) are b, b = 0 .. 255, int32
 //
-// Idea: an atomic addition to global memory for each element. All of them meet in the 1 KiB of
-// output, which a few slices of the L2 cache hold, and each slice works off additions to one
-// address one after the other.
+// Idea: an atomic addition to global memory for each element. All of them access the 1 KiB of
+// output, which a few slices of the L2 cache hold, and each slice performs additions to one address
+// one after the other.
 //
-// Contract: any 1 <= n < 2^31, elements from 0 to 255, any grid and block. output is zero before
-// it, which the step `zero` sees to. No shared memory.
+// Contract: any 1 <= n < 2^31, elements from 0 to 255, any grid and block. output must be zero
+// before it, which the step `zero` ensures. No shared memory.
 //
 // From: Nikolay Sakharnykh, "GPU Pro Tip: Fast Histograms Using Shared Atomics on Maxwell" (NVIDIA
 // developer blog, 2015), global memory atomics.

@@ -1,10 +1,10 @@
 // output[b] = how many of input[0 .. n) are b, b = 0 .. 255, int32
 //
-// Idea: v0 with four elements per load, a quarter of the instructions that read. The atomics are the
-// same as before: what this gains over v0 is what reading cost there.
+// Idea: v0 with four elements per load, a quarter of the instructions that read. The atomics are
+// the same as before: the gain over v0 is what reading cost there.
 //
 // Contract: any 1 <= n < 2^31, elements from 0 to 255, any grid; a block of at least 3 threads.
-// output is zero before it, which the step `zero` sees to. No shared memory. input is 16-byte
+// output must be zero before it, which the step `zero` ensures. No shared memory. input is 16-byte
 // aligned, as every device allocation is.
 //
 // From: Justin Luitjens, "CUDA Pro Tip: Increase Performance with Vectorized Memory Access" (NVIDIA
@@ -23,7 +23,7 @@ extern "C" __global__ void count(const int* input, int* output, unsigned int n) 
         atomicAdd(&output[v.z], 1);
         atomicAdd(&output[v.w], 1);
     }
-    // Up to three elements are left that fill no int4.
+    // Up to three elements are left over that do not fill an int4.
     const unsigned int left = n / 4 * 4 + threadIdx.x;
     if (blockIdx.x == 0 && left < n) atomicAdd(&output[input[left]], 1);
 }

@@ -1,12 +1,12 @@
 // output[b] = how many of input[0 .. n) are b, b = 0 .. 255, int32
 //
 // Idea: a histogram of its own for each block, in shared memory, where an atomic costs a few cycles
-// and only threads of one SM meet. Global memory gets 256 additions per block in place of one per
-// element. Lanes of a warp that meet in a bin, or only in a bank, still wait for each other.
+// and only threads of one SM meet. Global memory gets 256 additions per block instead of one per
+// element. Lanes of a warp that share a bin, or only a bank, still wait for each other.
 //
 // Contract: any 1 <= n < 2^31, elements from 0 to 255, any grid; a block of at least 3 threads.
-// output is zero before it, which the step `zero` sees to. 1 KiB of static shared memory. input is
-// 16-byte aligned, as every device allocation is.
+// output must be zero before it, which the step `zero` ensures. 1 KiB of static shared memory.
+// input is 16-byte aligned, as every device allocation is.
 //
 // From: Nikolay Sakharnykh, "GPU Pro Tip: Fast Histograms Using Shared Atomics on Maxwell" (NVIDIA
 // developer blog, 2015), shared memory atomics.

@@ -1,12 +1,12 @@
 // output[b] = how many of input[0 .. n) are b, b = 0 .. 255, int32
 //
-// Idea: a histogram of its own for each warp. Warps of a block no longer meet in a bin; lanes of a
-// warp still do. It costs 1 KiB of shared memory per warp and a sum over the warps at the end. On an
-// H200 it gains nothing, neither with even data nor where nine elements in ten want the same bin.
+// Idea: a histogram of its own for each warp. Warps of a block no longer share a bin; lanes of a
+// warp do. It costs 1 KiB of shared memory per warp and a sum over the warps at the end. On an H200
+// it gains nothing, either with even data or if nine in ten elements fall into one bin.
 //
 // Contract: any 1 <= n < 2^31, elements from 0 to 255, any grid; a block of 32 to 1024 threads, a
-// multiple of 32, with 1 KiB of dynamic shared memory for each of its warps. output is zero before
-// it, which the step `zero` sees to. input is 16-byte aligned, as every device allocation is.
+// multiple of 32, with 1 KiB of dynamic shared memory for each of its warps. output must be zero,
+// which the step `zero` ensures. input is 16-byte aligned, as every device allocation is.
 //
 // From: Victor Podlozhnyuk, "Histogram calculation in CUDA" (NVIDIA, 2007), histogram256.
 //

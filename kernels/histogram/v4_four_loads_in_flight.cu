@@ -1,12 +1,12 @@
 // output[b] = how many of input[0 .. n) are b, b = 0 .. 255, int32
 //
-// Idea: v2 with four loads under way per thread. With the atomics out of the way the input streams,
-// and a stream wants bytes in flight: a thread of v2 has one load of 16 bytes out and counts what
-// it brings before it asks for the next, one here has four.
+// Idea: v2 with four loads in flight per thread. Without the cost of atomics the input streams, and
+// a stream needs bytes in flight: a thread of v2 has one load of 16 bytes in flight and counts its
+// elements before it issues the next; here a thread has four.
 //
 // Contract: any 1 <= n < 2^31, elements from 0 to 255, any grid; a block of at least 3 threads.
-// output is zero before it, which the step `zero` sees to. 1 KiB of static shared memory. input is
-// 16-byte aligned, as every device allocation is.
+// output must be zero before it, which the step `zero` ensures. 1 KiB of static shared memory.
+// input is 16-byte aligned, as every device allocation is.
 //
 // From: Vasily Volkov, "Better Performance at Lower Occupancy" (GTC 2010).
 //

@@ -2,12 +2,12 @@
 //
 // Idea: one histogram for a cluster of blocks instead of one for each block. Every block keeps a part of
 // the bins in its shared memory, and all blocks of the cluster add to it there, through distributed shared
-// memory. So fewer additions reach global memory; most of them leave their block in exchange, as only every
-// fourth value belongs to a bin of its own.
+// memory. So fewer additions reach global memory, but most of them leave their block, because only
+// every fourth value falls into a bin of its own block.
 //
 // Contract: any 1 <= n < 2^31, elements from 0 to 255; a grid that is a multiple of the cluster, whose
-// number of blocks divides 256; any block. output is zero before it, which the step `zero` sees to. input is
-// 16-byte aligned, as every device allocation is.
+// number of blocks divides 256; any block. output must be zero before it, which the step `zero`
+// ensures. input is 16-byte aligned, as every device allocation is.
 //
 // From: NVIDIA, "CUDA C++ Programming Guide", Distributed Shared Memory.
 //

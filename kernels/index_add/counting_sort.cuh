@@ -1,5 +1,5 @@
-// The four kernels that bring the rows of a target together: order[ends[t] - counts[t] .. ends[t]) are
-// target t's, for v2 on.
+// The four kernels that group the rows by target: order[ends[t] - counts[t] .. ends[t]) are target
+// t's, for v2 and v3.
 #pragma once
 
 extern "C" __global__ void clear(int* counts, int* total, unsigned int targets) {
@@ -13,7 +13,7 @@ extern "C" __global__ void count(const int* index, int* counts, unsigned int row
     if (r < rows) atomicAdd(&counts[index[r]], 1);
 }
 
-// ends[t] becomes where the stretch of t begins; `place` moves it on to where it ends.
+// ends[t] becomes the beginning of t's stretch; `place` moves it to the stretch's end.
 extern "C" __global__ void reserve(const int* counts, int* ends, int* total,
                                    unsigned int targets) {
     const unsigned int t = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,6 +1,6 @@
 // output[t][c] = sum of source[r][c] over all r with index[r] = t, with the rows' order from CUB: a
-// radix sort of the index, which takes the row numbers along. Then each target's rows lie together,
-// where a binary search finds them, and are added up as in v2_sorted_segments.
+// radix sort of the index together with the row numbers. Then each target's rows are adjacent; a
+// binary search finds them, and they are added up as in v2_sorted_segments.
 //
 // Called by the host with the buffers and a stream; everything is enqueued on the stream.
 //

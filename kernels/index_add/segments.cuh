@@ -4,10 +4,10 @@
 #include <cuda_fp16.h>
 
 // A block of up to 1024 threads, a multiple of 32, for each target, with a float of dynamic shared
-// memory for each thread. The target's rows are order[begin .. end). They are dealt out to the
-// warps, of which each adds up its own in registers, in float32 whatever the elements are:
-// consecutive lanes take consecutive columns. What the warps have comes together in shared memory.
-// Targets without rows get zeros.
+// memory for each thread. The target's rows are order[begin .. end). They are distributed over the
+// warps, and each warp adds up its own in registers, in float32 for every element type: consecutive
+// lanes take consecutive columns. The warps' sums are combined in shared memory. Targets without
+// rows get zeros.
 template <typename T>
 __device__ __forceinline__ void add_segment(const T* source, const int* order, int begin, int end,
                                             T* output, unsigned int cols) {
@@ -20,7 +20,7 @@ __device__ __forceinline__ void add_segment(const T* source, const int* order, i
         const unsigned int col = first + lane;
         float sum = 0.0f;
         if (col < cols) {
-            // Four rows of a warp are under way together.
+            // Four rows of a warp are in flight together.
 #pragma unroll 4
             for (int r = begin + warp; r < end; r += warps) {
                 sum += static_cast<float>(source[order[r] * cols + col]);

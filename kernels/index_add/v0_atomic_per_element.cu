@@ -1,14 +1,14 @@
 // output[t][c] = sum of source[r][c] over all r with index[r] = t; source is rows × cols, row by
 // row, float32 or float16
 //
-// Idea: a thread for each element of source, and an atomic addition to its place in the output. It
-// does not matter who shares a target with whom: the L2 cache works the additions off. Rows with
-// the same target wait for each other there, and the order in which they come is not the same from
-// run to run, so neither are the last bits. In float16 each addition rounds to float16.
+// Idea: a thread for each element of source, and an atomic addition to its element of the output.
+// It does not matter which rows share a target: the L2 cache performs the additions. Rows with the
+// same target wait for each other there, and their order differs from run to run, and so do the
+// last bits. In float16 each addition rounds to float16.
 //
 // Contract: any rows, cols and targets of at least 1 with products of at most 2^31, and index from
-// 0 to targets - 1. Any grid and block. output is zero before it, which the step `zero` sees to. No
-// shared memory.
+// 0 to targets - 1. Any grid and block. output must be zero before it, which the step `zero`
+// ensures. No shared memory.
 //
 // From: PyTorch's index_add_ on a GPU, which does this.
 //

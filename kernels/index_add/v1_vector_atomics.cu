@@ -2,14 +2,14 @@
 // row, float32 or float16
 //
 // Idea: one atomic for several neighbours in a row: four floats, which compute capability 9.0 adds
-// with one instruction, or two halves. The L2 cache gets as many fewer requests for the same bytes,
-// and the division that finds a row is done once for all of them. The elements of a vector are
-// added one by one all the same: the vector as a whole is not atomic, and need not be.
+// with one instruction, or two halves. The L2 cache gets correspondingly fewer requests for the
+// same bytes, and the division that finds a row is done once for all of them. The elements of a
+// vector are added one by one all the same: the vector as a whole is not atomic, and need not be.
 //
 // Contract: any rows, cols and targets of at least 1 with products of at most 2^31, and index from
-// 0 to targets - 1. Any grid and block. output is zero before it, which the step `zero` sees to. No
-// shared memory. source and output are 16-byte aligned, as every device allocation is; if cols is
-// no multiple of a vector then rows are not, and elements are added one by one.
+// 0 to targets - 1. Any grid and block. output must be zero before it, which the step `zero`
+// ensures. No shared memory. source and output are 16-byte aligned, as every device allocation is;
+// if cols is not a multiple of a vector, rows are not aligned, and elements are added one by one.
 //
 // From: the CUDA C++ Programming Guide on atomicAdd() of float4 (from 9.0) and of __half2 (from
 // 6.0).

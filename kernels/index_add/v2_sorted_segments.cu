@@ -1,12 +1,12 @@
 // output[t][c] = sum of source[r][c] over all r with index[r] = t; source is rows × cols, row by
 // row, float32 or float16
 //
-// Idea: bring the rows of a target together, and then add them up without any atomic on them: each
-// target's sum is formed in registers and written once. Only the index is sorted, by counting: how
-// many rows each target has, a stretch of places for each, then every row's number into a place of
-// its target's stretch. The atomics of that are on integers, one per row instead of one per
-// element. The stretches lie in any order, and so do rows within one, so no scan is needed: each
-// warp reserves the places for its targets from a common total.
+// Idea: group the rows by target, and then add them up without atomics: each target's sum is formed
+// in registers and written once. Only the index is sorted, by counting: how many rows each target
+// has, a stretch of slots for each, then every row's number into a slot of its target's stretch.
+// The atomics of that are on integers, one per row instead of one per element. The stretches lie in
+// any order, and so do rows within one, so no scan is needed: each warp reserves the slots for its
+// targets from a common total.
 //
 // float16 gains most: its sums are float32 until they are written, with one rounding.
 //

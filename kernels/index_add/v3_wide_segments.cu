@@ -1,16 +1,16 @@
 // output[t][c] = sum of source[r][c] over all r with index[r] = t; source is rows × cols, row by
 // row, float32 or float16
 //
-// Idea: v2 gives a target's 64 columns to four warps, of which three have nothing to do where a
-// target has one row. Here a lane takes four columns at once, so that 16 lanes hold a row, and a
-// target gets as many such teams as it has rows to share: one where there is a row or a few, eight
-// where there are many.
+// Idea: v2 gives a target's 64 columns to four warps, three of which are idle if a target
+// has one row. Here a lane takes four columns at once, so 16 lanes hold a row, and the
+// number of such teams per target depends on its rows: one for a row or a few, eight for
+// many.
 //
 // Contract: that of v2 for the sorting. `add_segments`: `share` threads for each target, a multiple
 // of 16, blockDim.x / share targets for each block, and four floats of dynamic shared memory for each
-// thread. VECTOR: cols is a multiple of 4, or else a lane takes one column at a time.
+// thread. VECTOR: cols is a multiple of 4; otherwise a lane takes one column at a time.
 //
-// From: the reduction over segments in moderngpu and CUB, which deal work out by its amount.
+// From: the reduction over segments in moderngpu and CUB, which distribute work by its amount.
 //
 // Measured: H100 80GB HBM3, rows = 2²⁰, cols = 64, targets = 2²⁰, stretch = 1: float32 3.28× v2, float16 3.69× v2.
 #include "index_add/counting_sort.cuh"
@@ -64,7 +64,7 @@ __global__ void add_segments(const DTYPE* source, const int* order, const int* c
         const unsigned int col = first + threadIdx.x % TEAM * WIDTH;
         float4 sum = {};
         if (col < cols) {
-            // Four rows of a team are under way together.
+            // Four rows of a team are in flight together.
 #pragma unroll 4
             for (int r = begin + team; r < end; r += teams) {
                 const DTYPE* at = source + order[r] * cols + col;

@@ -1,4 +1,4 @@
-// What stands in the output before rows are added to it.
+// The contents of the output before rows are added to it.
 #pragma once
 
 #include <cuda_fp16.h>

@@ -1,13 +1,13 @@
-// last[0] = the word after 2 hops steps along a chain that begins at word 0; cycles[0] = cycles per
-// step of the second half
+// last[0] = the word after 2 * hops steps along a chain that begins at word 0; cycles[0] = cycles
+// per step of the second half
 //
-// Idea: a load whose address is what the load before it has brought cannot begin earlier, so that a
-// chain of them takes as many latencies as it has steps. The chain holds whole addresses: between two
-// loads there is nothing to compute. The first half of the steps brings what fits into a cache, and
-// loads the pages' addresses where nothing does; the clock is read around the second half.
+// Idea: a load whose address is the result of the previous load cannot begin before that one ends,
+// so a chain takes one latency per step. The chain holds complete addresses: nothing is computed
+// between two loads. The first half of the steps fills the caches, and loads the page translations
+// if the chain does not fit; the clock is read around the second half.
 //
-// Contract: link: blocks that cover `words`. follow: one thread. 1 <= hops. Words of the chain are 8
-// bytes and lie 128 bytes apart where a chain is to miss the L1 cache at every step.
+// Contract: link: blocks that cover `words`. follow: one thread. 1 <= hops. Words of the chain are
+// 8 bytes, 128 bytes apart if a chain is to miss the L1 cache at every step.
 //
 // From: Saavedra and Smith, "Measuring Cache and TLB Performance and Their Effect on Benchmark
 // Runtimes" (IEEE Transactions on Computers, 1995), for the chain.
@@ -19,7 +19,7 @@ extern "C" __global__ void link(unsigned long long* chain, const unsigned int* n
     if (i < words) chain[i] = reinterpret_cast<unsigned long long>(chain + next[i]);
 }
 
-// Volatile, so that it stays between two readings of the clock.
+// Volatile, so that it stays between the two clock readings.
 __device__ __forceinline__ unsigned long long load(unsigned long long address) {
     unsigned long long word;
     asm volatile("ld.global.u64 %0, [%1];" : "=l"(word) : "l"(address) : "memory");

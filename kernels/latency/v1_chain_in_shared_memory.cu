@@ -1,8 +1,8 @@
-// last[0] = the word after 2 hops steps along a chain that begins at word 0; cycles[0] = cycles per
-// step of the second half
+// last[0] = the word after 2 * hops steps along a chain that begins at word 0; cycles[0] = cycles
+// per step of the second half
 //
-// Idea: the chain lies in shared memory, where no tag has to be looked up. It holds addresses of
-// shared memory, of 4 bytes, so that here too nothing is computed between two loads.
+// Idea: the chain lies in shared memory, where no tag has to be looked up. It holds 4-byte
+// addresses of shared memory, so here, too, nothing is computed between two loads.
 //
 // Contract: one block of any size; 4 bytes of dynamic shared memory for each word. 1 <= hops.
 //
@@ -11,7 +11,7 @@
 //
 // Measured: not yet.
 
-// Volatile, so that it stays between two readings of the clock.
+// Volatile, so that it stays between the two clock readings.
 __device__ __forceinline__ unsigned int load(unsigned int address) {
     unsigned int word;
     asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(address) : "memory");

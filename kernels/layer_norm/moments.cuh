@@ -1,12 +1,12 @@
-// Count, mean, and sum of squared distances from the mean, in one walk and without cancellation.
+// Count, mean, and sum of squared distances from the mean, in one pass and without cancellation.
 #pragma once
 
-// The obvious one-walk formula, mean of x² less square of mean, subtracts two numbers that are
-// nearly equal where the mean is far from 0: with it float32 may find a negative variance. Here
+// The obvious one-pass formula, mean of x² minus square of mean, subtracts two numbers that are
+// nearly equal if the mean is far from 0; in float32 it may give a negative variance. Here
 // everything stays relative to the mean so far.
 //
 // From: B. P. Welford, "Note on a Method for Calculating Corrected Sums of Squares and Products"
-// (1962); the merging of two is of Chan, Golub and LeVeque (1979).
+// (1962); the merging of two is due to Chan, Golub and LeVeque (1979).
 struct Moments {
     float count = 0.0f;
     float mean = 0.0f;
@@ -27,7 +27,7 @@ __device__ __forceinline__ Moments merge(Moments a, Moments b) {
     return {count, a.mean + d * share, a.squares + b.squares + d * d * a.count * share};
 }
 
-// Every lane of a full warp calls this and gets what all lanes have seen.
+// Every lane of a full warp calls this and gets the moments of all lanes.
 __device__ __forceinline__ Moments warp_all(Moments m) {
 #pragma unroll
     for (unsigned int bit = 16; bit > 0; bit /= 2) {
@@ -38,8 +38,8 @@ __device__ __forceinline__ Moments warp_all(Moments m) {
     return m;
 }
 
-// Every thread of a one-dimensional block calls this, once in a kernel, and gets what all threads
-// have seen. blockDim.x is a multiple of 32 up to 1024.
+// Every thread of a one-dimensional block calls this, once in a kernel, and gets the moments of all
+// threads. blockDim.x is a multiple of 32 up to 1024.
 __device__ __forceinline__ Moments block_all(Moments m) {
     __shared__ float counts[32], means[32], squares[32];
     const unsigned int lane = threadIdx.x % 32;

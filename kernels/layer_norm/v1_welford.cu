@@ -1,9 +1,9 @@
 // output[r][c] = (input[r][c] - mean) / sqrt(variance + epsilon) * gamma[c] + beta[c], mean and
 // variance over row r; rows × cols, row by row, float32, float16 or bfloat16
 //
-// Idea: mean and variance in one walk. Each new number moves the mean, and the sum of squares is
-// kept relative to it (moments.cuh). v0 walks over the row three times and reduces over the block
-// twice, this is one less of each; the price is a division per element.
+// Idea: mean and variance in one pass. Each new number moves the mean, and the sum of squares is
+// kept relative to it (moments.cuh). v0 passes over the row three times and reduces over the block
+// twice; this takes one fewer of each, but a division per element.
 //
 // Contract: any rows and cols from 1 to 2^31 - 1. A block of 32 to 1024 threads, a multiple of 32,
 // for each row. No dynamic shared memory.

@@ -1,9 +1,9 @@
 // output[r][c] = (input[r][c] - mean) / sqrt(variance + epsilon) * gamma[c] + beta[c], mean and
 // variance over row r; rows × cols, row by row, float32, float16 or bfloat16
 //
-// Idea: v1 by 16-byte accesses, four floats or eight halves. The elements of a pack are first
-// reduced to their own mean and squares, which takes no division, and then merged with what the
-// thread has: one division per pack.
+// Idea: v1 with 16-byte accesses, four floats or eight halves. The elements of a pack are first
+// reduced to their own mean and squares, which takes no division, and then merged with the thread's
+// own: one division per pack.
 //
 // Contract: any rows and cols from 1 to 2^31 - 1. A block of 32 to 1024 threads, a multiple of 32,
 // for each row. No dynamic shared memory. All buffers are 16-byte aligned, as every device

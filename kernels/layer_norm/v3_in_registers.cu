@@ -2,13 +2,13 @@
 // variance over row r; rows × cols, row by row, float32, float16 or bfloat16
 //
 // Idea: the row stays in the registers of its block. All loads of a thread are in flight together,
-// each element is read once, and with the row at hand the two walks of v0, a mean and then the
-// squares about it, cost a few additions: no division per element or pack.
+// each element is read once, and with the row in registers v0's two passes, a mean and then the
+// squares about it, cost a few additions, with no division per element or pack.
 //
 // Contract: any rows from 1 to 2^31 - 1, and cols from 1 to COLUMNS. A block of THREADS threads, a
 // multiple of 32, for each row. THREADS is defined, and COLUMNS as a multiple of 8 THREADS. No
 // dynamic shared memory. All buffers are 16-byte aligned, as every device allocation is; rows need
-// not be (common/row_packs.cuh). The output overlaps no weights, so that all of these are loaded
+// not be (common/row_packs.cuh). The output does not overlap the weights, so all of them are loaded
 // before the first store.
 //
 // From: the layer norm of NVIDIA's Apex (contrib/layer_norm), which keeps rows in registers.

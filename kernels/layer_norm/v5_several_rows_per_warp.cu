@@ -1,11 +1,11 @@
 // output[r][c] = (input[r][c] - mean) / sqrt(variance + epsilon) * gamma[c] + beta[c], mean and
 // variance over row r; rows × cols, row by row, float32, float16 or bfloat16
 //
-// Idea: a row of 32 floats is eight packs: v4 leaves 24 lanes of its warp idle. As many lanes as a
-// row has packs share it, and a warp takes several rows.
+// Idea: a row of 32 floats is eight packs, so v4 leaves 24 lanes of its warp idle. Here a row is
+// shared by as many lanes as it has packs, and a warp takes several rows.
 //
 // Contract: any rows with LANES * rows below 2^32, and cols of at least 1 that need at most LANES
-// accesses of 16 bytes. A block is a multiple of 32 threads. LANES of them take ROWS rows, whose
+// accesses of 16 bytes. A block has a multiple of 32 threads. LANES of them take ROWS rows, whose
 // loads are all in flight together; the grid covers the rows. LANES and ROWS are defined, LANES as
 // a power of 2 up to 32. No shared memory. All buffers are 16-byte aligned, as every device
 // allocation is; rows need not be (common/row_tile.cuh).
@@ -30,7 +30,7 @@ __global__ void layer_norm(const DTYPE* input, const DTYPE* gamma, const DTYPE* 
     float v[ROWS][W], g[W], b[W];
 #pragma unroll
     for (unsigned int r = 0; r < ROWS; r++) {
-        // Lanes without a row of their own go along with the last one, and store nothing.
+        // Lanes without a row of their own follow the last row, and store nothing.
         tile.load(input + row_start(min(first + r * groups, rows - 1), cols), v[r]);
     }
     tile.load(gamma, g);

@@ -1,12 +1,12 @@
 // Which boxes overlap which, as bits: the first step of every variant.
 //
-// Word w of row i of the mask says of boxes 64 w .. 64 w + 63 which of them box i suppresses if it
-// is kept: those after it, of less score, whose intersection with it is more than `threshold` of
-// the union. Words below the diagonal would be 0; they are neither written nor read.
+// Word w of row i of the mask marks those of boxes 64 w .. 64 w + 63 that box i suppresses if it is
+// kept: those after it, with a lower score, whose intersection with it exceeds `threshold` of the
+// union. Words below the diagonal would be 0; they are neither written nor read.
 //
 // Contract: any 1 <= n < 2^22; a block of 64 threads; a grid of (ceil(n / 64), ceil(n / 64)). A
-// block compares 64 boxes with 64, one row of pairs per thread. boxes are x1, y1, x2, y2 and begin
-// on a 16-byte boundary.
+// block compares 64 boxes with 64 others, one row of pairs per thread. boxes are x1, y1, x2, y2 and
+// begin on a 16-byte boundary.
 //
 // From: the GPU version of Faster R-CNN's non-maximum suppression (2015).
 #pragma once
@@ -15,7 +15,7 @@ __device__ __forceinline__ float area(float4 box) {
     return (box.z - box.x) * (box.w - box.y);
 }
 
-// Without a division, which would make no number of two empty boxes.
+// Without a division, which would give NaN for two empty boxes.
 __device__ __forceinline__ bool overlap(float4 a, float4 b, float threshold) {
     const float width = fmaxf(fminf(a.z, b.z) - fmaxf(a.x, b.x), 0.0f);
     const float height = fmaxf(fminf(a.w, b.w) - fmaxf(a.y, b.y), 0.0f);

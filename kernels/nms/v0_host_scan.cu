@@ -1,13 +1,13 @@
 // keep[i] = 1 if no kept box j < i overlaps box i by more than `threshold`, else 0; boxes are
 // sorted by score
 //
-// Idea: the comparisons are independent of each other, the decisions are not. So the device
+// Idea: the comparisons are independent of each other, but the decisions are not. So the device
 // compares all pairs and writes a bit for each; the host fetches the bits and goes through the
-// boxes one by one: a box that nobody has removed is kept and removes those in its row. The bits
-// travel: n = 2^15 makes 128 MiB of them.
+// boxes one by one: a box that has not been removed is kept, and removes those in its row.
+// Transferring the bits takes time: n = 2^15 gives 128 MiB.
 //
-// Called by the host with the buffers and a stream; copies and scan are enqueued and nobody waits.
-// The host's memory for an n is made in the first call with it, which verifies and is not timed.
+// Called by the host with the buffers and a stream; copies and scan are enqueued; nothing waits.
+// The first call with an n, which verifies and is not timed, allocates host memory for it.
 //
 // Contract: any 1 <= n < 2^22.
 //

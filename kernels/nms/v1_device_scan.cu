@@ -1,9 +1,9 @@
 // keep[i] = 1 if no kept box j < i overlaps box i by more than `threshold`, else 0; boxes are
 // sorted by score
 //
-// Idea: v0's scan by one block, so that nothing leaves the device. The boxes still come one by one,
-// but all threads together remove what a kept box suppresses, a word each; and every box costs two
-// barriers, since all have to know its fate before anybody changes a word, and the other way round.
+// Idea: v0's scan in one block, so nothing leaves the device. Boxes are still handled one by one,
+// but all threads together apply what a kept box suppresses, a word each; every box costs two
+// barriers, because all must read its state before any changes a word, and vice versa.
 //
 // Contract: any 1 <= n < 2^20; overlaps: see overlaps.cuh; scan: one block of any size with a word
 // of 8 bytes of dynamic shared memory for every 64 boxes.

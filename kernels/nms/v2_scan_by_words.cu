@@ -1,15 +1,15 @@
 // keep[i] = 1 if no kept box j < i overlaps box i by more than `threshold`, else 0; boxes are
 // sorted by score
 //
-// Idea: v1 waits for memory and for two barriers at each box. But what 64 boxes do to each other is
-// in 64 words of the mask: every thread takes the decisions about them by itself, in registers,
-// with one wait for all the words. Then the threads go through the kept ones' rows, and their loads
-// do not depend on each other. Two barriers are left for 64 boxes.
+// Idea: v1 waits for memory and for two barriers at each box. But the suppressions among 64 boxes
+// are in 64 words of the mask: every thread decides about them by itself, in registers, with one
+// wait for all the words. Then the threads go through the rows of the kept ones, with independent
+// loads. Two barriers per 64 boxes remain.
 //
 // Contract: any 1 <= n < 2^20; overlaps: see overlaps.cuh; scan: one block of 64 threads or more,
 // with a word of 8 bytes of dynamic shared memory for every 64 boxes.
 //
-// From: v1, blocked as a triangular solve is.
+// From: v1, blocked like a triangular solve.
 //
 // Measured: H200, n = 2¹⁵, crowd = 256: 1.26× v1.
 #include "nms/overlaps.cuh"
@@ -35,7 +35,7 @@ extern "C" __global__ void scan(const unsigned long long* mask, int* keep, unsig
         }
         if (tid < count) keep[first + tid] = kept >> tid & 1;
 
-        // A word belongs to a thread, and this one to nobody any more: no barrier in between.
+        // Each word belongs to a thread, and this one is no longer used: no barrier in between.
         for (unsigned int w = word + 1 + tid; w < words; w += blockDim.x) {
             unsigned long long found = 0;
 #pragma unroll 16  // so that 16 loads are under way, of kept boxes' rows only

@@ -1,18 +1,18 @@
 // keep[i] = 1 if no kept box j < i overlaps box i by more than `threshold`, else 0; boxes are
 // sorted by score
 //
-// Idea: v2 keeps one multiprocessor busy and all others idle. Two parts of its work are of unlike
-// kind. What 512 boxes do to each other is a chain, and short: every block takes these decisions
-// for itself, so that nobody has to be told. What the kept ones do to all later boxes is most of
-// the work and no chain: four words of each row, a sector, are a block's. One barrier of the grid
-// stands between one 512 and the next; the mask of the next is on its way before it.
+// Idea: v2 keeps one multiprocessor busy and all others idle. Its work has two different parts. The
+// decisions among 512 boxes are a chain, but a short one: every block makes all of them itself, so
+// none has to be communicated. The effect of the kept boxes on all later ones is most of the work
+// and not a chain: each block handles four words of each row, a sector. One grid barrier separates
+// each 512 boxes from the next; the next mask is prefetched before it.
 //
-// Contract: any 1 <= n < 2^20; overlaps: see overlaps.cuh; scan: blocks of 512 threads, at most as
-// many as are on the multiprocessors at once, on a card that does nothing else; no dynamic shared
-// memory. removed is a word for every 64 boxes, and barrier two words; all are zero before the
-// launch, and zero again after it.
+// Contract: any 1 <= n < 2^20; overlaps: see overlaps.cuh; scan: blocks of 512 threads, no more
+// than are resident at once on an otherwise idle card; no dynamic shared memory. `removed` has a
+// word per 64 boxes, `barrier` two words; all are zero before the launch, and zero again after
+// it.
 //
-// From: v2; the blocking is that of a parallel triangular solve. The barrier: see
+// From: v2, with the blocking of a parallel triangular solve. The barrier: see
 // softmax/v3_grid_barrier.cu.
 //
 // Measured: H200, n = 2¹⁵, crowd = 256: 4.49× v2.
@@ -26,8 +26,8 @@ using Count = cuda::atomic_ref<unsigned int, cuda::thread_scope_device>;
 constexpr unsigned int BOXES = 512, WORDS = BOXES / 64;  // decided upon together
 constexpr unsigned int OWNED = 4;                        // words of each row that a block goes on with
 
-// All blocks arrive for the step-th time before any goes on, and then see what all threads wrote
-// before.
+// All blocks arrive for the step-th time before any continues, and then see all threads' earlier
+// writes.
 __device__ __forceinline__ void grid_barrier(unsigned int* barrier, unsigned int step) {
     __syncthreads();  // all of the block's writes come before its arrival
     if (threadIdx.x == 0) {
@@ -39,7 +39,7 @@ __device__ __forceinline__ void grid_barrier(unsigned int* barrier, unsigned int
     __syncthreads();  // and hands on what thread 0 has seen
 }
 
-// Nobody looks at the count and at the last of the removed any more when the last block leaves.
+// When the last block leaves, no block reads the count or the last removed words any more.
 __device__ __forceinline__ void leave(unsigned int* barrier, Word* last, unsigned int count) {
     if (threadIdx.x == 0) {
         Count arrived(barrier[0]), left(barrier[1]);
@@ -51,9 +51,9 @@ __device__ __forceinline__ void leave(unsigned int* barrier, Word* last, unsigne
     }
 }
 
-// Which of the 512 boxes are kept, of which those in `removed` are out. A warp decides, in the order
-// of the boxes: the next one that is left is kept, and takes those that it suppresses away, of its
-// own 64 in `left`, of all in `gone`, of which each lane has a word. What is out costs nothing.
+// Which of the 512 boxes are kept; those in `removed` are out. A warp decides, in the order of the
+// boxes: the next remaining one is kept, and removes those that it suppresses, from its own 64 in
+// `left`, from all in `gone`, of which each lane has a word. What is out costs nothing.
 __device__ __forceinline__ void decide(const Word* removed, unsigned int count,
                                        const Word (&among)[BOXES][WORDS], Word (&kept)[WORDS]) {
     const unsigned int lane = threadIdx.x, mine = lane % WORDS;
@@ -71,7 +71,7 @@ __device__ __forceinline__ void decide(const Word* removed, unsigned int count,
     }
 }
 
-// What any lane of the warp has, to each of them.
+// The OR of all lanes' values, returned to each of them.
 __device__ __forceinline__ Word warp_or(Word value) {
 #pragma unroll
     for (unsigned int bit = 16; bit > 0; bit /= 2) {
@@ -86,8 +86,8 @@ extern "C" __global__ void scan(const Word* mask, int* keep, Word* removed, unsi
     __shared__ Word kept[WORDS], of_warps[BOXES / 32][OWNED];
     const unsigned int words = (n + 63) / 64, tid = threadIdx.x;
 
-    // The 512's own part of their rows, 64 rows at a time, eight lanes for the words of one. What lies
-    // below the diagonal was never written.
+    // The part of the 512 boxes' rows about these boxes, 64 rows at a time, eight lanes per row.
+    // Words below the diagonal were never written.
     const auto fetch = [&](unsigned int first) {
         const unsigned int w = tid % WORDS;
 #pragma unroll
@@ -112,7 +112,7 @@ extern "C" __global__ void scan(const Word* mask, int* keep, Word* removed, unsi
         }
         fetch(first + WORDS);  // nobody reads `among` any more, and it has the barrier's time
 
-        // The block's words of what comes after.
+        // The block's words of the later boxes.
         const Word* const mine = mask + static_cast<size_t>(row) * words;
         for (unsigned int w = blockIdx.x * OWNED; w < words; w += gridDim.x * OWNED) {
             if (w < first + WORDS) continue;

@@ -1,13 +1,13 @@
 // output[i] = input[i], float32
 //
-// Idea: one load of 16 bytes in flight per thread, so that the bytes under way on an SM are 16 times
-// its resident threads, and nothing else. The launch caps those: each block asks for as much shared
-// memory as lets the wanted number of blocks fit, and uses none of it. The bandwidth should rise
-// with the warps until enough is under way (by Little's law, the bandwidth times the latency of
-// memory), whatever blocks they come in, and then no further: full occupancy is no aim in itself.
+// Idea: one load of 16 bytes in flight per thread, so the bytes in flight on an SM are exactly 16
+// times its resident threads. The launch caps these: each block requests so much shared memory that
+// only the desired number of blocks fits, and uses none of it. The bandwidth should rise with the
+// warps until enough bytes are in flight (by Little's law, the bandwidth times the latency of
+// memory), for any block size, and then no further: full occupancy is not a goal in itself.
 //
-// Contract: any 1 <= n <= 2^31. Any grid is correct; as many blocks as fit at once is what it is
-// about. Any dynamic shared memory; none is used. Both arrays are 16-byte aligned, as every device
+// Contract: any 1 <= n <= 2^31. Any grid is correct; the experiment needs as many blocks as fit at
+// once. Any dynamic shared memory; none is used. Both arrays are 16-byte aligned, as every device
 // allocation is.
 //
 // From: Vasily Volkov, "Better Performance at Lower Occupancy" (GTC 2010), for the experiment.
@@ -20,10 +20,10 @@ extern "C" __global__ void copy(const float* input, float* output, unsigned int 
     const unsigned int threads = gridDim.x * blockDim.x;
     const unsigned int thread = blockIdx.x * blockDim.x + threadIdx.x;
 
-    // Left alone, nvcc unrolls this, and more than one load is in flight.
+    // Otherwise nvcc would unroll this loop, with more than one load in flight.
 #pragma unroll 1
     for (unsigned int i = thread; i < count4; i += threads) output4[i] = input4[i];
-    // Up to three floats are left that fill no float4.
+    // Up to three floats are left over that do not fill a float4.
     const unsigned int tail = 4 * count4 + thread;
     if (tail < n) output[tail] = input[tail];
 }

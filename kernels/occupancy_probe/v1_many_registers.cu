@@ -1,12 +1,12 @@
 // output[i] = input[i], float32
 //
-// Idea: bytes under way from few threads. A thread issues sixteen loads of 16 bytes before its first
-// store, and holds them in 64 registers. An SM has 65536 registers, so that fewer threads fit than
-// in v0, but each of them has sixteen times as much under way.
+// Idea: many bytes in flight from few threads. A thread issues sixteen loads of 16 bytes before its
+// first store, and holds them in 64 registers. An SM has 65536 registers, so fewer threads fit than
+// in v0, but each of them has sixteen times as many bytes in flight.
 //
 // v2a to v2c are the same file with a cap on the registers, 64, 48 and 32 per thread: more warps fit,
-// but the values no longer do. They are spilled to local memory and read back, the more of them the
-// tighter the cap: the occupancy is bought with traffic.
+// but the values no longer do. They are spilled to local memory and read back; the tighter the cap,
+// the more are spilled: occupancy is paid for with traffic.
 //
 // Contract: any 1 <= n <= 2^31, blocks that cover n with 64 elements per thread, no shared memory.
 // Both arrays are 16-byte aligned, as every device allocation is.
@@ -32,7 +32,7 @@ extern "C" __global__ void copy(const float* input, float* output, unsigned int 
         if (i < count4) output4[i] = value[k];
     }
 
-    // Up to three floats are left that fill no float4.
+    // Up to three floats are left over that do not fill a float4.
     const unsigned int tail = 4 * count4 + threadIdx.x;
     if (blockIdx.x == 0 && tail < n) output[tail] = input[tail];
 }

@@ -1,9 +1,9 @@
 // output[i] = 2 input[i] if input[i] is even, else input[i] + 1, int32
 //
-// A trap: each side is a call of a function that the compiler may not look into. Now it is a branch,
-// and a warp with both kinds of lanes walks through both calls, one after the other. This is what
-// v0 looks like to somebody who has not seen its machine code; it takes a longer side than one
-// instruction, or a call, for the compiler to let it happen.
+// A trap: each side is a call of a function that the compiler must not inline. Now it is a branch,
+// and a warp with both kinds of lanes executes both calls, one after the other. This is how v0
+// looks to someone who has not seen its machine code; the compiler keeps a branch only if a side
+// has a call, or more than one instruction.
 //
 // Contract: any 1 <= n <= 2^31, |input[i]| < 2^30, blocks that cover n with one element per thread,
 // no shared memory.

@@ -1,10 +1,10 @@
 // output[i] = 2 input[i] if input[i] is even, else input[i] + 1, int32
 //
-// Idea: written as one says it, with if and else. Lanes of a warp whose numbers differ in parity go
-// different ways; with a jump, the warp would walk both, one after the other, each time with the
-// other lanes idle. But of sides as short as these nvcc (13.0, for sm_90) makes predicated
+// Idea: the obvious form, with if and else. Lanes of a warp whose numbers differ in parity go
+// different ways; with a jump, the warp would execute both, one after the other, with the other
+// lanes idle. But nvcc (13.0, for sm_90) turns sides as short as these into predicated
 // instructions: the odd lanes add, store and are done, then the even ones shift and store. No jump
-// is left. What is left of the branch is a second store per warp, each of a part of the lanes.
+// remains, only a second store per warp; each of the two is made by some of the lanes.
 //
 // Contract: any 1 <= n <= 2^31, |input[i]| < 2^30, blocks that cover n with one element per thread,
 // no shared memory.

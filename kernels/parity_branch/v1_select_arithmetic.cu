@@ -1,8 +1,8 @@
 // output[i] = 2 input[i] if input[i] is even, else input[i] + 1, int32
 //
 // Idea: the branch is replaced by arithmetic: both results are computed, each is multiplied by 1 or
-// 0, and the two are added. No lane can go another way than its neighbour. The compiler sees through
-// it: nvcc 13.0 makes the machine code of v2 of it, without a multiplication.
+// 0, and the two are added. No lane can go a different way from its neighbour. The compiler sees
+// through it: nvcc 13.0 turns it into v2's machine code, without a multiplication.
 //
 // Contract: any 1 <= n <= 2^31, |input[i]| < 2^30, blocks that cover n with one element per thread,
 // no shared memory.

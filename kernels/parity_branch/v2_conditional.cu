@@ -1,7 +1,7 @@
 // output[i] = 2 input[i] if input[i] is even, else input[i] + 1, int32
 //
-// Idea: a conditional expression: both results are computed and one is selected. It says what v0's
-// if and else say, but with one store, which is then made by all lanes of a warp together.
+// Idea: a conditional expression: both results are computed and one is selected. It means the same
+// as v0's if and else, but with one store, which all lanes of a warp then make together.
 //
 // Contract: any 1 <= n <= 2^31, |input[i]| < 2^30, blocks that cover n with one element per thread,
 // no shared memory.

@@ -1,9 +1,9 @@
 // output[i] = 2 input[i] if input[i] is even, else input[i] + 1, int32
 //
 // Idea: predication, written by hand. An instruction with a predicate is issued for the whole warp
-// and acts on the lanes for which it holds; there is no jump, so that nothing has to come together
-// again. Both sides are issued for every warp, as for a branch that splits it, but without the jump
-// and its bookkeeping. It is what the compiler makes of v0 too, but around the store.
+// and acts on the lanes for which it holds; there is no jump, so no lanes have to reconverge. Both
+// sides are issued for every warp, as for a branch that splits it, but without the jump and its
+// bookkeeping. The compiler does the same to v0, but around the store.
 //
 // Contract: any 1 <= n <= 2^31, |input[i]| < 2^30, blocks that cover n with one element per thread,
 // no shared memory.

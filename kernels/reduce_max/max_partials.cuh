@@ -11,7 +11,7 @@ max_partials(const float* partials, float* output, unsigned int count) {
     const float4* partials4 = reinterpret_cast<const float4*>(partials);
     float x = -INFINITY;
 
-    // v0 and v1 leave one partial per block, 2^20 of them: four loads under way count here.
+    // v0 and v1 leave one partial per block, 2^20 of them, so four loads in flight matter here.
 #pragma unroll 4
     for (unsigned int i = threadIdx.x; i < count / 4; i += blockDim.x) {
         x = fmaxf(x, largest(partials4[i]));

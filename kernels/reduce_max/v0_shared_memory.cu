@@ -1,10 +1,10 @@
 // output[0] = max of input[0 .. n), float32
 //
 // Idea: one element per thread and a tree in shared memory, as in reduce_sum's v3: the upper half
-// of what is left folds onto the lower half. Threads past the end bring −∞, which changes nothing.
+// folds onto the lower half. Threads past the end contribute −∞, which changes nothing.
 //
 // Contract: any 1 <= n <= 2^31, a block of 64 to 1024 threads, a power of two, with a float of
-// dynamic shared memory for each. The blocks cover n with one element per thread.
+// dynamic shared memory for each thread. The blocks cover n with one element per thread.
 //
 // From: Mark Harris, "Optimizing Parallel Reduction in CUDA" (NVIDIA, 2007), reduction 3.
 //

@@ -1,7 +1,7 @@
 // output[0] = max of input[0 .. n), float32
 //
-// Idea: the tree goes from register to register. Five shuffles make a warp's maximum, and one word
-// of shared memory per warp joins the warps: one barrier in place of v0's log2(block).
+// Idea: the tree works from register to register. Five shuffles compute a warp's maximum, and one
+// word of shared memory per warp joins the warps: one barrier instead of v0's log2(block).
 //
 // Contract: any 1 <= n <= 2^31, a block of 64 to 1024 threads, a multiple of 32, no dynamic shared
 // memory. The blocks cover n with one element per thread.

@@ -1,8 +1,8 @@
 // output[0] = max of input[0 .. n), float32
 //
-// Idea: four floats in a load, and a grid that fills the card once instead of one that grows with
-// n. A thread keeps its maximum in a register over all its loads, so that the tree is climbed once
-// per resident thread and not once per element.
+// Idea: four floats per load, and a grid that fills the card once instead of one that grows with n.
+// A thread keeps its maximum in a register over all its loads, so the tree is computed once per
+// resident thread and not once per element.
 //
 // Contract: any 1 <= n <= 2^31, a block of 64 to 1024 threads, a multiple of 32, no dynamic shared
 // memory. Any grid is correct. input is 16-byte aligned, as every device allocation is.
@@ -19,10 +19,10 @@ extern "C" __global__ void block_maxima(const float* input, float* partials, uns
     const unsigned int thread = blockIdx.x * blockDim.x + threadIdx.x;
     float x = -INFINITY;
 
-    // Left alone, nvcc unrolls this, and then it would be v3.
+    // Otherwise nvcc would unroll this loop, which would make it v3.
 #pragma unroll 1
     for (unsigned int i = thread; i < n / 4; i += threads) x = fmaxf(x, largest(input4[i]));
-    // Up to three floats are left that fill no float4.
+    // Up to three floats are left over that do not fill a float4.
     if (thread < n % 4) x = fmaxf(x, input[n / 4 * 4 + thread]);
 
     x = block_max(x);

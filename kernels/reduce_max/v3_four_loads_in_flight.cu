@@ -1,6 +1,6 @@
 // output[0] = max of input[0 .. n), float32
 //
-// Idea: keep more bytes under way. A thread of v2 waits for each load before it issues the next;
+// Idea: keep more bytes in flight. A thread of v2 waits for each load before it issues the next;
 // here four independent ones are issued together (thread_max.cuh), 128 KiB for the 2048 threads of
 // an SM.
 //

@@ -1,8 +1,8 @@
 // output[0] = max of input[0 .. n), float32
 //
-// Idea: v3 with the tree told to the cooperative groups library. reduce() folds a warp with greater
-// in the place of plus; there is no mask and no lane arithmetic to get wrong. It is to cost nothing:
-// compare the instructions with v3's.
+// Idea: v3 with the tree written with the cooperative groups library. reduce() folds a warp with
+// greater instead of plus; there is no mask and no lane arithmetic to get wrong. It should cost
+// nothing: compare the instructions with v3's.
 //
 // Contract: any 1 <= n <= 2^31, a block of 64 to 1024 threads, a multiple of 32, no dynamic shared
 // memory. Any grid is correct. input is 16-byte aligned, as every device allocation is.
@@ -29,7 +29,7 @@ extern "C" __global__ void block_maxima(const float* input, float* partials, uns
     block.sync();
 
     if (warp.meta_group_rank() == 0) {
-        // −∞ for the warps that this block does not have.
+        // −∞ for warps that do not exist in this block.
         x = warp.thread_rank() < warp.meta_group_size() ? warp_maxima[warp.thread_rank()]
                                                         : -INFINITY;
         x = cg::reduce(warp, x, cg::greater<float>());

@@ -3,11 +3,11 @@
 // Idea: the order of floats is almost the order of their bits. Of two floats with a clear sign bit
 // the larger has the larger integer; of two with a set sign bit, the larger float has the smaller
 // unsigned integer; and any with a set sign bit is a larger unsigned integer, and a smaller signed
-// one, than any without. So a single atomic of the hardware does what v5a needs a loop for: a
-// signed maximum for values without the sign bit, an unsigned minimum for those with it.
+// one, than any without. So a single hardware atomic does what v5a needs a loop for: a signed
+// maximum for values without the sign bit, an unsigned minimum for those with it.
 //
-// It is the sign bit that decides and not `value < 0`: −0.0 is not below zero, but as a signed
-// integer it is the least of all, so that it would lose against −1.
+// The sign bit decides, not `value < 0`: −0.0 is not below zero, but as a signed integer it is the
+// smallest of all, so it would lose against −1.
 //
 // Contract: any 1 <= n <= 2^31, a block of 64 to 1024 threads, a multiple of 32, no dynamic shared
 // memory. Any grid is correct. input is 16-byte aligned, as every device allocation is, and has no

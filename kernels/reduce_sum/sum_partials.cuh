@@ -3,11 +3,11 @@
 // Contract: one block of 1024 threads, no dynamic shared memory; partials is 16-byte aligned, as
 // every device allocation is; 1 <= count <= 2^27.
 //
-// One block, so there is nothing left to combine afterwards and the order of additions is fixed:
-// the same partials give the same bits every time. The price is that one SM reads everything. That
-// is nothing for the about one thousand partials of a fixed-size grid, but v0 to v3 leave one per
-// block, 2^21 of them for n = 2^28 in blocks of 128, and then a single SM's bandwidth shows.
-// Hence the 128-bit loads, four of them independent: 64 KiB are under way at once.
+// One block, so nothing is left to combine afterwards and the order of additions is fixed: the same
+// partials give the same bits every time. The price is that one SM reads everything. That is
+// negligible for the roughly one thousand partials of a fixed-size grid, but v0 to v3 leave one per
+// block, 2^21 of them for n = 2^28 in blocks of 128, and then a single SM's bandwidth is the limit.
+// Hence the 128-bit loads, four of them independent: 64 KiB in flight at once.
 #pragma once
 
 #include "common/block.cuh"

@@ -1,17 +1,17 @@
 // output[0] = sum of input[0 .. n), float32
 //
-// A trap: give each thread neighbouring elements, thread t the k from k * t on, as one would for
-// the cache of a CPU core. The lanes of a warp are then k words apart in every load, so that from
-// k = 8 on each load touches 32 sectors where v8's touches four. The next seven loads find their
-// words in the same sectors, but only if those are still in the L1 cache, where each thread of the
-// SM now needs a line of its own.
+// A trap: give each thread neighbouring elements, thread t the k that start at k * t, as one would
+// for the cache of a CPU core. The lanes of a warp are then k words apart in every load, so for k
+// >= 8 each load touches 32 sectors where v8's touches four. The next seven loads find their words
+// in the same sectors, but only if those are still in the L1 cache, where each thread of the SM now
+// needs a line of its own.
 //
 // Contract: any 1 <= n <= 2^31, a block of 64 to 1024 threads, a multiple of 32, no dynamic shared
-// memory. Any grid is correct; a multiple of the number of SMs gives each the same.
+// memory. Any grid is correct; a multiple of the number of SMs gives each SM the same work.
 //
-// Compare with v8: the same number of threads and of elements per thread, in an order that suits the
-// machine; the tree is the same (common/block.cuh). Neighbours in one 128-bit load (v9a) are no
-// trap: what costs is the gap between the lanes of a load, not the distance to the next load.
+// Compare with v8: the same number of threads and of elements per thread, in an order that suits
+// the GPU; the tree is the same (common/block.cuh). Neighbours in one 128-bit load (v9a) are no
+// trap: the cost comes from the gap between the lanes of a load, not between loads.
 //
 // Measured: H200, n = 2²⁸: 0.669× v8.
 #include "common/block.cuh"
@@ -27,8 +27,8 @@ extern "C" __global__ void block_sums(const float* input, float* partials, unsig
     const unsigned int end = min(begin + k, n);
 
     float sum = 0.0f;
-    // Two loads under way, as in v8. Left alone, nvcc unrolls this to eight, and then the number of
-    // loads would be compared and not their addresses.
+    // Two loads in flight, as in v8. Otherwise nvcc would unroll this to eight, and the comparison
+    // would be of the number of loads and not of their addresses.
 #pragma unroll 1
     for (unsigned int i = begin; i < end; i += 2) {
         sum += input[i];

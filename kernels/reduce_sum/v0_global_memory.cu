@@ -1,10 +1,10 @@
 // output[0] = sum of input[0 .. n), float32
 //
-// Idea: a binary tree over each block's elements, one thread an element, worked out in place in
-// global memory. After the step with stride s, every element whose index in the block is a
-// multiple of 2s holds the sum of 2s elements. This is the obvious parallel sum, and the one that
-// everything after it is measured against: each of its log2(block) levels goes to global memory
-// and back, and each level leaves half of the threads of the one before without work.
+// Idea: a binary tree over each block's elements, one thread per element, computed in place in
+// global memory. After the step with stride s, every element whose index in the block is a multiple
+// of 2s holds the sum of 2s elements. This is the obvious parallel sum, with which all later ones
+// are compared: each of its log2(block) levels goes to global memory and back, and at each level
+// half of the previous level's threads become idle.
 //
 // Contract: any 1 <= n <= 2^31, a block of 64 to 1024 threads, a power of two, no shared memory.
 // The blocks cover n with one element per thread. It overwrites input, which has to be restored
@@ -26,7 +26,7 @@ extern "C" __global__ void block_sums(float* input, float* partials, unsigned in
         if (tid % (2 * stride) == 0 && i + stride < n) {
             input[i] += input[i + stride];
         }
-        // Outside the branch: every thread has to arrive, also those with no work at this level.
+        // Outside the branch: every thread has to arrive, even those with no work at this level.
         // Within a block the barrier also makes the writes to global memory visible.
         __syncthreads();
     }

@@ -1,7 +1,7 @@
 // output[0] = sum of input[0 .. n), float32
 //
 // Idea: v0's tree in shared memory. Each element is read from global memory once and the levels
-// of the tree then run on-chip; input stays as it is. What is left of v0's cost: `tid % (2 *
+// of the tree then run on-chip; input is not modified. The remaining cost of v0: `tid % (2 *
 // stride)` is an integer division by a variable, and it leaves the active threads spread over all
 // warps, so that at stride 16 each warp still issues every instruction for a single lane.
 //

@@ -2,17 +2,17 @@
 //
 // Idea: in v3 half of the threads do nothing but load one element. Here every thread loads two,
 // one block's width apart, and adds them on the way into shared memory: the tree's first level
-// costs no barrier and no shared memory, and each thread has two loads under way instead of one.
+// costs no barrier and no shared memory, and each thread has two loads in flight instead of one.
 // The same elements take half as many blocks of the same size.
 //
-// v4b launches this file the other way round: as many blocks as v3, each of half as many threads.
-// What that changes at the same `block` of the matrix:
+// v4b launches this file the other way round: as many blocks as v3, each with half as many threads.
+// What that changes for the same `block` in the matrix:
 //   - the tree is one level shorter, and a barrier waits for half as many warps;
 //   - the second step gets twice v4a's partials, as many as v3's;
 //   - small blocks reach the SM's limit on resident blocks before its limit on threads. With 32
-//     blocks an SM (compute capability 9.0), blocks of 32 threads leave at most 1024 of the 2048
-//     threads: half of v4a's loads under way.
-// v4b at `block` is v4a at block / 2: a comparison of launch shapes, not of code.
+//     blocks per SM (compute capability 9.0), blocks of 32 threads leave at most 1024 of the 2048
+//     threads: half of v4a's loads in flight. v4b at `block` is v4a at block / 2: a comparison of
+//     launch shapes, not of code.
 //
 // Contract: any 1 <= n <= 2^31, a block of 32 to 1024 threads, a power of two, with one float of
 // dynamic shared memory per thread. The blocks cover n with two elements per thread.

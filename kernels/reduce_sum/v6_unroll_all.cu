@@ -1,7 +1,7 @@
 // output[0] = sum of input[0 .. n), float32
 //
-// Idea: with the block size known to the compiler the remaining loop of v5 unrolls too: no
-// counter, no test of the stride, and the levels that this block size does not have are not even
+// Idea: with the block size known to the compiler, v5's remaining loop unrolls, too: no counter,
+// no test of the stride, and the levels that this block size does not have are not even
 // compiled.
 //
 // Contract: any 1 <= n <= 2^31, a block of 64 to 1024 threads, a power of two, with one float of
@@ -21,7 +21,7 @@ static_assert(BLOCK >= 64 && BLOCK <= 1024 && (BLOCK & (BLOCK - 1)) == 0,
               "BLOCK is a power of two from 64 to 1024");
 
 // One level: all lanes have read before any lane writes, and all have written before any reads
-// again. The lane's own element is in `x` already, so only the other one is read.
+// again. The lane's own element is already in `x`, so only the other one is read.
 __device__ __forceinline__ void fold(float* s, float& x, unsigned int lane, unsigned int stride) {
     x += s[lane + stride];
     __syncwarp();
@@ -40,7 +40,7 @@ extern "C" __global__ void block_sums(const float* input, float* partials, unsig
     s[tid] = a + b;
     __syncthreads();
 
-    // The outer conditions are the compiler's, the inner ones the threads'.
+    // The outer conditions are evaluated by the compiler, the inner ones by the threads.
     if constexpr (BLOCK >= 1024) {
         if (tid < 512) s[tid] += s[tid + 512];
         __syncthreads();
@@ -59,8 +59,8 @@ extern "C" __global__ void block_sums(const float* input, float* partials, unsig
     }
 
     if (tid < 32) {
-        // All 32 lanes take part at every level. Those at or above the stride compute sums that
-        // nobody uses, which is cheaper than a branch; the highest word they read is s[63].
+        // All 32 lanes take part at every level. Those at or above the stride compute unused sums,
+        // which is cheaper than a branch; the highest word they read is s[63].
         float x = s[tid];
         fold(s, x, tid, 32);
         fold(s, x, tid, 16);

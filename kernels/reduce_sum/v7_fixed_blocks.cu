@@ -1,13 +1,13 @@
 // output[0] = sum of input[0 .. n), float32
 //
-// Idea: a fixed number of blocks, a few for each SM, walks over the input in grid-wide steps. Each
-// thread adds up many elements in a register before there is any tree, so that the tree, its
-// barriers and the launch of the block are paid once per block of the machine instead of once per
-// 2 * block elements, and the second step has a handful of partials whatever n is.
+// Idea: a fixed number of blocks, a few for each SM, goes through the input in grid-wide steps.
+// Each thread adds up many elements in a register before there is any tree, so the tree, its
+// barriers and the start of the block are paid once per resident block instead of once per 2 *
+// block elements, and the second step has few partials for every n.
 //
 // Contract: any 1 <= n <= 2^31, a block of 64 to 1024 threads, a power of two, with one float of
-// dynamic shared memory per thread. BLOCK is defined as the number of threads in a block. Any grid is
-// correct; a multiple of the number of SMs gives each the same.
+// dynamic shared memory per thread. BLOCK is defined as the number of threads in a block. Any grid
+// is correct; a multiple of the number of SMs gives each SM the same work.
 //
 // From: Mark Harris, "Optimizing Parallel Reduction in CUDA" (NVIDIA, 2007), reduction 7, with
 // the tail guarded so that any n works.
@@ -22,7 +22,7 @@ static_assert(BLOCK >= 64 && BLOCK <= 1024 && (BLOCK & (BLOCK - 1)) == 0,
               "BLOCK is a power of two from 64 to 1024");
 
 // One level: all lanes have read before any lane writes, and all have written before any reads
-// again. The lane's own element is in `x` already, so only the other one is read.
+// again. The lane's own element is already in `x`, so only the other one is read.
 __device__ __forceinline__ void fold(float* s, float& x, unsigned int lane, unsigned int stride) {
     x += s[lane + stride];
     __syncwarp();
@@ -45,7 +45,7 @@ extern "C" __global__ void block_sums(const float* input, float* partials, unsig
     s[tid] = sum;
     __syncthreads();
 
-    // The outer conditions are the compiler's, the inner ones the threads'.
+    // The outer conditions are evaluated by the compiler, the inner ones by the threads.
     if constexpr (BLOCK >= 1024) {
         if (tid < 512) s[tid] += s[tid + 512];
         __syncthreads();
@@ -64,8 +64,8 @@ extern "C" __global__ void block_sums(const float* input, float* partials, unsig
     }
 
     if (tid < 32) {
-        // All 32 lanes take part at every level. Those at or above the stride compute sums that
-        // nobody uses, which is cheaper than a branch; the highest word they read is s[63].
+        // All 32 lanes take part at every level. Those at or above the stride compute unused sums,
+        // which is cheaper than a branch; the highest word they read is s[63].
         float x = s[tid];
         fold(s, x, tid, 32);
         fold(s, x, tid, 16);

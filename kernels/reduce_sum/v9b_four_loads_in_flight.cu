@@ -1,13 +1,13 @@
 // output[0] = sum of input[0 .. n), float32
 //
-// Idea: keep more bytes under way. A thread of v9a has at most two loads in flight, 32 KiB for 1024
+// Idea: keep more bytes in flight. A thread of v9a has at most two loads in flight, 32 KiB for 1024
 // threads of an SM; by Little's law the SM's share of the bandwidth times the latency of memory,
-// some tens of KiB, has to be under way to keep the memory busy. A thread here issues four
+// some tens of KiB, has to be in flight to keep the memory busy. A thread here issues four
 // independent loads before it uses the first: 64 KiB for 1024 threads.
 //
 // v9_vectorized launches this file with as many threads as the SMs hold at once, and with no more
-// blocks than there are tiles: what is under way then follows from the machine and not from a
-// number of blocks that was right for one. Compute capability 8.0, 9.0 and 10.0 hold 2048 threads.
+// blocks than there are tiles: the bytes in flight then follow from the GPU and not from a number
+// of blocks that suited one card. Compute capability 8.0, 9.0 and 10.0 hold 2048 threads.
 //
 // Contract: any 1 <= n <= 2^31, a block of 64 to 1024 threads, a multiple of 32, no dynamic shared
 // memory. Any grid is correct. input is 16-byte aligned, as every device allocation is.
@@ -19,9 +19,9 @@
 #include "common/vector.cuh"
 #include "reduce_sum/sum_partials.cuh"
 
-// What this thread adds up: four float4 of each of its block's tiles, where the tiles are dealt out
-// to the blocks in turn. A tile is 4 * blockDim.x float4 in a row, and at each of its four loads
-// consecutive threads read consecutive float4: a warp gets four whole 128-byte lines.
+// This thread's sum: four float4 from each of its block's tiles; the blocks take the tiles in turn.
+// A tile is 4 * blockDim.x contiguous float4, and in each of its four loads consecutive threads
+// read consecutive float4: a warp gets four whole 128-byte lines.
 __device__ __forceinline__ float thread_sum(const float* values, unsigned int count,
                                             unsigned int block, unsigned int blocks) {
     const float4* values4 = reinterpret_cast<const float4*>(values);
@@ -32,14 +32,14 @@ __device__ __forceinline__ float thread_sum(const float* values, unsigned int co
 
     for (unsigned int i = block * (4 * threads) + tid; i < count4; i += blocks * (4 * threads)) {
         // All four are issued before the first is waited for. The guards for an incomplete last
-        // tile are predicates on the loads and do not stand in the way.
+        // tile are predicates on the loads and do not delay them.
         const float4 a = values4[i];
         const float4 b = load_or_zero(values4, i + threads, count4);
         const float4 c = load_or_zero(values4, i + 2 * threads, count4);
         const float4 d = load_or_zero(values4, i + 3 * threads, count4);
         x += (sum(a) + sum(b)) + (sum(c) + sum(d));
     }
-    // Up to three floats are left that fill no float4.
+    // Up to three floats are left over that do not fill a float4.
     if (block == 0 && tid < count % 4) x += values[4 * count4 + tid];
     return x;
 }

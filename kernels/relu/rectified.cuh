@@ -1,6 +1,6 @@
 // max(x, 0), in the types of the variants.
 //
-// Not fmaxf(), which answers 0 for NaN: a rectifier that swallowed NaN would hide where a network
+// Not fmaxf(), which returns 0 for NaN: a rectifier that swallowed NaN would hide where a network
 // went wrong, and the library's does not.
 #pragma once
 

@@ -1,7 +1,7 @@
 // output[i] = max(input[i], 0), float32
 //
-// Idea: four floats in one access. There is a quarter of v0's threads and memory instructions, and
-// each load puts four times as many bytes under way.
+// Idea: four floats in one access. It has a quarter of v0's threads and memory instructions, and
+// each load has four times as many bytes in flight.
 //
 // Contract: any 1 <= n <= 2^31, blocks that cover n with four elements per thread, no shared
 // memory. Both arrays are 16-byte aligned, as every device allocation is.
@@ -21,7 +21,7 @@ extern "C" __global__ void relu(const float* input, float* output, unsigned int 
         reinterpret_cast<float4*>(output)[i] =
             make_float4(rectified(x.x), rectified(x.y), rectified(x.z), rectified(x.w));
     }
-    // Up to three floats are left that fill no float4.
+    // Up to three floats are left over that do not fill a float4.
     const unsigned int tail = 4 * count4 + i;
     if (i < n % 4) output[tail] = rectified(input[tail]);
 }

@@ -1,9 +1,9 @@
 // output[r][c] = input[r][c] / sqrt(mean square of row r + epsilon) * gamma[c]; rows × cols, row by
 // row, float32, float16 or bfloat16
 //
-// Idea: the definition, a block per row. One walk adds up the squares, a second one writes the
+// Idea: the definition, a block per row. One pass adds up the squares, a second one writes the
 // output. There is no mean to subtract first, so unlike a layer norm it needs one reduction.
-// Arithmetic is in float32 whatever the elements are: the square of 256 is beyond float16.
+// Arithmetic is in float32 for every type, because 256² overflows float16.
 //
 // Contract: any rows and cols from 1 to 2^31 - 1. A block of 32 to 1024 threads, a multiple of 32,
 // for each row. No dynamic shared memory.

@@ -1,7 +1,7 @@
 // output[r][c] = input[r][c] / sqrt(mean square of row r + epsilon) * gamma[c]; rows × cols, row by
 // row, float32, float16 or bfloat16
 //
-// Idea: v0 by 16-byte accesses, four floats or eight halves: a fourth or an eighth of the
+// Idea: v0 with 16-byte accesses, four floats or eight halves: a quarter or an eighth of the
 // instructions for the same bytes.
 //
 // Contract: any rows and cols from 1 to 2^31 - 1. A block of 32 to 1024 threads, a multiple of 32,

@@ -1,14 +1,14 @@
 // output[r][c] = input[r][c] / sqrt(mean square of row r + epsilon) * gamma[c]; rows × cols, row by
 // row, float32, float16 or bfloat16
 //
-// Idea: the row stays in the registers of its block. v1 reads it again for its second walk and
-// leaves it to the caches where from; here each element is read once, and all loads of a thread are
-// in flight together.
+// Idea: the row stays in the registers of its block. v1 reads it again in its second pass and
+// relies on the caches for that; here each element is read once, and all loads of a thread are in
+// flight together.
 //
 // Contract: any rows from 1 to 2^31 - 1, and cols from 1 to COLUMNS. A block of THREADS threads, a
 // multiple of 32, for each row. THREADS is defined, and COLUMNS as a multiple of 8 THREADS. No
 // dynamic shared memory. All buffers are 16-byte aligned, as every device allocation is; rows need
-// not be (common/row_packs.cuh). The output overlaps no weights, so that all of these are loaded
+// not be (common/row_packs.cuh). The output does not overlap the weights, so all of them are loaded
 // before the first store.
 //
 // From: the layer norm of NVIDIA's Apex (contrib/layer_norm), which keeps rows in registers.

@@ -1,16 +1,16 @@
 // output[r][c] = input[r][c] / sqrt(mean square of row r + epsilon) * gamma[c]; rows × cols, row by
 // row, float32, float16 or bfloat16
 //
-// Idea: v2's row in the registers of one warp. Its reduction is shuffles, so no barrier holds a
-// warp up, and other warps of the block load their rows while this one computes.
+// Idea: v2's row in the registers of one warp. Its reduction is shuffles, so no barrier delays a
+// warp, and other warps of the block load their rows while this one computes.
 //
-// Contract: any rows from 1 to 2^31 - 1, and cols from 1 to COLUMNS. A block is a multiple of 32
-// threads, of which each warp takes one row; the grid covers the rows. COLUMNS is defined as a
-// multiple of 256, which the lanes of a warp hold in registers. No shared memory. All buffers are
-// 16-byte aligned, as every device allocation is; rows need not be (common/row_packs.cuh). The
-// output overlaps no weights, so that all of these are loaded before the first store.
+// Contract: any rows from 1 to 2^31 - 1, and cols from 1 to COLUMNS. A block has a multiple of 32
+// threads, and each warp takes one row; the grid covers the rows. COLUMNS is defined as a multiple
+// of 256, which the lanes of a warp hold in registers. No shared memory. All buffers are 16-byte
+// aligned, as every device allocation is; rows need not be (common/row_packs.cuh). The output does
+// not overlap the weights, so all of them are loaded before the first store.
 //
-// From: the layer norm kernels of Andrej Karpathy's llm.c, of which one gives a warp to each row.
+// From: the layer norm kernels of Andrej Karpathy's llm.c, one of which gives a warp to each row.
 //
 // Measured: not yet.
 #include "common/all_reduce.cuh"

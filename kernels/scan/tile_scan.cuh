@@ -1,18 +1,18 @@
-// A warp scans consecutive floats in rows of 128, by 16-byte accesses: 4 ROWS floats per lane.
+// A warp scans consecutive floats in rows of 128, with 16-byte accesses: 4 ROWS floats per lane.
 #pragma once
 
 #include "scan/warp_scan.cuh"
 
 constexpr unsigned int ROW = 32 * 4;  // floats in a row of the warp
 
-// Where the lane's float4 of a row starts, for the tile-th 4 ROWS blockDim.x elements.
+// The index of the lane's float4 in a row, for the tile-th 4 ROWS blockDim.x elements.
 template <unsigned int ROWS>
 __device__ __forceinline__ unsigned int element(unsigned int tile, unsigned int row) {
     return tile * (4 * ROWS * blockDim.x) + threadIdx.x / 32 * (ROWS * ROW) + row * ROW +
            threadIdx.x % 32 * 4;
 }
 
-// The lane's floats, zeros from n on. All loads are issued before any is waited for.
+// The lane's floats, with zeros past n. All loads are issued before any is waited for.
 template <unsigned int ROWS>
 __device__ __forceinline__ void load_tile(const float* input, unsigned int n, unsigned int tile,
                                           float4 (&v)[ROWS]) {
@@ -34,7 +34,7 @@ __device__ __forceinline__ void add(float4& v, float x) {
     v = make_float4(v.x + x, v.y + x, v.z + x, v.w + x);
 }
 
-// Each float becomes the sum up to it within the warp's. Returns the sum of all of them.
+// Replaces each float by the sum up to it within the warp. Returns the sum of all of them.
 template <unsigned int ROWS>
 __device__ __forceinline__ float scan_tile(float4 (&v)[ROWS]) {
     float carry = 0.0f;  // of the rows before

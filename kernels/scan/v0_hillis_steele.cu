@@ -1,17 +1,17 @@
 // output[i] = sum of input[0 .. i], i = 0 .. n - 1, float32
 //
-// Idea: every element adds what stands 1, 2, 4 … before it, so that after log2(block) steps it has
-// all of the block before it. Two arrays take turns, because a step reads what others overwrite in
-// the same step. Simple, at the price of block * log2(block) additions where block would do, and a
-// barrier per step.
+// Idea: every element adds the one 1, 2, 4 … before it, so after log2(block) steps it includes all
+// of the block before it. Two arrays alternate, because a step reads what others overwrite in the
+// same step. Simple, at the price of block * log2(block) additions instead of block, and a barrier
+// per step.
 //
-// A block's sums lack what stands before the block: that is added in two more launches
-// (block_offsets.cuh), which read and write the output again.
+// A block's sums lack the sum before the block, which two more launches (block_offsets.cuh) add,
+// reading and writing the output again.
 //
 // Contract: any 1 <= n <= 2^31 elements, a block of 32 to 1024 threads, a power of two, with two
-// floats of dynamic shared memory for each. A block takes as many elements as it has threads.
+// floats of dynamic shared memory per thread. A block takes as many elements as it has threads.
 //
-// From: W. Daniel Hillis and Guy L. Steele, "Data Parallel Algorithms" (1986), as told by Mark
+// From: W. Daniel Hillis and Guy L. Steele, "Data Parallel Algorithms" (1986), as described by Mark
 // Harris, Shubhabrata Sengupta and John Owens in GPU Gems 3, chapter 39.
 //
 // Measured: H200, n = 2²⁸: 3.11 ms ± 0.041 %.

@@ -1,16 +1,16 @@
 // output[i] = sum of input[0 .. i], i = 0 .. n - 1, float32
 //
-// Idea: fewer additions. A tree of sums is built upwards, as in a reduction, and then walked down
-// again: each node hands to its left child what stands before itself, and to its right child that
-// and the sum of the left one. That is 2 additions per element whatever the block, but twice the
-// steps, in which fewer and fewer threads have something to do.
+// Idea: fewer additions. A tree of sums is built upwards, as in a reduction, and then traversed
+// downwards: each node passes the sum before itself to its left child, and that plus the left
+// child's sum to its right child. That is 2 additions per element for any block, but twice as many
+// steps, in which fewer and fewer threads are busy.
 //
-// The nodes of a level lie 2, 4, 8 … words apart, which would be bank conflicts of as many ways; a
+// The nodes of a level are 2, 4, 8 … words apart, which would be 2-, 4-, 8-way … bank conflicts; a
 // word of padding after every 32 spreads them over the banks.
 //
 // Contract: any 1 <= n <= 2^31, a block of 32 to 1024 threads, a power of two. A block takes two
-// elements per thread, and has a float of dynamic shared memory for each element and for every 32nd
-// one more.
+// elements per thread, and has a float of dynamic shared memory for each element, plus one for
+// every 32.
 //
 // From: Guy Blelloch, "Prefix Sums and Their Applications" (1990), with the padding of GPU Gems 3,
 // chapter 39.
@@ -47,7 +47,7 @@ extern "C" __global__ void scan_blocks(const float* input, float* output, float*
         tree[padded(elements - 1)] = 0.0f;  // nothing stands before the whole block
     }
 
-    // Downwards: the word of a node becomes what stands before it.
+    // Downwards: the word of a node becomes the sum before it.
     for (unsigned int apart = elements / 2; apart > 0; apart /= 2) {
         __syncthreads();
         const unsigned int right = 2 * apart * (tid + 1) - 1;

@@ -1,14 +1,14 @@
 // output[i] = sum of input[0 .. i], i = 0 .. n - 1, float32
 //
 // Idea: v0's steps within a warp, where they are shuffles: five additions in registers, no shared
-// memory and no barrier. The sums of the warps are scanned in the same way, for which the block
-// meets once. The log2(32) extra additions of Hillis and Steele are cheap where nothing else is.
+// memory and no barrier. The sums of the warps are scanned in the same way, with one barrier of the
+// block. Hillis and Steele's log2(32) extra additions are cheap compared with everything else.
 //
 // Contract: any 1 <= n <= 2^31, a block of 32 to 1024 threads, a multiple of 32, no dynamic shared
 // memory. A block takes as many elements as it has threads.
 //
 // From: Mark Harris and Michael Garland, "Optimizing Parallel Prefix Operations for the Fermi
-// Architecture" (GPU Computing Gems, 2011), with the shuffles that Kepler brought.
+// Architecture" (GPU Computing Gems, 2011), with the shuffles that Kepler introduced.
 //
 // Measured: H200, n = 2²⁸: 1.17× v0.
 #include "scan/block_offsets.cuh"

@@ -1,8 +1,8 @@
 // output[i] = sum of input[0 .. i], i = 0 .. n - 1, float32
 //
-// Idea: 16 elements per thread. Within a float4 a thread adds up by itself, three additions that
-// need nobody; shuffles then cost a quarter per element, the barriers a sixteenth, and there are as
-// many fewer sums of blocks for the second launch. Four 16-byte loads are in flight per thread.
+// Idea: 16 elements per thread. A thread adds up a float4 by itself, with three independent
+// additions; shuffles then cost a quarter per element, barriers a sixteenth, and the second launch
+// has correspondingly fewer block sums. Four 16-byte loads are in flight per thread.
 //
 // Contract: any 1 <= n <= 2^31, a block of 32 to 1024 threads, a multiple of 32, no dynamic shared
 // memory. A block takes 16 elements per thread. input and output are 16-byte aligned, as every

@@ -1,23 +1,23 @@
 // output[i] = sum of input[0 .. i], i = 0 .. n - 1, float32
 //
-// Idea: one pass. v3 writes the output, and then reads and writes it again to add what stands
-// before each block. Here a block publishes the sum of its tile as soon as it knows it, finds out
-// what stands before the tile, and writes the output once, as it should be: n floats read, n
+// Idea: one pass. v3 writes the output, and then reads and writes it again to add the sum
+// before each block. Here a block publishes the sum of its tile as soon as it knows it,
+// determines the sum before the tile, and writes the final output once: n floats read, n
 // written.
 //
-// What stands before a tile: 32 lanes look at the 32 tiles before it at once, and wait until each
-// of them has published something. Where one of them knows all that is before itself, the sums from
-// there on are enough; else the warp adds up all 32 and looks 32 further back. A state is one word
-// of 64 bits with a flag and a float, so that whoever sees the flag has the float as well, and no
-// fence is needed.
+// The sum before a tile: 32 lanes look at the 32 previous tiles at once, and wait until each of
+// them has published something. If one of them knows its whole prefix, the sums after it are
+// enough; otherwise the warp adds up all 32 and looks 32 tiles further back. A state is one 64-bit
+// word with a flag and a float, so a block that sees the flag also has the float, and no fence is
+// needed.
 //
-// Tiles are numbered by a ticket and not by blockIdx: whoever has a number knows that all smaller
-// numbers belong to blocks that run already, so that nobody waits for a block that cannot start. In
-// which places the sums come together depends on who is ready, and so may the last bits.
+// Tiles are numbered by a ticket and not by blockIdx: all smaller numbers belong to blocks that are
+// already running, so no block waits for one that cannot start. Where the sums are combined depends
+// on which blocks are ready, and so may the last bits.
 //
-// A block that waits for its number or for the tiles before it reads nothing meanwhile. v5 launches
-// the same code with 16 rows of float4 per lane for v4's four: a quarter as many tiles to draw, to
-// publish and to look back at, and four times as many loads under way when a tile is read.
+// A block that waits for its number or for previous tiles reads nothing meanwhile. v5 launches the
+// same code with 16 rows of float4 per lane instead of v4's four: a quarter as many tiles to
+// number, publish and look back at, and four times as many loads in flight when a tile is read.
 //
 // Contract: any 1 <= n <= 2^31, a block of 32 to 1024 threads, a multiple of 32, no dynamic shared
 // memory. A block takes 4 ROWS elements per thread. states has a word for each block, and `reset` sets
@@ -58,11 +58,11 @@ extern "C" __global__ void reset(Word* states, unsigned int* ticket, unsigned in
     if (i == 0) *ticket = 0;
 }
 
-// The sum of all tiles before this one. All lanes of a warp call it and get the same.
+// The sum of all tiles before this one. All lanes of a warp call it and get the same result.
 __device__ __forceinline__ float before_tile(Word* states, unsigned int tile) {
     const int lane = threadIdx.x % 32;
     float sum = 0.0f;
-    // Lane 0 looks at the nearest tile. Before the first one there is nothing, and that is known.
+    // Lane 0 looks at the nearest tile. Nothing precedes the first one, and that is known.
     for (int nearest = static_cast<int>(tile) - 1; nearest >= 0; nearest -= 32) {
         Word state = Word{SUM_UP_TO_TILE} << 32;
         if (nearest >= lane) {
@@ -72,7 +72,7 @@ __device__ __forceinline__ float before_tile(Word* states, unsigned int tile) {
         }
         const unsigned int complete =
             __ballot_sync(0xffffffffu, flag_of(state) == SUM_UP_TO_TILE);
-        // Behind the nearest complete one nothing counts any more.
+        // Tiles before the nearest complete one are ignored.
         const int last = complete ? __ffs(complete) - 1 : 31;
         float value = lane <= last ? sum_of(state) : 0.0f;
 #pragma unroll

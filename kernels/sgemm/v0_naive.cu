@@ -1,8 +1,8 @@
 // c = a b, float32; a is m × k, b is k × n, c is m × n, all row-major
 //
-// Idea: a thread for each element of c, which walks along a row of a and down a column of b. The
-// lanes of a warp lie along a column of c, as a mathematician would number them: they read words of
-// a that are a whole row apart, 32 sectors per request, and the same word of b.
+// Idea: a thread for each element of c goes along a row of a and down a column of b. The lanes of a
+// warp lie along a column of c, as a mathematician would number them: they read words of a that are
+// a whole row apart, 32 sectors per request, and the same word of b.
 //
 // Contract: any m, n, k >= 1 with m k, k n and m n below 2^32; a block of (32, 8) threads; the grid
 // covers c with (m, n) as its (x, y). No shared memory.

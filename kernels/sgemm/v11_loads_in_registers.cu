@@ -1,26 +1,26 @@
 // c = a b, float32; a is m × k, b is k × n, c is m × n, all row-major
 //
-// Idea: 15 % of v10's instructions do not multiply: its copies work out anew for every tile where
-// from, where to and whether, and come in one burst, for which the multipliers wait. Here it is 9 %: a
-// thread brings in its part by three loads of 16 bytes, whose addresses move on by one addition each,
-// and holds it in registers, as in v6. It asks for a tile as soon as the one before has left them,
-// two tiles ahead of the arithmetic: asked for one ahead, nvcc puts the loads so late that all wait
-// for memory. A tile is 8 deep, not 16, so that the loop fits the instruction cache.
+// Idea: 15 % of v10's instructions do not multiply: its copies compute source, destination and
+// guard again for every tile, and come in one burst, for which the multipliers wait. Here it is 9
+// %: a thread loads its part with three 16-byte loads, whose addresses advance by one addition
+// each, and holds it in registers, as in v6. It requests a tile as soon as the registers are free,
+// two tiles ahead of the arithmetic: with one tile ahead, nvcc places the loads so late that all
+// wait for memory. A tile is 8 deep, not 16, so that the loop fits the instruction cache.
 //
-// OTHER_BANKS (v12): registers lie in two banks, even and odd, and a multiplication whose three words
-// are all in one takes a second cycle. Four sums that one instruction stores lie side by side, as do
-// the four words of b that they come from: in 456 of the 1,024 products of a tile, the word of a is
-// in their bank too. A 0 added before the store lets nvcc keep the sums where it likes, and it then
-// leaves no such product.
+// OTHER_BANKS (v12): registers lie in two banks, even and odd, and a multiplication whose three
+// words are all in one takes a second cycle. Four sums that one instruction stores are adjacent, as
+// are their four words of b: in 456 of the 1,024 products of a tile, the word of a is in their
+// bank, too. A 0 added before the store lets nvcc keep the sums in any register, and then no such
+// product remains.
 //
 // Contract: any m, n, k >= 1 with m k, k n and m n below 2^32; a block of 256 threads; the grid
 // covers c in tiles of 128 × 256 with (n, m) as its (x, y); group >= 1. VECTOR: n and k are
-// multiples of 4, or else words are read one by one. 24.1 KiB of static shared memory.
+// multiples of 4; otherwise words are read one by one. 24.1 KiB of static shared memory.
 //
 // From: Junjie Lai and André Seznec, "Performance Upper Bound Analysis and Optimization of SGEMM on
-// Fermi and Kepler GPUs" (2013), who count what does not multiply and choose registers by bank; the
-// banks: Zhe Jia and others, "Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking"
-// (2018).
+// Fermi and Kepler GPUs" (2013), who count non-multiply instructions and choose registers by bank;
+// the banks: Zhe Jia and others, "Dissecting the NVIDIA Volta GPU Architecture via
+// Microbenchmarking" (2018).
 //
 // Measured: H200, m = 4,096, n = 4,096, k = 4,096: 1.14× v10.
 #include "common/matrix.cuh"
@@ -35,7 +35,7 @@ struct Tile {
     float b[K][N];
 };
 
-// at[0 .. 4), with zeros for what is not inside; VECTOR: all four are, or none.
+// at[0 .. 4), with zeros outside; VECTOR: all four are inside, or none.
 template <bool VECTOR>
 __device__ __forceinline__ float4 load_four(const float* at, unsigned int inside) {
     float4 four = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
@@ -50,7 +50,7 @@ __device__ __forceinline__ float4 load_four(const float* at, unsigned int inside
     return four;
 }
 
-// What a thread brings in of each tile: four words of the 128 × 8 of a, eight of the 8 × 256 of b.
+// A thread's loads per tile: four words of the 128 × 8 of a, eight of the 8 × 256 of b.
 template <bool VECTOR>
 struct Loads {
     static constexpr unsigned int APART = K / 2;  // rows of b between its two fours
@@ -71,7 +71,7 @@ struct Loads {
         inside_b = column < n ? n - column : 0;
     }
 
-    // The tiles that begin at `first` along k, one further with each call.
+    // The tiles that begin at `first` along k, the next one with each call.
     __device__ __forceinline__ void load(unsigned int first, unsigned int k) {
         const unsigned int column = first + column_a, row = first + row_b;
         a = load_four<VECTOR>(at_a, column < end_a ? end_a - column : 0);
@@ -91,8 +91,8 @@ struct Loads {
     }
 };
 
-// What a thread multiplies in one step: rows y, y + 16, … y + 48 and the three below each, columns
-// x .. x + 3 and x + 32 ...
+// A thread's operands in one step: rows y, y + 16, … y + 48 and the three below each, columns x ..
+// x + 3 and x + 32 ...
 struct Step {
     float a[ROWS], b[COLUMNS];
 
@@ -139,8 +139,8 @@ __global__ void __launch_bounds__(THREADS, 1) sgemm(const float* a, const float*
 #pragma unroll
         for (unsigned int l = 0; l < K; l++) {
             if (l + 1 == K) {
-                // All are done with the tile before this one, whose place this is: they passed the
-                // barrier after it.
+                // All are done with the previous tile in this slot: they passed the barrier after
+                // it.
                 loads.store(tiles[present ^ 1]);
                 loads.load(first + 2 * K, k);  // past the end of k zeros, without a read
                 __syncthreads();
@@ -152,7 +152,7 @@ __global__ void __launch_bounds__(THREADS, 1) sgemm(const float* a, const float*
             for (unsigned int i = 0; i < ROWS; i++) {
 #pragma unroll
                 for (unsigned int j = 0; j < COLUMNS; j++) {
-                    // To and fro along the rows: each product shares a register with the one before.
+                    // Back and forth along the rows: each product shares a register with the last.
                     const unsigned int column = i % 2 == 0 ? j : COLUMNS - 1 - j;
                     sums[i][column] += step.a[i] * step.b[column];
                 }

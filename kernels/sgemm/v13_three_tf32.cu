@@ -1,16 +1,16 @@
 // c = a b, a is m × k, b is k × n, c is m × n, row-major
 //
-// Idea: three products on tensor cores have nearly all bits of a float, A B + A β + α B in the words
-// of common/three_tf32.cuh, and are faster than one on the other units. This is sgemm_tf32/v2 with
-// three products in place of one. β is computed in registers, where b goes; a lies in shared memory,
-// and there α has to lie as well: the warpgroup that asks for tiles works it out, too. v14 launches the same code with tiles of 64 rows,
-// of which small matrices have enough for all multiprocessors.
+// Idea: three products on tensor cores keep nearly all bits of a float, A B + A β + α B as in
+// common/three_tf32.cuh, and are faster than one on the float units. This is sgemm_tf32/v2 with
+// three products instead of one. β is computed in registers, where b goes; a is in shared memory,
+// and so α has to be there, too: the warpgroup that requests tiles also computes α. v14 launches
+// the same code with tiles of 64 rows, so that small matrices have tiles for all multiprocessors.
 //
-// Contract: any m >= 1, n and k multiples of 4, and k >= 16 (a product is good to 2^-20, which a few
-// additions hide); tensor maps of a with boxes of 32 × M elements, of b with boxes of 32 × 32, and a
-// swizzle of 128 bytes; a block of 384 threads; the grid covers c in tiles of M × 128 with (n, m) as
-// its (x, y); STAGES >= 3. 128 * (STAGES * (M + 128) + 2 * M) + 8 * STAGES + 32 bytes of dynamic
-// shared memory. Compute capability 9.0.
+// Contract: any m >= 1, n and k multiples of 4, and k >= 16 (a product is accurate to 2^-20, which
+// a few additions hide); tensor maps of a with boxes of 32 × M elements, of b with boxes of 32 ×
+// 32, and a swizzle of 128 bytes; a block of 384 threads; the grid covers c in tiles of M × 128
+// with (n, m) as its (x, y); STAGES >= 3. 128 * (STAGES * (M + 128) + 2 * M) + 8 * STAGES + 32
+// bytes of dynamic shared memory. Compute capability 9.0.
 //
 // From: Ootomo and Yokota, "Recovering single precision accuracy from Tensor Cores while surpassing
 // the FP32 theoretical peak performance" (2022).
@@ -66,8 +66,8 @@ __global__ void __launch_bounds__(THREADS)
             memory.ask_for(map_a, map_b, step);
         }
         for (unsigned int step = 0; step < steps; step++) {
-            // In the places of this step's α, and of the tiles that are asked for, lies what was
-            // multiplied two steps ago.
+            // The slots of this step's α, and of the requested tiles, held the data multiplied two
+            // steps ago.
             const unsigned int i = step % REMAINDERS;
             memory.done[i].wait(step / REMAINDERS % 2 ^ 1);
             if (thread == 0 && step + AHEAD < steps) memory.ask_for(map_a, map_b, step + AHEAD);
@@ -110,7 +110,7 @@ __global__ void __launch_bounds__(THREADS)
         }
         end_products();
         wait_for_products<0>();
-        // One thread speaks for the warpgroup, whose product is one operation.
+        // One thread arrives for the whole warpgroup: a wgmma is one operation.
         if (thread == 0) memory.done[i].arrive();
     }
     store_transposed(c, m, n, blockIdx.y * M, blockIdx.x * N + group * 64, sums);

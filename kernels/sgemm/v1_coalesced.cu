@@ -1,7 +1,7 @@
 // c = a b, float32; a is m × k, b is k × n, c is m × n, all row-major
 //
 // Idea: v0 with the lanes of a warp along a row of c. They read 32 consecutive words of b, four
-// sectors per request, and one word of a together; only the meaning of threadIdx.x has changed.
+// sectors per request, and share one word of a; only the meaning of threadIdx.x has changed.
 //
 // Contract: any m, n, k >= 1 with m k, k n and m n below 2^32; a block of (32, 8) threads; the grid
 // covers c with (n, m) as its (x, y). No shared memory.

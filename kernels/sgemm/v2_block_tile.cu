@@ -1,10 +1,10 @@
 // c = a b, float32; a is m × k, b is k × n, c is m × n, all row-major
 //
-// Idea: a block needs 32 rows of a and 32 columns of b, and each of their words 32 times. It brings
-// them to shared memory first, in strips as deep as fit, and global memory gives each word once per
-// block. v2 fills all the shared memory that a block may have, so that an SM holds one block, and
-// while that waits for its strips nobody computes. v3 launches the same code with strips of 32:
-// 8 KiB a block, two blocks an SM, and one computes while the other waits.
+// Idea: a block needs 32 rows of a and 32 columns of b, and each of their words 32 times. It loads
+// them into shared memory first, in strips as deep as fit, and global memory delivers each word
+// once per block. v2 fills all the shared memory that a block may have, so an SM holds one block,
+// and nothing computes while that waits for its strips. v3 launches the same code with strips of
+// 32: 8 KiB per block, two blocks per SM, and one computes while the other waits.
 //
 // Contract: any m, n, k >= 1 with m k, k n and m n below 2^32; a block of (32, 32) threads with
 // 2 * 32 * depth floats of dynamic shared memory; the grid covers c with (n, m) as its (x, y).
@@ -26,8 +26,8 @@ extern "C" __global__ void sgemm(const float* a, const float* b, float* c, unsig
     float sum = 0.0f;
     for (unsigned int first = 0; first < k; first += depth) {
         const unsigned int count = min(depth, k - first);
-        // Consecutive threads read consecutive words, of a along its row. Rows and columns that are
-        // not there become zeros: every thread takes part in every barrier.
+        // Consecutive threads read consecutive words, of a along its row. Missing rows and columns
+        // become zeros: every thread takes part in every barrier.
         for (unsigned int l = threadIdx.x; l < count; l += TILE) {
             strip_a[threadIdx.y * depth + l] = row < m ? a[row * k + first + l] : 0.0f;
         }

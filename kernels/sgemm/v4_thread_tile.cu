@@ -1,13 +1,13 @@
 // c = a b, float32; a is m × k, b is k × n, c is m × n, all row-major
 //
-// Idea: v3 reads two words of shared memory for each multiplication, and that is what it waits for.
-// Here a thread computes 8 × 8 elements: of each step along k it reads 8 words of a and 8 of b and
-// multiplies 64 times. A block of 256 threads makes a tile of 128 × 128, and each of its threads
-// brings in four words of a and four of b at a time, with one instruction each.
+// Idea: v3 reads two words of shared memory for each multiplication, and waits for them. Here a
+// thread computes 8 × 8 elements: in each step along k it reads 8 words of a and 8 of b and
+// multiplies 64 times. A block of 256 threads computes a tile of 128 × 128, and each of its threads
+// loads four words of a and four of b at a time, with one instruction each.
 //
 // Contract: any m, n, k >= 1 with m k, k n and m n below 2^32; a block of 256 threads; the grid
-// covers c in tiles of 128 × 128 with (n, m) as its (x, y). VECTOR: n and k are multiples of 4.
-// 8 KiB of static shared memory.
+// covers c in tiles of 128 × 128 with (n, m) as its (x, y). VECTOR: n and k are multiples of 4. 8
+// KiB of static shared memory.
 //
 // From: Simon Boehm, "How to Optimize a CUDA Matmul Kernel" (2022), kernels 5 and 6.
 //
@@ -23,11 +23,11 @@ __global__ void __launch_bounds__(256) sgemm(const float* a, const float* b, flo
     __shared__ __align__(16) float tile_b[K][N];
     const unsigned int first_row = blockIdx.y * M, first_column = blockIdx.x * N;
     const unsigned int tid = threadIdx.x;
-    // What this thread brings in: four words of the 128 × 8 of a, and of the 8 × 128 of b.
+    // This thread loads four words of the 128 × 8 of a, and four of the 8 × 128 of b.
     const unsigned int row_a = tid / (K / 4), column_a = tid % (K / 4) * 4;
     const unsigned int row_b = tid / (N / 4), column_b = tid % (N / 4) * 4;
-    // What it computes: rows y .. y + 3 and y + 64 .., columns x .. x + 3 and x + 64 ... So the
-    // lanes of a warp read consecutive float4 of b: no two of a phase meet in a bank.
+    // It computes rows y .. y + 3 and y + 64 .., columns x .. x + 3 and x + 64 ... So the lanes of
+    // a warp read consecutive float4 of b, without bank conflicts in a phase.
     const unsigned int x = tid % 16 * 4, y = tid / 16 * 4;
 
     float sums[8][8] = {};

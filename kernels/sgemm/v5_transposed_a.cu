@@ -1,13 +1,13 @@
 // c = a b, float32; a is m × k, b is k × n, c is m × n, all row-major
 //
 // Idea: v4 with a's tile transposed in shared memory. The 8 words of a that a thread needs for a
-// step along k then lie side by side, and two instructions of 16 bytes fetch them in place of
-// eight. The price is paid once a tile: the words go in one by one, and rows of the transposed tile
-// are 4 words longer than they need be, or the two halves of a warp would store to the same banks.
+// step along k are then adjacent, and two 16-byte instructions fetch them instead of eight. The
+// price is paid once per tile: the words are stored one by one, and rows of the transposed tile are
+// padded by 4 words, because otherwise the two halves of a warp would store to the same banks.
 //
 // Contract: any m, n, k >= 1 with m k, k n and m n below 2^32; a block of 256 threads; the grid
-// covers c in tiles of 128 × 128 with (n, m) as its (x, y). VECTOR: n and k are multiples of 4.
-// 8.1 KiB of static shared memory.
+// covers c in tiles of 128 × 128 with (n, m) as its (x, y). VECTOR: n and k are multiples of 4. 8.1
+// KiB of static shared memory.
 //
 // From: Simon Boehm, "How to Optimize a CUDA Matmul Kernel" (2022), kernel 6.
 //
@@ -23,11 +23,11 @@ __global__ void __launch_bounds__(256) sgemm(const float* a, const float* b, flo
     __shared__ __align__(16) float tile_b[K][N];
     const unsigned int first_row = blockIdx.y * M, first_column = blockIdx.x * N;
     const unsigned int tid = threadIdx.x;
-    // What this thread brings in: four words of the 128 × 8 of a, and of the 8 × 128 of b.
+    // This thread loads four words of the 128 × 8 of a, and four of the 8 × 128 of b.
     const unsigned int row_a = tid / (K / 4), column_a = tid % (K / 4) * 4;
     const unsigned int row_b = tid / (N / 4), column_b = tid % (N / 4) * 4;
-    // What it computes: rows y .. y + 3 and y + 64 .., columns x .. x + 3 and x + 64 ... So the
-    // lanes of a warp read consecutive float4 of b: no two of a phase meet in a bank.
+    // It computes rows y .. y + 3 and y + 64 .., columns x .. x + 3 and x + 64 ... So the lanes of
+    // a warp read consecutive float4 of b, without bank conflicts in a phase.
     const unsigned int x = tid % 16 * 4, y = tid / 16 * 4;
 
     float sums[8][8] = {};

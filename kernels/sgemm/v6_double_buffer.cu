@@ -1,9 +1,9 @@
 // c = a b, float32; a is m × k, b is k × n, c is m × n, all row-major
 //
 // Idea: v5 waits twice for each tile: for global memory, and at a second barrier before it may
-// overwrite the tile. Here the next tile's words are on their way to registers while the present
-// one is multiplied, and they go to a second pair of tiles: memory and arithmetic overlap within a
-// block, and one barrier a tile is enough.
+// overwrite the tile. Here the next tile's words are loaded into registers while the current one is
+// multiplied, and are stored to a second pair of tiles: memory and arithmetic overlap within a
+// block, and one barrier per tile is enough.
 //
 // Contract: any m, n, k >= 1 with m k, k n and m n below 2^32; a block of 256 threads; the grid
 // covers c in tiles of 128 × 128 with (n, m) as its (x, y). VECTOR: n and k are multiples of 4.
@@ -24,11 +24,11 @@ __global__ void __launch_bounds__(256) sgemm(const float* a, const float* b, flo
     __shared__ __align__(16) float tile_b[2][K][N];
     const unsigned int first_row = blockIdx.y * M, first_column = blockIdx.x * N;
     const unsigned int tid = threadIdx.x;
-    // What this thread brings in: four words of the 128 × 8 of a, and of the 8 × 128 of b.
+    // This thread loads four words of the 128 × 8 of a, and four of the 8 × 128 of b.
     const unsigned int row_a = tid / (K / 4), column_a = tid % (K / 4) * 4;
     const unsigned int row_b = tid / (N / 4), column_b = tid % (N / 4) * 4;
-    // What it computes: rows y .. y + 3 and y + 64 .., columns x .. x + 3 and x + 64 ... So the
-    // lanes of a warp read consecutive float4 of b: no two of a phase meet in a bank.
+    // It computes rows y .. y + 3 and y + 64 .., columns x .. x + 3 and x + 64 ... So the lanes of
+    // a warp read consecutive float4 of b, without bank conflicts in a phase.
     const unsigned int x = tid % 16 * 4, y = tid / 16 * 4;
 
     float4 in_a = load_four<VECTOR>(a, m, k, first_row + row_a, column_a);
@@ -41,8 +41,8 @@ __global__ void __launch_bounds__(256) sgemm(const float* a, const float* b, flo
         tile_a[stage][column_a + 2][row_a] = in_a.z;
         tile_a[stage][column_a + 3][row_a] = in_a.w;
         *reinterpret_cast<float4*>(&tile_b[stage][row_b][column_b]) = in_b;
-        // Who passes this barrier has multiplied the tile before, so that in the next round its
-        // place may be filled again.
+        // A thread that passes this barrier has multiplied the previous tile, so its slot may be
+        // refilled in the next round.
         __syncthreads();
 
         // Past the end of k these are zeros, without a read.

@@ -1,14 +1,14 @@
 // c = a b, float32; a is m × k, b is k × n, c is m × n, all row-major
 //
 // Idea: v6 keeps the next tile in registers on its way to shared memory, one tile ahead. Copies by
-// cp.async need no register and no thread to wait for them, so two tiles are under way while a
-// third is multiplied, and they are twice as deep. Such a copy cannot transpose: a's tile stays as
-// it is in memory, and a thread fetches four words along k from each of its 8 rows at once, which
-// is as many instructions of 16 bytes as v5 needs. Rows of 20 words, not 16, keep the rows that a
-// warp reads together in different banks.
+// cp.async need no registers and no waiting thread, so two tiles are in flight while a third is
+// multiplied, and they are twice as deep. Such a copy cannot transpose: a's tile stays as it is in
+// memory, and a thread fetches four words along k from each of its 8 rows at once, which takes as
+// many 16-byte instructions as v5 needs. Rows of 20 words, not 16, keep the rows that a warp reads
+// together in different banks.
 //
 // Contract: any m, n, k >= 1 with m k, k n and m n below 2^32; a block of 256 threads; the grid
-// covers c in tiles of 128 × 128 with (n, m) as its (x, y). VECTOR: n and k are multiples of 4, or
+// covers c in tiles of 128 × 128 with (n, m) as its (x, y). VECTOR: n and k are multiples of 4,
 // else words are copied one by one. 55,296 bytes of dynamic shared memory. Compute capability 8.0.
 //
 // From: "Asynchronous Data Copies" in the CUDA C++ Programming Guide, and CUTLASS's multistage
@@ -27,7 +27,7 @@ struct Stage {
     float b[K][N];
 };
 
-// Asks for the tiles that begin at `first` along k; past the end of k they are zeros.
+// Requests the tiles that begin at `first` along k; past the end of k they are zeros.
 template <bool VECTOR>
 __device__ __forceinline__ void copy_tiles(Stage& stage, const float* a, const float* b,
                                            unsigned int m, unsigned int n, unsigned int k,
@@ -61,8 +61,8 @@ __global__ void __launch_bounds__(THREADS, 2) sgemm(const float* a, const float*
     float sums[8][8] = {};
     unsigned int present = 0, free = STAGES - 1;
     for (unsigned int first = 0; first < k; first += K) {
-        // The oldest tile is there for this thread, and after the barrier for all of them. It also
-        // says that all are done with the tile before, whose place is the free one.
+        // The oldest tile has arrived for this thread and, after the barrier, for all. The barrier
+        // also means that all are done with the previous tile, so its slot is free.
         wait_for_all_but<STAGES - 2>();
         __syncthreads();
         copy_tiles<VECTOR>(stages[free], a, b, m, n, k, first + (STAGES - 1) * K);

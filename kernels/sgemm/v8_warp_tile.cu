@@ -1,12 +1,12 @@
 // c = a b, float32; a is m × k, b is k × n, c is m × n, all row-major
 //
 // Idea: the warps of v7 are stripes of 2 × 16 threads, and a warp fetches 16 rows of a and 128
-// columns of b for what it multiplies. In a warp tile of 32 × 64, made by 4 × 8 threads, these are
-// 32 rows and 64 columns: 96 words along each step of k in place of 144, for the same arithmetic.
-// Which elements a thread computes is all that differs.
+// columns of b for its products. A warp tile of 32 × 64, computed by 4 × 8 threads, needs 32 rows
+// and 64 columns: 96 words per step of k instead of 144, for the same arithmetic. Only the
+// assignment of elements to threads differs.
 //
 // Contract: any m, n, k >= 1 with m k, k n and m n below 2^32; a block of 256 threads; the grid
-// covers c in tiles of 128 × 128 with (n, m) as its (x, y). VECTOR: n and k are multiples of 4, or
+// covers c in tiles of 128 × 128 with (n, m) as its (x, y). VECTOR: n and k are multiples of 4,
 // else words are copied one by one. 55,296 bytes of dynamic shared memory. Compute capability 8.0.
 //
 // From: "CUTLASS: Fast Linear Algebra in CUDA C++" (NVIDIA, 2017), and Simon Boehm, "How to
@@ -25,7 +25,7 @@ struct Stage {
     float b[K][N];
 };
 
-// Asks for the tiles that begin at `first` along k; past the end of k they are zeros.
+// Requests the tiles that begin at `first` along k; past the end of k they are zeros.
 template <bool VECTOR>
 __device__ __forceinline__ void copy_tiles(Stage& stage, const float* a, const float* b,
                                            unsigned int m, unsigned int n, unsigned int k,
@@ -61,8 +61,8 @@ __global__ void __launch_bounds__(THREADS, 2) sgemm(const float* a, const float*
     float sums[8][8] = {};
     unsigned int present = 0, free = STAGES - 1;
     for (unsigned int first = 0; first < k; first += K) {
-        // The oldest tile is there for this thread, and after the barrier for all of them. It also
-        // says that all are done with the tile before, whose place is the free one.
+        // The oldest tile has arrived for this thread and, after the barrier, for all. The barrier
+        // also means that all are done with the previous tile, so its slot is free.
         wait_for_all_but<STAGES - 2>();
         __syncthreads();
         copy_tiles<VECTOR>(stages[free], a, b, m, n, k, first + (STAGES - 1) * K);

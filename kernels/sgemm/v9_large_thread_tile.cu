@@ -2,13 +2,13 @@
 //
 // Idea: a thread of v8 fetches 16 words from shared memory for 64 multiplications. Here its tile is
 // 16 × 8: 24 words for 128, so that the arithmetic waits less for shared memory. That takes 128
-// registers for the sums alone, so a block is all that an SM holds; what other blocks would overlap,
-// the thread does itself: it fetches the words of the next step while it multiplies those of this
-// one. For these fetches a's tile is transposed, which copies of 4 bytes can do on their way.
+// registers for the sums alone, so an SM holds only one block; the overlap that other blocks would
+// give, a thread creates itself: it fetches the words of the next step while it multiplies those of
+// this one. For these fetches a's tile is transposed, which 4-byte copies can do on the way.
 //
 // The order of the blocks is an argument. v9 goes along the rows of c, v10 goes down stripes that
-// are `group` tiles wide: the blocks that run at a time then form nearly a square, which has fewer
-// rows of a and columns of b than a flat band, and the L2 cache gives more of them.
+// are `group` tiles wide: concurrent blocks then form nearly a square, which has fewer rows of a
+// and columns of b than a flat band, so more of them come from the L2 cache.
 //
 // Contract: any m, n, k >= 1 with m k, k n and m n below 2^32; a block of 256 threads; the grid
 // covers c in tiles of 128 × 256 with (n, m) as its (x, y); group >= 1. VECTOR: n is a multiple of
@@ -33,7 +33,7 @@ struct Stage {
     float b[K][N];
 };
 
-// Asks for the tiles that begin at `first` along k; past the end of k they are zeros.
+// Requests the tiles that begin at `first` along k; past the end of k they are zeros.
 template <bool VECTOR>
 __device__ __forceinline__ void copy_tiles(Stage& stage, const float* a, const float* b,
                                            unsigned int m, unsigned int n, unsigned int k,
@@ -52,8 +52,8 @@ __device__ __forceinline__ void copy_tiles(Stage& stage, const float* a, const f
     commit_copies();
 }
 
-// What a thread multiplies in one step: rows y, y + 16, … y + 48 and the three below each, columns
-// x .. x + 3 and x + 32 ...
+// A thread's operands in one step: rows y, y + 16, … y + 48 and the three below each, columns x ..
+// x + 3 and x + 32 ...
 struct Step {
     float a[ROWS], b[COLUMNS];
 
@@ -83,8 +83,8 @@ __global__ void __launch_bounds__(THREADS, 1) sgemm(const float* a, const float*
     float sums[ROWS][COLUMNS] = {};
     unsigned int present = 0, free = STAGES - 1;
     for (unsigned int first = 0; first < k; first += K) {
-        // The oldest tile is there for this thread, and after the barrier for all of them. It also
-        // says that all are done with the tile before, whose place is the free one.
+        // The oldest tile has arrived for this thread and, after the barrier, for all. The barrier
+        // also means that all are done with the previous tile, so its slot is free.
         wait_for_all_but<STAGES - 2>();
         __syncthreads();
         const Stage& stage = stages[present];
@@ -100,7 +100,7 @@ __global__ void __launch_bounds__(THREADS, 1) sgemm(const float* a, const float*
             for (unsigned int i = 0; i < ROWS; i++) {
 #pragma unroll
                 for (unsigned int j = 0; j < COLUMNS; j++) {
-                    // To and fro along the rows: each product shares a register with the one before.
+                    // Back and forth along the rows: each product shares a register with the last.
                     const unsigned int column = i % 2 == 0 ? j : COLUMNS - 1 - j;
                     sums[i][column] += step.a[i] * step.b[column];
                 }

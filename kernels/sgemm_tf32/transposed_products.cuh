@@ -1,5 +1,5 @@
-// Products of a warpgroup whose first factor, of floats, lies across k in shared memory: for v2 on.
-// A warpgroup makes 64 rows of cᵀ, which are columns of c, from as many columns of b.
+// Products of a warpgroup whose first factor, of floats, lies across k in shared memory: for v2 to
+// v5. A warpgroup computes 64 rows of cᵀ, which are columns of c, from as many columns of b.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,9 @@ __device__ __forceinline__ void load_columns(unsigned char* tile, const CUtensor
     }
 }
 
-// Of the warpgroup's 64 columns of b a thread has this one and its right neighbour. They are its
-// rows g and g + 8 of the product: which rows these are is free, and thus spread, a warp's reads of
-// eight bytes lie in all banks, and its writes fill sectors of c.
+// Of the warpgroup's 64 columns of b, a thread has this one and its right neighbour. They are its
+// rows g and g + 8 of the product: the choice of rows is free, and with this one, a warp's 8-byte
+// reads cover all banks, and its writes fill sectors of c.
 __device__ __forceinline__ unsigned int column_of_thread() {
     const unsigned int warp = threadIdx.x / 32 % 4, g = threadIdx.x % 32 / 4;
     return warp / 2 * 32 + warp % 2 * 8 + g / 2 % 2 * 16 + g / 4 * 4 + g % 2 * 2;
@@ -41,7 +41,7 @@ __device__ __forceinline__ void load_words(float (&words)[4][4], const unsigned 
     }
 }
 
-// sums += a bᵀ as the function of this name in common/warpgroup.cuh, with 64 × 8 floats of b.
+// sums += a bᵀ, like the function of this name in common/warpgroup.cuh, with 64 × 8 floats of b.
 __device__ __forceinline__ void multiply_tf32(float (&sums)[32], const float (&a)[4],
                                               unsigned long long b) {
 #define FOUR(i) "+f"(sums[i]), "+f"(sums[i + 1]), "+f"(sums[i + 2]), "+f"(sums[i + 3])

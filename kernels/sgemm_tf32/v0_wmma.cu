@@ -2,9 +2,9 @@
 //
 // Idea: a tensor core multiplies a 16 × 8 by an 8 × 16 tile in one instruction of a whole warp. The
 // wmma functions of CUDA C++ take the tiles from shared memory and hide which lane holds which
-// element. A block of 4 warps makes a tile of 64 × 64 from tiles of a and b that are 16 deep; each
-// warp has 2 × 2 tiles of it. The elements leave through shared memory too: at the edges of c only
-// a part of a tile may be written, and wmma writes whole ones.
+// element. A block of 4 warps computes a tile of 64 × 64 from tiles of a and b that are 16 deep;
+// each warp has 2 × 2 tiles of it. The results also pass through shared memory: at the edges of c
+// only part of a tile may be written, and wmma writes whole ones.
 //
 // Contract: any m, n, k >= 1 with m k, k n and m n below 2^32; a block of 128 threads; the grid
 // covers c in tiles of 64 × 64 with (n, m) as its (x, y). VECTOR: n and k are multiples of 4. 17
@@ -21,7 +21,7 @@ using namespace nvcuda;
 
 constexpr unsigned int M = 64, N = 64, K = 16;  // of a block's tile
 constexpr unsigned int THREADS = 128;
-// Rows are 4 words longer than need be: neighbouring rows then begin in different banks.
+// Rows are padded by 4 words: neighbouring rows then begin in different banks.
 constexpr unsigned int STRIDE_A = K + 4, STRIDE_B = N + 4, STRIDE_C = N + 4;
 
 using A = wmma::fragment<wmma::matrix_a, 16, 16, 8, wmma::precision::tf32, wmma::row_major>;
@@ -31,7 +31,7 @@ using C = wmma::fragment<wmma::accumulator, 16, 16, 8, float>;
 template <bool VECTOR>
 __global__ void __launch_bounds__(THREADS) sgemm(const float* a, const float* b, float* c,
                                                  unsigned int m, unsigned int n, unsigned int k) {
-    // c's tile takes the place of a's and b's once these are used up.
+    // c's tile reuses the memory of a's and b's once these are no longer needed.
     __shared__ __align__(32) float memory[M * STRIDE_C];
     float* tile_a = memory;
     float* tile_b = memory + M * STRIDE_A;
@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(THREADS) sgemm(const float* a, const float* b,
                                        STRIDE_A);
                 wmma::load_matrix_sync(of_b[i], &tile_b[l * STRIDE_B + warp_column + 16 * i],
                                        STRIDE_B);
-                // To the nearest: left alone, the instruction would cut the low bits off.
+                // To the nearest: otherwise the instruction would cut off the low bits.
                 for (float& x : of_a[i].x) x = wmma::__float_to_tf32(x);
                 for (float& x : of_b[i].x) x = wmma::__float_to_tf32(x);
             }

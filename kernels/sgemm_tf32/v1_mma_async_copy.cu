@@ -1,17 +1,17 @@
 // c = a b, factors rounded to TF32, sums in float32; a is m × k, b is k × n, c is m × n, row-major
 //
-// Idea: the tensor cores are fast enough that v0 waits for everything else. Here the tiles arrive
-// by asynchronous copies, two under way while a third is multiplied, as in sgemm/v7; the block's
-// tile is 128 × 128 × 32 and a warp's 64 × 32, so that a word from shared memory is multiplied more
-// often. The instruction is used directly. It says which lane holds which element, so that
+// Idea: the tensor cores are so fast that v0 waits for everything else. Here the tiles arrive
+// by asynchronous copies, two in flight while a third is multiplied, as in sgemm/v7; the
+// block's tile is 128 × 128 × 32 and a warp's 64 × 32, so a word from shared memory is used
+// more often. The instruction is used directly. It defines which lane holds which element, so
 // fragments are loaded word by word without bank conflicts, and results go from registers to
 // memory.
 //
 // Contract: any m, n, k >= 1 with m k, k n and m n below 2^32; a block of 256 threads; the grid
-// covers c in tiles of 128 × 128 with (n, m) as its (x, y). VECTOR: n and k are multiples of 4, or
-// else words are copied one by one. STAGES tiles, 3, or 2 where no more fit, of 35,840 bytes each in
-// dynamic shared memory. Compute capability 8.0.
-// (Of 9.0 the warp-group instructions, which read shared memory themselves, are twice as fast.)
+// covers c in tiles of 128 × 128 with (n, m) as its (x, y). VECTOR: n and k are multiples of 4;
+// otherwise words are copied one by one. STAGES tiles, 3, or 2 if no more fit, of 35,840 bytes each
+// in dynamic shared memory. Compute capability 8.0. (On 9.0 the warpgroup instructions, which read
+// shared memory themselves, are twice as fast.)
 //
 // From: "Matrix Fragments for mma.m16n8k8" in the PTX manual, and CUTLASS's multistage mainloop.
 //
@@ -21,14 +21,14 @@
 constexpr unsigned int M = 128, N = 128, K = 32;  // of a block's tile
 constexpr unsigned int THREADS = 256;
 
-// The lengths of the rows keep a warp's reads apart: lanes (group, member) read a[group][member]
-// and b[member][group], where 36 and 136 are 4 and 8 above a multiple of the 32 banks.
+// The rows' lengths avoid bank conflicts: lanes (group, member) read a[group][member] and
+// b[member][group], where 36 and 136 are 4 and 8 above a multiple of the 32 banks.
 struct Stage {
     float a[M][K + 4];
     float b[K][N + 8];
 };
 
-// Asks for the tiles that begin at `first` along k; past the end of k they are zeros.
+// Requests the tiles that begin at `first` along k; past the end of k they are zeros.
 template <bool VECTOR>
 __device__ __forceinline__ void copy_tiles(Stage& stage, const float* a, const float* b,
                                            unsigned int m, unsigned int n, unsigned int k,
@@ -81,8 +81,8 @@ __global__ void __launch_bounds__(THREADS, 2) sgemm(const float* a, const float*
     float sums[4][4][4] = {};  // [of 64 rows][of 32 columns][of a lane]
     unsigned int present = 0, free = STAGES - 1;
     for (unsigned int first = 0; first < k; first += K) {
-        // The oldest tile is there for this thread, and after the barrier for all of them. It also
-        // says that all are done with the tile before, whose place is the free one.
+        // The oldest tile has arrived for this thread and, after the barrier, for all. The barrier
+        // also means that all are done with the previous tile, so its slot is free.
         wait_for_all_but<STAGES - 2>();
         __syncthreads();
         copy_tiles<VECTOR>(stages[free], a, b, m, n, k, first + (STAGES - 1) * K);

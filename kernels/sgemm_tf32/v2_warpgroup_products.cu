@@ -1,12 +1,12 @@
 // c = a b, factors cut to TF32, sums in float32; a is m × k, b is k × n, c is m × n, row-major
 //
-// Idea: the tensor cores of compute capability 9.0 are twice as fast by `wgmma`, which 128 threads
-// ask for and which reads shared memory itself, as in gemm_bf16/v5: the tensor memory accelerator
-// fills a ring of tiles, one warpgroup asks for them, two multiply. But of floats it wants rows that
-// lie along k, and those of b do not. So cᵀ = bᵀ aᵀ is computed, whose first factor the instruction
-// also takes from registers: threads fetch its words from shared memory as they please. v4 launches
-// the same code with tiles of 64 rows: c of 1,024 × 1,024 has 32 tiles of 256 rows, for 132
-// multiprocessors, but 128 of 64.
+// Idea: the tensor cores of compute capability 9.0 are twice as fast with `wgmma`, which 128
+// threads issue and which reads shared memory itself, as in gemm_bf16/v5: the tensor memory
+// accelerator fills a ring of tiles, one warpgroup requests them, two multiply. But for floats it
+// requires rows along k, and those of b are not. So cᵀ = bᵀ aᵀ is computed, whose first factor the
+// instruction also accepts from registers: threads fetch its words from shared memory in any order.
+// v4 launches the same code with tiles of 64 rows: c of 1,024 × 1,024 has 32 tiles of 256 rows, for
+// 132 multiprocessors, but 128 of 64.
 //
 // Contract: any m >= 1, and n and k multiples of 4; tensor maps of a with boxes of 32 × M elements,
 // of b with boxes of 32 × 32, and a swizzle of 128 bytes; a block of 384 threads; the grid covers c
@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(THREADS)
         for (unsigned int step = 0; step < steps; step++, place.next()) {
             Tiles<M, N>& tiles = ring.tiles[place.index];
             Barrier& present = ring.present[place.index];
-            // At first every place is free: the phase before the first counts as ended.
+            // At first every slot is free: the phase before the first counts as complete.
             ring.free[place.index].wait(place.parity ^ 1);
             present.arrive_and_expect(sizeof tiles);
             load_tile(tiles.a, map_a, blockIdx.y * M, step * K, present);
@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(THREADS)
         ring.present[place.index].wait(place.parity);
         multiply_transposed(sums, ring.tiles[place.index].b + group * 64 * 128,
                             ring.tiles[place.index].a);
-        // One thread speaks for the warpgroup, whose product is one operation.
+        // One thread arrives for the whole warpgroup: a wgmma is one operation.
         if (threadIdx.x % 128 == 0) ring.free[place.index].arrive();
     }
     store_transposed(c, m, n, blockIdx.y * M, blockIdx.x * N + group * 64, sums);

@@ -1,9 +1,9 @@
 // c = a b, factors cut to TF32, sums in float32; a is m × k, b is k × n, c is m × n, row-major
 //
-// Idea: blocks of v2 that lie side by side fetch the same rows of a, and while one writes its part
-// of c its tensor cores have nothing to do. Here two of them are a cluster, and each fetches half of
-// these rows for both; and a block stays, and makes one tile after another, so that the next tile's
-// copies are under way while this one is written. As in gemm_bf16/v6 and v7.
+// Idea: adjacent blocks of v2 fetch the same rows of a, and while one writes its part of c its
+// tensor cores are idle. Here two of them form a cluster, and each fetches half of these rows for
+// both; and a block remains resident and computes one tile after another, so the next tile's copies
+// are in flight while this one is written. As in gemm_bf16/v6 and v7.
 //
 // Contract: any m, n and k >= 1; tensor maps of a with boxes of 32 × 128 elements, of b with boxes
 // of 32 × 32, and a swizzle of 128 bytes, whose rows begin at multiples of 16 bytes; a block of 384
@@ -28,7 +28,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     extern __shared__ __align__(1024) unsigned char memory[];
     auto& ring = *reinterpret_cast<Ring<M, N, STAGES>*>(memory);
     const unsigned int steps = (k + K - 1) / K, group = threadIdx.x / 128;
-    // A cluster makes tiles of 256 × 256; a block the left or the right half.
+    // A cluster computes tiles of 256 × 256; a block the left or the right half.
     const unsigned int rank = rank_in_cluster();
     const unsigned int across = (n + BLOCKS * N - 1) / (BLOCKS * N), down = (m + M - 1) / M;
     const unsigned int first = blockIdx.x / BLOCKS, clusters = gridDim.x / BLOCKS;
@@ -45,7 +45,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
             for (unsigned int step = 0; step < steps; step++, place.next()) {
                 Tiles<M, N>& tiles = ring.tiles[place.index];
                 Barrier& present = ring.present[place.index];
-                // At first every place is free: the phase before the first counts as ended.
+                // At first every slot is free: the phase before the first counts as complete.
                 ring.free[place.index].wait(place.parity ^ 1);
                 present.arrive_and_expect(sizeof tiles);
                 load_tile_to((1 << BLOCKS) - 1, tiles.a + part * 128, map_a, at.y * M + part,
@@ -64,7 +64,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
             ring.present[place.index].wait(place.parity);
             multiply_transposed(sums, ring.tiles[place.index].b + group * 64 * 128,
                                 ring.tiles[place.index].a);
-            // A thread for each block speaks for the warpgroup, whose product is one operation.
+            // A thread for each block arrives for the warpgroup: a wgmma is one operation.
             if (threadIdx.x % 128 < BLOCKS) ring.free[place.index].arrive_at(threadIdx.x % 128);
         }
         const uint2 at = place_of_tile(tile, across, down);

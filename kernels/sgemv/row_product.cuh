@@ -1,12 +1,12 @@
-// The product of a part of a row with a vector, by some threads together, 16 bytes a load.
+// The product of a part of a row with a vector, by several threads, 16 bytes per load.
 #pragma once
 
-// This thread's share of the sum of row[j] x[j], j = 0 .. count, where `threads` threads take part
-// and this one is number `thread`. For any count and any row that begins at the address of a float.
+// This thread's share of the sum of row[j] x[j], j = 0 .. count, of which `threads` threads compute
+// a part each; this one is number `thread`. For any count and any row aligned to 4 bytes.
 //
-// VECTOR: row and x begin on a 16-byte boundary. Otherwise the row's words are taken from its first
-// such boundary on, up to three before it and after the last one by themselves; x, which then lies
-// otherwise, comes word by word, out of the L1 cache as a rule.
+// VECTOR: row and x begin on a 16-byte boundary. Otherwise the row is read from its first such
+// boundary on, with up to three single words before it and after the last one; x, which is then
+// aligned differently, is read word by word, usually from the L1 cache.
 template <bool VECTOR>
 __device__ __forceinline__ float row_product(const float* row, const float* x, unsigned int count,
                                              unsigned int thread, unsigned int threads) {

@@ -1,8 +1,8 @@
 // y = a x, float32; a is m × k, row-major
 //
-// A trap: one thread per row, as the definition says it. The lanes of a warp walk down 32 rows
-// side by side, so that each load touches 32 sectors, of which the next seven loads may find the
-// rest in the L1 cache, or not.
+// A trap: one thread per row, as in the definition. The lanes of a warp read 32 rows in parallel,
+// so each load touches 32 sectors; the next seven loads may or may not find the rest of them in the
+// L1 cache.
 //
 // Contract: any m, k >= 1 with m k below 2^32; any block; the blocks cover m with one row per
 // thread. No shared memory.

@@ -1,8 +1,8 @@
 // y = a x, float32; a is m × k, row-major
 //
 // Idea: a warp for each row. Its lanes read 32 consecutive words of it, four sectors per request,
-// and add their products up by shuffles. If k is a multiple of 32 all lanes have as many; otherwise
-// the last round leaves some without, and rows begin in the middle of a sector.
+// and add up their products with shuffles. If k is a multiple of 32, all lanes have equally many;
+// otherwise some lanes are idle in the last round, and rows begin in the middle of a sector.
 //
 // Contract: any m, k >= 1 with m k below 2^32; a block of a multiple of 32 threads; the blocks
 // cover m with one row per warp. No shared memory.

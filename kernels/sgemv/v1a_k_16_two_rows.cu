@@ -1,7 +1,7 @@
 // y = a x, float32; a is m × 16, row-major
 //
-// Idea: rows of 16 words leave half of v0's lanes without work, so a warp takes two rows at once:
-// 32 consecutive words again. Each half adds its own products up, in four steps instead of five.
+// Idea: rows of 16 words leave half of v0's lanes idle, so a warp takes two rows at once: 32
+// consecutive words again. Each half adds up its own products, in four steps instead of five.
 //
 // Contract: any m >= 1 with 16 m below 2^32, k = 16; a block of a multiple of 32 threads; the
 // blocks cover m with two rows per warp. No shared memory.
@@ -13,7 +13,7 @@ extern "C" __global__ void sgemv(const float* a, const float* x, float* y, unsig
                                  unsigned int k) {
     const unsigned int thread = blockIdx.x * blockDim.x + threadIdx.x;
     const unsigned int row = thread / 16, j = thread % 16;
-    // Where m is odd, the last warp has one row. All of its lanes shuffle: a lane without a row has
+    // If m is odd, the last warp has one row. All of its lanes shuffle: a lane without a row has
     // 0.
     float sum = row < m ? a[row * 16 + j] * x[j] : 0.0f;
 #pragma unroll

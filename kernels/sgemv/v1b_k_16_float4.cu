@@ -1,7 +1,7 @@
 // y = a x, float32; a is m × 16, row-major
 //
-// Idea: v1a with 16 bytes a lane. A row is four lanes wide and a warp takes eight of them: four
-// times as many bytes are under way, and two steps add a row up.
+// Idea: v1a with 16 bytes per lane. A row takes four lanes, so a warp takes eight rows: four times
+// as many bytes are in flight, and two steps add up a row.
 //
 // Contract: any m >= 1 with 16 m below 2^32, k = 16; a block of a multiple of 32 threads; the
 // blocks cover m with eight rows per warp. a and x begin on a 16-byte boundary, as every allocation

@@ -1,7 +1,7 @@
 // y = a x, float32; a is m × k, row-major
 //
-// Idea: v0 with 16 bytes a lane. A quarter of the loads bring the same bytes, and with four of them
-// under way a lane waits for 64 bytes of a at a time instead of 4.
+// Idea: v0 with 16 bytes per lane. A quarter of the loads read the same bytes, and with four of
+// them in flight a lane waits for 64 bytes of a at a time instead of 4.
 //
 // Contract: any m >= 1, k a multiple of 128, m k below 2^32; a block of a multiple of 32 threads;
 // the blocks cover m with one row per warp. a and x begin on a 16-byte boundary, as every

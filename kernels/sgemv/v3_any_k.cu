@@ -1,8 +1,8 @@
 // y = a x, float32; a is m × k, row-major
 //
-// Idea: v2 for every k. If k is no multiple of 4, rows begin anywhere, and a row's loads of 16
-// bytes start at the first boundary in it (row_product.cuh). If it is, only the tail is new, and
-// the kernel compiled for that costs what v2 does.
+// Idea: v2 for every k. If k is not a multiple of 4, rows begin anywhere, and a row's 16-byte loads
+// start at the first boundary in it (row_product.cuh). If it is, only the tail is new, and the
+// kernel compiled for that costs as much as v2.
 //
 // Contract: any m, k >= 1 with m k below 2^32; a block of a multiple of 32 threads; the blocks
 // cover m with one row per warp. VECTOR: k is a multiple of 4. a and x begin on a 16-byte boundary,

@@ -1,8 +1,8 @@
 // y = a x, float32; a is m × k, row-major
 //
-// Idea: with a warp a row, a matrix of 16 rows keeps 16 warps busy, of 8,448 that the card holds.
-// Here a row is cut into parts and a block takes one; a second launch adds up the parts of a row.
-// A grid of rows by parts fills the card whatever the shape.
+// Idea: with a warp per row, a matrix of 16 rows keeps 16 warps busy, of the 8,448 that the card
+// holds. Here a row is cut into parts, one per block, and a second launch adds up the parts of a
+// row. A grid of rows by parts fills the card for any shape.
 //
 // Contract: any m, k >= 1 with m k below 2^32; blocks of 64 to 1024 threads, a multiple of 32; a
 // grid of (parts, m) with m <= 65,535 for the first kernel, whose blocks have `part` columns each,

@@ -1,7 +1,7 @@
 // 1 / (1 + exp(−x)), correct to about two units in the last place.
 //
 // For large −x the exponential is infinite and the result 0, as it should be; nothing needs to be
-// clamped. Halves are computed in float32: the exponential of −12 is already beyond a half.
+// clamped. Halves are computed in float32: for x = −12 the exponential already overflows a half.
 #pragma once
 
 #include <cuda_fp16.h>

@@ -1,7 +1,7 @@
 // output[i] = 1 / (1 + exp(−input[i])), float32 or float16
 //
-// Idea: one thread per element. The exponential and the division take tens of instructions of
-// each thread, but other warps' loads are under way meanwhile.
+// Idea: one thread per element. The exponential and the division take tens of instructions per
+// thread, but meanwhile other warps' loads are in flight.
 //
 // Contract: any 1 <= n <= 2^31, blocks that cover n with one element per thread, no shared memory.
 //

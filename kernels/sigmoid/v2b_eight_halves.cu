@@ -1,9 +1,9 @@
 // output[i] = 1 / (1 + exp(−input[i])), float16
 //
-// Idea: 16 bytes in one access, whatever the type: of halves, eight. And no assumption: where an
-// array starts in the middle of 16 bytes, as a slice of another one may, a wide access to it would
-// be an error. Then there is no pack at all, and the loop for what fills no pack does everything,
-// slower but right.
+// Idea: 16 bytes in one access for every type; that is eight halves. Nothing is assumed about
+// alignment: if an array starts within 16 bytes, as a slice may, a wide access to it would be an
+// error. In that case there are no packs, and the loop for leftover elements does everything:
+// slower, but correct.
 //
 // Contract: any 1 <= n <= 2^31, no shared memory. Any grid that covers n with eight elements per
 // thread. The arrays may start anywhere.

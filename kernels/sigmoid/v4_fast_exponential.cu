@@ -1,9 +1,9 @@
 // output[i] = 1 / (1 + exp(−input[i])), float32 or float16
 //
 // Idea: fewer instructions per element. __expf() is one instruction of the special function unit and
-// a multiplication; __fdividef() is a reciprocal of the same unit and another one. Their errors are
-// relative to a power that is added to 1, so that the result loses hardly a digit. Whether it shows
-// depends on how near v3's instructions come to what the SMs can issue while memory is busy.
+// a multiplication; __fdividef() is a reciprocal of the same unit and one more. Their errors are
+// relative to a power that is added to 1, so the result loses hardly a digit. Whether it helps
+// depends on how close v3's instructions come to the SMs' issue rate while memory is busy.
 //
 // Contract: any 1 <= n <= 2^31, no shared memory. Blocks that cover n with four packs of 16 bytes
 // per thread. The arrays may start anywhere, as in v2b.
@@ -15,7 +15,7 @@
 
 constexpr int in_flight = 4;
 
-// __fdividef() gives 0 for a denominator from 2^126 on, which is right here to 38 decimal places.
+// __fdividef() returns 0 for a denominator of 2^126 or more, which is correct here to 38 decimals.
 __device__ __forceinline__ DTYPE logistic(DTYPE x) {
     return DTYPE(__fdividef(1.0f, 1.0f + __expf(-float(x))));
 }

@@ -1,9 +1,9 @@
-// The two passes of v2, v3 and v4 over the input, by 16-byte accesses.
+// The two passes of v2, v3 and v4 over the input, with 16-byte accesses.
 #pragma once
 
 #include "common/running_softmax.cuh"
 
-// What this thread has seen of its blocks' tiles. A tile is 2 * blockDim.x float4, and consecutive
+// The state of this thread over its blocks' tiles. A tile is 2 * blockDim.x float4, and consecutive
 // threads read consecutive float4.
 __device__ __forceinline__ Running first_pass(const float* input, unsigned int n) {
     const float4* input4 = reinterpret_cast<const float4*>(input);
@@ -11,15 +11,15 @@ __device__ __forceinline__ Running first_pass(const float* input, unsigned int n
     const unsigned int step = gridDim.x * (2 * blockDim.x);
     Running r;
     for (unsigned int i = blockIdx.x * (2 * blockDim.x) + threadIdx.x; i < count4; i += step) {
-        // Both loads are issued before the first is waited for. One past the end is a repetition
-        // that is not counted.
+        // Both loads are issued before the first is waited for. A load past the end repeats another
+        // one and is not counted.
         const bool two = i + blockDim.x < count4;
         const float4 a = input4[i];
         const float4 b = input4[two ? i + blockDim.x : i];
         r = with(r, a);
         if (two) r = with(r, b);
     }
-    // Up to three floats are left that fill no float4.
+    // Up to three floats are left over that do not fill a float4.
     if (blockIdx.x == 0 && threadIdx.x < n % 4) r = with(r, input[4 * count4 + threadIdx.x]);
     return r;
 }
@@ -47,7 +47,7 @@ __device__ __forceinline__ void second_pass(const float* input, float* output, u
     if (blockIdx.x == 0 && left < n) output[left] = expf(input[left] - r.max) * scale;
 }
 
-// All blocks' maxima and sums together, for every thread of the block.
+// All blocks' maxima and sums combined, for every thread of the block.
 __device__ __forceinline__ Running over_blocks(const float* maxima, const float* sums) {
     Running r;
     for (unsigned int i = threadIdx.x; i < gridDim.x; i += blockDim.x) {

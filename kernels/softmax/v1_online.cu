@@ -1,8 +1,8 @@
 // output[i] = exp(input[i] - max) / sum of exp(input[j] - max), i = 0 .. n - 1, float32
 //
 // Idea: maximum and sum in one pass. A thread adds up exponentials relative to the largest number
-// that it has seen, and where a larger one comes rescales its sum; two such pairs merge in the same
-// way. v0 reads the input three times, this twice.
+// so far, and rescales its sum when it meets a larger one; two such pairs merge in the same way. v0
+// reads the input three times, this twice.
 //
 // Contract: any 1 <= n <= 2^31, the same grid for both kernels, of at most 65536 blocks; a block of
 // 32 to 1024 threads, a multiple of 32; no dynamic shared memory. Finite input.

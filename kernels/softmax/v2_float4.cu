@@ -1,7 +1,7 @@
 // output[i] = exp(input[i] - max) / sum of exp(input[j] - max), i = 0 .. n - 1, float32
 //
 // Idea: v1 with 16 bytes per access and two loads in flight per thread. Four numbers at once are
-// also cheaper to take in: five exponentials and no choice, where one at a time needs a selection
+// also cheaper to add: five exponentials and no selection, where one at a time needs a selection
 // each. The passes themselves are in passes.cuh.
 //
 // Contract: any 1 <= n <= 2^31, the same grid for both kernels, of at most 65536 blocks; a block of

@@ -1,15 +1,15 @@
 // output[i] = exp(input[i] - max) / sum of exp(input[j] - max), i = 0 .. n - 1, float32
 //
-// Idea: the second pass goes backwards. Where the input is larger than the L2 cache, v2's second
-// pass begins with what the first read longest ago and finds none of it there, and so on to the
-// end: a cache that drops the oldest is of no use to repeated walks in one direction. The first
-// pass leaves its last tens of megabytes in the cache, so the second begins with those.
+// Idea: the second pass goes backwards. If the input is larger than the L2 cache, v2's second pass
+// begins with the data that the first read longest ago and finds none of it there, and so on to the
+// end: a cache that evicts the oldest data does not help repeated passes in one direction. The
+// first pass leaves its last tens of megabytes in the cache, so the second begins with those.
 //
 // Contract: any 1 <= n <= 2^31, the same grid for both kernels, of at most 65536 blocks; a block of
 // 32 to 1024 threads, a multiple of 32; no dynamic shared memory. input and output are 16-byte
 // aligned, as every device allocation is. Finite input.
 //
-// From: an old habit of merges on tape, which spare the rewinding: Donald Knuth, "The Art of
+// From: an old technique of merging tapes, which avoids rewinding: Donald Knuth, "The Art of
 // Computer Programming", volume 3 (1973), 5.4.4, "Reading Tape Backwards".
 //
 // Measured: H200, n = 2³⁰: 0.9999× v2 (the same within 1 %).

@@ -1,14 +1,14 @@
 // output[r][c] = softmax of row r of input; rows × cols, row by row, float32
 //
-// Idea: a block per row. A long row is walked by many warps, so fewer rows are under way on an SM
-// and each is still in its L1 cache when the next walk comes. The price is that the block has to
-// meet, at two barriers per reduction; for a row shorter than the block most threads have nothing
-// to do.
+// Idea: a block per row. Many warps share a long row, so fewer rows are in progress
+// on an SM and each is still in its L1 cache in the next pass. The price is two
+// barriers of the block per reduction; for a row shorter than the block, most threads
+// are idle.
 //
 // Contract: any rows and cols from 1 to 2^31 - 1. A block of 32 to 1024 threads, a multiple of 32,
 // for each row. No dynamic shared memory. Finite input.
 //
-// From: the softmax kernels of Andrej Karpathy's llm.c, of which one gives a block to each row.
+// From: the softmax kernels of Andrej Karpathy's llm.c, one of which gives a block to each row.
 //
 // Measured: H100 80GB HBM3, rows = 2¹⁶, cols = 4,096: float32 1.54× v0.
 #include "common/all_reduce.cuh"

@@ -1,8 +1,8 @@
 // output[r][c] = softmax of row r of input; rows × cols, row by row, float32
 //
-// Idea: maximum and sum in one walk. A thread adds up exponentials relative to the largest number
-// that it has seen, and where a larger one comes rescales its sum. v1 walks over the row three
-// times and reduces over the block twice, this is one less of each.
+// Idea: maximum and sum in one pass. A thread adds up exponentials relative to the largest number
+// so far, and rescales its sum when it meets a larger one. v1 passes over the row three times and
+// reduces over the block twice; this takes one fewer of each.
 //
 // Contract: any rows and cols from 1 to 2^31 - 1. A block of 32 to 1024 threads, a multiple of 32,
 // for each row. No dynamic shared memory. Finite input.

@@ -1,9 +1,9 @@
 // output[r][c] = softmax of row r of input; rows × cols, row by row, float32
 //
-// Idea: v2 with 16 bytes per access. Only if cols is a multiple of 4 do all rows start on 16 bytes,
-// so each finds its own aligned middle (common/row.cuh), and the up to six elements beside it are
-// taken one by one. input and output have the same layout, so what is aligned in one is in the
-// other.
+// Idea: v2 with 16 bytes per access. All rows are aligned to 16 bytes only if cols is a
+// multiple of 4, so each row finds its own aligned middle (common/row.cuh), and up to six
+// elements beside it are handled one by one. input and output have the same layout, so they are
+// aligned alike.
 //
 // Contract: any rows and cols from 1 to 2^31 - 1. A block of 32 to 1024 threads, a multiple of 32,
 // for each row. No dynamic shared memory. input and output are 16-byte aligned, as every device

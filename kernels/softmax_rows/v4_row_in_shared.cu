@@ -1,7 +1,7 @@
 // output[r][c] = softmax of row r of input; rows × cols, row by row, float32
 //
-// Idea: each element crosses the bus once in each direction. v3 reads the row again for its second
-// walk and leaves it to the caches where from; here the first walk keeps it in shared memory. Each
+// Idea: each element crosses the bus once in each direction. v3 reads the row again in its second
+// pass and relies on the caches for that; here the first pass keeps it in shared memory. Each
 // thread reads back only what it wrote itself, so this needs no barrier: shared memory serves as
 // registers that an index can reach.
 //

@@ -5,11 +5,11 @@
 // there. The maximum is known before the first exponential, so there is nothing to rescale and each
 // exponential is computed once.
 //
-// Contract: any rows from 1 to 2^31 - 1, and cols from 1 to COLUMNS. A block is a multiple of 32
-// threads, of which each warp takes one row; the grid covers the rows. COLUMNS is defined as a
-// multiple of 256, which the lanes of a warp hold in registers. No shared memory. input and output
-// are 16-byte aligned, as every device allocation is; rows need not be (common/row_packs.cuh).
-// Finite input.
+// Contract: any rows from 1 to 2^31 - 1, and cols from 1 to COLUMNS. A block has a multiple of 32
+// threads, and each warp takes one row; the grid covers the rows. COLUMNS is defined as a multiple
+// of 256, which the lanes of a warp hold in registers. No shared memory. input and output are
+// 16-byte aligned, as every device allocation is; rows need not be (common/row_packs.cuh). Finite
+// input.
 //
 // From: PyTorch's persistent softmax for rows of up to 1024 elements, which keeps a row in the
 // registers of a warp.

@@ -1,8 +1,8 @@
 // output[r][c] = softmax of row r of input; rows × cols, row by row, float32, float16 or bfloat16
 //
-// Idea: v5 for rows that are too long for a warp. The row lies in the registers of a whole block,
-// four times as much as v4's threads have under way at a time, and passes through no shared memory;
-// what it costs is a barrier on either side of each reduction.
+// Idea: v5 for rows that are too long for a warp. The row is in the registers of a whole block,
+// four times as many bytes as v4's threads have in flight at a time, and bypasses shared memory;
+// the cost is a barrier on either side of each reduction.
 //
 // Contract: any rows from 1 to 2^31 - 1, and cols from 1 to COLUMNS. A block of THREADS threads, a
 // multiple of 32, for each row. THREADS is defined, and COLUMNS as a multiple of 8 THREADS. No

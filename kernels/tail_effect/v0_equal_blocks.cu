@@ -3,12 +3,12 @@
 // Idea: as many equal blocks as the data needs. The launch gives each SM all the shared memory of one
 // block, so that exactly one runs there at a time, and one block per SM is a wave. All blocks of a
 // wave end together, and the next wave begins. If the last one is a single block, one SM works and
-// all others wait for it: the time is a stair over the number of blocks, with a step at every
+// all others wait for it: the time is a staircase over the number of blocks, with a step at every
 // multiple of the number of SMs. The more waves there are, the less the last one matters.
 //
-// The arithmetic is a chain of `rounds` dependent multiply-adds per element, enough of it that the
-// SMs and not memory set the time. (Where memory does, a half-empty wave has more of it for each
-// block, and the stairs are blurred.)
+// The arithmetic is a chain of `rounds` dependent multiply-adds per element, enough that the SMs
+// and not memory determine the time. (If memory does, a half-empty wave has more of it for each
+// block, and the staircase is blurred.)
 //
 // Contract: any 1 <= n <= 2^31, blocks that cover n with 32 elements per thread. Any dynamic shared
 // memory; none is used.

@@ -1,10 +1,10 @@
 // output[i] = y after `rounds` times y = y / 2 + input[i], from y = input[i], float32
 //
-// Idea: one wave, whatever n is. There are as many blocks as SMs, and the work is dealt out to them
-// in pieces of one element per thread, a 32nd of v0's block. No SM has more than one such piece more
-// than another, so that the last, incomplete round of pieces costs a 32nd of v0's step.
+// Idea: one wave for every n. There are as many blocks as SMs, and they share the work in pieces of
+// one element per thread, a 32nd of v0's block. No SM has more than one piece more than another, so
+// the last, incomplete round of pieces costs a 32nd of v0's step.
 //
-// Contract: any 1 <= n <= 2^31. Any grid is correct; one block per SM is what it is about. Any
+// Contract: any 1 <= n <= 2^31. Any grid is correct; the experiment needs one block per SM. Any
 // dynamic shared memory; none is used.
 //
 // From: Mark Harris, "CUDA Pro Tip: Write Flexible Kernels with Grid-Stride Loops" (NVIDIA developer

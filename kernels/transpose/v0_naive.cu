@@ -1,10 +1,10 @@
 // output = input transposed; input is rows × cols, output cols × rows, both row by row, float32
 //
-// Idea: none; where everyone begins. The 32 lanes of a warp read 32 neighbours of a row, one
-// 128-byte line, and write them into a column of the output: 32 words that lie `rows` apart, each
-// in a 32-byte sector of its own, of which 4 bytes are wanted.
+// Idea: none; the obvious start. The 32 lanes of a warp read 32 neighbours of a row, one 128-byte
+// line, and write them into a column of the output: 32 words that lie `rows` apart, each in a
+// 32-byte sector of its own, of which 4 bytes are wanted.
 //
-// Contract: any rows and cols of at least 1 with a product of at most 2^31. A block is 32 ×
+// Contract: any rows and cols of at least 1 with a product of at most 2^31. A block has 32 ×
 // block_rows threads and copies a tile of 32 × 32; block_rows divides 32. The grid covers the input
 // with tiles, x along the columns; rows are at most 32 * 65535. No shared memory.
 //

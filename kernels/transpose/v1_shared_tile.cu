@@ -3,10 +3,10 @@
 // Idea: turn the tile in shared memory, where a column costs no sectors. A warp reads a row of the
 // tile from global memory as v0 does, and after the barrier reads a column of it from shared memory
 // and writes that as a row of the output: both sides are whole 128-byte lines now. The price is
-// that a column of the tile lies 32 words apart: all 32 lanes want the same bank, and the read
-// takes 32 wavefronts instead of one.
+// that the words of a tile's column are 32 words apart: all 32 lanes access the same bank, and the
+// read takes 32 wavefronts instead of one.
 //
-// Contract: any rows and cols of at least 1 with a product of at most 2^31. A block is 32 ×
+// Contract: any rows and cols of at least 1 with a product of at most 2^31. A block has 32 ×
 // block_rows threads and copies a tile of 32 × 32; block_rows divides 32. The grid covers the input
 // with tiles, x along the columns; rows are at most 32 * 65535. 4 KiB of static shared memory.
 //
@@ -28,7 +28,7 @@ extern "C" __global__ void transpose(const float* input, float* output, unsigned
     }
     __syncthreads();
 
-    // The block's tile of the output: x runs along the rows of the input here.
+    // The block's tile of the output: here x runs along the rows of the input.
     const unsigned int out_col = blockIdx.y * TILE + x;
     const unsigned int out_row = blockIdx.x * TILE + y;
     for (unsigned int i = 0; i < TILE; i += blockDim.y) {

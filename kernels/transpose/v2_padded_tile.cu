@@ -4,7 +4,7 @@
 // lie in 32 different banks, (33 * row + col) % 32 = (row + col) % 32, and reading a column takes
 // one wavefront, as reading a row does. It costs 128 bytes of shared memory.
 //
-// Contract: any rows and cols of at least 1 with a product of at most 2^31. A block is 32 ×
+// Contract: any rows and cols of at least 1 with a product of at most 2^31. A block has 32 ×
 // block_rows threads and copies a tile of 32 × 32; block_rows divides 32. The grid covers the input
 // with tiles, x along the columns; rows are at most 32 * 65535. 4.1 KiB of static shared memory.
 //
@@ -26,7 +26,7 @@ extern "C" __global__ void transpose(const float* input, float* output, unsigned
     }
     __syncthreads();
 
-    // The block's tile of the output: x runs along the rows of the input here.
+    // The block's tile of the output: here x runs along the rows of the input.
     const unsigned int out_col = blockIdx.y * TILE + x;
     const unsigned int out_row = blockIdx.x * TILE + y;
     for (unsigned int i = 0; i < TILE; i += blockDim.y) {

@@ -2,10 +2,10 @@
 //
 // Idea: v1's tile without its bank conflicts and without v2's padding. The word of row r and column
 // c is kept in column c ^ r of its row. For a fixed r that permutes the row's words, for a fixed c
-// it gives every r another bank, so rows and columns are both read in one wavefront. A tile stays a
-// power of two in size, and rows keep the alignment that wide accesses and copies by hardware need.
+// each r gets a new bank, so rows and columns are both read in one wavefront. A tile stays a power
+// of two in size, and rows keep the alignment that wide accesses and copies by hardware need.
 //
-// Contract: any rows and cols of at least 1 with a product of at most 2^31. A block is 32 ×
+// Contract: any rows and cols of at least 1 with a product of at most 2^31. A block has 32 ×
 // block_rows threads and copies a tile of 32 × 32; block_rows divides 32. The grid covers the input
 // with tiles, x along the columns; rows are at most 32 * 65535. 4 KiB of static shared memory.
 //
@@ -28,7 +28,7 @@ extern "C" __global__ void transpose(const float* input, float* output, unsigned
     }
     __syncthreads();
 
-    // The block's tile of the output: x runs along the rows of the input here.
+    // The block's tile of the output: here x runs along the rows of the input.
     const unsigned int out_col = blockIdx.y * TILE + x;
     const unsigned int out_row = blockIdx.x * TILE + y;
     for (unsigned int i = 0; i < TILE; i += blockDim.y) {

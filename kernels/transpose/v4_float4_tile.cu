@@ -1,15 +1,15 @@
 // output = input transposed; input is rows × cols, output cols × rows, both row by row, float32
 //
 // Idea: 16 bytes per access everywhere. A thread takes a patch of 4 × 4 elements as four float4, so
-// that four loads are in flight, and turns it in registers, where that costs nothing but names.
-// Shared memory then only brings the patches into the order of the output, in units of float4. The
-// swizzle is v3's, over the 16 units of a row.
+// four loads are in flight, and transposes it in registers, where that costs nothing. Shared memory
+// then only puts the patches into the order of the output, in units of float4. The swizzle is v3's,
+// over the 16 units of a row.
 //
-// Contract: any rows and cols of at least 1 with a product of at most 2^31. A block is 16 × 16
+// Contract: any rows and cols of at least 1 with a product of at most 2^31. A block has 16 × 16
 // threads and copies a tile of 64 × 64. The grid covers the input with tiles, x along the columns;
 // rows are at most 64 * 65535. 16 KiB of static shared memory. A row begins on 16 bytes if its
 // length is a multiple of 4: if cols is not, the input is read word by word, and if rows is not,
-// the output is written so.
+// the output is written word by word.
 //
 // From: the float4 accesses of Justin Luitjens, "CUDA Pro Tip: Increase Performance with Vectorized
 // Memory Access" (NVIDIA developer blog, 2013), and v3's layout.
@@ -18,14 +18,14 @@
 constexpr unsigned int TILE = 64;
 constexpr unsigned int UNITS = TILE / 4;  // float4 per row of the tile; threads in x and in y
 
-// Four words of a row from column `col` on; zeros where the matrix ends.
+// Four words of a row from column `col` on; zeros past the matrix.
 __device__ __forceinline__ float4 load4(const float* matrix, unsigned int rows, unsigned int cols,
                                         unsigned int row, unsigned int col) {
     float4 v = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
     if (row >= rows) return v;
     const float* from = matrix + row * cols + col;
     if (cols % 4 == 0) {
-        // col is a multiple of 4 too, so four words are there or none.
+        // col is also a multiple of 4, so all four words exist or none.
         if (col < cols) v = *reinterpret_cast<const float4*>(from);
     } else {
         if (col < cols) v.x = from[0];
@@ -36,7 +36,7 @@ __device__ __forceinline__ float4 load4(const float* matrix, unsigned int rows, 
     return v;
 }
 
-// The counterpart: writes what lies within the matrix.
+// The counterpart: writes only within the matrix.
 __device__ __forceinline__ void store4(float* matrix, unsigned int rows, unsigned int cols,
                                        unsigned int row, unsigned int col, float4 v) {
     if (row >= rows) return;
@@ -65,7 +65,7 @@ extern "C" __global__ void transpose(const float* input, float* output, unsigned
     const float4 c = load4(input, rows, cols, row + 2, col);
     const float4 d = load4(input, rows, cols, row + 3, col);
 
-    // Rows 4x … 4x + 3 of the turned tile, each at unit y, which is kept in place y ^ x: 16-byte
+    // Rows 4x … 4x + 3 of the turned tile, each at unit y, which is at position y ^ x: 16-byte
     // accesses are served for 8 lanes at a time, and 8 neighbours in x then differ in their banks.
     tile[4 * x][y ^ x] = make_float4(a.x, b.x, c.x, d.x);
     tile[4 * x + 1][y ^ x] = make_float4(a.y, b.y, c.y, d.y);
@@ -73,7 +73,7 @@ extern "C" __global__ void transpose(const float* input, float* output, unsigned
     tile[4 * x + 3][y ^ x] = make_float4(a.w, b.w, c.w, d.w);
     __syncthreads();
 
-    // Row 4y + i of the turned tile has unit x in place x ^ y.
+    // Row 4y + i of the transposed tile has unit x at position x ^ y.
     const unsigned int out_row = blockIdx.x * TILE + 4 * y;
     const unsigned int out_col = blockIdx.y * TILE + 4 * x;
 #pragma unroll

@@ -1,12 +1,12 @@
 // y[p][i][j] = x[p][i / 2][j / 2], float32: planes of h × w become planes of 2h × 2w
 //
-// Idea: a thread for each element of y looks up where it comes from. Loads and stores are 4 bytes,
-// each word of x is asked for four times, and finding a row and a column takes two divisions by
-// numbers that only the launch knows.
+// Idea: a thread for each element of y finds its source. Loads and stores are 4 bytes, each word of
+// x is requested four times, and finding a row and a column takes two divisions by numbers that are
+// known only at launch.
 //
 // Contract: any rows (planes * h) and w >= 1 with 4 rows w below 2^32; any block; the blocks cover
 // y with one element per thread. No shared memory. Planes need no index of their own: row i of y
-// comes from row i / 2 of x in any plane, since each plane of y has an even number of rows.
+// comes from row i / 2 of x in any plane, because each plane of y has an even number of rows.
 //
 // From: the definition.
 //

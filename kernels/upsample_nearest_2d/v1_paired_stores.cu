@@ -2,8 +2,8 @@
 //
 // Idea: a thread for each element of x. It is read once, and goes to y as a pair of neighbours in
 // one row and as another in the row below: two stores of 8 bytes for one load of 4, and a quarter
-// of v0's threads and divisions. Rows of y have 2w words, so that a pair always lies on its
-// boundary.
+// of v0's threads and divisions. Rows of y have 2w words, so a pair is always
+// aligned.
 //
 // Contract: any rows (planes * h) and w >= 1 with 4 rows w below 2^32; any block; the blocks cover
 // x with one element per thread. y begins on an 8-byte boundary. No shared memory.

@@ -1,13 +1,13 @@
 // y[p][i][j] = x[p][i / 2][j / 2], float32: planes of h × w become planes of 2h × 2w
 //
-// Idea: a thread takes two neighbours of x, and each of its two stores is 16 bytes, the most that
-// there is: a warp writes 512 consecutive bytes of one row and of the next. (Four neighbours of x
-// would make for a load of 16 bytes, but for stores with gaps between the lanes.)
+// Idea: a thread takes two neighbours of x, and each of its two stores is 16 bytes, the maximum: a
+// warp writes 512 consecutive bytes of one row and of the next. (Four neighbours of x would give
+// 16-byte loads, but stores with gaps between the lanes.)
 //
 // Contract: any rows (planes * h) and w >= 1 with 4 rows w below 2^32; any block; the blocks cover
-// x with two elements of a row per thread. VECTOR: w is even. Otherwise every other row of y begins
-// between two boundaries of 16 bytes, and a thread stores pairs as in v1. x begins on an 8-byte
-// boundary and y on one of 16. No shared memory.
+// x with two elements of a row per thread. VECTOR: w is even. Otherwise every other row of y is not
+// aligned to 16 bytes, and a thread stores pairs as in v1. x begins on an 8-byte boundary and y on
+// one of 16. No shared memory.
 //
 // From: "Increase Performance with Vectorized Memory Access" (NVIDIA blog, 2013).
 //

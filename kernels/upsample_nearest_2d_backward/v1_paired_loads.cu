@@ -1,8 +1,8 @@
 // dx[p][i][j] = dy[p][2i][2j] + dy[p][2i][2j + 1] + dy[p][2i + 1][2j] + dy[p][2i + 1][2j + 1],
 // float32: planes of 2h × 2w become planes of h × w
 //
-// Idea: v0 with the two neighbours in one load of 8 bytes. Rows of dy have 2w words, so that a pair
-// always lies on its boundary, and a load takes the whole of the eight sectors that it touches.
+// Idea: v0 with the two neighbours in one load of 8 bytes. Rows of dy have 2w words, so a pair is
+// always aligned, and a load uses all of the eight sectors that it touches.
 //
 // Contract: any rows (planes * h) and w >= 1 with 4 rows w below 2^32; any block; the blocks cover
 // dx with one element per thread. dy begins on an 8-byte boundary. No shared memory.

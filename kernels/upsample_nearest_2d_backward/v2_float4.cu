@@ -2,12 +2,12 @@
 // float32: planes of 2h × 2w become planes of h × w
 //
 // Idea: a thread for two neighbours of dx: it loads 16 bytes of one row and 16 of the next, and
-// stores 8. A thread has 32 bytes under way where v1 has 16.
+// stores 8. A thread has 32 bytes in flight where v1 has 16.
 //
 // Contract: any rows (planes * h) and w >= 1 with 4 rows w below 2^32; any block; the blocks cover
-// dx with two elements of a row per thread. VECTOR: w is even. Otherwise every other row of dy
-// begins between two boundaries of 16 bytes, and a thread loads pairs as in v1. dy begins on a
-// 16-byte boundary and dx on one of 8. No shared memory.
+// dx with two elements of a row per thread. VECTOR: w is even. Otherwise every other row of dy is
+// not aligned to 16 bytes, and a thread loads pairs as in v1. dy begins on a 16-byte boundary and
+// dx on one of 8. No shared memory.
 //
 // From: "Increase Performance with Vectorized Memory Access" (NVIDIA blog, 2013).
 //

@@ -1,14 +1,14 @@
 // dx[p][i][j] = dy[p][2i][2j] + dy[p][2i][2j + 1] + dy[p][2i + 1][2j] + dy[p][2i + 1][2j + 1],
 // float32: planes of 2h × 2w become planes of h × w
 //
-// Idea: v2 with two such places per thread, one block's width apart: four loads of 16 bytes are
-// under way before the first is waited for, and half as many blocks start and end.
+// Idea: v2 with two such pairs per thread, one block's width apart: four 16-byte loads are in
+// flight before the first is waited for, and half as many blocks start and end.
 //
 // Contract: any rows (planes * h) and w >= 1 with 4 rows w below 2^32; any block; the blocks cover
-// dx with two times two elements of a row per thread. VECTOR: w is even. Otherwise a thread loads
+// dx with two pairs of elements of a row per thread. VECTOR: w is even. Otherwise a thread loads
 // pairs as in v1. dy begins on a 16-byte boundary and dx on one of 8. No shared memory.
 //
-// From: reduce_sum/v9b, which has four loads under way for the same reason.
+// From: reduce_sum/v9b, which has four loads in flight for the same reason.
 //
 // Measured: H200, planes = 64, h = 1,024, w = 1,024: 0.998× v2 (the same within 1 %).
 template <bool VECTOR>

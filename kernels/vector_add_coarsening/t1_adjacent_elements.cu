@@ -1,9 +1,9 @@
 // output[i] = a[i] + b[i], float32
 //
-// A trap: four elements per thread that are neighbours, as one would deal them out to the threads of
-// a CPU. The lanes of a warp are then 16 bytes apart in every access, which covers sixteen sectors
-// and uses a quarter of each; v2's covers four. The other quarters are in the L1 cache when the next
-// access asks for them, if it has room; stores go through to the L2 four times.
+// A trap: four adjacent elements per thread, as one would assign them to the threads of a CPU. The
+// lanes of a warp are then 16 bytes apart in every access, which covers sixteen sectors and uses a
+// quarter of each; v2's covers four. The other quarters are in the L1 cache when the next access
+// needs them, if it has room; stores go through to the L2 cache four times.
 //
 // Contract: any 1 <= n <= 2^31, blocks that cover n with four elements per thread, no shared memory.
 //

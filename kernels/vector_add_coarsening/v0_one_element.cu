@@ -1,7 +1,7 @@
 // output[i] = a[i] + b[i], float32
 //
-// Idea: one thread per element. The work of a thread is two loads, an addition and a store; what it
-// takes to start it, to compute its index and to test it against n is as much again.
+// Idea: one thread per element. The work of a thread is two loads, an addition and a store;
+// starting it, computing its index and testing that against n take as much again.
 //
 // Contract: any 1 <= n <= 2^31, blocks that cover n with one element per thread, no shared memory.
 //

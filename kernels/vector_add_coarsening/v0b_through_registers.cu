@@ -1,8 +1,8 @@
 // output[i] = a[i] + b[i], float32
 //
-// Idea: stage the operands in local variables ("privatised") before they are used. It is a test of
-// an advice: an operand is in a register before it is added in any case, so that the compiler makes
-// the same instructions of this and of v0. Compare the two. v3 is the case where it is not so.
+// Idea: stage the operands in local variables ("privatised") before they are used. It tests a piece
+// of advice: an operand is in a register before it is added in any case, so the compiler generates
+// the same instructions for this and for v0. Compare the two. In v3 they differ.
 //
 // Contract: any 1 <= n <= 2^31, blocks that cover n with one element per thread, no shared memory.
 //

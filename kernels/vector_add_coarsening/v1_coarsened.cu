@@ -1,11 +1,11 @@
 // output[i] = a[i] + b[i], float32
 //
-// Idea: ELEMENTS per thread (v1: two, v2: four), so that there are fewer threads to start. They are
-// a block's width apart: in each access the lanes of a warp stand side by side, as in v0.
+// Idea: ELEMENTS per thread (v1: two, v2: four), so there are fewer threads to start. They are a
+// block's width apart: in each access the lanes of a warp read neighbours, as in v0.
 //
-// The compiler may not move a load before the store of the element before it, because output could
-// be a or b. So the loads of the second element wait, at least to be issued, for those of the first
-// to come back: there are fewer threads, and each has as little under way as in v0.
+// The compiler must not move a load before the previous element's store, because output could be a
+// or b. So the loads of the second element are issued only after those of the first have returned:
+// there are fewer threads, and each has as few bytes in flight as in v0.
 //
 // Contract: any 1 <= n <= 2^31, blocks that cover n with ELEMENTS per thread, no shared memory.
 //

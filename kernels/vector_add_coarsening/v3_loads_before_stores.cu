@@ -1,8 +1,8 @@
 // output[i] = a[i] + b[i], float32
 //
 // Idea: stage the operands in registers ("privatised"). All eight loads of a thread's four elements
-// come before its first store, so that nothing stands between them and all are under way together.
-// What it costs is registers, of which a stream has plenty.
+// come before its first store, so nothing separates them and all are in flight together. The cost
+// is registers, of which a stream has plenty.
 //
 // Contract: any 1 <= n <= 2^31, blocks that cover n with four elements per thread, no shared memory.
 //

@@ -1,9 +1,9 @@
 // output[i] = a[i] + b[i], float32
 //
-// Idea: as many threads as the card holds at once, each of which walks over the vectors in steps of
-// the whole grid. No block has to be started after the first ones, and the same kernel is right for
-// any grid. The walk itself is a loop with a test and a branch, and the next element's loads may not
-// pass the store before them.
+// Idea: as many threads as the card holds at once, each of which goes through the vectors in steps
+// of the whole grid. No block has to be started after the first ones, and the same kernel is
+// correct for any grid. But this takes a loop with a test and a branch, and the next element's
+// loads must not pass the previous store.
 //
 // Contract: any 1 <= n <= 2^31, no shared memory. Any grid is correct.
 //

@@ -1,4 +1,4 @@
-// The elements of a block and its neighbours' in shared memory.
+// The elements of a block and of its neighbours, in shared memory.
 #pragma once
 
 #ifndef RADIUS
@@ -6,7 +6,7 @@
 #endif
 
 // tile[j] becomes input[first - RADIUS + j] for j < count + 2 * RADIUS, and 0 beyond the ends. All
-// threads of the block take part; nobody waits.
+// threads of the block take part; none waits.
 __device__ __forceinline__ void load_with_halo(float* tile, const float* input, int first, int count,
                                                int n) {
     for (int j = threadIdx.x; j < count + 2 * RADIUS; j += blockDim.x) {

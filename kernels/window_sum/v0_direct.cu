@@ -1,7 +1,7 @@
 // output[i] = sum of input[i - RADIUS .. i + RADIUS], zeros beyond the ends, i = 0 .. n - 1,
 // float32
 //
-// Idea: none; each thread reads its whole window. The L1 cache has most of it, since neighbours
+// Idea: none; each thread reads its whole window. Most of it is in the L1 cache, because neighbours
 // read nearly the same, but each of the 2 * RADIUS + 1 reads is an instruction, an address and a
 // comparison with the ends.
 //

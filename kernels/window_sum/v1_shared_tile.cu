@@ -1,13 +1,13 @@
 // output[i] = sum of input[i - RADIUS .. i + RADIUS], zeros beyond the ends, i = 0 .. n - 1,
 // float32
 //
-// Idea: the block reads what it needs once, into shared memory, and the windows are read from
-// there. What it needs is its own elements and a halo of RADIUS on either side, which belong to
-// other blocks or lie beyond the ends, where zeros stand in. A published version loads its own
-// elements only, so that the windows at the edges of a block reach into what is not there.
+// Idea: the block reads its data once, into shared memory, and the windows are read from there. The
+// data is its own elements and a halo of RADIUS on either side, which belongs to other blocks or
+// lies beyond the ends, where it is zero. A published version loads only the block's own elements,
+// so windows at the edges of a block read elements that were never loaded.
 //
-// Contract: any 1 <= n <= 2^30; the blocks cover n, one element per thread, and have a float of
-// dynamic shared memory for each and for 2 * RADIUS more. RADIUS is defined.
+// Contract: any 1 <= n <= 2^30; the blocks cover n, one element per thread, with dynamic shared
+// memory for blockDim.x + 2 * RADIUS floats. RADIUS is defined.
 //
 // From: the one-dimensional stencil of Mark Harris and Justin Luitjens' introductions to CUDA
 // C/C++.

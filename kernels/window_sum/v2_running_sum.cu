@@ -1,16 +1,16 @@
 // output[i] = sum of input[i - RADIUS .. i + RADIUS], zeros beyond the ends, i = 0 .. n - 1,
 // float32
 //
-// Idea: neighbouring windows differ in two elements. A thread takes RUN outputs in a row: it adds
-// up the first window, and slides on from there by adding the element that comes in and taking away
-// the one that goes out, two operations in place of 2 * RADIUS. The rounding of one output is
-// carried into the next, which is why a run is short.
+// Idea: neighbouring windows differ in two elements. A thread computes RUN consecutive outputs: it
+// adds up the first window, and then slides it by adding the element that enters and subtracting
+// the one that leaves, two operations instead of 2 * RADIUS. The rounding of one output is carried
+// into the next, which is why a run is short.
 //
 // The threads of a warp read RUN words apart. RUN is odd, so those are 32 different banks. Results
 // go back into shared memory, and from there to the output in whole lines.
 //
-// Contract: any 1 <= n <= 2^30; the blocks cover n, RUN elements per thread, and have a float of
-// dynamic shared memory for each and for 2 * RADIUS more. RADIUS and RUN are defined; RUN is odd.
+// Contract: any 1 <= n <= 2^30; the blocks cover n, RUN elements per thread, with dynamic shared
+// memory for RUN * blockDim.x + 2 * RADIUS floats. RADIUS and RUN are defined; RUN is odd.
 //
 // From: the moving averages of any text on signal processing.
 //

@@ -1,13 +1,13 @@
 // output[i] = sum of input[i - RADIUS .. i + RADIUS], zeros beyond the ends, i = 0 .. n - 1,
 // float32
 //
-// Idea: v1 with a weight for each place of the window, from constant memory. All lanes of a warp
-// want the same weight at the same time, and a multiplication can take such an operand from the
-// constant cache itself, so that a weighted sum should cost what a plain one does. The weights are
-// ones here, which the compiler does not know: the host may set them before any launch.
+// Idea: v1 with a weight for each position of the window, from constant memory. All lanes of a warp
+// need the same weight at the same time, and a multiplication can take such an operand directly
+// from the constant cache, so a weighted sum should cost as much as a plain one. All weights are 1
+// here, which the compiler does not know: the host may set them before any launch.
 //
-// Contract: any 1 <= n <= 2^30; the blocks cover n, one element per thread, and have a float of
-// dynamic shared memory for each and for 2 * RADIUS more. RADIUS is defined, as 16.
+// Contract: any 1 <= n <= 2^30; the blocks cover n, one element per thread, with dynamic shared
+// memory for blockDim.x + 2 * RADIUS floats. RADIUS is defined as 16.
 //
 // From: the convolution of the CUDA samples, which keeps its filter there; kernels/convolve_1d has
 // one whose weights differ.

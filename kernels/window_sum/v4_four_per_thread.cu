@@ -1,15 +1,15 @@
 // output[i] = sum of input[i - RADIUS .. i + RADIUS], zeros beyond the ends, i = 0 .. n - 1,
 // float32
 //
-// Idea: four outputs per thread, by 16-byte accesses. The windows of four neighbours have 2 *
+// Idea: four outputs per thread, with 16-byte accesses. The windows of four neighbours have 2 *
 // RADIUS - 2 elements in common, which are added up once; each output then needs three more. A
-// thread reads its 2 * RADIUS + 4 elements as float4, a quarter of the instructions for what v1
-// reads for one output. Unlike a running sum this takes nothing away again, so rounding is not
-// carried along.
+// thread reads its 2 * RADIUS + 4 elements as float4, with a quarter of the instructions that v1
+// uses for one output. Unlike a running sum this subtracts nothing, so rounding errors do not
+// accumulate.
 //
-// Contract: any 1 <= n <= 2^30; the blocks cover n, four elements per thread, and have a float of
-// dynamic shared memory for each and for 2 * RADIUS more. RADIUS is defined, a multiple of 4. input
-// and output are 16-byte aligned, as every device allocation is.
+// Contract: any 1 <= n <= 2^30; the blocks cover n, four elements per thread, with dynamic shared
+// memory for 4 * blockDim.x + 2 * RADIUS floats. RADIUS is defined as a multiple of 4. input and
+// output are 16-byte aligned, as every device allocation is.
 //
 // From: Vasily Volkov, "Better Performance at Lower Occupancy" (GTC 2010), on several outputs per
 // thread.
@@ -40,7 +40,7 @@ extern "C" __global__ void window_sum(const float* input, float* output, int n) 
     }
     __syncthreads();
 
-    // v[0] to v[2 * RADIUS + 3]; output k has v[k] to v[k + 2 * RADIUS].
+    // v[0] to v[2 * RADIUS + 3]; output k uses v[k] to v[k + 2 * RADIUS].
     float v[2 * RADIUS + 4];
 #pragma unroll
     for (int j = 0; j <= 2 * HALO; j++) {

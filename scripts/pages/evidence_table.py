@@ -4,10 +4,10 @@
     python scripts/pages/evidence_table.py --check    exit 1 if it is out of date
 
 A run's journal has the hash of every file from which its cases are made; these are compared with
-today's files. The harness's own files that compile, launch, time and verify are compared with those
-of the run's commit, by their statements only: moving a module or improving a docstring changes no
-measurement. The hashes of a commit's files are stored in reports/h200/statements.json, so that a
-check needs no history.
+today's files, without the comments of C++ files. The harness's own files that compile, launch, time
+and verify are compared with those of the run's commit, by their statements only: moving a module or
+improving a docstring changes no measurement. The hashes of a commit's files are stored in
+reports/h200/statements.json, so that a check needs no history.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def changed_sources(run: Run) -> list[str]:
         for name, digest in case.made_from.items()
         if Path(name).suffix in {".cu", ".cuh", ".h", ".hpp", ".py"}
     }
-    return sorted({name for name, digest in made_from if not is_today(name, digest)})
+    return sorted({name for name, digest in made_from if not is_today(run, name, digest)})
 
 
 if __name__ == "__main__":

@@ -32,13 +32,20 @@ def is_older(run: Run, problem: str) -> bool:
         for name, digest in p.made_from.items()
         if name == f"{problem}/problem.py" or (p.is_library and name.startswith(f"{problem}/"))
     }
-    return there != _today()[problem] or any(not is_today(*each) for each in made_from)
+    return there != _today()[problem] or any(not is_today(run, *each) for each in made_from)
 
 
-def is_today(name: str, digest: str) -> bool:
-    """Return whether a file below kernels/ still has this hash."""
+def is_today(run: Run, name: str, digest: str) -> bool:
+    """Return whether the file below kernels/ that had this hash in the run still has the same code;
+    comments may differ."""
     path = KERNELS / name
-    return path.is_file() and source_text.is_of(path.read_bytes(), digest)
+    if not path.is_file():
+        return False
+    content = path.read_bytes()
+    source, code = (str((run.info.get(key) or {}).get(name, "")) for key in ("sources", "code"))
+    return source_text.is_of(content, digest) or (
+        source.startswith(digest) and source_text.code_sha256(content) == code
+    )
 
 
 @cache

@@ -34,7 +34,7 @@ def run(libraries: list[str], **digests: str) -> Any:
         problem="transpose", variant="v0_naive", is_library=False,
         made_from={"transpose/problem.py": problem, "transpose/v0_naive.cu": "other"},
     ))  # fmt: skip
-    return SimpleNamespace(planned={p.variant: p for p in planned})
+    return SimpleNamespace(planned={p.variant: p for p in planned}, info={})
 
 
 TODAY = [v.name for v in BENCH.problems["transpose"].everything()
@@ -51,6 +51,16 @@ def test_one_without_a_library_of_today_or_with_other_files_is_older(script: Mod
     assert script.is_older(run(TODAY[1:]), "transpose")
     assert script.is_older(run(TODAY, problem="other"), "transpose")
     assert script.is_older(run(TODAY, with_torch="other"), "transpose")
+
+
+def test_a_file_whose_comments_alone_have_changed_is_todays(script: ModuleType) -> None:
+    name = "transpose/v0_naive.cu"
+    content = (ROOT / "kernels" / name).read_bytes()
+    info = {"sources": {name: "before"}, "code": {name: source_text.code_sha256(content)}}
+    assert script.is_today(SimpleNamespace(info=info), name, "before")
+    assert not script.is_today(SimpleNamespace(info=info), name, "another")
+    info["code"][name] = source_text.code_sha256(content + b"int x;")
+    assert not script.is_today(SimpleNamespace(info=info), name, "before")
 
 
 def test_a_problem_that_is_gone_has_nothing_to_differ_from(script: ModuleType) -> None:
