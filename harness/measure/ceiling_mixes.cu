@@ -1,8 +1,8 @@
-// What device memory moves where a kernel reads more than it writes, or writes more than it reads:
-// streams of `count` float4 each, one behind the other, so many that are read and so many that are
-// written. A thread adds up its float4 of those that are read, and writes the sum to the others.
-// Reading alone and copying are in ceilings.cu. A copy is fastest with a thread for every float4 and
-// no loop, so these are built like that.
+// The bandwidth of device memory for kernels that read more than they write, or write more than
+// they read: streams of `count` float4 each, one after the other, some of them read and some
+// written. A thread adds up its float4 from the streams that are read, and writes the sum to the
+// others. Reading alone and copying are in ceilings.cu. A copy is fastest with one thread per
+// float4 and no loop, so these are built in that way.
 //
 //   mix_4_1, mix_2_1, mix_1_4: grid ceil_div(count, block), args [input, output, count];
 //                              16 * (reads + writes) * count bytes
@@ -45,7 +45,7 @@ extern "C" __global__ void mix_1_4(const float4* input, float4* output, unsigned
     mix<1, 4>(input, output, count);
 }
 
-// Writes alone: each float4 its own number, four times.
+// Only writes: each float4 contains its own number, four times.
 extern "C" __global__ void write_once(float4* output, unsigned int count) {
     const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
     const float number = static_cast<float>(i);

@@ -1,19 +1,19 @@
 // Matrix multiply-adds by Hopper's warpgroup instruction, FP16 in and FP32 out, 64 x 128 x 16:
 //     flops = grid * (block / 128) * iterations * 8 * 2 * 64 * 128 * 16
 // or of bfloat16, or of floats that are rounded to TF32, half as deep: 64 x 128 x 8.
-// What the tensor cores of compute capability 9.0 can do at best: unlike mma.sync (tensor_rate in
-// ceilings.cu) it reads both operands from shared memory and runs on while the warps go on.
+// The maximum rate of the tensor cores of compute capability 9.0: unlike mma.sync (tensor_rate in
+// ceilings.cu), it reads both operands from shared memory and runs while the warps continue.
 //
 //   wgmma_rate, wgmma_bf16_rate, wgmma_tf32_rate: grid a multiple of sm_count, block a multiple of
 //                                                 128, args [sink, iterations, ones]
 //
 // Needs the target sm_90a. `ones` is two halves of value 1 (0x3c003c00), of which both operands
-// consist: zero bits would draw less power than a real product, and how a tile lies in shared memory
-// does not matter when all its elements are equal. The accumulators then grow by 16 each time,
-// exactly, up to 2^24. As a float, or as two bfloat16, the same bits are a number near 0.0078, as good
-// as another.
+// consist: zero bits would draw less power than a real product, and the layout of a tile in shared
+// memory does not matter if all its elements are equal. The accumulators then grow by 16 each time,
+// exactly, up to 2^24. As a float, or as two bfloat16, the same bits are a number near 0.0078,
+// which serves as well.
 
-// A tile in shared memory as the instruction wants it described: address, and the distances of its
+// The instruction's descriptor of a tile in shared memory: its address, and the strides between its
 // 8 x 16-byte pieces along K (128 bytes) and along M or N (256 bytes), all in units of 16 bytes.
 __device__ __forceinline__ unsigned long long describe(const unsigned int* tile) {
     const unsigned long long address = __cvta_generic_to_shared(tile);
@@ -23,7 +23,7 @@ __device__ __forceinline__ unsigned long long describe(const unsigned int* tile)
 #define FOUR(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
 #define SIXTEEN(i) FOUR(i), FOUR(i + 4), FOUR(i + 8), FOUR(i + 12)
 
-// The shape and types of the instruction, and what follows its operands.
+// The shape and types of the instruction, and the text after its operands.
 #define WGMMA(shape, flags)                                                                        \
     asm volatile(                                                                                  \
         "{ .reg .pred accumulate; setp.eq.u32 accumulate, 0, 0; "                                  \
@@ -44,7 +44,7 @@ __device__ __forceinline__ void multiply_matrices(float* sink, unsigned int iter
     __shared__ __align__(128) unsigned int a[64 * 16 / 2], b[128 * 16 / 2];
     for (unsigned int i = threadIdx.x; i < 64 * 16 / 2; i += blockDim.x) a[i] = ones;
     for (unsigned int i = threadIdx.x; i < 128 * 16 / 2; i += blockDim.x) b[i] = ones;
-    // What ordinary stores wrote is shown to the tensor cores, which read by another path.
+    // Makes ordinary stores visible to the tensor cores, which read through a different path.
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     __syncthreads();
 

@@ -1,10 +1,10 @@
-// What the machine can do at best: small kernels that do one thing and nothing else. A result of a
-// measured variant is put beside the figure of the same run, on the same clocks, instead of beside
-// a data sheet's. A variant above its ceiling is an error of measurement.
+// The machine's maximum rates: small kernels that do one thing and nothing else. A variant's result
+// is compared with the figure from the same run, on the same clocks, instead of a data sheet's. A
+// variant above its ceiling is a measurement error.
 //
-// A ceiling is the best that was found, not the best there is. Measure each kernel with several
-// blocks (256, 512, 1024) and grids, and take the highest. The buffers have to be several times
-// the L2 cache, or part of what is measured is the cache.
+// A ceiling is the best rate that was found, not the best possible. Measure each kernel with
+// several blocks (256, 512, 1024) and grids, and take the highest. The buffers must be several
+// times as large as the L2 cache; otherwise part of the result is the cache's.
 //
 //   read_4_in_flight: grid sm_count * (2048 // block), args [input, count, sink]
 //   read_8_in_flight: grid sm_count * (1024 // block), args [input, count, sink]
@@ -22,17 +22,17 @@
 //
 // Any other grid is correct too. input and output are 16-byte aligned; count is their length in
 // float4, up to 2^30; sink is one float, which is never written. Other proportions of reading to
-// writing are in ceiling_mixes.cu, the tensor cores' own instruction of Hopper in ceiling_wgmma.cu.
+// writing are in ceiling_mixes.cu, Hopper's own tensor-core instruction in ceiling_wgmma.cu.
 
 #include <cuda_fp16.h>
 
-// The shortest kernel there is: grid 1, block 1, no arguments. Its time between two events is what
-// launching costs when there is nothing to do; no kernel can be timed below it.
+// The shortest possible kernel: grid 1, block 1, no arguments. Its time between two events is the
+// cost of a launch that does nothing; no kernel can be timed below it.
 extern "C" __global__ void empty() {}
 
 // Hazard: a result that nobody uses lets the compiler drop the loads or the arithmetic that led to
-// it. So the result is compared with a value that the arithmetic cannot have, a NaN with a payload
-// (the GPU's own NaN is 0x7fffffff): the compiler does not know, and no store is ever issued.
+// it. So the result is compared with a value that the arithmetic cannot give, a NaN with a payload
+// (the GPU's own NaN is 0x7fffffff): the compiler cannot know, and no store is ever issued.
 __device__ __forceinline__ void keep(float x, float* sink) {
     if (__float_as_uint(x) == 0x7fc0beefu) *sink = x;
 }
@@ -41,8 +41,8 @@ __device__ __forceinline__ float sum(float4 v) {
     return (v.x + v.y) + (v.z + v.w);
 }
 
-// Reads input once: 16 * count bytes. Each thread has `in_flight` independent 128-bit loads under
-// way before it uses the first; consecutive threads read consecutive float4.
+// Reads input once: 16 * count bytes. Each thread has `in_flight` independent 128-bit loads in
+// flight before it uses the first; consecutive threads read consecutive float4.
 template <unsigned int in_flight, typename Use>
 __device__ __forceinline__ void read_tiles(const float4* input, unsigned int count, Use use) {
     const unsigned int tile = in_flight * blockDim.x;
@@ -59,7 +59,7 @@ __device__ __forceinline__ void read_tiles(const float4* input, unsigned int cou
             use(first + k * blockDim.x + threadIdx.x, loaded[k]);
         }
     }
-    // The incomplete last tile, which exactly one block gets to.
+    // The incomplete last tile, which exactly one block reaches.
     for (unsigned int i = first + threadIdx.x; i < count; i += blockDim.x) {
         use(i, input[i]);
     }
@@ -76,32 +76,32 @@ extern "C" __global__ void read_4_in_flight(const float4* input, unsigned int co
     read<4>(input, count, sink);
 }
 
-// More bytes under way for each thread, in more registers: half as many threads fit on an SM. The
-// bounds ask for one block of 1024 an SM and so allow 64 registers; without them ptxas settles for
-// 32, and with those it cannot keep eight loads under way.
+// More bytes in flight per thread, in more registers: half as many threads fit on an SM. The bounds
+// request one block of 1024 per SM and so allow 64 registers; without them ptxas uses 32, with
+// which it cannot keep eight loads in flight.
 extern "C" __global__ void __launch_bounds__(1024, 1)
 read_8_in_flight(const float4* input, unsigned int count, float* sink) {
     read<8>(input, count, sink);
 }
 
 // Reads and writes: 32 * count bytes. Slower than reading alone in bytes per second, because the
-// memory has to turn around between reads and writes; it is the ceiling of kernels that do both in
-// equal parts.
+// memory has to switch between reads and writes; it is the ceiling of kernels that do both
+// equally.
 extern "C" __global__ void copy_bandwidth(const float4* input, float4* output,
                                           unsigned int count) {
     read_tiles<4>(input, count, [=](unsigned int i, float4 v) { output[i] = v; });
 }
 
-// The same with one float4 per thread and a thread for every float4: no loop, and blocks that end and
-// begin all the while, so that the reads of some stand beside the writes of others. On an H200 this
-// copies 4.29 TB/s, where the kernel above copies 3.98.
+// The same with one float4 per thread and a thread for every float4: no loop, and blocks end and
+// begin all the time, so the reads of some overlap the writes of others. On an H200 this copies
+// 4.29 TB/s, where the kernel above copies 3.98.
 extern "C" __global__ void copy_once(const float4* input, float4* output, unsigned int count) {
     const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < count) output[i] = input[i];
 }
 
-// Eight chains of one instruction in each thread. They do not depend on each other, so the latency of
-// one is covered by the others even with few warps. The loop is unrolled so that the counter and the
+// Eight chains of one instruction in each thread. They do not depend on each other, so the others
+// hide the latency of one even with few warps. The loop is unrolled so that the counter and the
 // branch are one instruction in dozens.
 template <unsigned int unrolled, typename Start, typename Next, typename Total>
 __device__ __forceinline__ void run_chains(float* sink, unsigned int iterations, Start start,
@@ -129,7 +129,7 @@ __device__ __forceinline__ void run_chains(float* sink, unsigned int iterations,
     keep(static_cast<float>(total), sink);
 }
 
-// FP32 fused multiply-adds and next to nothing else:
+// FP32 fused multiply-adds and almost nothing else:
 //     flops = grid * block * iterations * 8 chains * 2
 // Give iterations a multiple of 16, and enough of them for about a millisecond; scale = 0.5 and
 // offset = 1 keep every value normal (they tend to 2).
@@ -140,13 +140,13 @@ extern "C" __global__ void fma_rate(float* sink, unsigned int iterations, float 
         [=](float x) { return fmaf(x, scale, offset); }, [](float x) { return x; });
 }
 
-// Reads input over and over: 16 * count * passes bytes. For the L2 cache: input is a fraction of it,
-// small enough to stay there even where the cache keeps a copy in each of two halves, so that every
-// pass but the first finds all of it. Give 256 passes, and the first is lost in the others.
-// count has to be a multiple of 4 * grid * block: what is over is not read.
+// Reads input over and over: 16 * count * passes bytes. For the L2 cache: input is a fraction of
+// it, small enough to stay there even if the cache keeps a copy in each of two halves, so every
+// pass but the first finds all of it. With 256 passes, the first one is negligible. count has to be
+// a multiple of 4 * grid * block: the remainder is not read.
 //
-// Hazard: L1 would serve a multiprocessor that reads its own part again. ld.global.cg reads past L1,
-// and a block takes the part of its neighbour in the next pass.
+// Hazard: L1 would serve a multiprocessor that reads its own part again. ld.global.cg bypasses L1,
+// and a block takes its neighbour's part in the next pass.
 extern "C" __global__ void l2_bandwidth(const float4* input, unsigned int count,
                                         unsigned int passes, float* sink) {
     constexpr unsigned int in_flight = 4;
@@ -173,14 +173,14 @@ extern "C" __global__ void l2_bandwidth(const float4* input, unsigned int count,
     keep(x, sink);
 }
 
-// Loads from shared memory, 128 bits a thread, without bank conflicts:
+// Loads from shared memory, 128 bits per thread, without bank conflicts:
 //     bytes = grid * block * iterations * 4 loads * 16
 // A warp's load is 512 consecutive bytes: four wavefronts of 128, the full width of the banks. The
-// block is a multiple of 128; dynamic shared memory is 16 bytes a thread.
+// block is a multiple of 128; dynamic shared memory is 16 bytes per thread.
 //
 // Hazard: loading the same address in every iteration is one load. nvcc keeps a volatile assembly
-// instruction, but ptxas still drops an ld.shared that repeats another; ld.volatile it keeps. What is
-// loaded is used after the loop only, so that no arithmetic stands between two loads.
+// instruction, but ptxas still drops an ld.shared that repeats another; it keeps ld.volatile.
+// Loaded values are used only after the loop, so no arithmetic separates two loads.
 extern "C" __global__ void shared_bandwidth(float* sink, unsigned int iterations) {
     extern __shared__ float4 words[];
     constexpr unsigned int loads = 4;
@@ -223,14 +223,14 @@ extern "C" __global__ void fp64_rate(float* sink, unsigned int iterations, doubl
         [=](double x) { return fma(x, scale, offset); }, [](double x) { return x; });
 }
 
-// FP16 fused multiply-adds, two in an instruction (half2):
+// FP16 fused multiply-adds, two per instruction (half2):
 //     flops = grid * block * iterations * 8 chains * 4
 // Give iterations a multiple of 16. scale = 1 and offset = 1 are safe in half precision too: the
 // values stop growing at 2048, where adding 1 rounds back.
 //
-// Hazard: a pair of equal halves is read as one half twice, which only one of the two pipes for
-// half2 can do, and the rate is halved. So scale and offset are paired with each other; the compiler
-// does not know that they are equal.
+// Hazard: a pair of equal halves is read as one half twice, which only one of the two half2 pipes
+// can do, so the rate is halved. So scale and offset are paired with each other; the compiler does
+// not know that they are equal.
 extern "C" __global__ void fp16_rate(float* sink, unsigned int iterations, float scale,
                                      float offset) {
     const __half2 a = __floats2half2_rn(scale, offset);
@@ -241,11 +241,11 @@ extern "C" __global__ void fp16_rate(float* sink, unsigned int iterations, float
         [](__half2 x) { return __low2float(x) + __high2float(x); });
 }
 
-// Exponentials to the base of two, by the unit that has them, which exp() goes through too:
+// Base-2 exponentials on the special function unit, which exp() also uses:
 //     exponentials = grid * block * iterations * 8 chains
-// x = 2^-x tends to 0.64 from any start; the sign is changed by the instruction itself. Without
-// ftz it would be four instructions, which scale what is subnormal. Give iterations a multiple of
-// 16.
+// x = 2^-x tends to 0.64 from any start; the sign is changed by the instruction itself.
+// Without ftz it would be four instructions, which scale subnormals. Give iterations a
+// multiple of 16.
 extern "C" __global__ void exponential_rate(float* sink, unsigned int iterations, float start) {
     run_chains<16>(
         sink, iterations, [=](unsigned int i) { return start + static_cast<float>(i); },
@@ -258,17 +258,17 @@ extern "C" __global__ void exponential_rate(float* sink, unsigned int iterations
 }
 
 #if __CUDA_ARCH__ >= 800  // the first architecture that has this shape
-// Matrix multiply-adds on the tensor cores, FP16 in and FP32 out, 16 x 8 x 16 a warp:
+// Matrix multiply-adds on the tensor cores, FP16 in and FP32 out, 16 x 8 x 16 per warp:
 //     flops = grid * (block / 32) * iterations * 4 chains * 2 * 16 * 8 * 16
 // a_bits and b_bits are two halves each (0x3c003c00 is 1, 1) for all elements of A and of B, which
 // stay in registers: only the rate of the instruction is measured. The four accumulators do not
-// depend on each other; with ones, each grows by 16 an iteration, exactly up to 2^20 iterations.
+// depend on each other; with ones, each grows by 16 per iteration, exactly up to 2^20 iterations.
 //
 // Hazard: operands of zero bits switch fewer transistors, draw less power and so run at higher
 // clocks than a real product would. Give ones.
 //
-// mma.sync is what compiled kernels use from sm_80 on. Hopper's warpgroup instructions (wgmma),
-// which read shared memory, are faster still: ceiling_wgmma.cu measures those.
+// Compiled kernels use mma.sync from sm_80 on. Hopper's warpgroup instructions (wgmma), which read
+// shared memory, are faster still: ceiling_wgmma.cu measures those.
 enum Type { fp16, bf16, tf32 };
 
 template <Type type>
@@ -331,13 +331,13 @@ extern "C" __global__ void tensor_rate(float* sink, unsigned int iterations, uns
     multiply_matrices<fp16>(sink, iterations, a_bits, b_bits);
 }
 
-// The same of bfloat16, in which the bits of ones in half precision are a number near 0.0078.
+// The same for bfloat16, in which the bits of half-precision ones are a number near 0.0078.
 extern "C" __global__ void tensor_bf16_rate(float* sink, unsigned int iterations,
                                             unsigned int a_bits, unsigned int b_bits) {
     multiply_matrices<bf16>(sink, iterations, a_bits, b_bits);
 }
 
-// The same of floats that are rounded to TF32, in matrices half as deep: 16 x 8 by 8 x 8.
+// The same for floats that are rounded to TF32, in matrices half as deep: 16 x 8 by 8 x 8.
 extern "C" __global__ void tensor_tf32_rate(float* sink, unsigned int iterations,
                                             unsigned int a_bits, unsigned int b_bits) {
     multiply_matrices<tf32>(sink, iterations, a_bits, b_bits);

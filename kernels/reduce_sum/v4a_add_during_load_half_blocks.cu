@@ -11,8 +11,8 @@
 //   - the second step gets twice v4a's partials, as many as v3's;
 //   - small blocks reach the SM's limit on resident blocks before its limit on threads. With 32
 //     blocks per SM (compute capability 9.0), blocks of 32 threads leave at most 1024 of the 2048
-//     threads: half of v4a's loads in flight. v4b at `block` is v4a at block / 2: a comparison of
-//     launch shapes, not of code.
+//     threads: half of v4a's loads in flight.
+// v4b at `block` is v4a at block / 2: a comparison of launch shapes, not of code.
 //
 // Contract: any 1 <= n <= 2^31, a block of 32 to 1024 threads, a power of two, with one float of
 // dynamic shared memory per thread. The blocks cover n with two elements per thread.

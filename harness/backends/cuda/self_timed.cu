@@ -1,17 +1,17 @@
-// A kernel that says itself how long it takes, to find what two events around a launch cost.
+// A kernel that measures its own duration, to determine the cost of two events around a launch.
 //
 // It reads like the kernels that are timed: many blocks, each a strided share of an array, and a few
-// stores at the end. Each block stores when it began and when it ended, by the device's clock of
-// nanoseconds; from the first beginning to the last end is the kernel's time, but for what comes
-// before its first instruction and after its last.
+// stores at the end. Each block stores when it began and when it ended, by the device's nanosecond
+// clock; the kernel's time is from the first beginning to the last end, without anything before its
+// first instruction and after its last.
 //
 // grid     any; block any; args [marks, values, count, sink]
-// marks    two words of 64 bits a block: when it began, when it ended
-// values   16-byte aligned, count its length in float4
-// sink     one float, never written: what is compared with is a NaN that no sum produces
+// marks two 64-bit words per block: when it began, when it ended values 16-byte aligned, count its
+// length in float4 sink one float, never written: the sum is compared with a NaN that no sum
+// produces
 //
-// %globaltimer advances in steps, of 32 ns on a Hopper and of a microsecond on older cards. A launch
-// falls anywhere between two steps, so that the mean over launches has no part in them.
+// %globaltimer advances in steps, of 32 ns on a Hopper and of a microsecond on older cards. A
+// launch falls anywhere between two steps, so the steps cancel in the mean over launches.
 extern "C" __global__ void read_and_time(unsigned long long* marks, const float4* values,
                                          unsigned int count, float* sink) {
     unsigned long long began;

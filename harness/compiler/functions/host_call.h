@@ -1,8 +1,8 @@
 // Calls a host function whose parameters are only known to the compiler.
 //
-// Compiled behind the user's file (harness/compiler/functions/host.py). The arguments arrive in slots of eight
-// bytes; which kind each has to be is read from the function's own type, so that a wrong number of
-// arguments, or a number where a pointer belongs, is found before the call.
+// Compiled after the user's file (harness/compiler/functions/host.py). The arguments arrive in
+// slots of eight bytes; the kind of each is taken from the function's own type, so a wrong number
+// of arguments, or a number in place of a pointer, is found before the call.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -19,7 +19,7 @@ union Slot {
     double number;
 };
 
-// "p" a pointer, "s" the stream, "i4" "u8" "f4" … a number and its bytes, "?" nothing of these.
+// "p" a pointer, "s" the stream, "i4" "u8" "f4" … a number and its bytes, "?" none of these.
 template <typename T>
 std::string kind() {
     if (std::is_same<T, cudaStream_t>::value) return "s";
@@ -52,7 +52,7 @@ std::string signature(R (*)(Parameters...)) {
     return text;
 }
 
-// What a function that returns cudaError_t says by a number; nothing for one that returns int.
+// The message for the number that a function with a cudaError_t returns; empty for one with an int.
 template <typename R, typename... Parameters>
 const char* words(R (*)(Parameters...), int code) {
     if constexpr (std::is_same<R, cudaError_t>::value) {

@@ -1,5 +1,5 @@
-// Kernels right before and right after what is timed, outside its events: they put the inputs into the
-// state of a launch, and see whether its results still change after its end.
+// Kernels right before and right after a timed launch, outside its events: they put the inputs into
+// the launch's state, and check whether its results still change after its end.
 
 // A number of an input, or of a result; `bytes` is 1, 2, 4 or 8, and `at` a multiple of it.
 struct Place {
@@ -7,7 +7,7 @@ struct Place {
     unsigned long long bytes;
 };
 
-// Writes each place's value in one of two states: values[state][place]. grid and block any.
+// Writes each position's value in one of two states: values[state][position]. grid and block any.
 extern "C" __global__ void set_state(const Place* places, const unsigned long long* values,
                                      unsigned int state, unsigned int count) {
     const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -32,14 +32,14 @@ __device__ __forceinline__ unsigned long long value_at(const Place place) {
     }
 }
 
-// Keeps what stands in some places of the results. It is enqueued right after a launch's end, and is
-// a single block's work: what is not done by then has no time to catch up. grid 1, block any.
+// Stores the contents of some positions of the results. It is enqueued right after a launch's end,
+// and takes a single block: unfinished work has no time to catch up. grid 1, block any.
 extern "C" __global__ void keep_sample(const Place* places, unsigned long long* kept,
                                        unsigned int count) {
     for (unsigned int i = threadIdx.x; i < count; i += blockDim.x) kept[i] = value_at(places[i]);
 }
 
-// Counts in *changed the places that hold something else than was kept, when the device is idle.
+// Counts in *changed the positions that differ from the stored contents, when the device is idle.
 // *changed is zero before the launch. grid 1, block any.
 extern "C" __global__ void compare_sample(const Place* places, const unsigned long long* kept,
                                           unsigned int count, unsigned int* changed) {

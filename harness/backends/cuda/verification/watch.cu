@@ -1,5 +1,5 @@
-// Kernels that watch over memory around what is timed, outside its events: they fill it, say by a
-// hash whether a bit of it has changed, and hold results to their bounds.
+// Kernels that check memory around a timed launch, outside its events: they fill it, detect by a
+// hash whether any bit has changed, and compare results with their bounds.
 //
 // A Region is a stretch of memory. Every kernel takes an array of them and works on all at once:
 // grid (any, regions), block 256.
@@ -14,8 +14,8 @@ struct Region {
     unsigned int unused;
 };
 
-// Writes `pattern`, four bytes, over and over; or zeros where the region asks for them. A region
-// starts 16-byte aligned; of a last incomplete word its first bytes are written.
+// Writes `pattern`, four bytes, repeatedly; or zeros if the region is to be zero. A region starts
+// 16-byte aligned; of a last incomplete word its first bytes are written.
 extern "C" __global__ void fill_regions(const Region* regions, unsigned int pattern) {
     const Region region = regions[blockIdx.y];
     const unsigned int word = region.is_zeroed ? 0 : pattern;
@@ -41,8 +41,8 @@ __device__ __forceinline__ unsigned long long mixed(unsigned long long x) {
 }
 
 // Adds to hashes[region] a sum over its words, each mixed with its position: the same for the same
-// bits in whatever order they are added, and different for others but with a chance of 2^-64.
-// hashes are zero before the launch.
+// bits in any order of addition, and different for others except with probability 2^-64. hashes are
+// zero before the launch.
 extern "C" __global__ void hash_regions(const Region* regions, unsigned long long* hashes) {
     const Region region = regions[blockIdx.y];
     const unsigned long long threads = 1ull * gridDim.x * blockDim.x;
@@ -67,7 +67,7 @@ extern "C" __global__ void hash_regions(const Region* regions, unsigned long lon
     if (threadIdx.x % 32 == 0 && sum) atomicAdd(&hashes[blockIdx.y], sum);
 }
 
-// Random floats in [-0.25, 0.75), for what is only moved: zeros draw less power than data does.
+// Random floats in [-0.25, 0.75), for data that is only moved: zeros draw less power than data.
 extern "C" __global__ void fill_noise(float* values, unsigned long long count) {
     const unsigned long long threads = 1ull * gridDim.x * blockDim.x;
     unsigned long long i = 1ull * blockIdx.x * blockDim.x + threadIdx.x;
@@ -76,16 +76,16 @@ extern "C" __global__ void fill_noise(float* values, unsigned long long count) {
     }
 }
 
-// What results come to beside their reference. worst: the largest error as a share of its bound, as
-// a float's bits, which order like the numbers where none is negative.
+// The outcome of comparing results with their reference. worst: the largest error as a share of its
+// bound, as a float's bits, which are ordered like the numbers if none is negative.
 struct Judged {
     unsigned int wrong;
     unsigned int worst;
 };
 
-// Adds to *judged how many of `count` results lie further from the reference than the bound allows,
-// and how far the worst lies. NaN is wrong. is_scalar: bound is one number for all. Zero before the
-// launch; grid any, block 256.
+// Adds to *judged how many of `count` results are further from the reference than the bound allows,
+// and to *judged the worst error. NaN is wrong. is_scalar: bound is one number for all. Zero before
+// the launch; grid any, block 256.
 template <typename T>
 __device__ __forceinline__ void judge(const T* results, const double* reference,
                                       const double* bound, unsigned int is_scalar,
@@ -122,7 +122,7 @@ JUDGE(uint16, unsigned short)
 JUDGE(uint8, unsigned char)
 JUDGE(bool, unsigned char)
 
-// The small floats become doubles by way of float.
+// The small floats become doubles via float.
 #define JUDGE_SMALL(name, type)                                                            \
     struct as_##name {                                                                           \
         type value;                                                                              \

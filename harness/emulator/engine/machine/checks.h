@@ -72,7 +72,8 @@ class Checks : public Moment {
     }
     void meet(Warp& warp) { warp.synced = next_epoch(); }
 
-    // Lanes of a warp arrive at mbarriers, which is an epoch's end: what they publish lies before it.
+    // Lanes of a warp arrive at mbarriers, which ends an epoch: everything that they publish is
+    // before it.
     void begin_arrivals() { next_epoch(); }
     void arrive(i64 address, const Warp& warp, bool together) { phases_.arrive(address, warp.number, now_, together); }
     void end_phase(i64 address) { phases_.end(address); }
@@ -80,7 +81,8 @@ class Checks : public Moment {
     void publish(i64 address, const Warp& warp, u32 lanes, u32 phase) {
         phases_.publish(address, warp.number, lanes, phase);
     }
-    // Lanes of a warp test an mbarrier. What all warps then know of each other is as good as before a barrier.
+    // Lanes of a warp test an mbarrier. Everything that all warps then know of each other counts as
+    // before a barrier.
     void test(i64 address, Warp& warp, u32 lanes, bool together) {
         if (!phases_.test(address, warp, lanes, together, now_)) return;
         u64 known = now_;
@@ -91,8 +93,8 @@ class Checks : public Moment {
         noted.forget_all();
     }
 
-    // Lanes of a warp issue copies that report to an mbarrier. Returns the stamp of what they write, to which each
-    // thread's number is to be added.
+    // Lanes of a warp issue copies that signal an mbarrier. Returns the stamp of their writes, to
+    // which each thread's number is to be added.
     u64 begin_flight(i64 address, const Warp& warp, u32 lanes) {
         touched_ = has_flights = true;
         const u32 number = phases_.begin(address, warp.number, lanes, now_);
@@ -103,13 +105,13 @@ class Checks : public Moment {
         return in_step_ & of_this_block(stamp) & (Stamp::epoch(stamp) >= Stamp::FIRST_FLIGHT) &
                (Stamp::epoch(stamp) < Stamp::MOST_EPOCHS);
     }
-    // As in `Moment`, also for what a copy that reports to an mbarrier has written.
+    // As in `Moment`, also for data written by a copy that signals an mbarrier.
     bool harmless(u64 stamp, const Warp& warp, int thread, u64 kind, u64 least) const {
         if (is_in_flight(stamp))
             return phases_.is_done(Stamp::flight(stamp), Stamp::thread(stamp), warp, thread, barrier_);
         return Moment::harmless(stamp, warp, thread, kind, least);
     }
-    // Once all threads know that a copy is done, what it has written is as if written before a barrier.
+    // Once all threads know that a copy is done, its data counts as written before a barrier.
     void settle(u64& stamp) {
         const u64 first = start() >> Stamp::EPOCH_SHIFT;
         if (!is_in_flight(stamp) || barrier_ == first) return;

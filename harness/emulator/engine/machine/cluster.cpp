@@ -13,13 +13,13 @@ namespace {
 constexpr int WINDOW_SHIFT = 24;
 constexpr u32 MOST_RANK = 0xFE;
 
-// The window that an address is in, or is so near to that it was computed from an address in it.
+// The window that contains an address, or is so close that it was computed from an address in it.
 template <class T>
 u32 window_of(T address) {
     return static_cast<u32>((address + (T(1) << (WINDOW_SHIFT - 1))) >> WINDOW_SHIFT & 0xFF);
 }
 
-// A rank that no cluster has gives an address at which there is no memory.
+// A rank that no cluster has gives an address without memory.
 template <class T>
 void map_rank(Context& c, const Op& op) {
     const bool alone = blocks_of_cluster(*c.launch) == 1;

@@ -199,7 +199,8 @@ enum What {
     OTHER_SWIZZLE, HALF_OF_ROWS,
 };
 
-// Where a bulk copy goes, in its immediate: 0 to global memory, 1 to the shared memory at its address, or as follows.
+// The destination of a bulk copy, in its immediate: 0 for global memory, 1 for the shared memory at
+// its address, or as follows.
 enum Target { IN_MANY_BLOCKS = 2, BETWEEN_BLOCKS = 3 };
 
 // --- functions -----------------------------------------------------------------------------------

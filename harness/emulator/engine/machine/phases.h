@@ -1,10 +1,12 @@
-// What the fast run knows of mbarriers: what their waits order, and which copies report to them.
+// The fast run's knowledge of mbarriers: the order that their waits establish, and the copies that
+// signal them.
 //
 // A warp whose lanes test an mbarrier acquires what its block did before the arrivals that belong to its ended phases,
 // as the judge has it (`judge/ordering/release_acquire.h`): from another warp's arrival what all other warps did, and
-// within the warp only if all of its lanes have arrived together and now test together. A copy that reports to an
-// mbarrier is done for a thread that has tested it after the copy's phase, and for threads ordered after such a thread
-// (`judge/ordering/flights.h`). Here, all of this is counted in epochs.
+// within the warp only if all of its lanes have arrived together and now test together. A copy that
+// signals an mbarrier is done for a thread that has tested it after the copy's phase, and for
+// threads ordered after such a thread (`judge/ordering/flights.h`). Here, all of this is counted in
+// epochs.
 
 #pragma once
 
@@ -63,7 +65,7 @@ class Phases {
         return it.copies.back();
     }
     // Lanes of a warp have arrived at an mbarrier while its current phase had that number, which may have ended with
-    // the last of them. This publishes what the same lanes did to issue copies in the phase.
+    // the last of them. This publishes the copies that the same lanes issued in the phase.
     u32 phase(i64 address) { return all_[number_of(address)].ended; }
     void publish(i64 address, int warp, u32 lanes, u32 phase) {
         std::vector<u32>& copies = all_[number_of(address)].copies;
@@ -86,7 +88,7 @@ class Phases {
         const u64 known = own ? warp.knows_itself(thread) : warp.acquired;
         return issuer == thread || it.issued < barrier || it.issued < known || (own && itself && !it.unpublished);
     }
-    // Whether this holds for all threads of the block. It is found out once for every change.
+    // Whether this holds for all threads of the block. It is determined once for every change.
     bool is_done_for_all(u32 flight, const std::vector<Warp>& warps, u64 barrier) {
         Flight& it = flights_[flight];
         if (it.asked != changes_) it.asked = changes_, it.for_all |= known_to_all(it, warps, barrier);
@@ -141,7 +143,7 @@ class Phases {
                 return each.ended > phase && each.since < barrier;
             });
         }
-        // The same of a thread, or of all threads of its warp if the number is negative.
+        // The same for a thread, or for all threads of its warp if the number is negative.
         bool is_told(u32 phase, const Warp& warp, int thread, u64 barrier) const {
             if (is_told(phase, barrier)) return true;
             for (size_t w = 0; w < told.size(); w++) {

@@ -16,8 +16,8 @@ class Stamp {
     enum Readers : u64 { ONE_THREAD, ONE_WARP, ONE_BLOCK, SEVERAL_BLOCKS };
 
     static constexpr int KIND_SHIFT = 10, READERS_SHIFT = 12, EPOCH_SHIFT = 16, BLOCK_SHIFT = 36;
-    // The same block has accessed the word in a weaker way before. After a barrier that no longer matters to its own
-    // threads, but it does to other blocks.
+    // The same block has accessed the word in a weaker way before. After a barrier that no longer
+    // matters to its own threads, but it does to other blocks.
     static constexpr u64 WEAKER_BEFORE = u64(1) << 14;
     // The block has overwritten its own value: a later write by another thread that leaves the last value unchanged may
     // still have changed an earlier one.

@@ -30,7 +30,7 @@ void copy_struct(Context& c, const Op& op) {
 // The judge checks whether warps receive the registers that they request.
 void set_registers(Context&, const Op&) {}
 
-// Before a value that a clock has given is used: only the judge has clocks.
+// Called before a value read from a clock is used: only the judge has clocks.
 void use_clock(Context& c, const Op& op) {
     if (!c.judged) throw Suspicion{LEFT_TO_THE_JUDGE, op.site, 0};
 }

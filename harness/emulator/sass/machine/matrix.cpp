@@ -36,7 +36,7 @@ void add_product(Context& c, const Instruction& n, Sums sums, Type a_type, Type 
     sums.add(c, n, factors, depth, 0, [&](int word, int i) { return word_of(c, n, 2, word)[i]; });
 }
 
-// The immediate is the selector, which says whose metadata count.
+// The immediate is the sparsity selector, which says which threads supply the metadata.
 void add_sparse_product(Context& c, const Instruction& n, Sums sums, Type a_type, Type b_type, int stored) {
     constexpr int METADATA = 3;
     Factors factors;

@@ -71,7 +71,7 @@ inline u64 wide_of(const Context& c, const Instruction& n, int which, int word, 
     return static_cast<u64>(high) << 32 | low;
 }
 
-// A sparse factor's metadata name a place in one of a warp's rows twice.
+// A sparse factor's metadata name a position in one of a warp's rows twice.
 [[noreturn]] inline void undefined_metadata(const Context& c, int row) {
     throw machine::Accusation{machine::UNDEFINED_METADATA, c.at, c.warp->number * LANES + row % 8 * 4, {}};
 }
@@ -92,8 +92,8 @@ struct Sums {
 
     // Writes the product plus `before(word, lane)` to the result's registers, beginning at `first`.
     //
-    // depth: how many elements a row of the first factor has. column(row, k): the row of the second factor by which
-    // the k-th of them is multiplied, if the first factor is sparse.
+    // depth: the number of elements in a row of the first factor. column(row, k): the row of the
+    // second factor by which the k-th of them is multiplied, if the first factor is sparse.
     template <class Before, class Column = Dense>
     void add(Context& c, const Instruction& n, const Factors& factors, int depth, int first,
              Before before, Column column = {}) const {

@@ -2,7 +2,8 @@
 // that there is nothing left to wait for.
 //
 // Words are distributed over the lanes as for HMMA; the words of a factor in shared memory are where its descriptor
-// says. If the first factor is sparse, a row of it has the same words and is twice as deep, as are the second factor's.
+// says. If the first factor is sparse, its rows have the same words and are twice as deep, as are
+// the second factor's.
 
 #include <optional>
 
@@ -48,7 +49,8 @@ void count_factors(Context& c, int groups, bool a_in_memory, int slices) {
     c.counts.wavefronts_ideal[c.at] += rows * ROW_BYTES / WAVEFRONT_BYTES;
 }
 
-// Checks that what a warp reads of a factor is in the block's shared memory, and reports it to the judge.
+// Checks that the part of a factor that a warp reads is in the block's shared memory, and reports
+// it to the judge.
 void tell(const Context& c, const Descriptor& matrix, bool turned, int first, int rows, int slices) {
     if (!c.judge) return;
     for (u32 i = 0; i < LANES; i++)

@@ -7,7 +7,7 @@
 namespace machine {
 
 // NaN becomes 0 as an integer of up to 32 bits, unless it was a double; otherwise only the highest bit is set (PTX ISA,
-// `cvt`). In machine code `.NTZ` says that it becomes 0.
+// `cvt`). In machine code `.NTZ` means that it becomes 0.
 constexpr bool nan_is_zero(bool of_double, int bits) { return !of_double && bits < 64; }
 constexpr u64 integer_of_nan(int bits, bool is_zero) { return is_zero ? 0 : u64(1) << (bits - 1); }
 

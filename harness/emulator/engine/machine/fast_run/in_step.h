@@ -1,8 +1,8 @@
 // Runs the warps of a block in step, as the judge does, if threads wait at mbarriers.
 //
-// All warps that are ready at the lowest basic block execute it together, and each of its operations that other
-// threads may notice by all of these warps before the next one. How often a thread finds that a phase has not ended
-// then depends on nothing else, and is as in the judge's run.
+// All warps that are ready at the lowest basic block execute it together, and all of these warps
+// execute each operation that other threads may notice before the next one. How often a thread
+// finds that a phase has not ended then depends on nothing else, and is as in the judge's run.
 
 #pragma once
 

@@ -104,7 +104,8 @@ struct Accusation {
 
 // --- accesses -----------------------------------------------------------------------------------
 
-// One lane's access. Touches are ordered by lane, over all warps that execute the instruction.
+// One lane's access. The lanes' accesses are ordered by lane, over all warps that execute the
+// instruction.
 struct Touch {
     i64 address;  // relative to the beginning of its memory
     int warp, lane;

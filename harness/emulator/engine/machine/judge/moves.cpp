@@ -37,8 +37,8 @@ u64 Accesses::in_row(const Op& op, i32 row, const Touch& touch) const {
     return value;
 }
 
-// The value that a store, an exchange or a compare-and-swap writes to its first word, by touch; empty for other
-// atomics.
+// The value that a store, an exchange or a compare-and-swap writes to its first word, by access;
+// empty for other atomics.
 std::vector<u64> Accesses::given(const Op& op, const Request& request) const {
     std::vector<u64> out;
     const bool swaps = judged_.traits[op.site] & IS_CAS;
@@ -101,7 +101,7 @@ u8* Accesses::place(const Request& request, const Touch& touch) {
     return launch_.buffers[request.memory].data + touch.address;
 }
 
-// The bytes that a store writes, touch by touch.
+// The bytes that a store writes, access by access.
 std::vector<u8> Accesses::values(const Op& op, const Request& request) const {
     std::vector<u8> out(request.touches.size() * request.width());
     u8* to = out.data();

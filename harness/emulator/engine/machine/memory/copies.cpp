@@ -1,4 +1,5 @@
-// Copies from global to shared memory that land when a thread waits for them, or report to an mbarrier.
+// Copies from global to shared memory that land when a thread waits for them, or that signal an
+// mbarrier.
 
 #include "reductions.h"
 #include "rows.h"
@@ -164,7 +165,8 @@ void copy_bulk(Context& c, const Op& op) {
             give_up(i);
         const Buffer& buffer = c.launch->buffers[slot];
         const i64 offset = source - buffer.base;
-        // A thread may write the source before the copy is done; of bytes that were never written the judge knows.
+        // A thread may write the source before the copy is done; the judge knows about bytes that
+        // were never written.
         if (offset < 0 || offset > buffer.size - size || (c.checks && (buffer.watched || buffer.filled))) give_up(i);
         if (c.checks) {
             const Words words = words_of_shared(c, target, static_cast<int>(size));

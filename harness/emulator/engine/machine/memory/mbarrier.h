@@ -1,8 +1,8 @@
 // The word of an mbarrier: what its phase still waits for. `decode/mbarriers.py` initialises it.
 //
 // From the lowest bit up: 20 bits for pending arrivals, 20 bits for the arrivals that each phase expects, 23 bits
-// (signed) for bytes still expected, and the parity of the phase. Hardware stores the same data in another order, which
-// no program may inspect.
+// (signed) for bytes still expected, and the parity of the phase. Hardware stores the same data in
+// a different order, which no program may inspect.
 
 #pragma once
 

@@ -265,7 +265,7 @@ inline void note_global_reads(const Context& c, const Op& op, const Buffer& buff
                [&](i64 address) { return words_of(c, buffer, address, access.width); });
 }
 
-// Not inlined, as few launches have copies that report to mbarriers.
+// Not inlined, because few launches have copies that signal mbarriers.
 [[gnu::noinline]] inline void settle(const Context& c, const Access& access) {
     each_lane(access.active, [&](int i) {
         const Words words = words_of_shared(c, access.address[i], access.width);

@@ -1,5 +1,5 @@
 // The columns of a sparse factor's elements: half of a row's elements are stored, and metadata say in which columns they
-// are. Of two numbers of tf32 one is stored, of four others two, of eight numbers of four bits two pairs.
+// are. One of two tf32 numbers is stored, two of four others, and two pairs of eight 4-bit numbers.
 //
 // A nibble of the metadata describes such a group. The PTX ISA shows which lanes' words hold the nibbles of a row
 // ("Sparse matrix storage"); reports/h100/sparse_products.csv.gz has what an H100 computes.
@@ -16,7 +16,8 @@ class SparseFactor {
     SparseFactor(const u32* words, int selector, int bits, int depth)
         : words_(words), selector_(selector), bits_(bits), groups_(depth / (bits == 32 ? 2 : bits == 4 ? 8 : 4)) {}
 
-    // The column of a row's stored element. Returns -1 if the metadata are undefined: they name one place twice.
+    // The column of a row's stored element. Returns -1 if the metadata are undefined because they
+    // name one position twice.
     int column(int row, int stored) const {
         if (bits_ == 32) {
             const int nibble = nibble_of(row, stored);

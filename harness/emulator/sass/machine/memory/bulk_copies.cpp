@@ -1,5 +1,5 @@
 // Copies by the bulk copy unit: contiguous bytes (UBLKCP, UBLKRED), boxes described by a tensor map (UTMALDG, UTMASTG,
-// UTMAREDG), and stores and reductions that report to an mbarrier (STAS, REDAS).
+// UTMAREDG), and stores and reductions that signal an mbarrier (STAS, REDAS).
 //
 // Bytes move when a copy is issued, as for PTX. Operands in brackets are consecutive uniform registers: for shared
 // memory, its address, then that of the mbarrier if there is one, then coordinates; for global memory or a map, an

@@ -34,8 +34,8 @@ class Judge {
     void access(const Context& c, const Access& access, i32 space, machine::Verb verb,
                 const Places& places, const u8* values = nullptr);
     void fence(const Context& c);
-    // An asynchronous copy that reads `bytes` bytes at `source` has been issued. Returns its number. Until it lands, no
-    // thread may touch the target or write the source.
+    // An asynchronous copy that reads `bytes` bytes at `source` has been issued. Returns its
+    // number. Until it lands, no thread may access the target or write the source.
     u32 take_off(const Context& c, const UnderWay& copy, i64 source, int bytes);
     // The thread of a copy has waited for it.
     void land(const Context& c, const UnderWay& copy);

@@ -222,7 +222,7 @@ class Parts {
         }
     }
 
-    // Lanes with the same mask continue together, separately from those with another mask.
+    // Lanes with the same mask continue together, separately from those with a different mask.
     bool exclusively(Warp& warp, int index, const u32* masks, i32 next) {
         const i32 here = warp.parts[index].at;
         apart(warp, index, [&](int i) { return masks[i]; });

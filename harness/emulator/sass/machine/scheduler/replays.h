@@ -49,8 +49,8 @@ class Replays {
         }
     }
 
-    // A part begins to wait at a convergence barrier. If it was not sent there directly, the lanes that were no longer
-    // get special treatment.
+    // A part begins to wait at a convergence barrier. If it was not sent there directly, the lanes
+    // that were sent there directly lose their special treatment.
     void waits(Warp& warp, Part& part) const {
         Again& barrier = warp.again[part.number];
         if (!part.straight) {
@@ -91,7 +91,7 @@ class Replays {
             for (Again& each : warp.again) each.unaware_of_exit &= ~lanes;
     }
 
-    // A barrier is set anew for these lanes.
+    // A barrier is set again for these lanes.
     void begins(Warp& warp, u32 lanes, int number) const { forget(warp.again[number], lanes); }
 
     // A branch to addresses in a table, with one part for each address, in the order of their lowest lanes. The first

@@ -223,8 +223,9 @@ class Machine {
         i32 at = part->at;
         int turn = launch_.turn;
         used_up_ = false;
-        // A part goes on to the end of its basic block, because uniform registers belong to the warp: code in which
-        // lanes may be apart sets them anew in each block that uses them.
+        // A part goes on to the end of its basic block, because uniform registers belong to the
+        // warp: code in which lanes may have diverged sets them again in each basic block that uses
+        // them.
         bool begins = true;
         for (;;) {
             if (begins && (turn <= 0 || left_ <= 0)) {

@@ -1,6 +1,7 @@
 // Bulk copies between global and shared memory, and the mbarriers and groups that say when they are done.
 //
-// The bytes move when a copy is issued. The flights say which threads may touch them, and from when on.
+// The bytes move when a copy is issued. The flights say which threads may access them, and from
+// when on.
 
 #include "judge/accesses.h"
 #include "judge/asynchronous/stores_of_lanes.h"
@@ -133,8 +134,8 @@ void Accesses::copy_bulk(const Op& op, const Selection& lanes) {
     });
 }
 
-// Finds and checks the memory of a copy's units, which begin at addresses of global or of shared memory. Only what is
-// written may belong to another block of the cluster.
+// Finds and checks the memory of a copy's units, which begin at addresses of global or of shared
+// memory. Only the memory that is written may belong to another block of the cluster.
 void Accesses::place_units(Request& request, bool outside) {
     if (outside) {
         check_buffers(request.touches, request.site, request.width(), request.verb);
@@ -151,7 +152,7 @@ void Accesses::place_units(Request& request, bool outside) {
     check_block_memory(request);
 }
 
-// `bytes` go to the touches of `to`, in order. For a box, some of them may have no source.
+// `bytes` go to the accesses in `to`, in order. For a box, some of them may have no source.
 void Accesses::bulk(i32 site, const Request& from, const Request& to, const std::vector<u8>& bytes,
                     const BulkReduction* reduction) {
     Buffer* const source = from.memory == SHARED_MEMORY ? nullptr : &launch_.buffers[from.memory];

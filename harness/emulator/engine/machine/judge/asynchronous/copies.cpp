@@ -38,7 +38,7 @@ void Accesses::copy_struct(const Op& op, const Selection& lanes) {
 
 // --- asynchronous copies ------------------------------------------------------------------------
 
-// Reads `width` bytes for each touch, as one load.
+// Reads `width` bytes for each lane's access, as one load.
 void Accesses::load_bytes(i32 site, const Touches& touches, int width,
                           const std::vector<u8*>& targets) {
     check_buffers(touches, site, width, READ);

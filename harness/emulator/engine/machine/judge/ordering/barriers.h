@@ -2,10 +2,11 @@
 // are complete by count but still wrong.
 //
 // A `__syncthreads()` in a branch that some of the block's threads do not take completes on hardware when the
-// other threads arrive at another one, or have left the kernel; what it then orders is not what the source
-// says. Threads may meet at different `barrier.sync` instructions without `.aligned`, which only count
-// arrivals; but one for the whole block also needs all threads. Warps that meet at a barrier with a number
-// and a count are not checked. A warp that arrives there and then waits counts twice, as in FlashAttention-3.
+// other threads arrive at another one, or have left the kernel; it then orders something else than
+// the source says. Threads may meet at different `barrier.sync` instructions without `.aligned`,
+// which only count arrivals; but one for the whole block also needs all threads. Warps that meet at
+// a barrier with a number and a count are not checked. A warp that arrives there and then waits
+// counts twice, as in FlashAttention-3.
 
 #pragma once
 
@@ -162,8 +163,8 @@ class Barriers {
 
     // --- verdicts -------------------------------------------------------------------------------
 
-    // Accuses threads of one block, or of one warp, that wait at different barriers, or for threads that have
-    // left the kernel.
+    // Reports threads of one block, or of one warp, that wait at different barriers, or for threads
+    // that have left the kernel.
     void check(u32 id, const std::vector<int>& complete, const Mask& gone) const {
         struct Place {
             Key key;

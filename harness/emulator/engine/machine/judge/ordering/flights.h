@@ -1,10 +1,11 @@
 // Asynchronous copies in flight: until a copy is known to be done, no thread may touch what it writes or
 // write what it reads.
 //
-// A copy is done for a thread once that thread knows that it has ended. If the copy reports to no mbarrier,
-// that is the thread that issued it, once it has waited for it; from then on the copy counts as an access that
-// this thread made when it waited. If the copy reports to an mbarrier, it is any thread that has tested the
-// mbarrier after the copy's phase ended, and any thread ordered after such a thread.
+// A copy is done for a thread once that thread knows that it has ended. If the copy signals no
+// mbarrier, that is the thread that issued it, once it has waited for it; from then on the copy
+// counts as an access that this thread made when it waited. If the copy signals an mbarrier, it is
+// any thread that has tested the mbarrier after the copy's phase ended, and any thread ordered
+// after such a thread.
 
 #pragma once
 

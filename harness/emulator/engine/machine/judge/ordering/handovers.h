@@ -50,7 +50,7 @@ class Handovers {
         });
     }
 
-    // A compare-and-swap that was just executed has changed the word of a touch from `value`.
+    // A compare-and-swap that was just executed has changed the word of an access from `value`.
     void take_lock(const Request& request, const Touch& touch, u64 value) {
         const bool is_fence = judged_.traits[request.site] & IS_FENCE;
         locks_.take(touch.lane, word_of(request, touch), value, log.now() - 1, request.site, is_fence);
@@ -92,13 +92,13 @@ class Handovers {
         return -1 - address - (static_cast<i64>(block) << 24);
     }
 
-    // The number of the thread block whose shared memory a touch goes to.
+    // The number of the thread block whose shared memory an access goes to.
     u64 home(const Touch& touch) const { return log.first_block() + home_of(geometry_, touch); }
     // The number of a lane's thread block.
     u64 block_number(int lane) const {
         return log.first_block() + geometry_.block_of(lane);
     }
-    // A unique number for a word of memory, `behind` bytes after the beginning of a touch.
+    // A unique number for a word of memory, `behind` bytes after the beginning of an access.
     i64 word_of(const Request& request, const Touch& touch, i64 behind = 0) const {
         const i64 address = touch.address + behind;
         return request.memory == SHARED_MEMORY ? own_word(address, home(touch))

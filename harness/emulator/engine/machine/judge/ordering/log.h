@@ -50,9 +50,9 @@ class Log {
 // Whether two accesses of these kinds may meet unordered.
 //
 // Atomics may meet atomics, and volatile loads may meet atomics. If the word is a flag (`volatile_words.h`), volatile
-// accesses of different warps may meet each other, and volatile stores may meet atomics. Within
-// a warp, volatile accesses stem from programs written when lanes still ran in lockstep, and are a race.
-// For other blocks, an atomic of block scope is a plain access.
+// accesses of different warps may meet each other, and volatile stores may meet atomics. Within a
+// warp, volatile accesses come from programs written when lanes still ran in lockstep, and are a
+// race. For other blocks, an atomic of block scope is a plain access.
 enum Meets { RACES, MAY_MEET, MAY_MEET_AT_FLAGS };
 
 inline Meets may_meet(i32 before, i32 now, bool same_warp, bool same_block, bool both_write) {

@@ -58,8 +58,8 @@ class Races : public Handovers {
         flights.end(number);
     }
 
-    // `cells` are the words at which the touches begin. For a store, `values` are the bytes written, and
-    // `unchanged` says for each touch whether memory already holds them.
+    // `cells` are the first words of the accesses. For a store, `values` are the bytes written, and
+    // `unchanged` says for each access whether memory already holds them.
     void access(const Request& request, Stamps& stamps, const std::vector<i64>& cells,
                 const u8* values, const std::vector<u8>& unchanged) {
         request_ = &request, stamps_ = &stamps;
@@ -137,8 +137,8 @@ class Races : public Handovers {
                ordering.ordered(lane_of(before), event_of(before), request_->touches[n].lane);
     }
 
-    // Whether the last write of a word was that of a copy, of which `look_out` has seen that it is done for the
-    // reader: by the mbarrier itself, or by way of a thread that has tested it.
+    // Whether the last write of a word was that of a copy that `look_out` has found to be done for
+    // the reader: through the mbarrier itself, or through a thread that has tested it.
     bool is_of_copy(u64 written, u32 copy) const {
         if (!copy || !of_this_chunk(written)) return false;
         const Flights::Flight& flight = flights[copy];
@@ -160,7 +160,7 @@ class Races : public Handovers {
         if (judged_.traits[request_->site] & STEERS) steer();
     }
 
-    // Accuses an access that conflicts with a copy in flight.
+    // Reports an access that conflicts with a copy in flight.
     void look_out(const std::vector<i64>& cells) {
         const bool excused = request_->verb == READ && stamps_->own &&
                              judged_.traits[request_->site] & SPECULATIVE;
@@ -275,8 +275,8 @@ class Races : public Handovers {
         volatile_.meet(at, {request_->site, site}, accusation);
     }
 
-    // Accuses lanes that write different values to one word in one instruction without permission. If any two
-    // values differ, one of them differs from the first or from the last.
+    // Reports lanes that write different values to one word in one instruction without permission.
+    // If any two values differ, one of them differs from the first or from the last.
     void at_once(const std::vector<i64>& cells, const u8* values) {
         const i32 kind = request_->kind;
         if (kind == ATOMIC) return;
@@ -302,7 +302,7 @@ class Races : public Handovers {
         return true;
     }
 
-    // Compares the touches that have the same `place`.
+    // Compares the accesses that have the same `place`.
     template <class Place>
     void compare(const std::vector<i64>& cells, const u8* values, Place place) {
         ends_.clear();

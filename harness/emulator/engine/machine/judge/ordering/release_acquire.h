@@ -1,4 +1,5 @@
-// What a thread may read of another's data after a fence and an atomic: tickets, locks, flags.
+// Which of another thread's data a thread may read after a fence and an atomic: tickets, locks,
+// flags.
 //
 // A thread that executes an atomic (or a volatile store) publishes, under that word, what its block did before
 // the thread's last fence, or before the last fence of a thread that it has met since. A thread that then

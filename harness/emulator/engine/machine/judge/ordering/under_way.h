@@ -1,4 +1,5 @@
-// Accuses a thread that touches what an asynchronous copy in flight writes, or writes what it reads.
+// Reports a thread that accesses memory that an asynchronous copy in flight writes, or writes
+// memory that it reads.
 
 #pragma once
 

@@ -5,8 +5,8 @@
 // it is a fault: as an address, in a branch, an atomic, a vote or a printed value, or by storing it to global
 // memory, except for words that are written in part, and for what a lane copies next to what is written. In
 // between, the value may move from register to register, from lane to lane and through shared and local memory.
-// What is computed from it is treated alike, unless a defined operand alone decides the result (`false and x`,
-// the other side of a selection).
+// A value computed from it is treated alike, unless a defined operand alone decides the result
+// (`false and x`, the other side of a selection).
 
 #pragma once
 

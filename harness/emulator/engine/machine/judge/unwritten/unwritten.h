@@ -10,7 +10,8 @@ namespace machine {
 
 class Unwritten {
    public:
-    // What a request found unwritten, for each word of each touch; empty if all words are written.
+    // The unwritten words that a request found, for each word of each access; empty if all words
+    // are written.
     using Origins = std::vector<Origin>;
 
     Unwritten(const Launch& launch, const Judged& judged, const Geometry& geometry,
@@ -21,14 +22,14 @@ class Unwritten {
 
     size_t shared_words() const { return shared_words_; }  // of a block
 
-    // The words at which a request's touches begin, in the memory that it accesses.
+    // The first word of each access of a request, in the memory that it accesses.
     std::vector<i64> cells_of(const Request& request) const;
 
     bool all_written(const Request& request, const std::vector<i64>& cells) const;
     Origins read(const Request& request, const std::vector<i64>& cells);
     Origins read(const Request& request, const Buffer& buffer);
 
-    // Notes what a load or an atomic has read: where that is unwritten, so is its result.
+    // Notes what a load or an atomic has read: its result is unwritten where the memory was.
     void note(const Op& op, const Request& request, const Origins& origins);
 
     // Writes to the block's own memory. A store writes what its registers hold.

@@ -38,13 +38,14 @@ inline int unit_of_rows(const TensorMap& map, i64 first) {
     return static_cast<int>(bits & -bits);
 }
 
-// Fills the box with what it has outside the tensor: zeros, or 0x7FF7 repeated, which is a NaN of every type.
+// Fills the part of the box outside the tensor with zeros, or with 0x7FF7 repeated, which is a NaN
+// of every type.
 inline void fill_outside(const TensorMap& map, std::vector<u8>& bytes) {
     if (!map.fill) return;
     for (size_t at = 0; at < bytes.size(); at += 2) bytes[at] = 0xF7, bytes[at + 1] = 0x7F;
 }
 
-// Rounds floats to the nearest number of tf32, to even if there are two.
+// Rounds floats to the nearest tf32 number, ties to even.
 inline void round_to_tf32(u8* bytes, i64 size) {
     for (i64 at = 0; at < size; at += 4) {
         u32 bits;

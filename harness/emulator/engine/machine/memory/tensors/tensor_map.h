@@ -44,10 +44,11 @@ struct TensorMap {
     int slices() const { return interleave ? dimensions() - 2 : 0; }
     bool rounds_to_tf32() const { return element == 11 || element == 12; }
     i64 size(int dimension) const { return i64(last[dimension]) + 1; }
-    // Whether the columns of a row are apart in the tensor. Each then counts as a row.
+    // Whether the columns of a row are not contiguous in the tensor. Each then counts as a row.
     bool is_spread() const { return interleave && steps[0] > 1; }
     i64 row_bytes() const { return is_spread() ? column_bytes() : i64(box[0]) * column_bytes(); }
-    // The distance of two rows in shared memory: a row that is shorter than the swizzle's pattern leaves a gap.
+    // The stride between rows in shared memory: a row that is shorter than the swizzle's pattern
+    // leaves a gap.
     i64 row_pitch() const { return swizzle && !interleave ? swizzle_bytes() : row_bytes(); }
     i64 stride(int dimension) const { return dimension ? strides[dimension - 1] : column_bytes(); }
     i64 counted(int dimension) const {
@@ -87,8 +88,8 @@ struct TensorMap {
         return NONE;
     }
 
-    // Coordinates with which an H100 executes no copy, but stops the kernel (reports/h100/tensor_copies.csv.gz). Those
-    // of im2col were not read.
+    // Coordinates with which an H100 executes no copy, but stops the kernel
+    // (reports/h100/tensor_copies.csv.gz). Those of im2col were not read.
     enum Place : i64 { POSSIBLE, NOT_ALIGNED, NEGATIVE };
     Place place(const i32* at, bool stores) const {
         if (im2col) return POSSIBLE;
