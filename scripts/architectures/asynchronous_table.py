@@ -140,8 +140,6 @@ def _rows() -> Iterator[str]:
         name = f"k{number}"
         of_ptx = _executed(partial(translate, ptx, ptx.kernels[name]))
         of_code = _executed(partial(prepare, code, name))
-        if form.startswith("tensormap.replace"):
-            of_code = "refused where the map is used"
         made = " ".join(f"`{each}`" for each in _own(code.functions[name], others)) or "–"
         cells = f"`{form.replace('|', chr(92) + '|')}`", of_ptx, made, of_code
         yield f"| {' | '.join(cells)} |"

@@ -1,12 +1,13 @@
 """Tensor maps, passed to a launch in place of a CUtensorMap.
 
-NVIDIA does not document the 128 bytes of a CUtensorMap, so the emulator has a format of its own:
-the same numbers, in the order of `machine/memory/tensors/tensor_map.h`. A kernel never reads these
-bytes, and changes them only through `tensormap.replace`.
+NVIDIA does not document the 128 bytes of a CUtensorMap. For tiles they are those of a driver, which
+reports/h100/tensor_maps.csv.gz and tensor_maps_small_boxes.csv.gz have for 820 maps. What a driver
+encodes for im2col was not read: the emulator keeps it in bytes that are zero for tiles.
 """
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,21 +17,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.emulator.errors import LaunchError, shown
-from harness.emulator.program.tensor_map_fields import BYTES
+from harness.emulator.program.tensor_map_fields import BYTES, TF32, Part, parts
 from harness.silicon.tensor_maps import (
-    ELEMENTS,
     FILLS,
     INTERLEAVES,
-    MOST_RANK,
+    L2_PROMOTIONS,
     SWIZZLES,
+    UNIT,
     TensorLayout,
 )
 
 Array = NDArray[Any]
 
-ALIGNMENT, MARK = 64, 0x616D6E74
-_BYTES = struct.Struct("<IIQ4q5I5I5I3h3hIBBBB")
-assert _BYTES.size == BYTES
+ALIGNMENT = 64
+_TYPES = ("u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f32_ftz", "f64", "bf16")
+"""Elements in the order of their numbers in a map, apart from those that are rounded to TF32."""
+_BOX_BYTES_AT, _ATOM_AT, _PIXELS_AT = 64, 72, 80
+"""Where a driver keeps the bytes of a box and the alignment of its swizzle, and the emulator the
+number of pixels in a column, and their corners."""
+_L2 = Part(8, 17, 2)
+_ROWS_OF_AN_ATOM = 8
 _OF_DTYPES = {
     "u1": "u8", "i1": "u8", "u2": "u16", "i2": "u16", "u4": "u32", "i4": "s32", "u8": "u64",
     "i8": "s64", "f2": "f16", "f4": "f32", "f8": "f64",
@@ -107,20 +113,39 @@ def not_executed(layout: TensorLayout) -> str:
 
 
 def encoded(layout: TensorLayout, address: int) -> bytes:
-    """Encode a map in the emulator's own 128 bytes."""
-    elements = list(ELEMENTS)
+    """Encode a map in 128 bytes."""
+    out = bytearray(BYTES)
 
-    def padded(numbers: Sequence[int], count: int, fill: int = 0) -> list[int]:
-        return [*numbers, *[fill] * (count - len(numbers))]
+    def put(value: int, *where: Part) -> None:
+        for part in where:
+            word = int.from_bytes(out[part.at : part.at + 4], "little")
+            word |= (value >> part.of & (1 << part.bits) - 1) << part.low
+            out[part.at : part.at + 4] = word.to_bytes(4, "little")
 
-    return _BYTES.pack(
-        MARK, layout.rank, address, *padded(layout.byte_strides, MOST_RANK - 1),
-        *padded([size - 1 for size in layout.shape], MOST_RANK), *padded(layout.box, MOST_RANK, 1),
-        *padded(layout.step_sizes, MOST_RANK, 1), *padded(layout.lower, 3),
-        *padded(layout.upper, 3),
-        elements.index(layout.element), list(SWIZZLES).index(layout.swizzle),
-        FILLS.index(layout.fill), int(layout.im2col), INTERLEAVES.index(layout.interleave),
-    )  # fmt: skip
+    element = layout.element
+    put(address, *parts("global_address", 0))
+    put(layout.rank - 1, *parts("rank", 0))
+    put(_TYPES.index(element.replace("tf32", "f32")), *parts("elemtype", 0))
+    put(int(element.startswith("tf32")), TF32)
+    put(INTERLEAVES.index(layout.interleave), *parts("interleave_layout", 0))
+    put(list(SWIZZLES).index(layout.swizzle), *parts("swizzle_mode", 0))
+    put(FILLS.index(layout.fill), *parts("fill_mode", 0))
+    put(L2_PROMOTIONS.index(layout.l2), _L2)
+    for number, stride in enumerate(layout.byte_strides):
+        put(stride, *parts("global_stride", number))
+    box = layout.box[:1] if layout.im2col else layout.box
+    fields = (("global_dim", layout.shape), ("element_stride", layout.step_sizes), ("box_dim", box))
+    for field, numbers in fields:
+        for number, each in enumerate(numbers):
+            put(each - 1, *parts(field, number))
+    if layout.im2col:
+        corners = [[*each, 0, 0][:3] for each in (layout.lower, layout.upper)]
+        struct.pack_into("<I3h3h", out, _PIXELS_AT, layout.box[1], *corners[0], *corners[1])
+        return bytes(out)
+    counted = [size // step for size, step in zip(layout.box, layout.step_sizes, strict=True)]
+    put(math.prod(counted) * layout.element_bytes, Part(_BOX_BYTES_AT))
+    put(_ROWS_OF_AN_ATOM * SWIZZLES[layout.swizzle] or UNIT, Part(_ATOM_AT))
+    return bytes(out)
 
 
 def _whole(what: str, numbers: Any) -> tuple[int, ...]:

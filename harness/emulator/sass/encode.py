@@ -205,7 +205,7 @@ class _Encoder:
         """Encode one operand at its position; a missing one still takes up its position."""
         if kind in "RPpn":
             self._register_or_predicate(kind, operand, out, slots)
-        elif operand is None or kind in "zqYH":
+        elif operand is None or kind in "zqYHN":
             return
         elif kind == "S":
             self._predicate_or_sign(operand, instruction, out, slots)

@@ -55,9 +55,6 @@ _NAMED_OTHERWISE = {
     "no registers": "deadlock",
 }  # fmt: skip
 _UNSUPPORTED = {
-    layout.MAP_MAY_CHANGE: "it copies by a tensor map in memory that code may write, and what code "
-    "changes of the 128 bytes of a tensor map is not documented: pass the map as an argument, or "
-    "launch() the PTX",
     layout.ANOTHER_BLOCK: "it names another block's shared memory where only its own is known to "
     "be meant: launch() the PTX",
 }  # fmt: skip

@@ -1,28 +1,33 @@
 """Decode TMA copies, and a kernel's changes to a tensor map.
 
-A tensor map is 128 bytes in the emulator's own format (`memory/tensor_maps.py`).
-`tensormap.replace` therefore becomes a store, or a change of some bits of a word, and
-`tensormap.cp_fenceproxy` becomes loads and stores.
+`tensormap.replace` becomes a store, or a change of some bits of a word, as in the code that ptxas
+generates (`tensor_map_fields.py`), and `tensormap.cp_fenceproxy` becomes loads and stores.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from harness.emulator.program import tensor_map_fields
 from harness.emulator.program.decode.mbarriers import TELLS, MbarrierDecoder
 from harness.emulator.program.ir import Constant, Op, Source
+from harness.emulator.program.tensor_map_fields import Part
 from harness.emulator.ptx.syntax import Group, Instruction, Memory, Operand
 
 REDUCTIONS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
+_Place = tuple[Source, Constant, str]
 _DIMENSIONS = {f"{n}d": n for n in range(1, 6)}
 _OTHERS = {
     "cta_group::1": "of another architecture", "cta_group::2": "of another architecture",
     "tile::gather4": "of another architecture", "tile::scatter4": "of another architecture",
     "im2col::w": "of another architecture", "im2col::w::128": "of another architecture",
 }  # fmt: skip
-_MODES = {"swizzle_mode": (0, 3), "fill_mode": (8, 1), "interleave_layout": (24, 2)}
-"""Field → its lowest bit in the mode word, and its highest value."""
-_ELEMENTS = (0, 1, 2, 3, 4, 5, 6, 7, 10, 8, 9, 11, 12)
-"""The driver's numbers for the element types, in the order of PTX."""
+_LITERALS = {"elemtype": 12, "swizzle_mode": 3, "fill_mode": 1, "interleave_layout": 2}
+"""Fields that a number sets, and their highest values."""
+_TF32 = 11
+"""The first of the two element types that round to TF32: the other floats' numbers come four
+before."""
+_TF32_BEFORE = 4
 
 
 class TensorCopyDecoder(MbarrierDecoder):
@@ -148,45 +153,70 @@ class TensorCopyDecoder(MbarrierDecoder):
         at = self._literal(number[0]) if number else 0
         if not 0 <= at < replaced.most:
             raise self.unknown(f"there is no {field} {at}")
-        kind = f"u{8 * replaced.size}"
-        base, offset, address = self._place(self._own_space(space, where), where)
-        offset = Constant(offset.bits + replaced.at + at * replaced.size)
-        if field in _MODES:
-            return self._change_mode(space, (base, offset, address), field, self._literal(value))
+        place = self._place(self._own_space(space, where), where)
+        parts = tensor_map_fields.parts(field, at)
         ops: list[Op] = []
+        if field in _LITERALS:
+            return self._set_modes(space, place, parts, field, self._literal(value))
+        kind = f"u{8 * replaced.size}"
         given = self.source(value, kind)
-        if field == "elemtype":
-            if not 0 <= self._literal(value) < len(_ELEMENTS):
-                raise self.unknown("such elements are not supported")
-            given = Constant(_ELEMENTS[self._literal(value)])
-        elif replaced.plus:
+        if replaced.plus:
             changed = self.declare("!map field", "u32")
             more = Constant(replaced.plus & 0xFFFFFFFF)
             ops.append(
                 Op("add", (), (changed,), ("u32",), (given, more), ("u32", "u32"), self.site)
             )
             given = changed
-        return [
-            *ops,
-            Op("st", (space,), (), (), (base, offset, given), (address, "s64", kind), self.site),
-        ]
+        for part in parts:
+            ops += self._set_bits(space, place, part, self._bits_of(given, kind, part, ops))
+        return ops
 
-    def _change_mode(
-        self, space: str, where: tuple[Source, Constant, str], field: str, mode: int
+    def _set_modes(
+        self, space: str, where: _Place, parts: Sequence[Part], field: str, value: int
     ) -> list[Op]:
-        """Set one of the bytes of the mode word."""
-        shift, most = _MODES[field]
-        if not 0 <= mode <= most:
-            raise self.unknown(f"{field} {mode} is not supported")
+        """Set a field of a few bits to a number."""
+        if not 0 <= value <= _LITERALS[field]:
+            raise self.unknown(f"{field} {value} is not supported")
+        rounds = field == "elemtype" and value >= _TF32
+        value -= _TF32_BEFORE * rounds
+        ops = [
+            op for part in parts
+            for op in self._set_bits(space, where, part, Constant(value >> part.of))
+        ]  # fmt: skip
+        if rounds:
+            ops += self._set_bits(space, where, tensor_map_fields.TF32, Constant(1))
+        return ops
+
+    def _bits_of(self, value: Source, kind: str, part: Part, ops: list[Op]) -> Source:
+        """The part of a value that goes to a part of the map, and any bits above it."""
+        if kind == "u32":
+            return value
+        high, low = self.declare("!map value", "u64"), self.declare("!map part", "u32")
+        read = (value, Constant(part.of))
+        ops.append(Op("shr", (), (high,), ("u64",), read, ("u64", "u32"), self.site))
+        ops.append(Op("cvt", (), (low,), ("u32",), (high,), ("u64",), self.site))
+        return low
+
+    def _set_bits(self, space: str, where: _Place, part: Part, value: Source) -> list[Op]:
+        """Replace some bits of a word, or all."""
         base, offset, address = where
-        word = self.declare("!map modes", "u32")
-        kept, put = Constant(~(0xFF << shift) & 0xFFFFFFFF), Constant(mode << shift)
-        two = ("u32", "u32")
+        at = Constant(offset.bits + part.at)
+        store = ((space,), (), (), (base, at), (address, "s64"))
+        mask = (1 << part.bits) - 1 << part.low
+        if mask == 0xFFFFFFFF:
+            return [Op("st", *store[:3], (*store[3], value), (*store[4], "u32"), self.site)]
+        word, new, two = (
+            self.declare("!map modes", "u32"),
+            self.declare("!map bits", "u32"),
+            ("u32",) * 2,
+        )
         return [
-            Op("ld", (space,), (word,), ("u32",), (base, offset), (address, "s64"), self.site),
-            Op("and", (), (word,), ("u32",), (word, kept), two, self.site),
-            Op("or", (), (word,), ("u32",), (word, put), two, self.site),
-            Op("st", (space,), (), (), (base, offset, word), (address, "s64", "u32"), self.site),
+            Op("ld", (space,), (word,), ("u32",), (base, at), (address, "s64"), self.site),
+            Op("shl", (), (new,), ("u32",), (value, Constant(part.low)), two, self.site),
+            Op("and", (), (new,), ("u32",), (new, Constant(mask)), two, self.site),
+            Op("and", (), (word,), ("u32",), (word, Constant(~mask & 0xFFFFFFFF)), two, self.site),
+            Op("or", (), (word,), ("u32",), (word, new), two, self.site),
+            Op("st", *store[:3], (*store[3], word), (*store[4], "u32"), self.site),
         ]
 
     def _copy_map(self, instruction: Instruction, words: list[str]) -> list[Op]:

@@ -45,3 +45,4 @@ AWAKES: Final = _words(
     "SYNCS", "it ends earlier where a phase does: nothing depends on how long it is"
 )
 OF_PREFETCHES: Final = _words("IM2COL", "nothing is moved but between caches")
+PREFETCHES: Final = _words("PF1 PF2 PML2", "nothing is moved but between caches")

@@ -2,10 +2,11 @@
 
 None of these instructions is documented. The meaning of each form was derived by comparing PTX with
 the code that ptxas of CUDA 13.0 generates from it for sm_90a (`tests/emulator/sass/asynchronous`).
-`SYNCS.ARRIVE.TRANS64.TMASK` (an arrival without completion), changes of a tensor map, and minima
-and maxima of halves are not executed.
+`SYNCS.ARRIVE.TRANS64.TMASK` (an arrival without completion) is not executed. Code that changes a
+tensor map has no instructions of its own but those that make the change visible (`UTMACCTL.IV`).
 
-`T` is the first of several uniform registers, in brackets; `H` a cache policy.
+`T` is the first of several uniform registers, in brackets, and `N` one that has no effect; `H` a
+cache policy.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ def _boxes() -> Iterator[Row]:
         for operation in _OPERATIONS:
             yield row(f"UTMAREDG.{rank}D.{operation}", "T T H?", "BOX.STORE", pixels,
                       always=rank | _reduction(operation, ""), is_uniform=True)  # fmt: skip
-        yield row(f"UTMAPF.L2.{rank}D", "T T v? H?", "NOTHING", harmless=OF_PREFETCHES,
+        yield row(f"UTMAPF.L2.{rank}D", "N N v? H?", "NOTHING", harmless=OF_PREFETCHES,
                   is_uniform=True)  # fmt: skip
 
 
@@ -131,6 +132,7 @@ ROWS: Sequence[Row] = (
     *_boxes(),
     row("UTMACMDFLUSH", "", "BULK.COMMIT"),
     row("UTMACCTL.PF", "T", "NOTHING", is_uniform=True),
+    row("UTMACCTL.IV", "T", "NOTHING", is_uniform=True),
     # Clusters
     row("STAS", "m v", "STORE.AND.TELL", {"64": 0, "128": 0}, space=layout.SHARED),
     *_reductions({"": _OPERATIONS, ".S32": ("ADD", *_ORDER)}, "REDAS", "m v", "STORE.AND.TELL"),

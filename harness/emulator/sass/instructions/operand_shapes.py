@@ -40,6 +40,7 @@ _KINDS = {
     "F": ("register", "uniform", "immediate"),
     "e": ("register", "uniform"),
     "T": ("memory",),
+    "N": ("memory",),
     "H": ("hint",),
 }
 _KINDS["v"] = _KINDS["w"] = _KINDS["Q"] = _KINDS["d"] = _KINDS["h"] = _KINDS["s"]

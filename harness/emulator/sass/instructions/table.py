@@ -35,6 +35,7 @@ from harness.emulator.sass.instructions.harmless import (
     NEAREST,
     ORDERS,
     PIPES,
+    PREFETCHES,
     SAME_LOW_BITS,
     SCHEDULING,
     TURING,
@@ -323,9 +324,11 @@ ROWS: Sequence[Row] = (
     # Instructions without an effect on results here
     *(
         _row(name, "_? _? _?", "NOTHING", harmless=ORDERS)
-        for name in ("NOP", "ERRBAR", "CGAERRBAR", "CCTL", "DEPBAR",
+        for name in ("NOP", "ERRBAR", "CGAERRBAR",
                      "WARPGROUP", "FENCE")
     ),
+    _row("DEPBAR", "_? _? _? _? _? _?", "NOTHING", harmless=ORDERS),
+    _row("CCTL", "_? _? _?", "NOTHING", harmless={**ORDERS, **PREFETCHES}),
     # A launch begins when the previous one has ended, even if that allowed an earlier start.
     _row("ACQBULK", "", "NOTHING"),
     _row("PREEXIT", "", "NOTHING"),

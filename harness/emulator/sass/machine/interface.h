@@ -117,7 +117,7 @@ enum FaultKind {
     BARRIER_OF_SOME,
     ASSERTED, PRINTED_TOO_MUCH,
     ACCUSED,  // by the judge; `address` is the accusation, a What
-    NO_MBARRIER, NOT_COUNTED, MAP_MAY_CHANGE, POOL_EMPTY, ANOTHER_BLOCK,
+    NO_MBARRIER, NOT_COUNTED, POOL_EMPTY, ANOTHER_BLOCK,
 };
 
 typedef struct Verdict {

@@ -153,19 +153,18 @@ def test_other_forms_are_refused_by_name(text: str, words: str) -> None:
         launch(parse(kernel(text)), "k", 1, 1, [_map(), np.zeros(1, np.uint8)])
 
 
-def test_a_map_that_a_kernel_changes_copies_what_it_says_then() -> None:
-    """A copy of the map in shared memory gets another tensor, box and swizzle; it is then copied to
-    global memory and used there."""
-    array, out = np.arange(64 * 16, dtype=np.float32), np.zeros(SIZE, np.uint8)
+def changed_map(box: int = 32) -> str:
+    """A kernel that gives a copy of its map in shared memory another tensor, box and swizzle,
+    copies the map to global memory, and loads a tile by it."""
     words = " ".join(
-        f"ld.global.u64 %l9, [%l1+{n}]; st.shared.u64 [%r2+{n}], %l9;" for n in range(0, 128, 8)
+        f"ld.param.u64 %l9, [map+{n}]; st.shared.u64 [%r2+{n}], %l9;" for n in range(0, 128, 8)
     )
     replace = "".join(
         f"tensormap.replace.tile.{field}.shared::cta.b1024.{type_} [%r2], {value};\n"
         for field, type_, value in (
             ("global_address", "b64", "%l4"), ("rank", "b32", "1"), ("global_dim", "b32", "0, 60"),
             ("global_dim", "b32", "1, 16"), ("global_stride", "b64", "0, 256"),
-            ("box_dim", "b32", "0, 32"),
+            ("box_dim", "b32", f"0, {box}"),
             ("box_dim", "b32", "1, 4"), ("element_stride", "b32", "1, 1"), ("elemtype", "b32", "7"),
             ("swizzle_mode", "b32", "3"), ("fill_mode", "b32", "1"),
             ("interleave_layout", "b32", "0"),
@@ -179,12 +178,21 @@ def test_a_map_that_a_kernel_changes_copies_what_it_says_then() -> None:
         @%p1 bra WAITS; mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r3], {SIZE};
         {COPY.replace("%l1", "%l3").replace("[%r2]", "[%r2+1024]").replace("{0, 0}", "{48, 13}")}
         WAITS: {WAIT} add.u32 %r2, %r2, 1024; {DUMP.format(SIZE)}"""
-    text = kernel(body, ", .param .u64 made, .param .u64 new")
-    made = np.zeros(16, np.uint64)
-    run(parse(text), "k", 1, 32, [_map(), out, made, array])
+    return kernel(body, ", .param .u64 made, .param .u64 new")
+
+
+def of_changed_map() -> tuple[list[Any], np.ndarray]:
+    """Its arguments, and the tile that it leaves in the second."""
+    array = np.arange(64 * 16, dtype=np.float32)
     found = tensors.places([60, 16], [4, 256], [32, 4], [1, 1], [48, 13])
     elements = tensors.loaded(array.tobytes(), found, 4, b"\xf7\x7f\xf7\x7f")
-    assert (out == tensors.of_bytes(elements, tensors.in_shared(128, 4, 128))).all()
-    short = replace.replace("[%r2], 0, 32", "[%r2], 0, 31")
-    report = launch(parse(text.replace(replace, short)), "k", 1, 32, [_map(), out, made, array])
+    wanted = tensors.of_bytes(elements, tensors.in_shared(128, 4, 128))
+    return [_map(), np.zeros(SIZE, np.uint8), np.zeros(16, np.uint64), array], wanted
+
+
+def test_a_map_that_a_kernel_changes_copies_what_it_says_then() -> None:
+    given, wanted = of_changed_map()
+    run(parse(changed_map()), "k", 1, 32, given)
+    assert (given[1] == wanted).all()
+    report = launch(parse(changed_map(31)), "k", 1, 32, given)
     assert [f.kind for f in report.faults] == ["tensor map"]

@@ -19,7 +19,7 @@ from sass.asynchronous.both import Case, launched, together
 from sass.conftest import ListTogether, ReadSource
 from tensor_kernels import DUMP, INIT, WAIT, kernel
 
-from harness.emulator import LaunchError, TensorMap, UnknownInstruction, launch
+from harness.emulator import TensorMap, UnknownInstruction, launch
 from harness.emulator.sass import UnknownMachineInstruction, launch_machine_code, prepare
 
 FOUND = {
@@ -195,9 +195,3 @@ def test_a_map_may_be_behind_a_pointer(tmp_path: Path) -> None:
 def _by_pointer(text: str) -> str:
     return text.replace(".param .align 64 .b8 map[128]", ".param .u64 map").replace(
         "mov.b64 %l0, map; cvta.param.u64 %l1, %l0;", "ld.param.u64 %l1, [map];")  # fmt: skip
-
-
-def test_a_map_that_code_may_have_changed_is_not_executed(tmp_path: Path) -> None:
-    both = together([Case("k", _by_pointer(CASES["bytes"].text), list)], tmp_path)
-    with pytest.raises(LaunchError, match="not documented: pass the map as an argument"):
-        launch_machine_code(both.code, "k", 1, 32, [np.zeros(128, np.uint8), np.zeros(4, np.uint8)])

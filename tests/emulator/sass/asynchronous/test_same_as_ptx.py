@@ -192,6 +192,11 @@ def _boxes() -> Iterator[Case]:
         name = f"{len(shape)}d"
         yield case(f"load_{name}", _load(at, size), size, tile)
         yield case(f"store_{name}", _store([max(0, n) for n in at], size), size, tile)
+    prefetches = """prefetch.global.L2 [%l2]; prefetch.global.L1 [%l2];
+        prefetch.global.L2::evict_last [%l2];
+        cp.async.bulk.prefetch.tensor.1d.L2.global.tile [%l1, {0}];"""
+    yield case("prefetches", prefetches + _load([0], 64), 64,
+               lambda: TensorMap(_random(np.float32, 16), [16], [16]))  # fmt: skip
     for shape, box, lower, upper, at, offsets in PIXELS:
         size = 4 * int(np.prod(box))
 

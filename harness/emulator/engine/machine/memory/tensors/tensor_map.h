@@ -1,11 +1,12 @@
 // A tensor map: the layout of a tensor in global memory and of a box of it in shared memory.
 //
-// NVIDIA does not document the 128 bytes that the driver encodes. The emulator uses its own encoding of the arguments
-// of cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col, which `memory/tensor_maps.py` writes.
+// NVIDIA does not document the 128 bytes that the driver encodes. `memory/tensor_maps.py` writes them and says where
+// their fields come from. Those of im2col are the emulator's own.
 
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "machine.h"
@@ -13,11 +14,11 @@
 namespace machine {
 
 struct TensorMap {
-    static constexpr u32 MARK = 0x616d6e74;
     static constexpr int BYTES = 128, MOST_RANK = 5, ATOM = 16, ALIGNMENT = 128, OWN_ALIGNMENT = 64;
 
-    u32 mark, rank;
+    u32 rank;
     u64 address;
+    bool is_map;  // whether no bit is set that a driver was never seen to set
     i64 strides[MOST_RANK - 1];  // in bytes, for all dimensions but the innermost
     u32 last[MOST_RANK];         // the highest coordinate in each dimension
     u32 box[MOST_RANK];          // in elements; for im2col: channels and pixels
@@ -27,9 +28,32 @@ struct TensorMap {
     u8 swizzle, fill, im2col, interleave;
 
     static TensorMap at(const u8* bytes) {
-        TensorMap map;
-        static_assert(sizeof map == BYTES);
-        std::memcpy(&map, bytes, sizeof map);
+        std::array<u32, BYTES / 4> words;
+        std::memcpy(words.data(), bytes, BYTES);
+        const auto bits = [&](int word, int low, int count) { return words[word] >> low & ((1u << count) - 1); };
+        TensorMap map{};
+        map.address = u64(words[1]) << 32 | words[0];
+        map.rank = bits(MODES, 4, 3) + 1;
+        static constexpr u8 ELEMENTS[] = {0, 1, 2, 3, 4, 5, 6, 7, F32_FTZ, 8, 9};
+        const u32 type = bits(MODES, 7, 4);
+        map.element = type < sizeof ELEMENTS ? ELEMENTS[type] : UNKNOWN;
+        if (bits(MODES, 16, 1)) map.element = type == 7 ? TF32 : type == 8 ? TF32_FTZ : UNKNOWN;
+        map.interleave = bits(MODES, 11, 2), map.swizzle = bits(MODES, 13, 2), map.fill = bits(MODES, 15, 1);
+        for (int d = 0; d < MOST_RANK - 1; d++)
+            map.strides[d] = static_cast<i64>(u64(bits(HIGH_STRIDES, 4 * d, 4)) << 32 | words[LOW_STRIDES + d]) << 4;
+        for (int d = 0; d < MOST_RANK; d++) {
+            map.last[d] = words[SIZES + d];
+            map.steps[d] = bits(STEPS, 3 * d, 3) + 1;
+            map.box[d] = (d ? bits(STEPS + 1, 8 * (d - 1), 8) : bits(STEPS, 24, 8)) + 1;
+        }
+        map.im2col = words[PIXELS] != 0;
+        if (map.im2col) {
+            map.box[1] = words[PIXELS];
+            std::memcpy(map.lower, &words[PIXELS + 1], sizeof map.lower + sizeof map.upper);
+        }
+        const bool rest = std::any_of(words.begin() + PIXELS + 4, words.end(), [](u32 word) { return word; });
+        map.is_map = map.address && !(words[MODES] & ~0x7FFF0u) && !bits(HIGH_STRIDES, 16, 16) && !bits(STEPS, 15, 9) &&
+                     !words[15] && !words[17] && !words[19] && !rest;
         return map;
     }
 
@@ -42,7 +66,7 @@ struct TensorMap {
     int column_bytes() const { return interleave ? 8 << interleave : element_bytes(); }
     // The dimension along which an interleaved tensor's slices are counted; a box has one slice, whatever its size.
     int slices() const { return interleave ? dimensions() - 2 : 0; }
-    bool rounds_to_tf32() const { return element == 11 || element == 12; }
+    bool rounds_to_tf32() const { return element == TF32 || element == TF32_FTZ; }
     i64 size(int dimension) const { return i64(last[dimension]) + 1; }
     // Whether the columns of a row are not contiguous in the tensor. Each then counts as a row.
     bool is_spread() const { return interleave && steps[0] > 1; }
@@ -67,22 +91,17 @@ struct TensorMap {
 
     // Contents that the driver would not encode; `fault_messages/copies.py` has the messages.
     enum Flaw : i64 {
-        NONE, NO_MAP, BAD_RANK, BAD_TYPE, BAD_ADDRESS, BAD_STRIDE, BAD_BOX, BAD_STEP, BAD_ROW, BAD_SWIZZLE,
-        BAD_INTERLEAVE,
+        NONE, NO_MAP, BAD_RANK, BAD_TYPE, BAD_ADDRESS, BAD_STRIDE, BAD_ROW, BAD_SWIZZLE, BAD_INTERLEAVE,
     };
     Flaw flaw() const {
-        if (mark != MARK) return NO_MAP;
+        if (!is_map) return NO_MAP;
         if (rank < (im2col || interleave ? 3u : 1u) || rank > MOST_RANK) return BAD_RANK;
         if (!element_bytes()) return BAD_TYPE;
         if (interleave > 2 || (interleave && im2col)) return BAD_INTERLEAVE;
         const i64 aligned = interleave == 2 ? 2 * ATOM : ATOM;
         if (address % aligned) return BAD_ADDRESS;
         for (int d = 1; d < dimensions(); d++)
-            if (stride(d) % aligned || stride(d) < 0 || stride(d) >= i64(1) << 40) return BAD_STRIDE;
-        for (int d = 0; d < (im2col ? 2 : dimensions()); d++)
-            if (!box[d] || box[d] > (im2col && d ? 1024u : 256u)) return BAD_BOX;
-        for (int d = 0; d < dimensions(); d++)
-            if (!steps[d] || steps[d] > 8) return BAD_STEP;
+            if (stride(d) % aligned) return BAD_STRIDE;
         if (i64(box[0]) * element_bytes() % ATOM) return BAD_ROW;
         if (swizzle > 3 || (swizzle && !interleave && row_bytes() > swizzle_bytes())) return BAD_SWIZZLE;
         return NONE;
@@ -125,6 +144,10 @@ struct TensorMap {
     }
 
    private:
+    // Where fields begin, in words.
+    enum Word { MODES = 2, LOW_STRIDES = 3, HIGH_STRIDES = 7, SIZES = 8, STEPS = 13, PIXELS = 20 };
+    enum Element : u32 { F32_FTZ = 10, TF32 = 11, TF32_FTZ = 12, UNKNOWN = 13 };
+
     template <class Row>
     void tile(const i32* at, Row row) const {
         i64 index[MOST_RANK] = {};
