@@ -42,7 +42,7 @@ BY_NAME: dict[str, DType] = {
     "float64": DType("float64", "double", "float64"),
     "float16": DType("float16", "__half", "float16", "cuda_fp16.h"),
     "bfloat16": DType("bfloat16", "__nv_bfloat16", "bfloat16", "cuda_bf16.h"),
-    # Of the 8-bit formats CUDA and torch have the one without infinities under these names.
+    # Under these names, CUDA and torch mean the 8-bit formats without infinities.
     "float8_e4m3": DType("float8_e4m3fn", "__nv_fp8_e4m3", "float8_e4m3fn", "cuda_fp8.h"),
     "float8_e5m2": DType("float8_e5m2", "__nv_fp8_e5m2", "float8_e5m2", "cuda_fp8.h"),
     "int8": DType("int8", "int8_t", "int8", "cstdint"),

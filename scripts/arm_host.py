@@ -199,8 +199,8 @@ def inside(root: Path, work: Path, command: str, given: argparse.Namespace) -> s
         "PYTHONPATH": f"{work / 'repo'}:{site}", "NVCC": str(only(site, "nvcc")),
         "NVDISASM": str(only(site, "nvdisasm")),
         "CXX": "g++" if given.native_compiler else CROSS_COMPILER,
-        # A cross compiler knows no processor to be native on; the last one given holds. It is the
-        # machine's own linker that links, which cannot load the cross compiler's plugin.
+        # A cross compiler does not know the native processor; the last option given applies. The
+        # machine's own linker is used, which cannot load the cross compiler's plugin.
         "CXXFLAGS": "" if given.native_compiler else "-march=armv8.2-a -fno-use-linker-plugin",
     }  # fmt: skip
     ended = subprocess.run(

@@ -1,7 +1,7 @@
 """Install what timing on a GPU needs: a torch that the driver can run, and PyCUDA, built here.
 
 PyCUDA has no wheels on PyPI, so it is compiled against the headers of the CUDA toolkit that nvcc
-belongs to, or of PyPI's wheels where there is no toolkit. The driver decides the rest
+belongs to, or of PyPI's wheels if there is no toolkit. The driver decides the rest
 (harness/compiler/drivers.py). Run with the system's Python, so it may use the standard library
 only.
 """

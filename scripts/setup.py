@@ -1,10 +1,10 @@
 """Install what this machine needs into `.venv`, and again whenever the pins change.
 
 Run by every Makefile target with the system's Python, so it may use the standard library only. The
-CUDA compiler comes from PyPI wheels only where the machine has none of its own; the disassembler,
-without which nothing is counted exactly, always.
-What a GPU needs comes in a second step, where an NVIDIA driver is present: if that fails, it is
-told, and everything that needs no GPU works.
+CUDA compiler comes from PyPI wheels only if the machine has none of its own; the disassembler,
+without which nothing is counted exactly, always does. Packages for a GPU are installed in a second
+step, if an NVIDIA driver is present: if that fails, the failure is reported, and everything that
+needs no GPU still works.
 """
 
 import hashlib
@@ -69,7 +69,7 @@ def _base(python: str, extras: list[str]) -> None:
 
 
 def _make_environment() -> None:
-    """Make `.venv` anew: the virtual environment of another Python cannot be used."""
+    """Create `.venv` again: the virtual environment of a different Python cannot be used."""
     try:
         import ensurepip  # noqa: F401
     except ImportError:

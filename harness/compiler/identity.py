@@ -1,7 +1,7 @@
 """Decide whether compiled kernels are identical: everything that is loaded to run them must match.
 
-Comparing a kernel's instructions is not enough. The same instructions with another table in
-constant memory, or another initial value of a variable, compute something else, and may take 64
+Comparing a kernel's instructions is not enough. The same instructions with a different table in
+constant memory, or a different initial value of a variable, compute something else, and may take 64
 times as long. Therefore every loaded section of the cubin is compared, with the targets of its
 relocations. Names, source lines and other kernels in the file are ignored.
 """

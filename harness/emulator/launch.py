@@ -151,7 +151,7 @@ def variable_addresses(module: Module) -> dict[str, int]:
 
 
 def buffer_address(module: Module, number: int) -> int:
-    """The address of a launch's `buffers[number]`: behind the module's variables."""
+    """The address of a launch's `buffers[number]`: after the module's variables."""
     return address_of_slot(len(_contents(module)) + number)
 
 

@@ -5,7 +5,7 @@ ratio of two cases within a round is free of it. The baseline's second batch mea
 by how much two runs of the same kernel differ.
 
 If any launch of a batch is wrong, its case ends with a reason, and the others continue. A launch is
-right if its result equals the verified one bit for bit or, for a case whose results vary, if the
+correct if its result equals the verified one bit for bit or, for a case whose results vary, if the
 result is within its bounds.
 """
 

@@ -57,9 +57,9 @@ class Ended:
     """The end of a worker. reason is empty if it did its whole job; `at` is its last step.
 
     late: it ended at a deadline. killed: it was killed from outside, as far as can be determined,
-    or lacked something for which no case is to blame, such as disk space. no_memory: the device or
-    the machine had too little memory for the data that all cases of the job share. lost: no process
-    can use the device any more.
+    or lacked something for which no case is responsible, such as disk space. no_memory: the device
+    or the machine had too little memory for the data that all cases of the job share. lost: no
+    process can use the device any more.
     """
 
     reason: str = ""

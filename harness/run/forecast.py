@@ -93,8 +93,9 @@ def file() -> Path:
 
 
 def load(machine: str) -> Durations:
-    """Load the stored durations of a machine; empty if the file does not exist or has another
-    format."""
+    """Load the stored durations of a machine; empty if the file does not exist or has a different
+    format.
+    """
     found = Durations()
     with suppress(OSError, ValueError, TypeError, LookupError, AttributeError):
         for stage, steps in json.loads(file().read_text())[machine].items():

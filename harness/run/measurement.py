@@ -208,8 +208,9 @@ class Measurement:
         return name if self.effort.shared and is_harmless else ""
 
     def _reference(self, cases: Iterable[Case]) -> str:
-        """The variant that is timed twice per round: the baseline, or the first sound variant if it
-        failed."""
+        """The variant that is timed twice per round: the baseline, or the first valid variant if it
+        failed.
+        """
         variants = [case.variant for case in cases if not case.is_library]
         return self.baseline if self.baseline in variants else next(iter(variants), "")
 

@@ -133,7 +133,8 @@ def judge(
 
 
 def guilty(judged: Judged, ran: Iterable[Case], ended: Ended) -> dict[Shape, str]:
-    """The shapes to blame for a worker that ended early: the one that was running, or else all.
+    """The shapes that are held responsible for a worker that ended early: the one that was running,
+    or else all.
 
     Another worker can verify the remaining shapes.
     """

@@ -295,7 +295,7 @@ class Runner:
         ])  # fmt: skip
 
     def _is_qualified(self, case: Case) -> bool:
-        """Return whether, according to the journal, all tests of the case were right.
+        """Return whether, according to the journal, all tests of the case were correct.
 
         On the emulator a case of this kind has its outcome, unless the journal lost it.
         """

@@ -56,7 +56,7 @@ def harness_hash(is_timed: bool) -> str:
 
     Files that only plan, read, compare or draw are not included, because they use only the journal.
     The cheat check of a timed run also uses the emulator. The check decides whether a case is
-    sound, not how long the case takes, so changes to it do not invalidate times.
+    valid, not how long it takes, so changes to it do not invalidate times.
     """
     files = list(harness_files(is_timed))
     contents = hashlib.sha256()

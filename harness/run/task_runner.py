@@ -231,7 +231,7 @@ class TaskRunner:
         """Do a job. Raises DeviceLost if the job ended because of the GPU rather than a case.
 
         A GPU that falls off its bus may look like a fault or an endless loop of the running kernel.
-        Therefore the GPU is checked for a response before a case is blamed.
+        Therefore the GPU is checked for a response before a failure is attributed to a case.
         """
         ended = self._beside_others(job, deadline_s, keep)
         if not ended.reason or not self.is_timed or self.workers.stopped:

@@ -13,6 +13,6 @@ def parent(p: Planned, shape: Callable[[Group, str], Planned | None]) -> Planned
     type.
 
     shape: gives the case at whose launch shape a variant of a group is shown (`Timings.shape`).
-    None if the variant builds on no other, or if the other has no sound case.
+    None if the variant builds on no other, or if the other has no valid case.
     """
     return shape(group_of(p), p.builds_on) if p.builds_on else None

@@ -44,17 +44,18 @@ class Timings(NetTimes):
     """The net times of a run, ready to be compared."""
 
     def shape(self, group: Group, variant: str, cache: str = "cold") -> Planned | None:
-        """The sound case at which a variant is shown: its fastest launch shape in the choosing
+        """The valid case at which a variant is shown: its fastest launch shape in the choosing
         placements.
 
-        Without times, the first sound case; None if no case is sound.
+        Without times, the first valid case; None if no case is valid.
         """
         own = [p for p in self.groups[group] if p.variant == variant]
         return next(iter(self.fastest(own, cache)), None)
 
     def fastest(self, cases: Iterable[Planned], cache: str = "cold") -> list[Planned]:
-        """Each variant's fastest sound case among those given, as timed in the choosing
-        placements."""
+        """Each variant's fastest valid case among those given, as timed in the placements that
+        choose launch shapes.
+        """
         best: dict[str, tuple[float, Planned]] = {}
         for p in cases:
             if self._outcomes[p.case].status == "ok":
@@ -64,7 +65,7 @@ class Timings(NetTimes):
         return [p for _, p in best.values()]
 
     def slowest(self, group: Group, variant: str, cache: str = "cold") -> Planned | None:
-        """The sound case at which a variant is slowest, in the same placements."""
+        """The valid case at which a variant is slowest, in the same placements."""
         sound = (p for p in self.groups[group] if self._outcomes[p.case].status == "ok")
         own = [p for p in sound if p.variant == variant]
         return max(own, key=lambda p: self._cost(p.case, cache), default=None)
@@ -90,15 +91,16 @@ class Timings(NetTimes):
         return found.case if found else None
 
     def reference(self, group: Group) -> str | None:
-        """The variant that speed-ups refer to: the baseline, or the first sound one instead."""
+        """The variant that speed-ups refer to: the baseline, or the first valid one instead."""
         cases = self.groups[group]
         sound = [p for p in cases if self._outcomes[p.case].status == "ok" and not p.is_library]
         ordered = sorted(sound, key=lambda p: not p.is_baseline)
         return ordered[0].variant if ordered else None
 
     def substitute(self, group: Group) -> str | None:
-        """The variant that stands in for the baseline when none of the baseline's cases is sound;
-        otherwise None."""
+        """The variant that stands in for the baseline when none of the baseline's cases is valid;
+        otherwise None.
+        """
         found = self.reference(group)
         baseline = next((p.variant for p in self.groups[group] if p.is_baseline), None)
         return found if found != baseline else None

@@ -12,7 +12,7 @@ from harness.journal.records import Planned
 def completed(info: Mapping[str, Any], p: Planned) -> Planned:
     """Complete an older record of a case with the work model in run.json.
 
-    This applies only if the bytes are the same; otherwise run.json has another work model.
+    This applies only if the bytes are the same; otherwise run.json has a different work model.
     """
     work = mapping(mapping(said_of(info, p.problem).get("work")).get(p.group))
     written = work.get("written_bytes")

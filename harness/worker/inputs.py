@@ -92,7 +92,7 @@ class Inputs:
     def verify(
         self, workspace: Workspace, case: Case, built: Built | None, phase: Phase
     ) -> tuple[Verified, Execution]:
-        """Run the case once on these inputs, and return whether the result was right."""
+        """Run the case once on these inputs, and return whether the result was correct."""
         try:
             execution = workspace.run(case, built, self.draw)
             result = check(execution, self.reference, self.tolerance)
@@ -111,7 +111,7 @@ class Inputs:
         The workspace must have this draw's bounds. The host checks the first case, which shows that
         the reference and the bound are usable. It also checks every result that the device finds
         wrong, because only the host can describe the fault. This takes another launch, and the case
-        is right only if both launches were.
+        is correct only if both launches were.
         """
         found: float | str | None = None
         if self._usable:

@@ -1,4 +1,4 @@
-"""The two states of timed launches' inputs, chosen at random: no stored answer is right for both.
+"""The two states of timed launches' inputs, chosen at random: no stored answer is correct for both.
 
 In one state the inputs are as generated. In the other, a few elements at unpredictable positions
 hold the values of other elements of the same array. Values of the same array are valid at any

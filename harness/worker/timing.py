@@ -88,7 +88,8 @@ def prepare(job: Job, backend: TimingBackend, tell: Telling) -> None:
                 if _is_right(job, workspace, case, inputs, found, told if inputs is other else tell)
             ]  # fmt: skip
             if inputs is other and len(sound) > 1 and not still:
-                # No case is right, so these inputs (sorted ones, say) cannot be changed like this.
+                # No case is correct, so these inputs (sorted ones, say) cannot be changed like
+                # this.
                 other = None
                 scratch.keep_changes({})
                 continue

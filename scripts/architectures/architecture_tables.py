@@ -61,8 +61,9 @@ def collection(found: Sequence[Row]) -> str:
 
 
 def foreign(launches: Sequence[Row], kernels: Sequence[Row]) -> str:
-    """Others' kernels: the outcome of each launch, and whether each kernel of the same files can be
-    executed."""
+    """Other people's kernels: the outcome of each launch, and whether each kernel in the same files
+    can be executed.
+    """
     as_read = {row["launch"]: row["digest"] for row in launches if row["arch"] == READ}
     files = _by_arch(kernels)
     columns = ["launches", "executed", "", "bit-identical to PTX", "if not fused"]

@@ -50,7 +50,7 @@ _INCLUDE: Final = {
 class Program:
     """path: the program's file in its repository. arguments: those on its command line. host: a
     program written here that launches the file's kernels. until: the beginning of the file's own
-    host code, which is left out. check: a function that checks the arrays, for a program without a
+    host code, which is omitted. check: a function that checks the arrays, for a program without a
     check of its own. most: launches after which the program is ended."""
 
     name: str
@@ -99,7 +99,7 @@ PROGRAMS: Final = (
 
 
 def _unit_tests(checkouts: Path) -> list[Program]:
-    """Those of CUTLASS's unit tests of which one test is run."""
+    """The unit tests of CUTLASS of which one test is run."""
     checkout = checkouts / _CUTLASS.replace("/", "+")
     options = ("-DONE_TEST", "-Xcompiler=-O3")
     return [Program(Path(path).stem, path, options=(*options, f"-DWANTED_{test}=1"),

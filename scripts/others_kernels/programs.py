@@ -1,9 +1,9 @@
-"""Run others' programs unmodified, with their kernels in the emulator.
+"""Run other people's programs unmodified, with their kernels in the emulator.
 
 A program is linked with a stand-in for the CUDA runtime (stand_ins/runtime/), which shares
 device memory with this process and passes each launch to it. The program's own host code thus makes
-all arguments, and its own check verifies the results. A call that the stand-in does not have ends
-the program with a sentence that names the call.
+all arguments, and its own check verifies the results. A call that the stand-in does not provide
+ends the program with a message that names the call.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Program:
 def build(source: Path, folder: Path, include: Sequence[Path], options: Sequence[str],
           beside: Sequence[Path] = ()) -> Program:  # fmt: skip
     """Compile a program of one file with kernels, or reuse what is in the folder; link it with the
-    stand-in. beside: further files, of host code alone."""
+    stand-in. beside: further files, which contain only host code."""
     folder.mkdir(parents=True, exist_ok=True)
     name = source.stem
     nvcc = str(toolchain.find().nvcc)
@@ -95,7 +95,9 @@ def build(source: Path, folder: Path, include: Sequence[Path], options: Sequence
 
 
 def _link(objects: Sequence[str], folder: Path, nvcc: str) -> None:
-    """Link a program with the stand-in, and with a sentence for each call that it does not have."""
+    """Link a program with the stand-in, and with a message for each call that it does not
+    provide.
+    """
     runtime = [str(each) for each in _runtime(nvcc)]
     own, theirs = (
         subprocess.run(["nm", *each], check=True, cwd=folder, capture_output=True, text=True).stdout
@@ -140,7 +142,7 @@ class _Device:
         self.run = Run()
 
     def answer(self, line: str, out: TextIO, given: TextIO) -> None:
-        """Do what the program says in a line, and answer if it waits."""
+        """Execute the program's request in a line, and answer if the program waits."""
         what, *words = line.split()
         if what == "memory":
             slot, at, size = map(int, words)
@@ -257,8 +259,7 @@ class _Device:
         ]
 
     def _argument(self, raw: bytes) -> Any:
-        """Return a parameter's bytes, with a tensor map in place of what the stand-in wrote for
-        it."""
+        """Return a parameter's bytes, with a tensor map in place of the stand-in's placeholder."""
         parts: list[Any] = []
         plain, at = bytearray(), 0
         while at < len(raw):
@@ -295,10 +296,11 @@ class _Device:
 def run(program: Program, arguments: Sequence[str], machine_code: bool, checks: bool = True,
         again: bool = False, folder: Path | None = None, multiprocessors: int = 132,
         most: int = sys.maxsize) -> Run:  # fmt: skip
-    """Run a program to its end. again: also launch what has been launched with the same arguments
-    and memory and changed nothing; otherwise that counts as a repetition for timing. folder: where
-    it runs, by default where it was built. multiprocessors: how many the program is told that there
-    are. most: the number of launches after which the program ends."""
+    """Run a program to its end. again: also repeat a launch that had the same arguments and memory
+    before and changed nothing; otherwise such a launch counts as a repetition for timing. folder:
+    where it runs, by default where it was built. multiprocessors: the number that the program is
+    told. most: the number of launches after which the program ends.
+    """
     device = _Device(program, machine_code, checks, again, most)
     own_in, their_out = os.pipe()
     their_in, own_out = os.pipe()
@@ -329,7 +331,7 @@ def run(program: Program, arguments: Sequence[str], machine_code: bool, checks: 
 
 
 class _Reader(threading.Thread):
-    """What a program says, read while it runs, so that it never waits for a full pipe."""
+    """A program's output, read while it runs, so that it never waits for a full pipe."""
 
     def __init__(self, pipe: Any) -> None:
         super().__init__(daemon=True)

@@ -1,12 +1,12 @@
-"""Run others' programs that check their own results, with their kernels in the emulator.
+"""Run other people's programs that check their own results, with their kernels in the emulator.
 
     python scripts/others_kernels/self_checking.py CHECKOUTS FOLDER [NAME ...]
 
 program_lists/ names the programs. They are compiled unmodified and run from PTX and from machine
 code, with a stand-in for the CUDA runtime (programs.py). CHECKOUTS holds the repositories at the
-commits of the lists, as `owner+name`; FOLDER gets what nvcc makes of them. The verdicts go to
-reports/emulated/self_checking.csv, a row a program; a run of some programs keeps the other rows.
-scripts/readings/programs_table.py makes a table of them.
+commits of the lists, as `owner+name`; FOLDER gets nvcc's output. The verdicts go to
+reports/emulated/self_checking.csv, one row per program; a run of some programs keeps the other
+rows. scripts/readings/programs_table.py makes a table of them.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ _KEYS: Final = {"path", "file", "folder", "passed", "failed", "beside", "include
 
 @dataclass(frozen=True)
 class Program:
-    """A program. beside: its files of host code alone. passed, failed: what it says of its own
-    results, as regular expressions. arguments: {source} is the folder of its file. judgement:
-    `program` if it is to blame for not being right from both front ends, `emulator` if it is not.
-    reason: why. not_run: why it is left out."""
+    """A program. beside: its files that contain only host code. passed, failed: its statements
+    about its own results, as regular expressions. arguments: {source} is the folder of its file.
+    judgement: `program` if its own fault keeps it from being correct with both front ends,
+    `emulator` otherwise. reason: why. not_run: why it is omitted."""
 
     name: str
     repository: str
@@ -106,7 +106,9 @@ def rows(path: Path = TABLE) -> dict[tuple[str, str], Row]:
 
 
 def keep(row: Row, path: Path = TABLE) -> None:
-    """Replace or add a row; the order is that of the lists, and what they no longer name goes."""
+    """Replace or add a row; rows are in the order of the lists, and rows of programs that they no
+    longer name are removed.
+    """
     held = {**rows(path), (row["repository"], row["program"]): row}
     order = [(each.repository, each.name) for each in read()]
     with path.open("w", encoding="utf-8", newline="") as file:
@@ -142,8 +144,9 @@ def run(program: Program, checkouts: Path, folder: Path, seconds: int) -> Row:
 
 def _within(seconds: int, built: programs.Program, program: Program, machine_code: bool,
             data: Path, folder: Path) -> tuple[str, str, str]:  # fmt: skip
-    """Return the verdict of a run in a process of its own, which is ended after so many seconds of
-    processor time, with the number of launches and the seconds."""
+    """Return the verdict of a run in a process of its own, which is ended after this many seconds
+    of processor time, with the number of launches and the seconds.
+    """
     fork = multiprocessing.get_context("fork")
     receiver, sender = fork.Pipe(duplex=False)
     process = fork.Process(target=_run, args=(sender, seconds, built, program, machine_code, data,
@@ -175,7 +178,9 @@ def _run(sender: Any, seconds: int, built: programs.Program, program: Program,
 
 
 def verdict(program: Program, run: programs.Run) -> str:
-    """Say whether a run is right by the program's own check; what refused or accused it, if not."""
+    """Say whether a run is correct by the program's own check or, if not, what refused it or
+    reported a fault.
+    """
     if run.refused:
         return f"refused: {_plain(run.refused)}"
     passed = re.search(program.passed, run.said) is not None

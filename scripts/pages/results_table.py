@@ -179,7 +179,7 @@ def _confidence(runs: Sequence[Run]) -> str:
 
 
 def _cells(ladder: Ladder) -> list[str]:
-    """Every column but the first; empty if nothing sound was measured."""
+    """Every column but the first; empty if nothing valid was measured."""
     first, best = ladder.baseline, ladder.winner
     library = next(iter(ladder.libraries), None)
     versus_first = best.versus_baseline if best else None

@@ -1,11 +1,11 @@
-"""Write the table of others' programs that check themselves, in docs/fidelity.md.
+"""Write the table of other people's programs that check themselves, in docs/fidelity.md.
 
     python scripts/readings/programs_table.py            rewrite the table
     python scripts/readings/programs_table.py --check    exit 1 if it is out of date
 
 The verdicts are those of reports/emulated/self_checking.csv, which
-scripts/others_kernels/self_checking.py writes. Whether an accusation is right is said in the lists
-of programs, after reading the program.
+scripts/others_kernels/self_checking.py writes. The lists of programs say whether a reported fault
+is real, which was decided by reading the program.
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ _WORDS: Final = {
 
 
 def kind(program: Program, verdict: str) -> str:
-    """Return the column in which a verdict counts. An accusation and a failed check count against
-    the emulator unless the list says that the program is at fault."""
+    """Return the column in which a verdict counts. A reported fault and a failed check count
+    against the emulator unless the list says that the program is at fault.
+    """
     word = verdict.partition(":")[0].partition("(")[0].strip()
     at_fault = program.judgement == "program"
     if word == "accused":
@@ -46,7 +47,9 @@ def kind(program: Program, verdict: str) -> str:
 
 
 def table(programs: Sequence[Program], found: Mapping[tuple[str, str], Row]) -> str:
-    """The numbers of each repository, and a list of programs that are not right from both."""
+    """The numbers for each repository, and a list of programs that are not correct with both front
+    ends.
+    """
     head = " | ".join(f"{each}" for each in KINDS)
     out = [f"| repository | programs | from | {head} | right or rightly accused from both |",
            "|---|--:|---|" + "--:|" * (len(KINDS) + 1)]  # fmt: skip
@@ -64,8 +67,9 @@ def table(programs: Sequence[Program], found: Mapping[tuple[str, str], Row]) -> 
 
 
 def _others(programs: Sequence[Program], found: Mapping[tuple[str, str], Row]) -> list[str]:
-    """A line for each program that is not right from both, with the reason; without those that are
-    not finished or not run."""
+    """A line for each program that is not correct with both front ends, with the reason, except
+    those that are not finished or not run.
+    """
     out = ["| program | PTX | machine code | what it is |", "|---|---|---|---|"]
     for each in programs:
         verdicts = [found[each.repository, each.name][end] for end in ENDS]

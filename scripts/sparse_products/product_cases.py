@@ -1,7 +1,7 @@
 """Products with a sparse first factor, for `products_on_gpu.py` and the tests.
 
-Their numbers are small integers, so that every sum is exact. Every lane has metadata, also those
-whose metadata do not count, so that the results show which do.
+Their numbers are small integers, so every sum is exact. Every lane has metadata, including lanes
+whose metadata is ignored, so the results show which lanes supply it.
 """
 
 from __future__ import annotations
@@ -29,11 +29,12 @@ _FP8: Final = {
 
 @dataclass(frozen=True)
 class Case:
-    """A kernel of products.cu, and the words that it is given.
+    """A kernel in products.cu, and the words that are passed to it.
 
     name: the kernel's, without the selector. types: of the factors' numbers. depth: the columns of
-    the first factor, with its zeros. selector: whose metadata count. sums: the type of the sums.
-    group: whether a warpgroup multiplies. any_order: whether metadata are not in ascending order.
+    the first factor, including its zeros. selector: selects the lanes that supply the metadata.
+    sums: the type of the sums. group: whether a warpgroup multiplies. any_order: whether metadata
+    are not in ascending order.
     """
 
     name: str

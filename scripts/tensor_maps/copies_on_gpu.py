@@ -1,4 +1,4 @@
-"""Record what a GPU's copies by tensor maps leave in shared memory and in the tensor.
+"""Record the bytes that a GPU's copies by tensor maps leave in shared memory and in the tensor.
 
     python scripts/tensor_maps/copies_on_gpu.py OUT       needs a GPU and nvcc
 

@@ -150,7 +150,7 @@ def _short_rows() -> Iterator[Case]:
 
 
 def _outside() -> Iterator[Case]:
-    """Boxes of which nothing, or only a part, is in the tensor, and boxes at every alignment."""
+    """Boxes that are partly or entirely outside the tensor, and boxes at every alignment."""
     for element, swizzle in product(("u8", "u16", "f32"), ("none", "32B")):
         size = {"u8": 1, "u16": 2, "f32": 4}[element]
         layout = TensorLayout(element, (64, 20), (32 // size, 8), (256,), swizzle=swizzle)

@@ -1,4 +1,4 @@
-// A library that makes a texture or a surface of an array, and runs kernels of fetches.cu or
+// A library that makes a texture or a surface from an array, and runs kernels from fetches.cu or
 // accesses.cu on it.
 
 #include <cuda_runtime.h>
@@ -111,8 +111,8 @@ extern "C" int fetched(const Asked* asked, const void* texels, const float* coor
     return 0;
 }
 
-// Loads and stores of so many bytes at n places, x, y and z one after another. What the loads give
-// goes to `loaded`; the stores of `values` come after them, and the surface's texels to `stored`.
+// Loads and stores of that many bytes at n positions, x, y and z one after another. The loaded
+// values go to `loaded`; then `values` are stored, and the surface's texels are copied to `stored`.
 extern "C" int accessed(const Asked* asked, const void* texels, int size, int clamp, const int* places,
                         unsigned n, const void* values, void* loaded, void* stored) {
     using Kernel = void (*)(cudaSurfaceObject_t, void*, const int*, const int*, const int*, unsigned, int);

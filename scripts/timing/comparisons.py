@@ -1,4 +1,5 @@
-"""Simulate how often a gate blames equal kernels, and how often it lets a 2 % slowdown pass.
+"""Simulate how often a gate finds differences between equal kernels, and how often it lets a 2 %
+slowdown pass.
 
     python scripts/timing/comparisons.py --pairs 60 --out reports/simulated/gate.csv
 
@@ -9,8 +10,8 @@ every kernel may have a run-specific offset that all of its placements share.
 
 One row per mode and noise. false: pairs of runs of equal kernels in which any verdict is slower or
 faster. found_2pct: pairs in which one variant takes 2 % longer and its verdict is slower.
-cannot_tell: of these pairs, those in which its verdict is another one, and the gate exits with 3.
-passed: pairs of runs of equal kernels for which the gate opens. half: half the width of a change's
+cannot_tell: of these pairs, those in which its verdict differs, and the gate exits with 3. passed:
+pairs of runs of equal kernels for which the gate opens. half: half the width of a change's
 interval, as a fraction of the time, on average.
 """
 

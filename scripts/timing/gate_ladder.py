@@ -1,4 +1,5 @@
-"""Measure how often the gate blames a ladder of 20 variants compared with itself, on the GPU.
+"""Measure how often the gate finds differences in a ladder of 20 variants compared with itself, on
+the GPU.
 
     python scripts/timing/gate_ladder.py --fresh 10 --beside 30 --out reports/h200/reliability
     python scripts/timing/gate_ladder.py --out reports/h200/reliability FOLDER …

@@ -5,8 +5,8 @@ process that holds most of the memory.
 
 One row for each amount left free, in the given order: how the run ended, its cases, its
 seconds, and their ratio to those of the run with the whole card (`all`). The first run on a machine
-compiles for the later ones. Run it on a GPU that nobody else uses; --backend emulator tests the
-script itself, without a holder.
+compiles for the later ones. Run it on an otherwise idle GPU; --backend emulator tests the script
+itself, without a holder.
 """
 
 from __future__ import annotations

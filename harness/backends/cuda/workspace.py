@@ -107,7 +107,7 @@ class CudaWorkspace(DeviceBuffers):
     def right(self, case: Case, built: Built | None) -> Right | str:
         """Hash the case's results, immediately after a verified launch.
 
-        Returns the reason instead if they are not right every time.
+        Returns the reason instead if they are not correct every time.
         """
         [first] = self._watch.hashes(self._outputs)
         right, varies = Right(first), False

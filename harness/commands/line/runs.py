@@ -97,7 +97,7 @@ def add(app: typer.Typer, carry_out: CarryOut = here) -> None:
             ClockControl, typer.Option(help="base: lock the clocks while profiling.")
         ] = "none",
     ) -> None:
-        """Run the matrix, then every sound case under Nsight Compute once; or emulate and count.
+        """Run the matrix, then every passing case under Nsight Compute once; or emulate and count.
 
         With --out of a finished run, only missing ncu counters are collected, for the cases that
         the filters choose. If ncu is missing or forbidden, the emulator counts the timed cases.
@@ -142,9 +142,9 @@ def add(app: typer.Typer, carry_out: CarryOut = here) -> None:
     ) -> None:
         """Build and run a commit's kernels beside today's, in one run, and compare the two.
 
-        Both sides are measured in the same rounds, with today's problem.py, sizes and settings; the
-        names of the commit's variants end in __base. Exit codes as for `run`; with --gate, as for
-        `compare --gate`.
+        Both sides are measured in the same rounds, with the current problem.py, sizes and settings;
+        the names of the commit's variants end in __base. Exit codes as for `run`; with --gate, as
+        for `compare --gate`.
         """
         from harness.commands import compare
         from harness.commands.runs import beside

@@ -121,7 +121,8 @@ def only_judged(program: Program, configuration: LaunchConfiguration) -> str:
 
 
 def goes_in_step(program: Program) -> bool:
-    """Return whether the warps of a block go in step in the fast run, as threads wait at mbarriers.
+    """Return whether the warps of a block go in step in the fast run, because threads wait at
+    mbarriers.
 
     What such threads do may depend on the order of warps.
     """

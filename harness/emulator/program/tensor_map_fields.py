@@ -1,7 +1,7 @@
-"""The places of a tensor map's fields in its 128 bytes.
+"""The positions of a tensor map's fields in its 128 bytes.
 
-NVIDIA does not document them. They are where the code that ptxas generates for `tensormap.replace`
-puts them, which agrees with what a driver encodes (`memory/tensor_maps.py`).
+NVIDIA does not document them. They are taken from the code that ptxas generates for
+`tensormap.replace`, which agrees with the maps that a driver encodes (`memory/tensor_maps.py`).
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ _WORD = 32
 
 
 class Part(NamedTuple):
-    """Some bits of a word: its place, the lowest of them and their number; they hold the bits of a
-    value from `of` on."""
+    """Some bits of a word: its position, the lowest of them and their number; they hold the bits of
+    a value that start at bit `of`.
+    """
 
     at: int
     low: int = 0
@@ -24,8 +25,9 @@ class Part(NamedTuple):
 
 
 class Replaced(NamedTuple):
-    """A field that `tensormap.replace` sets: the size of its value in bytes, the number of elements
-    that it has, and the offset added to the PTX value."""
+    """A field that `tensormap.replace` sets: the size of its value in bytes, its number of
+    elements, and the offset added to the PTX value.
+    """
 
     size: int = 4
     most: int = 1
@@ -51,7 +53,7 @@ _ONE = {
 
 
 def parts(field: str, number: int) -> tuple[Part, ...]:
-    """Where a field is, or one of its elements."""
+    """The position of a field, or of one of its elements."""
     if field == "global_dim":
         return (Part(SIZES_AT + 4 * number),)
     if field == "global_stride":  # in units of 16 bytes

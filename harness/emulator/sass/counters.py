@@ -1,15 +1,15 @@
 """A launch's counters under Nsight Compute's names, from the counts of its instructions.
 
-The counters are `machine-exact` for Hopper: counted on the instructions that the GPU runs, by rules
-that reproduce an H200's readings exactly. For an architecture without hardware readings, counters
-that follow from the code are `code-exact`, and those that rely on rules read on Hopper are
+The counters are `machine-exact` for Hopper: counted from the instructions that the GPU runs, by
+rules that reproduce an H200's readings exactly. For an architecture without hardware readings,
+counters that follow from the code are `code-exact`, and those that rely on rules read on Hopper are
 `hopper-rules`: shared-memory wavefronts, the sectors of stores and atomics, branches, and the
 instructions that a diverged warp issues again. Counters that depend on the relative timing of
 warps, in one block or in several, are models: the sectors of atomics whose lanes collide, and
 everything in a launch with loops that wait for another thread, or that calls the driver (printf,
-malloc), whose own instructions the emulator does not execute. Models are also the shared wavefronts
-of asynchronous copies, whose rule is not known, and to their sectors, whose rule is confirmed by
-only seven kernels.
+malloc), whose own instructions the emulator does not execute. The shared wavefronts of asynchronous
+copies, whose rule is not known, are also models, and so are their sectors, whose rule is confirmed
+by only seven kernels.
 """
 
 from __future__ import annotations

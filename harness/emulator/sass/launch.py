@@ -138,7 +138,7 @@ def variable_addresses(code: MachineCode) -> dict[str, int]:
 
 
 def buffer_address(code: MachineCode, number: int) -> int:
-    """The address of a launch's `buffers[number]`: behind the code's variables."""
+    """The address of a launch's `buffers[number]`: after the code's variables."""
     _checked(code)
     return address_of_slot(len(_global_variables(code)) + number)
 

@@ -3,7 +3,7 @@
 `sarif.py` writes the fourth format, for systems that show alerts at source lines.
 
 docs/comparing.md documents the JSON. Its format is only ever extended; if a name ever has to be
-removed or change its meaning, `form` will get another number.
+removed or change its meaning, `form` will get a new number.
 """
 
 from __future__ import annotations

@@ -123,7 +123,7 @@ def _from_below(value: int) -> Iterator[int]:
 
 
 def _at(bench: model.Bench, device: Device, case: Case, numbers: Numbers) -> Case:
-    """The case's variant at other sizes and another launch shape."""
+    """The case's variant at other sizes and a different launch shape."""
     problem = bench.problems[case.problem]
     shape = {name: numbers[name] for name in case.launch}
     sizes = {name: numbers[name] for name in case.sizes}

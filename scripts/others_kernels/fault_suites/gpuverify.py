@@ -1,19 +1,20 @@
 """GPUVerify's CUDA tests: small kernels with or without a race, a divergent barrier or a failed
 assertion.
 
-The head of a test says what the tool must answer, and the extents of the launch. A block has at
-most 1024 threads, where a test has more. Annotations become code: `__assert` and `__requires` are
-checked, invariants are empty, and what is said of other threads or of earlier accesses is taken to
-hold. Functions that are only declared return 0. A pointer gets an array of different values. A
-scalar gets the value that the head names in its counterexample, else one that a `__requires` names,
-else 1; one that is called `size` gets the length of an array. The kernels are compiled without
-optimisation, because most compute nothing that is used.
+The head of a test states the answer that the tool must give, and the extents of the launch. A block
+is limited to 1024 threads, even if a test has more. Annotations become code: `__assert` and
+`__requires` are checked, invariants are empty, and statements about other threads or earlier
+accesses are assumed to hold. Functions that are only declared return 0. A pointer gets an array of
+different values. A scalar gets the value in the head's counterexample, else one from a
+`__requires`, else 1; a scalar called `size` gets the length of an array. The kernels are compiled
+without optimisation, because most compute nothing that is used.
 
-Left out, because no launch shows what the head says: tests in which the tool must refuse the
-source, fails at an invariant, or assumes other indices than those of the launch (an axiom) or
-other contents of a constant than the source; tests with arrays of no elements, or with variables of
-the host; tests that nvcc does not compile (references to textures, cuRAND without its header); and
-those in `NOT_LAUNCHED`, which ptxas or the emulator refuses. A grid has at most 256 blocks.
+These tests are omitted, because no launch can show what the head says: tests in which the tool must
+refuse the source, fails at an invariant, or assumes indices that differ from the launch's (an
+axiom) or contents of a constant that differ from the source's; tests with arrays of no elements, or
+with variables of the host; tests that nvcc does not compile (references to textures, cuRAND without
+its header); and those in `NOT_LAUNCHED`, which ptxas or the emulator refuses. A grid has at most
+256 blocks.
 """
 
 from __future__ import annotations
@@ -187,7 +188,7 @@ def _array(kind: str, length: int) -> Any:
 
 
 def _pointers(text: str, kind: str) -> int:
-    """The number of pointers in a struct, which has nothing else in it."""
+    """The number of pointers in a struct that contains nothing else."""
     found = re.search(
         rf"(?:struct|class)\s+{kind}\s*(?::\s*(\w+)\s*)?\{{(.*?)\n\}};", text, re.DOTALL
     )

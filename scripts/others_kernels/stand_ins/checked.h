@@ -1,4 +1,4 @@
-// Inputs, and a comparison with what was wanted, for programs that launch a kernel of others.
+// Inputs, and a comparison with expected results, for programs that launch third-party kernels.
 #pragma once
 
 #include <cmath>
@@ -41,7 +41,8 @@ struct Array {
   }
 };
 
-// Print how far from the wanted values they are, as a share of the largest; 1 if farther than so far.
+// Print the distance from the expected values, relative to the largest value; return 1 if it
+// exceeds `most`.
 inline int compared(const char* what, const std::vector<double>& got, const std::vector<double>& wanted,
                     double most) {
   double furthest = 0, largest = 0;
@@ -57,7 +58,8 @@ inline int compared(const char* what, const std::vector<double>& got, const std:
   return !right;
 }
 
-// softmax(q k^T scale) v of one head, rows of so many values; causal: a row sees keys up to its own.
+// softmax(q k^T scale) v of one head, with rows of that many values; causal: a row sees keys up to
+// its own.
 inline std::vector<double> attention(const double* q, const double* k, const double* v, int rows,
                                      int width, bool causal) {
   std::vector<double> out(static_cast<size_t>(rows) * width), of(rows);

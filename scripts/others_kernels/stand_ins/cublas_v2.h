@@ -1,5 +1,5 @@
-// What the host code of others' files names of cuBLAS, so that they compile without it. None of it
-// is ever called: of these files the kernels alone are launched.
+// The names in cuBLAS that other people's host code uses, so that their files compile without it.
+// None is ever called, because only the kernels in these files are launched.
 #pragma once
 
 #include <cuda_bf16.h>

@@ -1,4 +1,4 @@
-// FlashAttention-3's attention for Hopper, forward, of fp16: two heads, 64 wide.
+// FlashAttention-3's forward attention for Hopper, in fp16: two heads, 64 wide.
 #include "flash_fwd_launch_template.h"
 
 #include "checked.h"

@@ -1,4 +1,4 @@
-// ThunderKittens' attention for Hopper, forward; KERNEL is its file up to its host part.
+// ThunderKittens' forward attention for Hopper; KERNEL is its file up to the host code.
 #include KERNEL
 
 #include "checked.h"

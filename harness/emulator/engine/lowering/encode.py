@@ -59,7 +59,7 @@ class Encoded:
     `heads` are the basic blocks at which loops that may wait begin, each with its first entry in
     `watched` and their number: the rows that show whether a pass was in vain. `meetings` are the
     basic blocks in which lanes of a warp synchronise, with the row of the mask, in programs with
-    such loops. `in_step`: whether the warps of a block have to go in step, as threads test
+    such loops. `in_step`: whether the warps of a block have to go in step, because threads test
     mbarriers. `why_only_judged`: why only the judge can run it; empty if the fast run can, too.
     """
 

@@ -119,7 +119,7 @@ class MatrixDecoder(MemoryDecoder):
         return [Op(name, variant, made, (kinds[0],) * len(made), read, read_kinds, self.site)]
 
     def selector(self, operand: Operand, type_: str, depth: int) -> int:
-        """Which lanes' metadata count: one of four, a pair of them, or all."""
+        """The lanes that supply the metadata: one of four, a pair of them, or all."""
         known = 16 * _GROUP.get(type_, 4) // depth
         if not isinstance(operand, Number) or operand.value not in range(known):
             raise self.unknown(f"its selector is from 0 to {known - 1}")

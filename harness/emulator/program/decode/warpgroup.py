@@ -45,7 +45,7 @@ _WORDS_OF_B = 2  # of eight columns; twice as many if the first factor is sparse
 
 @dataclass(frozen=True)
 class _Product:
-    """`m64nNkK.D.A.B`. depth: of the second factor; half of it is stored of a sparse first one."""
+    """`m64nNkK.D.A.B`. depth: of the second factor; a sparse first factor stores half of it."""
 
     columns: int
     depth: int
@@ -146,7 +146,9 @@ class WarpgroupDecoder(MatrixDecoder):
     def _metadata(
         self, product: _Product, operands: Sequence[Operand]
     ) -> tuple[Source, str]:  # fmt: skip
-        """The register with the places of a sparse factor's elements, and whose of them count."""
+        """The metadata register of a sparse factor, and the selector of the lanes that supply
+        it.
+        """
         register, selector = operands
         chosen = self.selector(selector, product.a, product.depth)
         return self.source(register, "u32"), str(chosen)

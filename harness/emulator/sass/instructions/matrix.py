@@ -1,9 +1,9 @@
 """Rows for tensor cores: products of a warp (`HMMA`, `IMMA`, `DMMA`) and of a warpgroup (`HGMMA`,
 `QGMMA`, `IGMMA`).
 
-A sparse product (`.SP`) also takes a register of metadata, and the selector of the lanes whose
-metadata count, which a warpgroup's products of bytes do not have. In place of its depth, the flags
-of a warp's product hold the number of stored elements in a row.
+A sparse product (`.SP`) also takes a register of metadata, and the selector of the lanes that
+supply it, which a warpgroup's products of bytes do not have. In place of its depth, the flags of a
+warp's product hold the number of stored elements in a row.
 """
 
 from __future__ import annotations

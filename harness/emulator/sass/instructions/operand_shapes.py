@@ -52,7 +52,7 @@ def matched(
 ) -> list[tuple[str, Operand | None]]:  # fmt: skip
     """Map each part of a shape to its operand; None for a missing one.
 
-    Raises Unencodable if the operands have another shape.
+    Raises Unencodable if the operands have a different shape.
     """
     left = _joined(instruction.operands) if "h" in shape else list(instruction.operands)
     out: list[tuple[str, Operand | None]] = []

@@ -41,9 +41,9 @@ struct Ends {  // the function, after a check that must hold
 
 }  // namespace testing
 
-// With ONE_TEST, only the test whose WANTED_suite_name is defined as 1 is compiled. The others stay
-// templates that nothing instantiates, and are device functions so that nvcc leaves their bodies out
-// of the host's code.
+// With ONE_TEST, only the test whose WANTED_suite_name is defined as 1 is compiled. The others
+// remain templates that nothing instantiates, and are device functions so that nvcc omits their
+// bodies from the host code.
 #define TEST_WANTED(suite, name)                                                                   \
   static void suite##_##name##_body();                                                             \
   static const bool suite##_##name##_added = ::testing::add(#suite "." #name, suite##_##name##_body); \

@@ -1,4 +1,4 @@
-// What nvcc's host code calls to register kernels and variables, and launches.
+// The functions with which nvcc's host code registers kernels and variables, and launches.
 #include "shared.h"
 
 #include <cstdlib>

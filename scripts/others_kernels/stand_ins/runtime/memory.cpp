@@ -38,7 +38,7 @@ uint64_t address_of(int slot) {
   return first + (static_cast<uint64_t>(slot) << SLOT_BITS);
 }
 
-// Whether bytes do not leave the allocation in which they begin, if they begin in one.
+// Whether bytes stay within the allocation in which they begin, if they begin in one.
 bool fits(const void* at, size_t bytes) {
   const auto* held = holder(at);
   return !held || static_cast<size_t>(static_cast<const char*>(at) - held->first) + bytes <=

@@ -1,11 +1,12 @@
-// What the files of the stand-in for the CUDA runtime share: programs.py has the other side.
+// Declarations shared by the files of the stand-in for the CUDA runtime; programs.py is the other
+// side.
 //
 // Device memory is a file that the other side maps as well (EMULATED_MEMORY, a file descriptor). An
-// allocation is mapped at the address that the emulator gives it, so pointers mean the same to both,
-// also those in memory. Each launch is written to EMULATED_OUT as lines of text, and the program goes
-// on when the other side has answered on EMULATED_IN. Work is thus done in the order in which it is
-// issued, whatever its stream. A call that is not here ends the program with a sentence
-// (programs.build), and what cannot be done returns an error.
+// allocation is mapped at the address that the emulator gives it, so pointers mean the same to
+// both, including those in memory. Each launch is written to EMULATED_OUT as lines of text, and the
+// program continues when the other side has answered on EMULATED_IN. Work is thus done in the order
+// in which it is issued, regardless of its stream. A call that is missing here ends the program
+// with a message (programs.build), and an operation that cannot be done returns an error.
 #pragma once
 
 #include <cuda.h>

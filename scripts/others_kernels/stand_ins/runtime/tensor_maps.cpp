@@ -1,5 +1,5 @@
-// Tensor maps, written as the numbers that the program gave, behind a mark: the other side encodes
-// them. And the look-up of the driver's calls, of which these are the ones that there are.
+// Tensor maps, written after a mark as the numbers that the program passed: the other side encodes
+// them. Also the look-up of the driver's functions, of which only these exist.
 #include "shared.h"
 
 #include <cstring>
