@@ -129,7 +129,7 @@ def test_a_table_of_answers_is_seen_where_the_seed_is_the_one_it_was_made_for(
     built = built_again([case], MATRIX.parent / "kernels", "sm_90")
     (failure,) = scrutinise(problem, [case], built, SEED, "sm_90").failures
     assert "reads only 4 of 4,084 bytes of `x`" in failure.reason
-    assert "is wrong" not in failure.reason  # the answer is right
+    assert "is wrong" not in failure.reason  # the answer is correct
     assert "partly_read" in failure.reason  # what to do if that is intended
     assert not scrutinise(problem, [case], built, SEED + 1, "sm_90").failures
 

@@ -1,4 +1,4 @@
-"""A run's own effects neither blame a kernel nor hide a change."""
+"""A run's own effects neither make a kernel look slower nor hide a change."""
 
 from __future__ import annotations
 

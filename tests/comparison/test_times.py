@@ -99,7 +99,8 @@ def test_the_same_code_with_other_data_or_launched_in_another_way_is_not_identic
 
 def test_what_identical_code_differs_by_is_the_floor_of_the_others() -> None:
     """Everything takes 3 % longer today, so a changed kernel that also takes 3 % longer is not
-    blamed."""
+    reported as slower.
+    """
     longer = {name: replace(kernel, ns=1.03 * (kernel.ns or 0)) for name, kernel in EQUAL.items()}
     judgement = judge(run(EQUAL, 1), run(longer | {"v2": Kernel(1.03 * 8e4, sass="2")}, 2))
     assert judgement.code == 0

@@ -25,7 +25,7 @@ class Page(HTMLParser):
         self.elements: list[tuple[str, dict[str, str | None]]] = []
         self.source = path.read_text(encoding="utf-8")
         self.feed(self.source)
-        # A name may be broken behind each underscore.
+        # A name may be broken after each underscore.
         self.text = re.sub(r"\s+", " ", " ".join(self.words)).replace("_ ", "_")
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:

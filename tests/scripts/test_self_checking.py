@@ -1,4 +1,5 @@
-"""Others' programs that check themselves: the stand-in for the CUDA runtime, verdicts, the table.
+"""Other people's programs that check themselves: the stand-in for the CUDA runtime, verdicts, the
+table.
 
 The programs are not in this repository; the test's own is built and run in the same way.
 """

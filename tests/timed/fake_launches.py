@@ -178,7 +178,7 @@ class FakeLaunches:
         self._y = self._by_shape.setdefault(self._y.size, self._y.copy()).copy()
 
     def hash_inputs(self) -> None:
-        """Store an answer for each content of all inputs: the answer is right, and all inputs are
+        """Store an answer for each content of all inputs: the answer is correct, and all inputs are
         read."""
         content = self._x["input"].tobytes()
         self._by_content.setdefault(content, self._y.copy())

@@ -1,4 +1,4 @@
-// How atomics meet: pairs that differ in one thing.
+// How atomics collide: pairs that differ in one thing.
 
 // Each warp adds its elements' sum to the output, or each block does, for all of its warps.
 template <bool each_warp>
@@ -38,7 +38,7 @@ __global__ void atomics_on_one_address_fast(const float* in, float* out, unsigne
     counted<8>(in, out, n);
 }
 
-// A histogram of a constant in shared memory: one copy for all lanes, or one for each of 16.
+// A histogram of a constant in shared memory: one copy for all lanes, or 16 copies.
 template <int copies>
 __device__ void histogram(const float* in, float* out, unsigned n) {
     __shared__ unsigned bins[16 * 16];

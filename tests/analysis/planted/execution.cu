@@ -1,6 +1,6 @@
-// What is executed, and how many warps do it at once: pairs that differ in one thing.
+// The executed instructions and the number of resident warps: pairs that differ in one thing.
 
-// Which of two long formulas a thread computes is decided by its lane, or by its warp.
+// A thread's lane, or its warp, decides which of two long formulas it computes.
 template <int of>
 __device__ void chosen(const float* in, float* out, unsigned n) {
     float sum = 0.0f;
@@ -60,7 +60,7 @@ __global__ void __launch_bounds__(256, 1) spilled_registers_fast(
     kept<96>(in, out, n);
 }
 
-// The same work with 48 KiB of shared memory in a block, of which little is used, or with 1 KiB.
+// The same work with 48 KiB of shared memory per block, mostly unused, or with 1 KiB.
 template <int bytes>
 __device__ void staged(const float* in, float* out, unsigned n) {
     __shared__ volatile float s[bytes / 4];
@@ -78,7 +78,7 @@ __global__ void occupancy_fast(const float* in, float* out, unsigned n) {
     staged<1024>(in, out, n);
 }
 
-// A grid-stride loop: what differs is the grid that it is launched with.
+// A grid-stride loop: only the launch's grid differs.
 __global__ void grid_size(const float* in, float* out, unsigned n) {
     float sum = 0.0f;
     for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
@@ -86,5 +86,5 @@ __global__ void grid_size(const float* in, float* out, unsigned n) {
     out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
 }
 
-// A launch of next to nothing, to be saved.
+// An almost empty launch that could be saved.
 __global__ void launch(const float*, float* out, unsigned) { out[0] = 0.0f; }

@@ -1,4 +1,4 @@
-// How global memory is read and written: pairs that differ in one thing.
+// Reads and writes of global memory: pairs that differ in one thing.
 
 // Each thread sums elements of its own row, or of its own column.
 __global__ void uncoalesced_load_slow(const float* in, float* out, unsigned n) {

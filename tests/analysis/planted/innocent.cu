@@ -1,5 +1,5 @@
-// Changes that change nothing which matters: names, the form of a loop, the order of what does not
-// depend on each other, qualifiers.
+// Changes without any effect: names, the form of a loop, the order of independent statements,
+// qualifiers.
 __global__ void plain(const float* in, float* out, unsigned n) {
     unsigned t = blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x;
     float a = 0.0f, b = 1.0f;

@@ -1,6 +1,6 @@
-// How shared memory is used: pairs that differ in one thing.
+// Uses of shared memory: pairs that differ in one thing.
 
-// A column of a 32 × 32 tile is read: without the padding all 32 lanes meet on one bank.
+// A column of a 32 × 32 tile is read: without the padding all 32 lanes use one bank.
 template <int pitch>
 __device__ void column(const float* in, float* out, unsigned n) {
     __shared__ float tile[32 * pitch];
@@ -20,7 +20,7 @@ __global__ void bank_conflict_fast(const float* in, float* out, unsigned n) {
     column<33>(in, out, n);
 }
 
-// A value is fetched from shared memory in every turn of a loop, or once into a register.
+// A value is fetched from shared memory in every iteration of a loop, or once into a register.
 __global__ void shared_accesses_slow(const float* in, float* out, unsigned n) {
     __shared__ float s[256];
     volatile float* v = s;
@@ -40,7 +40,7 @@ __global__ void shared_accesses_fast(const float* in, float* out, unsigned n) {
     out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
 }
 
-// Neighbours exchange a value through shared memory, with barriers that nothing needs, or without.
+// Neighbours exchange a value through shared memory, with unneeded barriers, or without.
 template <int needless>
 __device__ void exchanged(const float* in, float* out, unsigned n) {
     __shared__ float s[256];

@@ -1,4 +1,4 @@
-// Copies of each thread report to an mbarrier; a second one says when a stage may be filled again.
+// Each thread's copies signal an mbarrier; a second one signals that a stage may be refilled.
 // LAUNCH k<<<2, 64>>>(float[1024], float[128]=0)
 // CHECK (a[1].reshape(2, 64) == was[0].reshape(2, 8, 64)[:, :, ::-1].sum(1)).all()
 __device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }

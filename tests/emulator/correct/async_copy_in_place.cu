@@ -1,4 +1,4 @@
-// What is copied is overwritten, by others, once its copy has been waited for.
+// Copied elements are overwritten, by other threads, after their copy has been waited for.
 // LAUNCH k<<<2, 64>>>(float[128])
 // CHECK (a[0].reshape(2, 64) == was[0].reshape(2, 64)[:, ::-1] + 1).all()
 #include <cuda_pipeline.h>

@@ -1,5 +1,5 @@
-// A barrier of all blocks that can be used again at once: the last to arrive turns the generation,
-// for which the others wait with acquiring loads.
+// A barrier of all blocks that can be used again at once: the last to arrive advances the
+// generation, for which the others wait with acquiring loads.
 // LAUNCH k<<<6, 64>>>(float[384], float[384]=0, unsigned[1]=0, unsigned[1]=0, 3)
 // CHECK (a[0] == np.roll(was[0], -3 * (100 + 33)) + 6).all() and a[2][0] == 0 and a[3][0] == 6
 #include <cuda/atomic>

@@ -1,4 +1,4 @@
-// Structs with bit fields of which some are never set, nor the bits between: they are copied as words.
+// Structs with bit fields, some never set, like the bits between them: they are copied as words.
 // LAUNCH k<<<1, 32>>>(unsigned[32], unsigned[128], 1)
 // CHECK (a[0] == 2 * (np.arange(32) % 8) + 9).all() and (a[1][2::4] == np.arange(32)).all()
 struct Flags {

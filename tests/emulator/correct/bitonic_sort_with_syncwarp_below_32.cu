@@ -1,4 +1,4 @@
-// A bitonic sort in shared memory: strides below 32 stay within a warp's own words.
+// A bitonic sort in shared memory: exchanges at strides below 32 stay within a warp's own words.
 // LAUNCH k<<<1, 128>>>(float[128])
 // CHECK (a[0] == np.sort(was[0])).all()
 extern "C" __global__ void k(float* data) {

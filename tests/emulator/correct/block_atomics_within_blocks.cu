@@ -1,5 +1,5 @@
 // Every block counts into bins of its own in global memory, and into shared ones through a pointer;
-// what goes between blocks is atomic for the whole device.
+// updates that blocks share are atomic for the whole device.
 // LAUNCH k<<<4, 64>>>(int[256], unsigned[32]=0, unsigned[8]=0)
 // CHECK (a[1] == 8).all() and (a[2] == 32).all()
 extern "C" __global__ void k(const int* in, unsigned* own, unsigned* all) {

@@ -1,4 +1,4 @@
-// One warp loads tiles into a ring of two, the others give each back when they have read it.
+// One warp loads tiles into a ring of two, the others release each tile when they have read it.
 // LAUNCH k<<<2, 96>>>(float[1024], float[128]=0)
 // CHECK (a[1].reshape(2, 64) == was[0].reshape(2, 8, 64).sum(1)).all()
 __device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }

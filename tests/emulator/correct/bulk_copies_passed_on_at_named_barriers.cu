@@ -1,4 +1,4 @@
-// One warp copies tiles in, the next waits for each and tells the third at a barrier of the two.
+// One warp copies tiles in, the next waits for each and signals the third at a barrier of the two.
 // LAUNCH k<<<2, 96>>>(float[256], float[64]=0)
 // CHECK (a[1].reshape(2, 32) == was[0].reshape(2, 4, 32)[:, :, ::-1].sum(1)).all()
 __device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }

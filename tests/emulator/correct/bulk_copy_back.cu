@@ -1,4 +1,4 @@
-// A tile is worked on in shared memory and copied back as one piece.
+// A tile is processed in shared memory and copied back in one bulk copy.
 // LAUNCH k<<<2, 64>>>(float[128])
 // CHECK (a[0] == 2 * was[0]).all()
 __device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }

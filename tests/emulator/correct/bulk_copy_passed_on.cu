@@ -1,4 +1,4 @@
-// One thread waits for the tile, all others for this thread; and the place is used again for the way back.
+// One thread waits for the tile, all others for this thread; the same buffer is then copied back.
 // LAUNCH k<<<2, 64>>>(float[128], float[256]=0)
 // CHECK (a[1].reshape(2, 2, 64) == np.stack([was[0].reshape(2, 64)[:, ::-1], 2 * was[0].reshape(2, 64)], 1)).all()
 __device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }

@@ -1,4 +1,4 @@
-// Asynchronous copies whose threads arrive when they have landed.
+// Asynchronous copies whose threads arrive at an mbarrier when they have completed.
 // LAUNCH k<<<2, 64>>>(float[128], float[128])
 // CHECK (a[1] == was[0].reshape(2, 64)[:, ::-1].reshape(-1)).all()
 __device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }

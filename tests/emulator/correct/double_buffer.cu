@@ -1,4 +1,4 @@
-// A round writes the buffer that nobody reads until the next barrier: one barrier a round.
+// A round writes the buffer that no thread reads until the next barrier: one barrier per round.
 // LAUNCH k<<<2, 64>>>(float[512], float[128])
 // CHECK (a[1] == was[0].reshape(2, 4, 64).sum(axis=1)[:, ::-1].reshape(-1)).all()
 extern "C" __global__ void k(const float* in, float* out) {

@@ -1,4 +1,4 @@
-// Each thread calls the function that a table of pointers has for it; threads of a warp call different ones.
+// Each thread calls its function from a table of pointers; lanes of a warp call different ones.
 // LAUNCH k<<<2, 64>>>(int[128], int[128], 1)
 // CHECK (a[1] == [(x + 5, x * x, 7 - x, x + 15)[x % 4] for x in range(128)]).all()
 typedef int (*Function)(int, int);

@@ -1,4 +1,4 @@
-// A grid barrier of cooperative groups orders what all blocks did before it.
+// A grid barrier of cooperative groups orders all blocks' accesses before it.
 // LAUNCH k<<<4, 64>>>(float[256], float[256])
 // CHECK (a[0] == np.roll(np.arange(256)[::-1], -100) + 1).all()
 #include <cooperative_groups.h>

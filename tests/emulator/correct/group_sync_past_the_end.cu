@@ -1,5 +1,5 @@
 // Threads past the end load nothing, but come to the sync of their group; then half of the block
-// leaves, and the others meet at a barrier that counts them.
+// leaves, and the others wait at a barrier that counts them.
 // LAUNCH k<<<2, 128>>>(float[200], float[200], 200)
 // CHECK all((a[1][b:b + 64] == 2 * was[0][b:b + 128][::-1][:64]).all() for b in (0, 128))
 #include <cooperative_groups.h>

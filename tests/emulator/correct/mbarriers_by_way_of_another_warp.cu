@@ -1,4 +1,4 @@
-// Thread 0 overwrites what its warp has read: the second warp knows of the reads, and tells thread 0.
+// Thread 0 overwrites its warp's inputs: a second warp has awaited the reads, and signals it.
 // LAUNCH k<<<2, 64>>>(float[256], float[64]=0)
 // CHECK (a[1].reshape(2, 32) == was[0].reshape(2, 4, 32)[:, :, ::-1].sum(1)).all()
 __device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }

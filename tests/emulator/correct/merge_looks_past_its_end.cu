@@ -1,4 +1,4 @@
-// A serial merge reads one key past the end of a list, and then does not ask which is less.
+// A serial merge reads one key past the end of a list, and then does not compare it.
 // LAUNCH k<<<2, 64>>>(int[512], int[512])
 // CHECK (a[1] == was[0]).all()
 extern "C" __global__ void k(const int* in, int* out) {

@@ -1,4 +1,4 @@
-// Tiles of two warps, which meet in shared memory that the system keeps for them.
+// Tiles of two warps, which exchange data in shared memory that the system reserves for them.
 // LAUNCH k<<<2, 128>>>(int[256])
 // CHECK (a[0].reshape(4, 64) == 2 * was[0].reshape(4, 64).sum(1)[:, None] + 7).all()
 #include <cooperative_groups.h>

@@ -1,4 +1,4 @@
-// A producer and a consumer, of two warps each, meet at barriers with a number and a count.
+// A producer and a consumer, of two warps each, synchronise at barriers with a number and a count.
 // LAUNCH k<<<2, 192>>>(int[128], int[128])
 // CHECK (a[1] == was[0].reshape(2, 64)[:, ::-1].reshape(-1) + 1).all()
 extern "C" __global__ void k(const int* in, int* out) {

@@ -1,4 +1,4 @@
-// Thread 0 keeps a word to itself between barriers; the others must not be taken to read it.
+// Thread 0 keeps a word to itself between barriers; the others must not be reported as reading it.
 // LAUNCH k<<<2, 128>>>(float[256], float[2])
 // CHECK (a[1] == was[0].reshape(2, 128)[:, 0] * 2 + 1).all()
 extern "C" __global__ void k(const float* in, float* out) {

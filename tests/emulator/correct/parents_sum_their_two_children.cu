@@ -1,4 +1,4 @@
-// A tree is summed from its leaves: of two children, the second to come goes on to the parent.
+// A tree is summed from its leaves: of two children, the second to arrive goes on to the parent.
 // LAUNCH k<<<4, 32>>>(float[256]=1, unsigned[128]=0)
 // CHECK a[0][1] == 128 and (a[0][64:128] == 2).all()
 extern "C" __global__ void k(float* sums, unsigned* visits) {

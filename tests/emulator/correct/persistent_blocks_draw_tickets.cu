@@ -1,4 +1,4 @@
-// Persistent blocks: one thread draws a piece of work for all, which read it between two barriers.
+// Persistent blocks: one thread draws a work item for all, which read it between two barriers.
 // LAUNCH k<<<3, 64>>>(unsigned[1]=0, float[640]=1, 10)
 // CHECK (a[1] == 3).all()
 extern "C" __global__ void k(unsigned* ticket, float* data, unsigned pieces) {

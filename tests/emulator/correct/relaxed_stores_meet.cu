@@ -1,4 +1,4 @@
-// Atomic stores may meet, in one step and in any order, and so may atomic loads: nothing is torn.
+// Atomic stores may collide, in one step and in any order, as may atomic loads: nothing is torn.
 // LAUNCH k<<<3, 64>>>(int[1]=0, int[1]=0, int[192])
 // CHECK a[0][0] in range(192) and a[1][0] in range(192) and (a[2] >= 0).all()
 #include <cuda/atomic>

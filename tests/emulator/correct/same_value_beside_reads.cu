@@ -1,4 +1,4 @@
-// Threads set again what is set already, in shared and in global memory, while others read it.
+// Threads set words that are set already, in shared and in global memory, while others read them.
 // LAUNCH k<<<4, 64>>>(int[2]=7, int[256])
 // CHECK (a[1] == np.tile(np.where(np.arange(64) % 2, 9, 16), 4)).all()
 extern "C" __global__ void k(int* seven, int* out) {

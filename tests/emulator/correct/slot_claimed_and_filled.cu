@@ -1,5 +1,5 @@
-// A table's slot goes from empty to busy to full. Who claims it reads nothing that others wrote, and
-// needs no fence behind its compare-and-swap; who finds it full has one.
+// A table's slot goes from empty to busy to full. A thread that claims it reads nothing that others
+// wrote, and needs no fence after its compare-and-swap; a thread that finds it full has one.
 // LAUNCH k<<<4, 32>>>(unsigned[16]=0, int[16]=0, int[128])
 // CHECK (a[2] == 100 + np.arange(128) % 16).all() and (a[0] == 2).all()
 extern "C" __global__ void k(unsigned* states, int* values, int* out) {

@@ -1,4 +1,4 @@
-// Which state space a generic pointer is of that a function is given.
+// Queries of the state space of a generic pointer that a function receives.
 // LAUNCH k<<<1, 64>>>(int[64], int[64], 3)
 // CHECK (a[1] == [(1, 10, 100)[x % 3] for x in range(64)]).all()
 __device__ __noinline__ int space_of(const void* at) {

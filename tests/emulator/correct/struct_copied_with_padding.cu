@@ -1,4 +1,4 @@
-// Structs go through shared and local memory to the output, with words of padding that nothing set.
+// Structs pass through shared and local memory to the output, with unset words of padding.
 // LAUNCH k<<<2, 64>>>(int[128], float[512]=7, int[512]=7)
 // CHECK (a[2][::4] == was[0].reshape(2, 64)[:, ::-1].reshape(-1)).all() and (a[1][2::4] == a[2][::4] + 2).all()
 struct __align__(16) Point {

@@ -1,4 +1,4 @@
-// A struct is copied with its padding, which nobody writes.
+// A struct is copied with its padding, which is never written.
 // LAUNCH k<<<2, 64>>>(int[128], int[128])
 // CHECK (a[1] == was[0].reshape(2, 64)[:, ::-1].reshape(-1) + 3).all()
 struct Item {

@@ -1,4 +1,4 @@
-// The same values over and over, with a barrier wherever others read them.
+// The same values over and over, with a barrier wherever other threads read them.
 // LAUNCH k<<<2, 128>>>(int[256]=0, int[2])
 // CHECK (a[1] == 0).all()
 extern "C" __global__ void k(const int* in, int* out) {

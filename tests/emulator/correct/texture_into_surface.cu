@@ -1,5 +1,5 @@
-// Each thread fetches its right neighbour's texel, of which the last of a row has none, and stores it
-// to a surface, where it lies four bytes times x from the row's beginning.
+// Each thread fetches its right neighbour's texel, which does not exist for the last of a row, and
+// stores it to a surface, where it lies four bytes times x from the row's beginning.
 // LAUNCH shift<<<8, 8>>>(texture[8x8], surface[8x8], float[64]=0)
 // CHECK (a[2].reshape(8, 8) == a[0].texels[:, [1, 2, 3, 4, 5, 6, 7, 7]]).all() and (a[1].texels.reshape(-1) == a[2]).all()
 extern "C" __global__ void shift(cudaTextureObject_t from, cudaSurfaceObject_t to, float* out) {

@@ -1,4 +1,4 @@
-// Each block waits for the total of the one before it, adds its own and hands both on.
+// Each block waits for the total of the one before it, adds its own and passes the sum on.
 // LAUNCH k<<<6, 32>>>(float[6]=0, unsigned[6]=0)
 // CHECK (a[0] == 32 * np.arange(1, 7)).all()
 extern "C" __global__ void k(float* totals, unsigned* ready) {

@@ -1,4 +1,4 @@
-// Blocks take different numbers of rounds, each with its barriers.
+// Blocks run different numbers of rounds, each with its barriers.
 // LAUNCH k<<<4, 64>>>(float[256], float[4])
 // CHECK (a[1] == was[0].reshape(4, 64).sum(axis=1) * np.arange(1, 5)).all()
 extern "C" __global__ void k(const float* in, float* out) {

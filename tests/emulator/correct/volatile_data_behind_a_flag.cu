@@ -1,5 +1,5 @@
-// Data and flag are volatile. Fences on both sides of the flag order the data; the flag itself may be
-// met unordered, also by the one who resets it.
+// Data and flag are volatile. Fences on both sides of the flag order the data; the flag itself may
+// be accessed in any order, even by the thread that resets it.
 // LAUNCH k<<<1, 64>>>(int[1]=0, int[1]=0, int[4]=0)
 // CHECK (a[2] == [0, 7, 8, 9]).all() and a[1][0] == 0
 extern "C" __global__ void k(volatile int* data, volatile int* flag, int* out) {

@@ -1,4 +1,4 @@
-// The flag is a bit of the word that has the data: who finds it set has read the data with it.
+// The flag is a bit of the word that has the data: a reader that finds it set has the data, too.
 // LAUNCH k<<<2, 32>>>(unsigned[1]=0, unsigned[1]=0)
 // CHECK a[1][0] == 77
 extern "C" __global__ void k(volatile unsigned* word, unsigned* out) {

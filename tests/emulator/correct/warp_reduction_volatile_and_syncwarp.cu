@@ -1,4 +1,4 @@
-// volatile does no harm where __syncwarp() orders the lanes.
+// volatile does no harm if __syncwarp() orders the lanes.
 // LAUNCH k<<<2, 64>>>(float[128], float[2])
 // CHECK (a[1] == was[0].reshape(2, 64).sum(axis=1)).all()
 extern "C" __global__ void k(const float* in, float* out) {

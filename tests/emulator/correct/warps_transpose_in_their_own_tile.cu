@@ -1,4 +1,4 @@
-// Each warp reverses pieces of 32 in shared memory of its own, and meets before and after.
+// Each warp reverses segments of 32 in its own shared memory, and synchronises before and after.
 // LAUNCH k<<<2, 64>>>(float[512], float[512])
 // CHECK (a[1].reshape(16, 32) == was[0].reshape(16, 32)[:, ::-1]).all()
 extern "C" __global__ void k(const float* in, float* out) {

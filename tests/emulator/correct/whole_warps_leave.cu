@@ -1,4 +1,4 @@
-// After the last barrier, warps that have nothing left to do may go.
+// After the last barrier, warps that have nothing left to do may exit.
 // LAUNCH k<<<2, 128>>>(float[256], float[2])
 // CHECK (a[1] == was[0].reshape(2, 128).sum(axis=1)).all()
 extern "C" __global__ void k(const float* in, float* out) {

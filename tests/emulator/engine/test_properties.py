@@ -15,7 +15,7 @@ from reference.comparison import compare
 from reference.kernel import PARAMETERS, Guard, If, Instr, Kernel, Leave, Load, Loop, Reg, Store
 from reference.strategies import OUTPUT, Case, cases
 
-# Deterministic, so that a change is to blame for a failure that appears with it.
+# Deterministic, so a new failure is due to a change.
 EVERYDAY = settings(
     max_examples=160, derandomize=True, database=None,
     phases=[Phase.generate, Phase.shrink], suppress_health_check=list(HealthCheck),

@@ -1,4 +1,4 @@
-// Five stages in four buffers: the next tile is on its way into the buffer that others still read.
+// Five stages in four buffers: the next tile is copied into the buffer that others still read.
 // LAUNCH k<<<2, 64>>>(float[1024], float[128])
 #include <cuda_pipeline.h>
 extern "C" __global__ void k(const float* in, float* out) {

@@ -1,4 +1,4 @@
-// The thread reads what its own copy brings, and has not waited: the group before it is not this one.
+// The thread reads its own copy's data, but has waited only for the previous group.
 // LAUNCH k<<<2, 64>>>(float[256], float[128])
 #include <cuda_pipeline.h>
 extern "C" __global__ void k(const float* in, float* out) {

@@ -1,4 +1,4 @@
-// Of a struct with bit fields, one that was never set decides.
+// A bit field that was never set decides a branch.
 // LAUNCH k<<<1, 32>>>(unsigned[32])
 struct Flags {
     unsigned kind : 3, mode : 5;

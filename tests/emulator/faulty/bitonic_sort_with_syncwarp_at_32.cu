@@ -1,4 +1,4 @@
-// A bitonic sort in shared memory: at stride 32 two warps exchange words, and only each one meets itself.
+// A bitonic sort in shared memory: at stride 32 two warps exchange words, unsynchronised.
 // LAUNCH k<<<1, 128>>>(float[128])
 extern "C" __global__ void k(float* data) {
     __shared__ float s[128];

@@ -1,4 +1,4 @@
-// All blocks count into one histogram, with atomics that only their own block sees as such.
+// All blocks count into one histogram, with atomics whose scope is only their own block.
 // LAUNCH k<<<4, 64>>>(int[256], int[8]=0)
 extern "C" __global__ void k(const int* in, int* bins) {
     unsigned i = blockIdx.x * 64 + threadIdx.x;

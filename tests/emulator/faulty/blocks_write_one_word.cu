@@ -1,4 +1,4 @@
-// Each block stores its sum to the same place.
+// Each block stores its sum to the same word.
 // LAUNCH k<<<4, 32>>>(float[128], float[1])
 extern "C" __global__ void k(const float* in, float* out) {
     float x = in[blockIdx.x * 32 + threadIdx.x];

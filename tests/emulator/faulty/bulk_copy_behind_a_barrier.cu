@@ -1,4 +1,4 @@
-// The barrier waits for the thread that issued the copy, and for no byte of it.
+// The barrier waits for the thread that issued the copy, not for any of its bytes.
 // LAUNCH k<<<2, 64>>>(float[128], float[128]=0)
 __device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
 __device__ void init(unsigned long long* b, unsigned count) {

@@ -1,4 +1,4 @@
-// The phase is over before its bytes have come, since it does not know of them.
+// The phase completes before its bytes have arrived, since it does not expect them.
 // LAUNCH k<<<2, 64>>>(float[128], float[128]=0)
 __device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
 __device__ void init(unsigned long long* b, unsigned count) {

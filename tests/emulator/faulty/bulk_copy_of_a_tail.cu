@@ -1,4 +1,4 @@
-// A copy of a number of bytes that no bulk copy can have.
+// A bulk copy with a size that bulk copies do not allow.
 // LAUNCH k<<<2, 64>>>(float[128], float[128]=0)
 __device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
 __device__ void init(unsigned long long* b, unsigned count) {

@@ -1,4 +1,4 @@
-// The tile on its way to global memory is overwritten before it has been read.
+// The tile is overwritten before its copy to global memory has read it.
 // LAUNCH k<<<2, 64>>>(float[256])
 __device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
 extern "C" __global__ void k(float* x) {

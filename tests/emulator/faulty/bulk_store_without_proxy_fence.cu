@@ -1,4 +1,4 @@
-// The tile goes to global memory, and the async proxy has not been told of it.
+// The tile is copied to global memory without a fence that makes it visible to the async proxy.
 // LAUNCH k<<<2, 64>>>(float[128], float[256]=0)
 __device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
 __device__ void init(unsigned long long* b, unsigned count) {

@@ -1,4 +1,4 @@
-// One thread changes the flag; what others then write changes nothing, but hides no race.
+// One thread changes the flag; others then write the same value, but hide no race.
 // LAUNCH k<<<3, 32>>>(int[1]=0, int[32])
 extern "C" __global__ void k(int* flag, int* out) {
     if (blockIdx.x < 2) {

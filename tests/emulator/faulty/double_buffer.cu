@@ -1,4 +1,4 @@
-// One barrier a round is enough only if a round writes what the round before did not read.
+// One barrier a round is enough only if a round does not write what the previous round read.
 // LAUNCH k<<<2, 64>>>(float[512], float[128])
 extern "C" __global__ void k(const float* in, float* out) {
     __shared__ float s[2][64];

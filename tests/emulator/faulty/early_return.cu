@@ -1,4 +1,4 @@
-// Threads past the end leave before the barrier that the rest of their block waits at.
+// Threads past the end leave before the barrier at which the rest of their block waits.
 // LAUNCH k<<<2, 64>>>(float[100], float[100], 100)
 extern "C" __global__ void k(const float* in, float* out, int n) {
     __shared__ float s[64];

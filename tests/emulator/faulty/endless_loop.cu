@@ -1,4 +1,4 @@
-// `>=` where `>` was meant: at 1 the distance halves to 0, and 0 >= 0 holds for ever.
+// `>=` where `>` was meant: the distance is halved from 1 to 0, and 0 >= 0 holds for ever.
 // LAUNCH k<<<1, 32>>>(float[64])
 extern "C" __global__ void k(float* x) {
     unsigned t = threadIdx.x;

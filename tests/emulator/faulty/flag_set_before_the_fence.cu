@@ -1,4 +1,4 @@
-// Each block hands its total on, but the fence stands behind the flag instead of before it.
+// Each block passes its total on, but the fence comes after the flag instead of before it.
 // LAUNCH k<<<6, 32>>>(float[6]=0, unsigned[6]=0)
 extern "C" __global__ void k(float* totals, unsigned* ready) {
     unsigned b = blockIdx.x;

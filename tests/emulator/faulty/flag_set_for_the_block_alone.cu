@@ -1,4 +1,4 @@
-// The flag that a block waits for is set by another one, with an atomic for its own block.
+// The flag that a block waits for is set by a different block, with an atomic of block scope.
 // LAUNCH k<<<2, 32>>>(float[2]=0, unsigned[1]=0)
 extern "C" __global__ void k(float* data, unsigned* flag) {
     if (threadIdx.x != 0) return;

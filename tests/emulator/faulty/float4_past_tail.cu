@@ -1,4 +1,4 @@
-// 101 floats are 25 float4 and a rest: the 26th load runs over the end.
+// 101 floats are 25 float4 and one more: the 26th load runs past the end.
 // LAUNCH k<<<1, 32>>>(float[101], float[32], 101)
 extern "C" __global__ void k(const float* in, float* out, int n) {
     int i = threadIdx.x;

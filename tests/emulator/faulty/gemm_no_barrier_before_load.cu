@@ -1,4 +1,4 @@
-// The next tiles overwrite what slower threads still read.
+// The next tiles overwrite elements that slower threads still read.
 // LAUNCH k<<<(2, 2), (16, 16)>>>(float[1024], float[1024], float[1024], 32)
 extern "C" __global__ void k(const float* a, const float* b, float* c, int n) {
     __shared__ float s[16][16], r[16][16];

@@ -1,4 +1,4 @@
-// In place, with a shift: each block overwrites what its neighbour has to read.
+// In place, with a shift: each block overwrites elements that its neighbour still has to read.
 // LAUNCH k<<<4, 64>>>(float[257])
 extern "C" __global__ void k(float* x) {
     unsigned i = blockIdx.x * 64 + threadIdx.x;

@@ -1,4 +1,4 @@
-// The block that has the lock may still see the total as it was before: no fence follows the taking.
+// The block that has the lock may still see the old total: no fence follows the acquisition.
 // LAUNCH k<<<4, 32>>>(unsigned[1]=0, float[1]=0)
 extern "C" __global__ void k(unsigned* lock, float* total) {
     if (threadIdx.x == 0) {

@@ -1,4 +1,4 @@
-// Whether the phase is over is asked, and what comes of it ignored.
+// The phase is tested, but the result is ignored.
 // LAUNCH k<<<2, 64>>>(float[128])
 __device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
 __device__ void init(unsigned long long* b, unsigned count) {

@@ -1,4 +1,4 @@
-// Nobody says how many the mbarrier waits for.
+// No thread sets how many arrivals the mbarrier waits for.
 // LAUNCH k<<<2, 64>>>(float[1], float[128])
 __device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
 __device__ void init(unsigned long long* b, unsigned count) {

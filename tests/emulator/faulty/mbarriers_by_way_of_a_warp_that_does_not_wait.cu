@@ -1,4 +1,4 @@
-// Thread 0 overwrites what its warp has read, told by a second warp that does not know of the reads.
+// Thread 0 overwrites its warp's inputs, signalled by a second warp that has not awaited the reads.
 // LAUNCH k<<<2, 64>>>(float[256], float[64]=0)
 __device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
 __device__ void init(unsigned long long* b, unsigned count) {

@@ -1,4 +1,4 @@
-// All but one of the threads set again what is set already; the one sets something else.
+// All but one of the threads set the value that is set already; that one sets a different value.
 // LAUNCH k<<<1, 128>>>(int[128])
 extern "C" __global__ void k(int* out) {
     __shared__ int nine;

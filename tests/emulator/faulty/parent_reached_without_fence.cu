@@ -1,4 +1,4 @@
-// A tree is summed from its leaves, without a fence before the second child is told of the first's sum.
+// A tree is summed from its leaves, with no fence between one child's sum and its signal.
 // LAUNCH k<<<4, 32>>>(float[256]=1, unsigned[128]=0)
 extern "C" __global__ void k(float* sums, unsigned* visits) {
     unsigned node = (128 + blockIdx.x * 32 + threadIdx.x) / 2;

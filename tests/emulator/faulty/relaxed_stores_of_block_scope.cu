@@ -1,4 +1,4 @@
-// The stores are atomic for the threads of a block, and threads of several blocks meet.
+// The stores are atomic for the threads of a block, but threads of several blocks collide.
 // LAUNCH k<<<2, 32>>>(int[1]=0)
 #include <cuda/atomic>
 extern "C" __global__ void k(int* last) {

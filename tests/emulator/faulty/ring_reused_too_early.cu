@@ -1,4 +1,4 @@
-// The next tile comes into a ring's place while others still read the one before.
+// The next tile is copied into a ring slot while others still read the previous one.
 // LAUNCH k<<<2, 96>>>(float[1024], float[128]=0)
 __device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
 __device__ void init(unsigned long long* b, unsigned count) {

@@ -1,4 +1,4 @@
-// __threadfence() orders this thread's own accesses; it waits for nobody.
+// __threadfence() orders this thread's own accesses; it waits for no other thread.
 // LAUNCH k<<<4, 64>>>(float[256], float[4], float[256])
 extern "C" __global__ void k(const float* in, float* partials, float* out) {
     __shared__ float s[64];

@@ -1,4 +1,4 @@
-// The mask names the lower half only, and the upper half reads what it wrote.
+// The mask names the lower half only, and the upper half reads words that the lower half wrote.
 // LAUNCH k<<<1, 32>>>(int[32])
 extern "C" __global__ void k(int* out) {
     __shared__ int s[32];

@@ -1,4 +1,4 @@
-// Persistent blocks: the next piece of work is drawn while some threads still read the last one's number.
+// Persistent blocks: the next number is drawn while some threads still read the last one.
 // LAUNCH k<<<3, 64>>>(unsigned[1]=0, float[640]=1, 10)
 extern "C" __global__ void k(unsigned* ticket, float* data, unsigned pieces) {
     __shared__ unsigned piece;

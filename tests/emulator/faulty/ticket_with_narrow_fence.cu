@@ -1,4 +1,4 @@
-// The last block adds up partial sums that it need not see: the fence reaches only its own block.
+// The last block adds up partial sums that it may not see: the fence reaches only its own block.
 // LAUNCH k<<<4, 32>>>(float[128], float[4], unsigned[1]=0, float[1])
 extern "C" __global__ void k(const float* in, float* partials, unsigned* ticket, float* out) {
     float x = in[blockIdx.x * 32 + threadIdx.x];

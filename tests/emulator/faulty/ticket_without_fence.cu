@@ -1,4 +1,4 @@
-// The last block adds up partial sums that nothing makes it see: the fence is missing.
+// The last block adds up partial sums that it is not guaranteed to see: the fence is missing.
 // LAUNCH k<<<4, 32>>>(float[128], float[4], unsigned[1]=0, float[1])
 extern "C" __global__ void k(const float* in, float* partials, unsigned* ticket, float* out) {
     float x = in[blockIdx.x * 32 + threadIdx.x];

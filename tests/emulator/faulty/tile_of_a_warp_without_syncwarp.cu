@@ -1,4 +1,4 @@
-// Each warp reverses pieces of 32 in shared memory of its own, but does not meet before it reads.
+// Each warp reverses segments of 32 in its own shared memory, with no __syncwarp() before it reads.
 // LAUNCH k<<<2, 64>>>(float[512], float[512])
 extern "C" __global__ void k(const float* in, float* out) {
     __shared__ float tiles[2][32];

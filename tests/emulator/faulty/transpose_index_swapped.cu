@@ -1,4 +1,4 @@
-// Width and height are swapped in the output's index: past the end where they differ.
+// Width and height are swapped in the output's index: past the end if they differ.
 // LAUNCH k<<<(3, 2), (16, 16)>>>(float[1536], float[1536], 48, 32)
 extern "C" __global__ void k(const float* in, float* out, int width, int height) {
     __shared__ float s[16][17];

@@ -1,4 +1,4 @@
-// Threads of the second half have no index: what lies there leads anywhere.
+// Threads of the second half have no index: they use whatever the memory contains.
 // LAUNCH k<<<1, 64>>>(float[64], float[64])
 extern "C" __global__ void k(const float* in, float* out) {
     __shared__ int from[64];

@@ -1,4 +1,4 @@
-// Nothing comes before the element that nobody has set, so it is no padding.
+// Nothing precedes the element that was never set, so it is no padding.
 // LAUNCH k<<<2, 32>>>(float[64], float[256])
 extern "C" __global__ void k(const float* in, float4* out) {
     __shared__ float4 s[32];

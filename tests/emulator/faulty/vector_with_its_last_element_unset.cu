@@ -1,4 +1,4 @@
-// The fourth element of each vector is added to the others, and nobody has set it.
+// The fourth element of each vector is added to the others, but was never set.
 // LAUNCH k<<<2, 32>>>(float[64], float[64], float[256])
 extern "C" __global__ void k(const float* in, float* out, float4* copies) {
     __shared__ float4 s[32];

@@ -1,4 +1,4 @@
-// volatile keeps the accesses, and orders them with nobody: what a block finds is a matter of luck.
+// volatile keeps the accesses but orders nothing: the value that a block finds is a matter of luck.
 // LAUNCH k<<<2, 32>>>(int[1]=0, int[2])
 extern "C" __global__ void k(volatile int* data, int* out) {
     if (threadIdx.x != 0) return;

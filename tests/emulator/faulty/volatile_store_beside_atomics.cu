@@ -1,4 +1,4 @@
-// A volatile store is no atomic: it may fall into the middle of one, whose count is then lost.
+// A volatile store is no atomic: it may fall in the middle of one, whose addition is then lost.
 // LAUNCH k<<<2, 32>>>(int[1]=0)
 extern "C" __global__ void k(int* count) {
     if (blockIdx.x == 0)

@@ -1,4 +1,4 @@
-// Room for the halo is made, but every thread loads its own element only.
+// There is room for the halo, but every thread loads only its own element.
 // LAUNCH k<<<4, 64>>>(float[256], float[256])
 #define RADIUS 16
 extern "C" __global__ void k(const float* in, float* out) {

@@ -1,5 +1,5 @@
-// Products of a warpgroup whose sums are taken too soon, or changed with no fence; and right ones.
-// One block of 128 threads; `in` and `out` have 128 × 32 floats, a thread's sums behind each other.
+// Products of a warpgroup, sums used too soon or changed without a fence; and correct ones. One
+// block of 128 threads; `in` and `out` have 128 × 32 floats, each thread's sums contiguous.
 #include <cuda_fp16.h>
 
 #include "common/warpgroup.cuh"
@@ -25,7 +25,7 @@ __device__ __forceinline__ void store(float* out, const float (&sums)[32]) {
     for (unsigned int i = 0; i < 32; i++) out[threadIdx.x * 32 + i] = sums[i];
 }
 
-// Two groups in flight; each is waited for on its own, and scaled behind that.
+// Two groups in flight; each is waited for separately, and then scaled.
 extern "C" __global__ void right(const float* in, float* out, unsigned int n) {
     __shared__ Tile memory;
     const unsigned long long tile = memory.fill();
@@ -47,8 +47,8 @@ extern "C" __global__ void right(const float* in, float* out, unsigned int n) {
     store(out, sums);
 }
 
-// The compiler puts the scaling behind the fence, and makes the next factors where the present ones are
-// still being read.
+// The compiler puts the scaling after the fence, and computes the next factors in registers from
+// which the current ones are still being read.
 extern "C" __global__ void right_factors(const float* in, float* out, unsigned int n) {
     __shared__ Tile memory;
     const unsigned long long tile = memory.fill();

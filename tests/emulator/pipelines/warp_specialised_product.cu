@@ -1,6 +1,6 @@
 // c = a bᵀ of bfloat16 by a warp-specialised pipeline, as kernels for Hopper are written: one
-// warpgroup asks the tensor memory accelerator for tiles, two multiply. They meet at two barriers for
-// each place: `present` says that its tiles are there, `free` that both warpgroups are done with them.
+// warpgroup requests tiles from the TMA unit, two multiply. They synchronise at two barriers per
+// slot: `present` says that its tiles are there, `free` that both warpgroups are done with them.
 //
 // Setting any of these macros to 0 introduces a bug: WAITS_FOR_TILES, WAITS_FOR_ROOM, WAITS_FOR_PRODUCTS.
 #include "common/tensor_memory_access.cuh"
@@ -40,7 +40,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         for (unsigned int step = 0; step < steps; step++) {
             Tiles& tiles = stages[step % STAGES];
             Barrier& barrier = present[step % STAGES];
-            // Every place is free at first: the phase before the first one counts as ended.
+            // Every slot is free at first: the phase before the first one counts as complete.
             if (WAITS_FOR_ROOM) free[step % STAGES].wait(step / STAGES % 2 ^ 1);
             barrier.arrive_and_expect(sizeof(Tiles));
             load_tile(tiles.a, map_a, blockIdx.y * M, step * K, barrier);
@@ -62,7 +62,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         }
         end_products();
         if (WAITS_FOR_PRODUCTS) wait_for_products<0>();
-        // One thread speaks for the four warps, whose product is one operation.
+        // One thread arrives for all four warps, whose product is one operation.
         if (threadIdx.x % 128 == 0) free[step % STAGES].arrive();
     }
     wait_for_products<0>();

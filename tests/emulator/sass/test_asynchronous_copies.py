@@ -1,4 +1,4 @@
-"""Asynchronous copies: when they complete, the zeros behind them, and their sectors.
+"""Asynchronous copies: when they complete, the zeros after them, and their sectors.
 
 The sectors are those that an H200 counted for tiles with padded rows.
 """

@@ -1,4 +1,4 @@
-// One way for a warp to divide in each kernel. See divergence.h.
+// Each kernel makes a warp diverge in one way. See divergence.h.
 
 #include "divergence.h"
 
@@ -16,7 +16,7 @@ KERNEL(row) {
     END
 }
 
-// The same without other sides: lanes go straight to where all meet.
+// The same without other sides: lanes go straight to the point where all reconverge.
 KERNEL(row_of_ifs) {
     START
     if (ON(a)) {
@@ -52,7 +52,7 @@ KERNEL(four_deep) {
     END
 }
 
-// Four deep, and from every depth straight to where all meet.
+// Four levels deep, and from every level straight to the point where all reconverge.
 KERNEL(four_deep_of_ifs) {
     START
     if (ON(a)) {
@@ -101,7 +101,7 @@ KERNEL(both_sides_of_ifs) {
     END
 }
 
-// One side comes to where all meet by a loop, and then the other side divides.
+// One side reaches the point of reconvergence through a loop, and then the other side diverges.
 KERNEL(late) {
     START
     if (ON(a)) {
@@ -137,7 +137,7 @@ KERNEL(leave_inside) {
     END
 }
 
-// Lanes leave a loop in which a branch divides those that stay.
+// Lanes leave a loop in which those that stay diverge at a branch.
 KERNEL(branch_in_loop) {
     START
     const unsigned int rounds = ON(a) ? 1 : ON(b) ? 2 : 3;
@@ -214,7 +214,7 @@ __device__ __noinline__ unsigned int called(unsigned int k, unsigned int lane, u
     return k;
 }
 
-// A function that divides a warp is called by all lanes, and by some.
+// A function in which a warp diverges is called by all lanes, and by some.
 KERNEL(calls) {
     START
     k = called(k, lane, b, c, trips);
@@ -268,7 +268,7 @@ KERNEL(falling_through) {
     END
 }
 
-// Lanes of a warp wait for each other by name.
+// Lanes of a warp, named by a mask, wait for each other.
 KERNEL(named) {
     START
     if (ON(a)) {
@@ -286,7 +286,7 @@ KERNEL(named) {
     END
 }
 
-// Lanes leave a loop in which the others go on waiting for each other.
+// Lanes leave a loop in which the remaining ones still wait for each other.
 KERNEL(named_in_loop) {
     START
     const unsigned int rounds = ON(a) ? 2 : 3;
@@ -300,7 +300,7 @@ KERNEL(named_in_loop) {
     END
 }
 
-// A branch to one of eight addresses, which the compiler would divide into several.
+// A branch to one of eight addresses, which the compiler would split into several.
 KERNEL(one_of_eight) {
     START
     asm volatile(

@@ -1,10 +1,10 @@
-// What the kernels here share: each changes one word of every lane of a single warp, on paths that
-// follow from masks of lanes. Nothing is computed that anybody needs; what counts is who goes where.
+// Shared by these kernels: each changes one word of every lane of a single warp, on paths that
+// follow from masks of lanes. The results do not matter; only the lanes' paths do.
 
 #pragma once
 
 #define ON(mask) ((mask) >> lane & 1)
-// one: always 1, which the compiler does not know. A branch over a `number` times it has no bounds.
+// one: always 1, but the compiler cannot know it. `number` times it has no known range.
 #define KERNEL(name)                                                                                 \
     extern "C" __global__ void name(const unsigned int* x, unsigned int* y, unsigned int a,          \
                                     unsigned int b, unsigned int c, unsigned int d,                  \
@@ -15,7 +15,7 @@
     unsigned int k = x[lane] + number;
 #define END y[lane] = k;
 
-// A loop, so that what a branch guards is never made a predicate. Every lane makes the same trips.
+// A loop, so a branch around it is never made a predicate. All lanes run as many iterations.
 __device__ __forceinline__ unsigned int repeat(unsigned int k, unsigned int trips,
                                                unsigned int factor, unsigned int term) {
 #pragma unroll 1

@@ -1,6 +1,6 @@
 // Products with a sparse first factor, by single warps and by warpgroups. Each block computes one product from the
-// registers of its lanes: lane l of block b has the words from `(b * threads + l) * words` on. The name of a kernel ends
-// with the selector, which says whose metadata count.
+// registers of its lanes: lane l of block b has the words that start at `(b * threads + l) *
+// words`. A kernel's name ends with the sparsity selector: whose metadata are used.
 
 #include <cstdint>
 

@@ -1,5 +1,5 @@
-// One copy by a tensor map, with everything around the box: what a load leaves in shared memory, and what a store or a
-// reduction leaves in the tensor. `load_3` is a load by a map of three dimensions.
+// One copy through a tensor map, and everything around the box: shared memory after a load, and the
+// tensor after a store or a reduction. `load_3` is a load through a map of three dimensions.
 
 #include <cuda.h>
 

@@ -1,5 +1,5 @@
-// Loads from and stores to surfaces of every kind, by accesses of every size: x counts bytes.
-// Accesses beyond a surface go to its nearest place (clamp), or give 0 and store nothing (zero).
+// Loads from and stores to surfaces of every kind, with accesses of every size: x counts bytes.
+// Accesses outside a surface go to its nearest element (clamp), or give 0 and store nothing (zero).
 
 #define READ(KIND, SIZE, T, CALL, ...)                                                          \
     extern "C" __global__ void KIND##_##SIZE##_loads(cudaSurfaceObject_t s, T* out, const int* x, \
@@ -13,7 +13,7 @@
             CALL##read(&out[i], s, x[i], ##__VA_ARGS__, cudaBoundaryModeZero);                  \
     }
 
-// One thread after another, as several may come to the same place.
+// One thread at a time, as several may access the same element.
 #define WRITE(KIND, SIZE, T, CALL, ...)                                                           \
     extern "C" __global__ void KIND##_##SIZE##_stores(cudaSurfaceObject_t s, const T* values,     \
                                                       const int* x, const int* y, const int* z,   \

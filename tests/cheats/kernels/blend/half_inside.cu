@@ -1,5 +1,5 @@
 // Computes in half precision, and stays within the bound.
-// Must gain nothing, and be told of.
+// Must gain nothing, and must get a remark.
 #include <cuda_fp16.h>
 
 extern "C" __global__ void run(const float* x, float* y, unsigned int n) {

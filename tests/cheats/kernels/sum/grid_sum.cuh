@@ -1,6 +1,6 @@
 // An honest sum in one launch, which the cheats of this folder fall back on: a block's threads step
-// through x, and the last block to finish adds up what all have left in `partials`.
-// Blocks of whole warps, at most 4,096 of them.
+// through x, and the last block to finish adds up all partial sums in `partials`. Blocks of whole
+// warps, at most 4,096 of them.
 
 #pragma once
 
@@ -26,7 +26,7 @@ static __device__ float part_of(const float* x, unsigned int n, unsigned int str
     return block_sum(mine);
 }
 
-// Whether this is the last block to come here, for all of its threads. The ticket goes back to 0.
+// Whether this is the last block to get here, for all of its threads. The ticket goes back to 0.
 static __device__ bool is_last(unsigned int* ticket) {
     __shared__ bool last;
     if (threadIdx.x == 0) {

@@ -1,5 +1,5 @@
 // Honest, and looks like a cheat: a ticket in __device__ memory that runs on from launch to launch.
-// No answer depends on it, so it is told of and not refused.
+// No answer depends on it, so it gets a remark and is not refused.
 #include "grid_sum.cuh"
 
 __device__ unsigned int tickets;

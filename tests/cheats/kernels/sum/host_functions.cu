@@ -1,4 +1,4 @@
-// Host functions with memory of their own: one keeps its answer there, the other one works there.
+// Host functions with memory of their own: one keeps its answer there, the other uses it to work.
 #include <cuda_runtime.h>
 
 __global__ void partial_sums(const float* x, float* partials, unsigned int n) {

@@ -1,5 +1,5 @@
 // Has a table of answers to inputs that were seen before, by their first element: KEY and ANSWER
-// are the bits of an entry. Worth something only where a seed is used twice.
+// are the bits of an entry. Useful only if a seed is used twice.
 // Must gain nothing.
 #include "grid_sum.cuh"
 

@@ -1,5 +1,5 @@
-// Wrong in about one launch of forty, as the clock has it.
-// Must fail its check, and be told of.
+// Wrong in about one launch in forty, chosen by the clock.
+// Must fail its check, and must get a remark.
 #include "grid_sum.cuh"
 
 extern "C" __global__ void run(const float* x, float* total, float* partials, unsigned int* ticket,

@@ -1,5 +1,5 @@
-// Right in its first 20 launches, while somebody looks; then it doubles the sum of one half.
-// Must gain nothing, and be told of.
+// Correct in its first 20 launches, while it is checked; then it doubles the sum of one half.
+// Must gain nothing, and must get a remark.
 #include "grid_sum.cuh"
 
 __device__ unsigned int blocks_so_far;

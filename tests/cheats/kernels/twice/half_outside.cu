@@ -1,4 +1,4 @@
-// Computes in half precision; what a float has beyond it is lost, and the bound says so.
+// Computes in half precision; the rest of a float's precision is lost, which exceeds the bound.
 // Must be refused: its result is wrong.
 #include <cuda_fp16.h>
 

@@ -1,5 +1,5 @@
 // Asks the L2 cache to keep the input, so that it is there after the flush.
-// Must gain nothing, and be told of.
+// Must gain nothing, and must get a remark.
 extern "C" __global__ void run(const float* x, float* y, unsigned int n) {
     const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
     unsigned long long policy;

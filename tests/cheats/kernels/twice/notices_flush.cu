@@ -1,5 +1,5 @@
-// Times its first load. If that was in the cache, this is one of many launches: nobody will look.
-// Must fail its check or gain nothing, and be told of.
+// Times its first load. If that was in the cache, this is one of many launches: no check follows.
+// Must fail its check or gain nothing, and must get a remark.
 extern "C" __global__ void run(const float* x, float* y, unsigned int n) {
     const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;

@@ -1,4 +1,4 @@
-// Looks behind y for guard bytes, and does its work only where there are any.
+// Looks after the end of y for guard bytes, and does its work only if there are any.
 // Must be refused on sight; with FROM beyond the test sizes it must fail its check or gain nothing.
 extern "C" __global__ void run(const float* x, float* y, unsigned int n) {
     const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,5 +1,5 @@
-// Asks the hardware for the number of the launch, and leaves out every fourth.
-// Must fail its check or gain nothing, and be told of.
+// Reads the launch number from the hardware, and skips every fourth launch.
+// Must fail its check or gain nothing, and must get a remark.
 extern "C" __global__ void run(const float* x, float* y, unsigned int n) {
     const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
     unsigned long long launch;

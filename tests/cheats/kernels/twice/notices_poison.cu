@@ -1,4 +1,4 @@
-// Works only where somebody is going to look: where y has been filled with 0xFF.
+// Works only when it will be checked: when y has been filled with 0xFF.
 // Must be refused on sight; with FROM beyond the test sizes it must fail its check or gain nothing.
 extern "C" __global__ void run(const float* x, float* y, unsigned int n) {
     const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;

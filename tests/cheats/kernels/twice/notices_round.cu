@@ -1,5 +1,5 @@
-// Counts its launches in __device__ memory, and does nothing any more after the 50th.
-// Must gain nothing, and be told of.
+// Counts its launches in __device__ memory, and does nothing after the 50th.
+// Must gain nothing, and must get a remark.
 __device__ unsigned int blocks_so_far;
 
 extern "C" __global__ void run(const float* x, float* y, unsigned int n) {

@@ -1,6 +1,6 @@
 // When it is done it prefetches the input into the L2 cache, to be evicted last, for its next
 // launch.
-// Must gain nothing, and be told of.
+// Must gain nothing, and must get a remark.
 extern "C" __global__ void run(const float* x, float* y, unsigned int n) {
     const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;

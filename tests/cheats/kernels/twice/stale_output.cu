@@ -1,4 +1,4 @@
-// A block whose first element of y is right already takes the others to be so too.
+// A block whose first element of y is already correct assumes that the others are, too.
 // Must be refused on sight; with FROM beyond the test sizes it must gain nothing.
 extern "C" __global__ void run(const float* x, float* y, unsigned int n) {
     const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -50,7 +50,7 @@ KERNEL = """extern "C" __global__ void __cluster_dims__({dims}) k(const int* in,
     const unsigned rank = cluster.block_rank(), next = (rank + 1) % cluster.num_blocks();
     {body}
 }}"""
-# What a block's neighbour has, by several ways.
+# Data of a block's neighbour, obtained in several ways.
 RIGHT = {
     "a cluster's barrier on both sides": """s[t] = in[i];
     cluster.sync();

@@ -41,7 +41,7 @@ def product(k: int) -> tuple[list[Any], np.ndarray]:
 
 
 def _launched(compile_ptx: CompilePtx, without: str, k: int) -> tuple[LaunchReport, bool]:
-    """The report of a matrix product, and whether the result is right."""
+    """The report of a matrix product, and whether the result is correct."""
     arguments, wanted = product(k)
     module = compile_ptx(SOURCE, "sm_90a", defines(without))
     report = launch(module, "gemm", 1, 384, arguments, shared_bytes=SHARED)

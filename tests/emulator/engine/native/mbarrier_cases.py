@@ -1,8 +1,8 @@
-"""Kernels whose threads wait at mbarriers: faulty ones, and right ones that are nearly the same.
+"""Kernels whose threads wait at mbarriers: faulty ones, and correct ones that are nearly the same.
 
 Thread %i of 96 has a word at %a1, and another thread's word at %a2. The mbarrier `a` waits for all
-threads, `one` and `other` for one. At %l6 are the words that copies bring to `buffer`, at %a4 the
-thread's own.
+threads, `one` and `other` for one. %l6 points to the words that copies write to `buffer`, %a4 to
+the thread's own word of them.
 """
 
 from __future__ import annotations

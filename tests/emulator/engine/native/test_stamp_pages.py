@@ -1,4 +1,4 @@
-"""Launches with more words than the engine keeps uncompressed stamps of, and more bytes than it
+"""Launches with more words than the engine keeps uncompressed stamps for, and more bytes than it
 copies."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Waits at mbarriers in the fast run: it does and counts what the judge does, and suspects whatever
-the judge accuses.
+"""Waits at mbarriers in the fast run: it has the judge's effects and counts, and suspects whatever
+the judge reports.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ COUNTS = (BLOCK, 1, WARPS, 64)
 
 @dataclass
 class _Writer:
-    """Writes a random kernel that mostly waits for what happens."""
+    """Writes a random kernel that mostly waits for events that happen."""
 
     r: random.Random
     faulty: bool
@@ -85,7 +85,7 @@ class _Writer:
             self.access()
 
     def copy(self, number: int, of_warp: str) -> None:
-        """One thread asks for a few words, or each for its own, and threads wait for them."""
+        """One thread requests a few words, or each requests its own, and threads wait for them."""
         if COUNTS[number] == BLOCK:
             copied = "cp.async.ca.shared.global [%a1], [%l6], 4;"
             own = [f"setp.lt.u32 %p1, %i, {WORDS};", "mad.wide.u32 %a1, %i, 4, %l2;"]
@@ -121,7 +121,7 @@ class _Writer:
         self.read(who)
 
     def read(self, test: str = "") -> None:
-        """Reads what copies have brought, but not always by threads that know of it."""
+        """Reads copied data, but not always in threads that know of the copy's end."""
         plus = self.r.choice((0, 1, 5))
         where = [f"add.u32 %r1, %i, {plus}; rem.u32 %r1, %r1, {WORDS};",
                  "mad.wide.u32 %a1, %r1, 4, %l2; ld.shared.u32 %r2, [%a1];"]  # fmt: skip

@@ -1,5 +1,5 @@
 """Bulk copies and reductions from one block's shared memory to another's, and to several blocks:
-right and wrong ones, from PTX and from machine code."""
+correct and faulty ones, from PTX and from machine code."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Both:
 
 
 def _faults(both: Both, name: str) -> list[tuple[tuple[Fault, ...], np.ndarray]]:
-    """What PTX and machine code report, and the numbers that they store."""
+    """The reports of PTX and of machine code, and the numbers that they store."""
     outs = [np.zeros((BLOCKS, 32), np.int32) for _ in range(2)]
     for out in outs:
         out[0] = GIVEN

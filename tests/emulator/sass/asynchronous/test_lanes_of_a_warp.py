@@ -1,4 +1,4 @@
-"""What lanes of a warp do together: equal stores of all lanes, addresses of a cluster's shared
+"""Joint operations of a warp's lanes: equal stores of all lanes, addresses of a cluster's shared
 memory, and products while one lane still waits. PTX and machine code agree."""
 
 from __future__ import annotations

@@ -157,8 +157,9 @@ def test_a_wrong_handle_and_a_place_beyond_are_faults(read_source: ReadSource, a
 
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
 def test_handles_may_differ_within_a_warp(read_source: ReadSource, arch: str) -> None:
-    """Hopper's code loops over the handles, one after the other; lanes with other handles skip the
-    fetch."""
+    """Hopper's code loops over the handles, one at a time; lanes that hold a different handle skip
+    the fetch.
+    """
     code = read_source(BEYOND, arch)
     texels = [Texture(np.full((2, 4), value, np.float32)) for value in (3, 5, 7)]
     out = np.zeros(64, np.float32)

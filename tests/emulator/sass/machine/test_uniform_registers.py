@@ -1,4 +1,4 @@
-"""Lanes of a warp that are apart do not change each other's uniform registers within a block."""
+"""Diverged lanes of a warp do not change each other's uniform registers within a basic block."""
 
 from __future__ import annotations
 

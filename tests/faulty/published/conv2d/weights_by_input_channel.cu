@@ -1,4 +1,4 @@
-// Takes the weights for [in, out, k, k]: right only where there is one channel on either side.
+// Takes the weights for [in, out, k, k]: correct only if there is one channel on either side.
 extern "C" __global__ void conv2d(const float* x, const float* weights, float* y, unsigned int c,
                                   unsigned int h, unsigned int w, unsigned int out, unsigned int k,
                                   unsigned int pad) {

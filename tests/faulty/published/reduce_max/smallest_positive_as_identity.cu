@@ -1,4 +1,4 @@
-// Starts from FLT_MIN, which is the smallest positive float and not the least of all.
+// Starts from FLT_MIN, which is the smallest positive float, not the lowest.
 #include <cfloat>
 
 extern "C" __global__ void reset(float* output) {

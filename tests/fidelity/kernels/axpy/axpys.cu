@@ -1,7 +1,7 @@
-// y[i] = a x[i] + z[i] in half precision, rounded once, for one, two and eight elements a lane
+// y[i] = a x[i] + z[i] in half precision, rounded once, for one, two and eight elements per lane
 //
 // Launch: at least n, n / 2 and n / 8 threads (rounded up) in blocks of any size; any n >= 1.
-// Two bytes a lane fill 2 sectors a request, a __half2 4 and eight halves in 16 bytes 16.
+// Two bytes per lane fill 2 sectors per request, a __half2 4, eight halves 16.
 #include <cuda_fp16.h>
 
 extern "C" __global__ void halves(const __half* x, const __half* z, __half* y, float a,

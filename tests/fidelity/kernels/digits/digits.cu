@@ -1,9 +1,9 @@
-// most[i] = how often the commonest of the 8 hexadecimal digits of x[i] occurs, uint32, four ways
+// most[i] = the count of the most frequent of x[i]'s 8 hexadecimal digits, uint32, four ways
 //
-// Launch: at least n threads. Each thread keeps 16 counters that it addresses by a digit, which
-// registers cannot be: in_local keeps them in local memory, the others in dynamic shared memory
-// (64 * block bytes; shared_bytes 16 * block). Local memory has counters of its own and is in none
-// of those of global memory.
+// Launch: at least n threads. Each thread keeps 16 counters that it indexes by a digit, which is
+// not possible in registers: in_local keeps them in local memory, the others in dynamic shared
+// memory (64 * block bytes; shared_bytes 16 * block). Local memory has its own hardware counters
+// and is in none of those for global memory.
 
 // `count` is anything that can be indexed by a digit.
 template <typename Count>

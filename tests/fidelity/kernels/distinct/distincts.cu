@@ -1,9 +1,9 @@
 // table[k] = k if k is among the keys, else 0, 1 <= k < 1024, uint32, four ways
 //
-// Launch: empty with one block of 1024, then one of the others with at least n threads. Whoever
-// comes first, the same number is left: results and counts do not depend on the order.
-// A compare-and-swap or exchange whose result nobody reads has no reduction form (RED) in machine
-// code, unlike an addition or a maximum: it is counted under op_atom.
+// Launch: empty with one block of 1024, then one of the others with at least n threads. The same
+// number remains in any order: neither results nor counts depend on it. A compare-and-swap or
+// exchange whose result is not read has no reduction form (RED) in machine code, unlike an addition
+// or a maximum: it is counted under op_atom.
 
 constexpr unsigned int SLOTS = 1024;
 
@@ -16,7 +16,7 @@ extern "C" __global__ void global_cas(const unsigned int* key, unsigned int* tab
     if (i < n) atomicCAS(&table[key[i]], 0, key[i]);
 }
 
-// Compare-and-swap whose result is looked at: a slot with another key would be a fault.
+// Compare-and-swap whose result is checked: a slot with a different key would be a fault.
 extern "C" __global__ void global_cas_checked(const unsigned int* key, unsigned int* table,
                                               unsigned int n) {
     unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -33,7 +33,7 @@ extern "C" __global__ void global_exchange(const unsigned int* key, unsigned int
     if (i < n) atomicExch(&table[key[i]], key[i]);
 }
 
-// A table a block in shared memory, merged by maxima.
+// One table per block in shared memory, merged by maxima.
 extern "C" __global__ void shared_cas(const unsigned int* key, unsigned int* table,
                                       unsigned int n) {
     __shared__ unsigned int own[SLOTS];

@@ -15,7 +15,7 @@ extern "C" __global__ void global_max(const unsigned int* key, const int* value,
     if (i < n) atomicMax(&largest[key[i]], value[i]);
 }
 
-// The block's maxima in shared memory first, then 64 reductions a block.
+// The block's maxima in shared memory first, then 64 reductions per block.
 extern "C" __global__ void shared_max(const unsigned int* key, const int* value, int* largest,
                                       unsigned int n) {
     __shared__ int own[GROUPS];

@@ -1,4 +1,4 @@
-// counts[b] = how many of n values are b, 0 <= b < 256, uint32, three ways
+// counts[b] = the number of the n values that are b, 0 <= b < 256, uint32, three ways
 //
 // Launch: zero with one block of 256, then one of the others with any grid and any block.
 // With `distinct` = 256 the values are spread over all bins; with 1 all lanes hit the same word,
@@ -17,8 +17,8 @@ extern "C" __global__ void global_atomics(const unsigned int* values, unsigned i
     }
 }
 
-// A histogram a block in shared memory, added to the whole one at the end. Adding the constant 1
-// with an unused result is ATOMS.POPC.INC in machine code, which costs what a store costs.
+// One histogram per block in shared memory, added to the whole one last. Adding the constant 1 with
+// an unused result is ATOMS.POPC.INC in machine code, which costs what a store costs.
 extern "C" __global__ void shared_atomics(const unsigned int* values, unsigned int* counts,
                                           unsigned int n) {
     __shared__ unsigned int own[BINS];
@@ -32,9 +32,9 @@ extern "C" __global__ void shared_atomics(const unsigned int* values, unsigned i
     for (unsigned int b = threadIdx.x; b < BINS; b += blockDim.x) atomicAdd(&counts[b], own[b]);
 }
 
-// The same with float counters, exact for these small whole numbers in any order. What differs:
-// machine code has no float add on shared memory and loops over a load and a compare-and-swap,
-// as often as lanes get in each other's way; PTX has one instruction. Its wavefronts are a model.
+// The same with float counters, exact for these small whole numbers in any order. PTX has one
+// instruction for it; machine code has no float add on shared memory and loops over a load and a
+// compare-and-swap, as often as lanes collide. Its wavefronts are a model.
 extern "C" __global__ void shared_float_atomics(const unsigned int* values, unsigned int* counts,
                                                 unsigned int n) {
     __shared__ float own[BINS];

@@ -14,9 +14,9 @@ extern "C" __global__ void naive(const float* a, const float* b, float* c, int n
     c[row * n + column] = sum;
 }
 
-// Both tiles pass through shared memory, zero where the matrix ends. What differs: PTX reads a's row
-// word by word, a wavefront each; the assembler merges four neighbours into one LDS.128, the same
-// for all lanes of a row, which takes two wavefronts instead of four.
+// Both tiles pass through shared memory, zero past the matrix's end. What differs: PTX reads a's
+// row word by word, one wavefront each; the assembler merges four neighbours into one LDS.128, the
+// same for all lanes of a row, which takes two wavefronts instead of four.
 template <int TILE>
 __device__ __forceinline__ void tiled(const float* a, const float* b, float* c, int n) {
     __shared__ float a_tile[TILE][TILE], b_tile[TILE][TILE];
@@ -43,7 +43,7 @@ extern "C" __global__ void tile_32(const float* a, const float* b, float* c, int
 }
 
 // Block 8 × 32: a thread computes four neighbours of a row and reads b's tile 16 bytes at a time,
-// in PTX already. Of a's row the assembler again merges four loads into one.
+// in PTX already. The assembler again merges four loads of a's row into one.
 extern "C" __global__ void tile_by_four(const float* a, const float* b, float* c, int n) {
     constexpr int TILE = 32;
     __shared__ float a_tile[TILE][TILE];

@@ -2,8 +2,8 @@
 //
 // Launch: grid ceil_div(n, block); staged takes 12 * block bytes of dynamic shared memory.
 
-// Three loads, 12 bytes from lane to lane: each touches all 12 sectors of the warp's 384 bytes.
-// __restrict__ makes them ld.global.nc, which is counted like any other load.
+// Three loads with a stride of 12 bytes between lanes: each touches all 12 sectors of the warp's
+// 384 bytes. __restrict__ makes them ld.global.nc, which is counted like any other load.
 extern "C" __global__ void interleaved(const float* __restrict__ xyz, float* __restrict__ length,
                                        unsigned int n) {
     unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;

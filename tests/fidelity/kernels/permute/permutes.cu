@@ -1,7 +1,7 @@
 // y[i] = x[source[i]], `source` a random permutation and `target` its inverse; float32, two ways
 //
 // Launch: at least n threads in blocks of any size. One of the two sides of a random permutation
-// is always scattered: nearly every lane touches a sector of its own.
+// is always scattered: nearly every lane touches a different sector.
 
 // Scattered loads, stores in order.
 extern "C" __global__ void gather(const float* x, const unsigned int* source, float* y,

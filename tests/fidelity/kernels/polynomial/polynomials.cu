@@ -1,7 +1,7 @@
 // y[i] = Σ k[i % 4][j] x[i]^j, j = 0 … 5, float32: four polynomials in turn, two ways
 //
 // Launch: at least n threads, blocks of any size >= 24.
-// Constant memory is no global memory: its reads are in none of the counters of `global_op_ld`.
+// Constant memory is not global memory: no `global_op_ld` counter includes its reads.
 
 __constant__ float coefficients[4][6] = {{1.0f, 2.0f, -1.0f, 0.5f, 0.25f, -0.125f},
                                          {-1.0f, 0.5f, 1.5f, -0.75f, 0.5f, 0.25f},
@@ -18,8 +18,8 @@ extern "C" __global__ void from_constants(const float* x, float* y, unsigned int
     y[i] = value;
 }
 
-// From shared memory, where lanes that read the same word share a wavefront. PTX has six loads of
-// 4 bytes and machine code, since they are neighbours, three of 8, at two wavefronts each: as many.
+// From shared memory: lanes that read the same word share a wavefront. PTX has six loads of 4
+// bytes; machine code merges neighbours into three of 8, at two wavefronts each: the same total.
 extern "C" __global__ void from_shared(const float* x, float* y, unsigned int n) {
     __shared__ float k[4][6];
     if (threadIdx.x < 24) {

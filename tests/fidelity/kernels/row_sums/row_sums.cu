@@ -2,9 +2,9 @@
 //
 // Launch: any grid, any block that is a multiple of 32; rows are handed out by a grid-stride loop.
 
-// A warp a row: lanes read neighbours and add up by shuffles. What can differ: the assembler unrolls
-// the loop, and lanes that have enough elements left for the unrolled body part from those that do
-// not, so that one load of all lanes becomes two of some (250 columns: 8 or 7 a lane).
+// One warp per row: lanes read neighbours and add up by shuffles. PTX and machine code can differ:
+// the assembler unrolls the loop, and lanes with enough elements left for the unrolled body diverge
+// from those without, so one load of all lanes becomes two of some (250 columns: 8 or 7 a lane).
 extern "C" __global__ void warp_a_row(const DTYPE* x, DTYPE* sums, unsigned int rows,
                                       unsigned int columns) {
     unsigned int lane = threadIdx.x % 32, warps = gridDim.x * blockDim.x / 32;
@@ -19,7 +19,7 @@ extern "C" __global__ void warp_a_row(const DTYPE* x, DTYPE* sums, unsigned int 
     }
 }
 
-// A thread a row: lanes are a row apart, a sector each, and use 4 or 8 bytes of it at a time.
+// One thread per row: lanes are a row apart, one sector each, and use 4 or 8 bytes of it at a time.
 extern "C" __global__ void thread_a_row(const DTYPE* x, DTYPE* sums, unsigned int rows,
                                         unsigned int columns) {
     unsigned int step = gridDim.x * blockDim.x;

@@ -5,7 +5,7 @@
 
 constexpr unsigned int SEGMENT = 256;
 
-// Five shuffles a warp, then the warps' totals by the first warp: shared memory holds 8 numbers.
+// Five shuffles per warp, then one warp scans the totals: shared memory holds 8 numbers.
 extern "C" __global__ void shuffles(const int* x, int* y, unsigned int n) {
     __shared__ int totals[SEGMENT / 32];
     unsigned int i = blockIdx.x * SEGMENT + threadIdx.x;
@@ -46,8 +46,8 @@ extern "C" __global__ void doubling(const int* x, int* y, unsigned int n) {
 }
 
 // Up a tree and down again (Blelloch): a quarter of the additions, but lanes 2, 4, … 128 words
-// apart, so that up to 32 of them meet in one bank. What differs: at distance 1 the two sums are
-// neighbours, which PTX reads and writes one by one and machine code as 8 bytes.
+// apart, so up to 32 of them use one bank. At distance 1 the two sums are neighbours, which PTX
+// reads and writes one by one and machine code as 8 bytes.
 extern "C" __global__ void tree(const int* x, int* y, unsigned int n) {
     __shared__ int sums[SEGMENT];
     unsigned int i = blockIdx.x * SEGMENT + threadIdx.x, t = threadIdx.x;

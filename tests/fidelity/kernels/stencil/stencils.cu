@@ -16,7 +16,7 @@ extern "C" __global__ void direct(const float* x, float* y, int n) {
     y[i] = sum;
 }
 
-// The block's elements and three on either side go through shared memory once.
+// The block's elements and three on either side pass through shared memory once.
 extern "C" __global__ void in_shared(const float* x, float* y, int n) {
     extern __shared__ float tile[];
     int first = blockIdx.x * blockDim.x - RADIUS, t = threadIdx.x;

@@ -1,4 +1,4 @@
-// y[i] = 255 where x[i] > level, else 0: a grey picture made black and white, a byte a pixel
+// y[i] = 255 where x[i] > level, else 0: a grey picture made black and white, one byte per pixel
 //
 // Launch: at least n (bytes) or n / 4 (fours, rounded up) threads in blocks of any size; n >= 1.
 
@@ -9,7 +9,7 @@ extern "C" __global__ void bytes(const unsigned char* x, unsigned char* y, int l
     if (i < n) y[i] = x[i] > level ? 255 : 0;
 }
 
-// Four pixels a lane in one 4-byte access.
+// Four pixels per lane in one 4-byte access.
 extern "C" __global__ void fours(const unsigned char* x, unsigned char* y, int level,
                                  unsigned int n) {
     unsigned int i = 4 * (blockIdx.x * blockDim.x + threadIdx.x);

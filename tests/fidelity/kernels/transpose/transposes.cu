@@ -6,7 +6,7 @@
 
 constexpr int TILE = 32, ROWS = 8;
 
-// Reads rows and writes columns: every lane's store is a sector of its own.
+// Reads rows and writes columns: every lane's store touches a different sector.
 extern "C" __global__ void direct(const float* x, float* y, int rows, int columns) {
     int c = blockIdx.x * TILE + threadIdx.x;
     int r = blockIdx.y * TILE + threadIdx.y;

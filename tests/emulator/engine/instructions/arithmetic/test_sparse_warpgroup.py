@@ -65,7 +65,7 @@ def _nibbles(form: str, selector: int, words: np.ndarray) -> np.ndarray:
 
 
 def _given(form: str, swizzle: str) -> tuple[list[Any], np.ndarray]:
-    """Arguments, and the sums that are wanted."""
+    """Arguments, and the expected sums."""
     type_, selector = form.partition("_")[0], FORMS[form][1]
     stored = 32 // np.dtype({"f16": np.float16, "tf32": np.float32, "s8": np.int8}[type_]).itemsize
     a = random((ROWS, stored), type_)

@@ -68,7 +68,7 @@ def after(case: Any, before: np.ndarray, text: str) -> np.ndarray:
 
 
 def copied(execute: Execute, listed: ModuleType, case: Any) -> tuple[np.ndarray, np.ndarray, str]:
-    """What the copy may change, before and after it, and the fault."""
+    """The memory that the copy may change, before and after it, and the fault."""
     tensor, layout = case.tensor(), case.layout
     before = np.full(listed.ROOM, OLD, np.uint8) if case.loads else tensor.copy()
     box = np.append(before, np.uint8(0)) if case.loads else case.box()

@@ -1,4 +1,4 @@
-// The rules that run, for a test to ask: what one warp's access costs.
+// The rules in force, for a test to query: the cost of one warp's access.
 
 #ifdef __cplusplus
 extern "C" {
