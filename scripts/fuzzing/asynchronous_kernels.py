@@ -1,8 +1,8 @@
 """PTX kernels with Hopper's asynchronous instructions, for fuzz_kernels.py to break.
 
 The kernels are small, so that a launch takes milliseconds. Together they use TMA copies, bulk
-copies and reductions, mbarriers of all kinds, multicast, clusters, `wgmma`, `setmaxnreg`, `elect`
-and `stmatrix`.
+copies and reductions, mbarriers of all kinds, multicast, clusters, `wgmma`, also sparse,
+`tensormap.replace`, `setmaxnreg`, `elect` and `stmatrix`.
 """
 
 from __future__ import annotations
@@ -204,6 +204,71 @@ def _of_product() -> list[Any]:
     ]
 
 
+SPARSE: Final = (
+    _HEAD.format(parameters=f"{_MAP.format('map')}, .param .u64 in, .param .u64 out", threads=128)
+    + """
+    .shared .align 1024 .b8 tile[4096]; .shared .align 8 .b64 bar;
+    ld.param.u64 %l1, [in]; ld.param.u64 %l2, [out]; mov.u32 %r1, %tid.x; mov.u32 %r2, tile;
+    mov.u32 %r3, bar; setp.ne.u32 %p1, %r1, 0; shl.b32 %r4, %r1, 4; add.u32 %r5, %r2, %r4;
+    mad.wide.u32 %l3, %r1, 16, %l1; ld.global.v4.u32 {%r10, %r11, %r12, %r13}, [%l3];
+    st.shared.v4.u32 [%r5], {%r10, %r11, %r12, %r13}; mov.u32 %r14, 0x4e4e4e4e;
+    @!%p1 mbarrier.init.shared::cta.b64 [%r3], 1; fence.proxy.async.shared::cta; bar.sync 0;
+    shr.u32 %r6, %r2, 4; cvt.u64.u32 %l4, %r6; or.b64 %l4, %l4, 0x0000001000080000;
+    wgmma.fence.sync.aligned; setp.ne.u32 %p2, %r1, %r1;
+    wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {%f0, %f1, %f2, %f3}, %l4, %l4, %r14, 1,
+        %p2, 1, -1, 0, 1;
+    wgmma.mma_async.sp.sync.aligned.m64n8k64.s32.s8.u8 {%r20, %r21, %r22, %r23},
+        {%r10, %r11, %r12, %r13}, %l4, %r14, 0, 0;
+    wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0; bar.sync 0;
+    @%p1 bra STORES; ld.param.u64 %l5, [map]; st.shared.u64 [%r2+1024], %l5;
+"""
+    + "".join(f"ld.param.u64 %l5, [map+{n}]; st.shared.u64 [%r2+{1024 + n}], %l5;"
+              for n in range(8, 128, 8))
+    + f"""
+    tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [%r2+1024], 1, 2;
+    tensormap.replace.tile.global_stride.shared::cta.b1024.b64 [%r2+1024], 0, 128;
+    tensormap.replace.tile.elemtype.shared::cta.b1024.b32 [%r2+1024], 7;
+STORES: bar.sync 0; setp.ge.u32 %p3, %r1, 32; @%p3 bra SUMS;
+    tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned
+        [%l2], [%r2+1024], 128;
+    fence.proxy.tensormap::generic.acquire.gpu [%l2], 128; @%p1 bra SUMS;
+    mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r3], 256;
+    cp.async.bulk.tensor.2d.shared::cluster.global.tile.{_TELLS} [%r2], [%l2, {{0, 1}}], [%r3];
+SUMS: mbarrier.try_wait.parity.shared::cta.b64 %p4, [%r3], 0; @!%p4 bra SUMS;
+    ld.shared.f32 %f4, [%r2]; add.f32 %f0, %f0, %f4; add.u32 %r20, %r20, %r21;
+    mad.wide.u32 %l3, %r1, 8, %l2; st.global.f32 [%l3+128], %f0; st.global.u32 [%l3+132], %r20;
+    ret;
+}}
+"""
+)  # fmt: skip
+PASSED_ON: Final = (
+    _HEAD.format(parameters=".param .u64 in, .param .u64 out", threads=32).replace(
+        ".maxntid 32", ".maxntid 32\n.reqnctapercluster 2")
+    + f"""
+    .shared .align 128 .b8 tile[512]; .shared .align 8 .b64 bar;
+    ld.param.u64 %l1, [in]; ld.param.u64 %l2, [out]; mov.u32 %r1, %tid.x; mov.u32 %r2, tile;
+    mov.u32 %r3, bar; setp.ne.u32 %p1, %r1, 0; mov.u32 %r4, %cluster_ctarank; xor.b32 %r5, %r4, 1;
+    mad.lo.u32 %r6, %r1, 4, %r2; st.shared.u32 [%r6], %r1; st.shared.u32 [%r6+128], %r4;
+    st.shared.u32 [%r6+256], %r4; mapa.shared::cluster.u32 %r7, %r2, %r5; mov.b16 %h1, 3;
+    mapa.shared::cluster.u32 %r8, %r3, %r5; add.u32 %r9, %r7, 128; add.u32 %r10, %r7, 256;
+    add.u32 %r11, %r2, 384;
+    @!%p1 mbarrier.init.shared::cta.b64 [%r3], 1; fence.mbarrier_init.release.cluster;
+    fence.proxy.async; {_MEET} @%p1 bra ASKED;
+    mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r3], 384;
+    cp.async.bulk.shared::cluster.shared::cta.{_TELLS} [%r9], [%r2], 128, [%r8];
+    cp.reduce.async.bulk.shared::cluster.shared::cta.{_TELLS}.add.u32 [%r10], [%r2], 128, [%r8];
+    setp.ne.u32 %p2, %r4, 0; @%p2 bra ASKED;
+    cp.async.bulk.shared::cluster.global.{_TELLS}.multicast::cluster [%r11], [%l1], 128, [%r3], %h1;
+ASKED: mbarrier.try_wait.parity.shared::cta.b64 %p3, [%r3], 0; @!%p3 bra ASKED;
+    ld.shared.u32 %r12, [%r6+128]; ld.shared.u32 %r13, [%r6+256]; ld.shared.u32 %r14, [%r6+384];
+    add.u32 %r12, %r12, %r13; add.u32 %r12, %r12, %r14; mad.lo.u32 %r15, %r4, 32, %r1;
+    mad.wide.u32 %l3, %r15, 4, %l2; {_MEET} st.global.u32 [%l3], %r12;
+    ret;
+}}
+"""
+)  # fmt: skip
+
+
 def _lined(text: str) -> str:
     """Put each instruction on a line of its own, as the compiler does."""
     head, brace, body = text.partition("{\n")
@@ -216,4 +281,9 @@ KERNELS: Final = {
         TensorMap(np.arange(256, dtype=np.float32), [32, 4], [32, 8]),
         np.ones(100, np.float32), np.zeros(101, np.float32)], 2),
     "product": Kernel(PRODUCT, 256, _of_product),
+    "sparse": Kernel(_lined(SPARSE), 128, lambda: [
+        TensorMap(np.arange(256, dtype=np.float32), [32, 4], [32, 8]),
+        np.ones(512, np.float32), np.zeros(320, np.float32)]),
+    "passed_on": Kernel(_lined(PASSED_ON), 32, lambda: [
+        np.ones(100, np.float32), np.zeros(100, np.uint32)], 2),
 }  # fmt: skip

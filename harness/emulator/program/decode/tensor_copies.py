@@ -240,4 +240,7 @@ class TensorCopyDecoder(MbarrierDecoder):
             ops.append(
                 Op("st", ("global",), (), (), (to, there, word), (to_kind, "s64", "u64"), self.site)
             )
-        return [*ops, Op("fence", ("",), (), (), (), (), self.site)]
+        # It is one copy by the warp: what any lane stores, all have stored.
+        whole = (Constant(0xFFFFFFFF),)
+        return [*ops, Op("fence", ("",), (), (), (), (), self.site),
+                Op("syncwarp", ("",), (), (), whole, ("u32",), self.site)]  # fmt: skip

@@ -57,7 +57,9 @@ def check(instruction: Instruction) -> None:
     """Refuse a selector that a sparse product does not have (Unencodable)."""
     if "SP" not in instruction.modifiers:
         return
-    shape = next(each for each in instruction.modifiers if each[0].isdigit())
+    shape = next((each for each in instruction.modifiers if each[:1].isdigit()), "")
+    if not shape:
+        raise Unencodable("without a shape")
     depth = int(shape.split("x")[-1].removeprefix("168"))
     known = range(16 * (2 if "TF32" in instruction.modifiers else 4) // depth)
     if any(each.number not in known for each in instruction.operands if each.kind == "immediate"):

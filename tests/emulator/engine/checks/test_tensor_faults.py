@@ -174,7 +174,7 @@ def changed_map(box: int = 32) -> str:
         {words} {replace} COPIES: bar.sync 0;
         tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned
         [%l3], [%r2], 128;
-        fence.proxy.tensormap::generic.acquire.gpu [%l3], 128; bar.sync 0;
+        fence.proxy.tensormap::generic.acquire.gpu [%l3], 128;
         @%p1 bra WAITS; mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r3], {SIZE};
         {COPY.replace("%l1", "%l3").replace("[%r2]", "[%r2+1024]").replace("{0, 0}", "{48, 13}")}
         WAITS: {WAIT} add.u32 %r2, %r2, 1024; {DUMP.format(SIZE)}"""

@@ -17,6 +17,9 @@ from emulator_tools import PtxFile, assemble
 
 from harness.emulator import Module, UnknownInstruction, launch, parse
 from harness.emulator.sass import launch_machine_code, read
+from harness.emulator.sass.code import Instruction, Operand
+from harness.emulator.sass.instructions import matrix
+from harness.emulator.sass.instructions.operand_shapes import Unencodable
 
 REPOSITORY = Path(__file__).parents[5]
 READINGS = REPOSITORY / "reports/h100/sparse_products.csv.gz"
@@ -116,3 +119,17 @@ def test_other_forms_are_refused(products: Path, kernel: str, change: tuple[str,
     assert changed != text[start:]
     with pytest.raises(UnknownInstruction):
         launch(parse(text[:start] + changed), kernel, 1, 128, [np.zeros(1024, np.uint32)] * 4)
+
+
+@pytest.mark.parametrize(
+    ("modifiers", "selector", "words"),
+    [("SP 16832 F32", 2, "from 0 to 1"), ("SP 16832 S8 S8", -1, "from 0 to 1"),
+     ("SP 64x8x16 F32 TF32", 3, "from 0 to 1"), ("SP F32", 0, "without a shape")],
+)  # fmt: skip
+def test_a_selector_that_machine_code_does_not_have_is_refused(
+    modifiers: str, selector: int, words: str
+) -> None:
+    given = Operand("immediate", hex(selector), selector)
+    product = Instruction(0, "HMMA", tuple(modifiers.split()), (given,), None, "", b"", None)
+    with pytest.raises(Unencodable, match=words):
+        matrix.check(product)
