@@ -70,10 +70,10 @@ def which_when(ladders: Sequence[Ladder]) -> str:
 
 
 def which_of_each_type(ranked: Sequence[Sequence[Ladder]]) -> list[str]:
-    """`Which when, float32: n ≤ 2²⁰: v3a; n ≥ 2²⁸: v1a.`, if the fastest changes with size."""
+    """`Fastest, float32: n ≤ 2²⁰: v3a; n ≥ 2²⁸: v1a.`, if the fastest changes with size."""
     several = len(ranked) > 1
     return [
-        f"Which when{f', {own[0].dtype}' if several else ''}: {told}."
+        f"Fastest{f', {own[0].dtype}' if several else ''}: {told}."
         for own in ranked
         if (told := which_when(own))
     ]

@@ -1,8 +1,8 @@
-// What has been attended to of some keys, and how such states are put together: for all variants.
+// A query's state after some of the keys, and how two such states are merged: for all variants.
 //
-// A state of a query is its largest score so far, the sum of its weights 2^(score - largest), and
-// that of the values' rows by their weights. Scores are in units of ln 2, so that a power of 2 does
-// for an exponential: the queries are multiplied by log2(e) / sqrt(d) once.
+// A state is the query's largest score so far, the sum of its weights 2^(score - largest), and the
+// weighted sum of the values' rows. Scores are in units of ln 2, so a power of 2 replaces the
+// exponential: the queries are multiplied by log2(e) / sqrt(d) once.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -17,14 +17,14 @@ __device__ __forceinline__ float scale_of_scores(unsigned int d) {
     return 1.44269504f / sqrtf(static_cast<float>(d));
 }
 
-// A query's state, with COLUMNS of the sums.
+// A query's state, with COLUMNS of the weighted sums.
 template <unsigned int COLUMNS>
 struct Attended {
     float largest = -FLT_MAX;  // with -∞, two empty ones would meet in -∞ - -∞, which is NaN
     float sum = 0.0f;
     float values[COLUMNS] = {};
 
-    // One key more. A score of -∞ stands for none.
+    // Adds a key. A score of -∞ stands for no key.
     __device__ __forceinline__ void add(float score, const float (&value)[COLUMNS]) {
         const float top = fmaxf(largest, score);
         const float factor = power_of_2(largest - top), weight = power_of_2(score - top);
@@ -36,7 +36,7 @@ struct Attended {
         }
     }
 
-    // What lanes have seen that differ in this bit of their number, and have the same columns.
+    // Merges the states of lanes that differ in this bit of their number and hold the same columns.
     __device__ __forceinline__ void join(unsigned int bit) {
         const float top = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, bit));
         const float factor = power_of_2(largest - top);
@@ -51,15 +51,15 @@ struct Attended {
     }
 };
 
-// In shared memory: what each warp of a block has seen for G queries. All write, a barrier of the
-// block follows, and threads then ask for what all warps have together.
+// In shared memory: the states of each warp of a block for G queries. All warps write, a barrier of
+// the block follows, and threads then read the merged states.
 template <unsigned int WARPS, unsigned int G, unsigned int D>
 struct OfWarps {
     float largest[G][WARPS];
     float sums[G][WARPS];
     float values[G][WARPS][D];
 
-    // A lane's columns of a query, `first` and others STEP apart. Who has column 0 writes the rest.
+    // A lane's columns of a query: from `first`, STEP apart. The lane of column 0 writes the rest.
     template <unsigned int STEP, unsigned int COLUMNS>
     __device__ __forceinline__ void put(unsigned int query, unsigned int warp, unsigned int first,
                                         const Attended<COLUMNS>& attended) {
@@ -89,7 +89,7 @@ struct OfWarps {
         return all;
     }
 
-    // A block's threads write the queries' rows of o, where the block has seen all keys.
+    // A block's threads write the queries' rows of o, if the block has processed all keys.
     template <typename T>
     __device__ __forceinline__ void store_outputs(T* o) const {
         for (unsigned int i = threadIdx.x; i < G * D; i += blockDim.x) {

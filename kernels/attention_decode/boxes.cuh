@@ -1,4 +1,4 @@
-// Tiles of keys and values that the tensor memory accelerator brings, and a warp's ring of them:
+// Tiles of keys and values that the tensor memory accelerator copies, and a warp's ring of them:
 // for v6 and v7.
 #pragma once
 
@@ -8,12 +8,12 @@
 
 constexpr unsigned int THREADS = 128, WARPS = THREADS / 32;
 
-// KEYS rows of D numbers, as boxes of 64 of them, whose rows are 128 bytes. The tensor map has a
-// swizzle: the eight packs of a row are permuted by its number, so that eight neighbouring rows'
-// packs of a column lie in different banks.
+// KEYS rows of D numbers, as boxes of 64 columns, whose rows are 128 bytes. The tensor map has a
+// swizzle: the eight packs of a row are permuted by its number, so the packs of a column in eight
+// neighbouring rows lie in different banks.
 template <unsigned int D, unsigned int KEYS>
 struct Tile {
-    __half box[D / 64][KEYS][64];  // of either type's bits
+    __half box[D / 64][KEYS][64];  // for either type's bits
 
     __device__ __forceinline__ const __half* at(unsigned int row, unsigned int column) const {
         return &box[column / 64][row][(column / 8 ^ row) % 8 * 8];
@@ -27,7 +27,7 @@ struct Tile {
     }
 };
 
-// What a block has in shared memory.
+// A block's shared memory.
 template <unsigned int D, unsigned int G, unsigned int KEYS, unsigned int STAGES>
 struct Rings {
     struct Stage {
@@ -35,13 +35,13 @@ struct Rings {
     };
     union {
         Stage stages[WARPS][STAGES];
-        OfWarps<WARPS, G, D> of_warps;  // when all are done with the stages
+        OfWarps<WARPS, G, D> of_warps;  // after all warps' last stage
     };
     Barrier present[WARPS][STAGES];
 };
 
-// Attends for the group at q to keys blockIdx.x * part .. of the cache blockIdx.y, and leaves what
-// the warps have seen in of_warps, for all threads.
+// Attends for the group at q to keys blockIdx.x * part .. of the cache blockIdx.y, and leaves the
+// warps' states in of_warps, for all threads.
 template <typename T, unsigned int D, unsigned int G, unsigned int KEYS, unsigned int STAGES>
 __device__ __forceinline__ void attend_to_boxes(Rings<D, G, KEYS, STAGES>& rings, const T* q,
                                                 const CUtensorMap& map_k, const CUtensorMap& map_v,
@@ -52,7 +52,7 @@ __device__ __forceinline__ void attend_to_boxes(Rings<D, G, KEYS, STAGES>& rings
     auto& stages = rings.stages[warp];
     Barrier* present = rings.present[warp];
     const unsigned int last = min(n, (blockIdx.x + 1) * part);
-    const unsigned int first = blockIdx.x * part + warp * KEYS;  // of this warp's first tile
+    const unsigned int first = blockIdx.x * part + warp * KEYS;  // this warp's first tile
 
     const auto ask = [&](unsigned int step) {
         const unsigned int key = first + step * STEP, i = step % STAGES;
@@ -70,7 +70,7 @@ __device__ __forceinline__ void attend_to_boxes(Rings<D, G, KEYS, STAGES>& rings
 
     GroupOfQueries<T, D, G, KEYS> queries(q + blockIdx.y * G * D);
     for (unsigned int step = 0; first + step * STEP < last; step++) {
-        __syncwarp();  // all lanes are done with the step before
+        __syncwarp();  // all lanes are done with the previous step
         ask(step + STAGES - 1);
         present[step % STAGES].wait(step / STAGES % 2);
         const auto& stage = stages[step % STAGES];

@@ -1,8 +1,8 @@
-// What a warp does with the queries of a group on tensor cores: for v5 and the variants after it.
-// The G queries are the first of the 16 rows of a left factor, of which the others are zeros. A
-// warp takes tiles of keys of its own; attention/fragments.cuh says what a lane has of a fragment.
+// A warp's work for the queries of a group on tensor cores: for v5 and the variants after it. The G
+// queries are the first of the 16 rows of a left factor; the other rows are zeros. Each warp takes
+// its own tiles of keys; attention/fragments.cuh says which elements of a fragment a lane holds.
 //
-// A Tile has a member at(row, column): where eight neighbours of it begin in shared memory.
+// A Tile has at(row, column): the address in shared memory of the eight elements that start there.
 #pragma once
 
 #include <type_traits>
@@ -12,7 +12,7 @@
 template <typename T>
 constexpr bool is_bfloat16 = std::is_same_v<T, __nv_bfloat16>;
 
-// multiply() of attention/fragments.cuh for either type.
+// multiply() from attention/fragments.cuh for either type.
 template <typename T>
 __device__ __forceinline__ void add_product(float (&sums)[4], const unsigned int (&a)[4],
                                             unsigned int b0, unsigned int b1) {
@@ -27,7 +27,7 @@ __device__ __forceinline__ void add_product(float (&sums)[4], const unsigned int
     }
 }
 
-// Two floats as a word, the first one below.
+// Two floats as a word, the first one in the lower half.
 template <typename T>
 __device__ __forceinline__ unsigned int rounded_pair(float a, float b) {
     if constexpr (is_bfloat16<T>) {
@@ -41,12 +41,12 @@ __device__ __forceinline__ unsigned int rounded_pair(float a, float b) {
 template <typename T, unsigned int D, unsigned int G, unsigned int KEYS>
 class GroupOfQueries {
     static_assert(G <= 16 && D % 16 == 0 && KEYS % 16 == 0, "whole fragments");
-    static constexpr unsigned int HALVES = G > 8 ? 2 : 1;  // of the 16 rows, with queries
+    static constexpr unsigned int HALVES = G > 8 ? 2 : 1;  // 8-row halves in use
 
     const unsigned int lane = threadIdx.x % 32;
     unsigned int queries[D / 16][4];
-    // Of rows g and g + 8: the largest score, before it is scaled, and this lane's part of the
-    // weights' sum.
+    // For rows g and g + 8: the largest score, before it is scaled, and this lane's part of the sum
+    // of weights.
     float largest[HALVES], sums[HALVES];
     float outputs[D / 8][4] = {};
 
@@ -74,8 +74,8 @@ public:
         }
     }
 
-    // A tile of keys and their rows of v, of which `count` are there; of the others, those of v are
-    // numbers. At least one is there.
+    // A tile of keys and their rows of v, of which `count` exist (at least one); the other rows of
+    // v must be finite.
     template <typename Tile>
     __device__ __forceinline__ void attend(const Tile& k, const Tile& v, unsigned int count) {
         float scores[KEYS / 8][4] = {};
@@ -108,11 +108,11 @@ public:
         }
     }
 
-    // A barrier of the block has to follow.
+    // A barrier of the block must follow.
     template <unsigned int WARPS>
     __device__ __forceinline__ void put(OfWarps<WARPS, G, D>& of_warps) {
 #pragma unroll
-        for (float& sum : sums) {  // a row's four lanes have a part each
+        for (float& sum : sums) {  // each of a row's four lanes has a part
             sum += __shfl_xor_sync(0xffffffffu, sum, 1);
             sum += __shfl_xor_sync(0xffffffffu, sum, 2);
         }
@@ -134,7 +134,7 @@ public:
     }
 
 private:
-    // Scores to weights of the same places, and what was before to the new largest score.
+    // Replaces scores by weights, and rescales the previous sums to the new largest score.
     __device__ __forceinline__ void softmax(float (&scores)[KEYS / 8][4],
                                             unsigned int (&weights)[KEYS / 16][4],
                                             unsigned int count) {
@@ -147,7 +147,7 @@ private:
                 }
             }
         }
-        // 2^(s scale − top scale) takes one instruction before the power.
+        // 2^(s scale − top scale) needs one instruction before the power.
         const float scale = scale_of_scores(D);
 #pragma unroll
         for (unsigned int half = 0; half < HALVES; half++) {

@@ -1,5 +1,5 @@
-// What a lane does with its 16 bytes of a row, for v3 and v4. As many lanes as a row has packs
-// share it, and a warp takes several rows at a time.
+// A lane's work on its 16 bytes of a row, for v3 and v4. A row is shared by as many lanes as it has
+// packs, and a warp takes several rows at a time.
 #pragma once
 
 #include "attended.cuh"
@@ -17,11 +17,11 @@ class PackOfQueries {
     Attended<WIDTH> attended[G];
 
 public:
-    static constexpr unsigned int LANES = D / WIDTH;  // to a row
-    static constexpr unsigned int ROWS = 32 / LANES;  // of a warp
+    static constexpr unsigned int LANES = D / WIDTH;  // per row
+    static constexpr unsigned int ROWS = 32 / LANES;  // per warp
     static_assert(LANES <= 32 && 32 % LANES == 0, "a warp has whole rows");
 
-    // Of the G queries at q.
+    // For the G queries at q.
     __device__ __forceinline__ explicit PackOfQueries(const T* q) {
 #pragma unroll
         for (unsigned int g = 0; g < G; g++) {
@@ -33,7 +33,7 @@ public:
         }
     }
 
-    // Rows k and v of a key of this lane's, where it is there. All lanes call this.
+    // Rows k and v of this lane's key, if it exists. All lanes call this.
     __device__ __forceinline__ void attend(const Pack<T>& k, const Pack<T>& v, bool is_there) {
         float of_key[WIDTH], value[WIDTH];
 #pragma unroll
@@ -54,15 +54,15 @@ public:
         }
     }
 
-    // Puts the rows of the warp together. A barrier of the block has to follow.
+    // Merges the rows of the warp. A barrier of the block must follow.
     __device__ __forceinline__ void put(OfWarps<WARPS, G, D>& of_warps) {
 #pragma unroll
         for (unsigned int g = 0; g < G; g++) {
 #pragma unroll
             for (unsigned int bit = LANES; bit < 32; bit *= 2) attended[g].join(bit);
         }
-        // After all shuffles: between them nvcc would make two copies of those that follow, for
-        // lanes below LANES and for others, which have to be brought together for each.
+        // After all shuffles: between them, nvcc would duplicate the following ones, for lanes
+        // below LANES and for others, which would have to reconverge at each.
         if (lane >= LANES) return;
 #pragma unroll
         for (unsigned int g = 0; g < G; g++) {

@@ -1,16 +1,16 @@
-// Parts of a cache: what a block leaves of the keys that it has seen, and the kernel that puts
-// these together. For v2 and the variants after it.
+// Parts of a cache: the states that a block stores for its keys, and the kernel that merges them.
+// For v2 and the variants after it.
 #pragma once
 
 #include "attended.cuh"
 
-// Where part `part` of `parts` of a query lies in part_states, and in part_values times d.
+// The position of a query's part `part` of `parts` in part_states; times d, in part_values.
 __device__ __forceinline__ unsigned int place_of(unsigned int query, unsigned int part,
                                                  unsigned int parts) {
     return query * parts + part;
 }
 
-// A block's threads write what its warps have seen of a part, for queries first .. first + G.
+// A block's threads write its warps' merged states of a part, for queries first .. first + G.
 template <unsigned int WARPS, unsigned int G, unsigned int D>
 __device__ __forceinline__ void store_part(const OfWarps<WARPS, G, D>& of_warps,
                                            float* part_values, float2* part_states,
@@ -24,8 +24,8 @@ __device__ __forceinline__ void store_part(const OfWarps<WARPS, G, D>& of_warps,
     }
 }
 
-// One column of a query's row of o, from all parts. The largest score comes first, so that no part
-// waits for the one before it.
+// One column of a query's row of o, from all parts. The largest score is computed first, so no part
+// waits for the previous one.
 template <typename T, unsigned int D>
 __device__ __forceinline__ T combined(const float* part_values, const float2* part_states,
                                       unsigned int query, unsigned int column,

@@ -1,5 +1,5 @@
-// A walk over keys by warps that take one at a time: for v0, v1 and v2, which differ in whose
-// queries a block has, and in how many keys.
+// A loop over keys by warps that take one at a time: for v0, v1 and v2, which differ in the queries
+// and in the number of keys per block.
 #pragma once
 
 #include "attended.cuh"
@@ -8,12 +8,12 @@
 constexpr unsigned int THREADS = 256, WARPS = THREADS / 32;
 
 // Attends for the G queries at q to keys first .. last of the rows at k and v. A barrier of the
-// block has to follow.
+// block must follow.
 template <typename T, unsigned int D, unsigned int G>
 __device__ __forceinline__ void attend_to_rows(OfWarps<WARPS, G, D>& of_warps, const T* q,
                                                const T* k, const T* v, unsigned int first,
                                                unsigned int last) {
-    // A lane has columns 32 apart: neighbours read what lies side by side.
+    // A lane has columns 32 apart: neighbouring lanes read adjacent elements.
     constexpr unsigned int COLUMNS = D / 32;
     const unsigned int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
 

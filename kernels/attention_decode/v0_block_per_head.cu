@@ -1,16 +1,16 @@
 // o = softmax(q k^T / sqrt(d)) v, one query per sequence and head; q and o are batch × heads × d, k
 // and v batch × kv_heads × n × d, row-major, and heads / kv_heads heads in a row share a kv head
 //
-// Idea: a block for each query, whose warps take every eighth key and attend to it in one pass,
-// with an online softmax. Nothing but the cache is read, yet the heads of a group read it each for
-// themselves, and a warp has one row of k and one of v in flight.
+// Idea: one block per query, whose warps take every eighth key and attend to it in one pass, with
+// an online softmax. Only the cache is read, but every head of a group reads it again, and a warp
+// has only one row of k and one of v in flight.
 //
 // Contract: any n >= 1, d = D a multiple of 32, group = heads / kv_heads without a remainder, with
 // n d and batch heads d below 2^32; T is float, __half or __nv_bfloat16; a block of 256 threads; a
 // grid of batch heads. 32 D + 64 bytes of static shared memory.
 //
 // From: Milakov and Gimelshein, "Online normalizer calculation for softmax" (2018); Shazeer, "Fast
-// Transformer Decoding: One Write-Head is All You Need" (2019), for why it is the cache that costs.
+// Transformer Decoding: One Write-Head is All You Need" (2019), on the cache's cost.
 //
 // Measured: not yet.
 #include "rows.cuh"

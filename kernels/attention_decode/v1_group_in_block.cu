@@ -1,9 +1,9 @@
 // o = softmax(q k^T / sqrt(d)) v, one query per sequence and head; q and o are batch × heads × d, k
 // and v batch × kv_heads × n × d, row-major, and heads / kv_heads heads in a row share a kv head
 //
-// Idea: v0 reads a cache once for each head of a group; here a block has the queries of the whole
-// group, and each row that a lane has loaded is used by all of them. The grid is smaller by as
-// much.
+// Idea: v0 reads a cache once for each head of a group; here a block has the queries of the
+// whole group, and uses each loaded row for all of them. The grid is smaller by the same
+// factor.
 //
 // Contract: any n >= 1, d = D a multiple of 32, heads / kv_heads = G up to 8, with n d and batch
 // heads d below 2^32; T is float, __half or __nv_bfloat16; a block of 256 threads; a grid of batch

@@ -1,9 +1,9 @@
 // o = softmax(q k^T / sqrt(d)) v, one query per sequence and head; q and o are batch × heads × d, k
 // and v batch × kv_heads × n × d, row-major, and heads / kv_heads heads in a row share a kv head
 //
-// Idea: v1 has one block for each cache, and a long one of a single sequence leaves most of the
-// card idle. Here a cache is cut into parts, each a block's, which leaves its sums and what they
-// are relative to; a second step puts them together.
+// Idea: v1 has one block per cache, so a long cache of a single sequence leaves most of the card
+// idle. Here a cache is cut into parts, one per block, which stores its sums and their largest
+// score; a second step merges them.
 //
 // Contract: any n >= 1, d = D a multiple of 32, heads / kv_heads = G up to 8, with n d below 2^32,
 // and batch heads d times the number of parts, too; T is float, __half or __nv_bfloat16; a block of

@@ -1,8 +1,8 @@
 // o = softmax(q k^T / sqrt(d)) v, one query per sequence and head; q and o are batch × heads × d, k
 // and v batch × kv_heads × n × d, row-major, and heads / kv_heads heads in a row share a kv head
 //
-// Idea: v2 with 16 bytes a lane. A row of 64 halves takes eight lanes then, a warp attends to four
-// keys at once, and a score is summed over three shuffles instead of five, for four keys together.
+// Idea: v2 with 16 bytes per lane. A row of 64 halves takes eight lanes, a warp handles four keys
+// at once, and a score is summed over three shuffles instead of five, for four keys together.
 //
 // Contract: any n >= 1, d = D a power of two up to 32 packs of 16 bytes, heads / kv_heads = G up to
 // 8, with n d below 2^32, and batch heads d times the number of parts, too; T is float, __half or
@@ -10,7 +10,7 @@
 // threads; a grid of (ceil(n / part), batch kv_heads). 32 G (D + 2) bytes of static shared memory.
 // combine: a block of D threads, a grid of batch heads.
 //
-// From: "Vectorized Memory Access" of Justin Luitjens, "CUDA Pro Tip: Increase Performance with
+// From: "Vectorized Memory Access" by Justin Luitjens, "CUDA Pro Tip: Increase Performance with
 // Vectorized Memory Access" (2013).
 //
 // Measured: not yet.
@@ -22,11 +22,11 @@ __global__ void __launch_bounds__(THREADS)
     attention(const T* q, const T* k, const T* v, float* part_values, float2* part_states,
               unsigned int n, unsigned int part) {
     using Queries = PackOfQueries<T, D, G>;
-    constexpr unsigned int STEP = WARPS * Queries::ROWS;  // rows of a block
+    constexpr unsigned int STEP = WARPS * Queries::ROWS;  // rows per block
     __shared__ OfWarps<WARPS, G, D> of_warps;
     const unsigned long long cache = row_start(blockIdx.y, n * D);
     const unsigned int first = blockIdx.x * part, last = min(n, first + part);
-    const unsigned int row = threadIdx.x / Queries::LANES;  // of a step
+    const unsigned int row = threadIdx.x / Queries::LANES;  // within a step
     const unsigned int pack = threadIdx.x % Queries::LANES;
 
     Queries queries(q + blockIdx.y * G * D);

@@ -1,9 +1,9 @@
 // o = softmax(q k^T / sqrt(d)) v, one query per sequence and head; q and o are batch × heads × d, k
 // and v batch × kv_heads × n × d, row-major, and heads / kv_heads heads in a row share a kv head
 //
-// Idea: v3 waits for the rows that it has asked for before it asks for more. Here each lane has the
-// next STAGES - 1 of its packs on their way to shared memory, which takes no registers. It reads
-// there what it has asked for itself, so that no barrier is needed.
+// Idea: v3 waits for its rows before it requests more. Here each lane has the next STAGES - 1 of
+// its packs in flight to shared memory, which takes no registers. It reads only packs that it has
+// requested itself, so no barrier is needed.
 //
 // Contract: any n >= 1, d = D a power of two up to 32 packs of 16 bytes, heads / kv_heads = G up to
 // 8, with n d below 2^32, and batch heads d times the number of parts, too; T is float, __half or
@@ -25,13 +25,13 @@ __global__ void __launch_bounds__(THREADS)
     attention(const T* q, const T* k, const T* v, float* part_values, float2* part_states,
               unsigned int n, unsigned int part) {
     using Queries = PackOfQueries<T, D, G>;
-    constexpr unsigned int STEP = WARPS * Queries::ROWS;  // rows of a block
+    constexpr unsigned int STEP = WARPS * Queries::ROWS;  // rows per block
     extern __shared__ __align__(16) unsigned char memory[];
     auto& ring = *reinterpret_cast<Pack<T>(*)[STAGES][2][THREADS]>(memory);
     __shared__ OfWarps<WARPS, G, D> of_warps;
     const unsigned long long cache = row_start(blockIdx.y, n * D);
     const unsigned int first = blockIdx.x * part, last = min(n, first + part);
-    const unsigned int row = threadIdx.x / Queries::LANES;  // of a step
+    const unsigned int row = threadIdx.x / Queries::LANES;  // within a step
     const unsigned int pack = threadIdx.x % Queries::LANES;
 
     const auto ask = [&](unsigned int step) {
@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(THREADS)
     Queries queries(q + blockIdx.y * G * D);
     for (unsigned int step = 0; first + step * STEP < last; step++) {
         wait_for_all_but<STAGES - 2>();
-        ask(step + STAGES - 1);  // into the place of the step before
+        ask(step + STAGES - 1);  // into the slot of the previous step
         queries.attend(load_pack(ring[step % STAGES][0][0].value, threadIdx.x),
                        load_pack(ring[step % STAGES][1][0].value, threadIdx.x),
                        first + step * STEP + row < last);

@@ -2,10 +2,10 @@
 // and v batch × kv_heads × n × d, row-major, float16 or bfloat16, and heads / kv_heads heads in a
 // row share a kv head
 //
-// Idea: v4 multiplies each number of the cache G times on the units for floats, after it has turned
-// it into a float, and that is most of its instructions. Here the group's queries are rows of a
-// factor of a tensor core, padded to 16. A warp has a ring of tiles of its own, which only its
-// lanes write and read, so that it waits for no other warp before the end.
+// Idea: v4 multiplies each number of the cache G times on the FP32 units, after converting it to a
+// float, and that is most of its instructions. Here the group's queries are rows of a tensor core's
+// factor, padded to 16. Each warp has its own ring of tiles, which only its lanes write and read,
+// so it waits for no other warp before the end.
 //
 // Contract: any n >= 1, d = D a multiple of 16, heads / kv_heads = G up to 16, with n d below 2^32,
 // and batch heads d times the number of parts, too; q, k and v are 16-byte aligned, as every device
@@ -14,7 +14,7 @@
 // shared memory. combine: a block of D threads, a grid of batch heads. Compute capability 8.0.
 //
 // From: Dao et al., "Flash-Decoding for long-context inference" (2023); PackGQA of
-// Dao-AILab/flash-attention, hopper/pack_gqa.h, which makes rows of a group's heads; attention/v3.
+// Dao-AILab/flash-attention, hopper/pack_gqa.h, which packs a group's heads as rows; attention/v3.
 //
 // Measured: not yet.
 #include "common/async_copy.cuh"
@@ -23,16 +23,16 @@
 
 constexpr unsigned int THREADS = 128, WARPS = THREADS / 32;
 
-// Rows are 16 bytes longer than need be: eight neighbouring ones lie in different banks.
+// Rows are padded by 16 bytes: eight neighbouring ones lie in different banks.
 template <unsigned int D, unsigned int KEYS>
 struct Tile {
-    __half rows[KEYS][D + 8];  // of either type's bits
+    __half rows[KEYS][D + 8];  // for either type's bits
 
     __device__ __forceinline__ const __half* at(unsigned int row, unsigned int column) const {
         return &rows[row][column];
     }
 
-    // A lane's part of asking for the first `count` rows at `from`, with zeros for the others.
+    // A lane's part of requesting the first `count` rows at `from`; the others are zeros.
     template <typename T>
     __device__ __forceinline__ void ask(const T* from, unsigned int count) {
 #pragma unroll
@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(THREADS)
     Stage* ring = reinterpret_cast<Stage*>(memory) + warp * STAGES;
     const unsigned long long cache = row_start(blockIdx.y, n * D);
     const unsigned int last = min(n, (blockIdx.x + 1) * part);
-    const unsigned int first = blockIdx.x * part + warp * KEYS;  // of this warp's first tile
+    const unsigned int first = blockIdx.x * part + warp * KEYS;  // this warp's first tile
 
     const auto ask = [&](unsigned int step) {
         const unsigned int key = first + step * STEP;
@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(THREADS)
         const Stage& present = ring[step % STAGES];
         queries.attend(present.k, present.v, last - (first + step * STEP));
     }
-    // The rings' memory is free for the sums when all warps are done with their tiles.
+    // The rings' memory is free for the sums once all warps are done with their tiles.
     wait_for_all_but<0>();
     __syncthreads();
     auto& of_warps = *reinterpret_cast<OfWarps<WARPS, G, D>*>(memory);

@@ -2,9 +2,9 @@
 // and v batch × kv_heads × n × d, row-major, float16 or bfloat16, and heads / kv_heads heads in a
 // row share a kv head
 //
-// Idea: v5's lanes compute an address for each 16 bytes that they ask for. Here one lane asks for a
+// Idea: v5's lanes compute an address for each 16 bytes that they request. Here one lane requests a
 // warp's whole tile, in two or four instructions; the tensor memory accelerator computes the
-// addresses, puts the rows where ldmatrix meets no conflict, and says when all is there.
+// addresses, places the rows without conflicts for ldmatrix, and signals their arrival.
 //
 // Contract: any n >= 1, d = D of 64 or 128, heads / kv_heads = G up to 16, with n d below 2^32, and
 // batch heads d times the number of parts, too; tensor maps of d × n × batch kv_heads with a

@@ -2,11 +2,11 @@
 // and v batch × kv_heads × n × d, row-major, float16 or bfloat16, and heads / kv_heads heads in a
 // row share a kv head
 //
-// Idea: v6 in one launch. Blocks count the parts of a cache that are finished, and the one that
-// finishes the last puts them together, while others still read. Where a cache is one part, its
-// block writes the result and leaves no sums.
+// Idea: v6 in one launch. Blocks count the finished parts of a cache, and the one that finishes
+// last merges them, while others still read. If a cache has only one part, its block writes the
+// result and stores no sums.
 //
-// Contract: that of v6; finished has a word for each cache, zero before the launch and after it.
+// Contract: that of v6; finished has one word per cache, zero before and after the launch.
 //
 // From: threadFenceReduction of NVIDIA/cuda-samples, in the terms of the CUDA C++ memory model.
 //
@@ -28,14 +28,14 @@ __global__ void __launch_bounds__(THREADS)
         return;
     }
     store_part(rings.of_warps, part_values, part_states, blockIdx.y * G, blockIdx.x, gridDim.x);
-    __syncthreads();  // all of the block's sums come before its count
+    __syncthreads();  // all of the block's sums precede its count
     bool is_last = false;
     if (threadIdx.x == 0) {
         cuda::atomic_ref<unsigned int, cuda::thread_scope_device> count(finished[blockIdx.y]);
         is_last = count.fetch_add(1, cuda::memory_order_acq_rel) == gridDim.x - 1;
         if (is_last) count.store(0, cuda::memory_order_relaxed);  // for the next launch
     }
-    is_last = __syncthreads_or(is_last);  // and hands on what thread 0 has seen
+    is_last = __syncthreads_or(is_last);  // and passes on thread 0's view of memory
     if (!is_last) return;
     for (unsigned int i = threadIdx.x; i < G * D; i += THREADS) {
         o[blockIdx.y * G * D + i] = combined<T, D>(part_values, part_states,

@@ -1,5 +1,5 @@
-// output[b] = how many of input[0 .. n) are b, b = 0 .. 255, int32, by CUB: what the CUDA toolkit
-// itself has for this.
+// output[b] = the number of input[0 .. n) equal to b, b = 0 .. 255, int32, by CUB: from the CUDA
+// toolkit.
 //
 // Called by the host with the buffers and a stream; everything is enqueued on the stream.
 //

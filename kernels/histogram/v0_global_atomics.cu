@@ -1,4 +1,4 @@
-// output[b] = how many of input[0 .. n) are b, b = 0 .. 255, int32
+// output[b] = the number of input[0 .. n) equal to b, b = 0 .. 255, int32
 //
 // Idea: an atomic addition to global memory for each element. All of them access the 1 KiB of
 // output, which a few slices of the L2 cache hold, and each slice performs additions to one address

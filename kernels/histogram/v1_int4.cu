@@ -1,4 +1,4 @@
-// output[b] = how many of input[0 .. n) are b, b = 0 .. 255, int32
+// output[b] = the number of input[0 .. n) equal to b, b = 0 .. 255, int32
 //
 // Idea: v0 with four elements per load, a quarter of the instructions that read. The atomics are
 // the same as before: the gain over v0 is what reading cost there.

@@ -1,4 +1,4 @@
-// output[b] = how many of input[0 .. n) are b, b = 0 .. 255, int32
+// output[b] = the number of input[0 .. n) equal to b, b = 0 .. 255, int32
 //
 // Idea: a histogram of its own for each block, in shared memory, where an atomic costs a few cycles
 // and only threads of one SM meet. Global memory gets 256 additions per block instead of one per

@@ -1,4 +1,4 @@
-// output[b] = how many of input[0 .. n) are b, b = 0 .. 255, int32
+// output[b] = the number of input[0 .. n) equal to b, b = 0 .. 255, int32
 //
 // Idea: a histogram of its own for each warp. Warps of a block no longer share a bin; lanes of a
 // warp do. It costs 1 KiB of shared memory per warp and a sum over the warps at the end. On an H200

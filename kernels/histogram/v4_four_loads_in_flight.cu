@@ -1,4 +1,4 @@
-// output[b] = how many of input[0 .. n) are b, b = 0 .. 255, int32
+// output[b] = the number of input[0 .. n) equal to b, b = 0 .. 255, int32
 //
 // Idea: v2 with four loads in flight per thread. Without the cost of atomics the input streams, and
 // a stream needs bytes in flight: a thread of v2 has one load of 16 bytes in flight and counts its

@@ -1,4 +1,4 @@
-// output[b] = how many of input[0 .. n) are b, b = 0 .. 255, int32
+// output[b] = the number of input[0 .. n) equal to b, b = 0 .. 255, int32
 //
 // Idea: one histogram for a cluster of blocks instead of one for each block. Every block keeps a part of
 // the bins in its shared memory, and all blocks of the cluster add to it there, through distributed shared

@@ -107,13 +107,13 @@ def _advice(own: Sequence[Ladder], dtypes: Sequence[str]) -> str:
     for dtype in dtypes:
         mine = [x for x in own if x.dtype == dtype and x.winner]
         if mine and mine[0].winner:
-            when = which_when(mine) or f"{choices(mine)[0].rung.short} at all sizes measured"
+            when = which_when(mine) or f"{choices(mine)[0].rung.short} at every measured size"
             told.append(f"{dtype}: {when}" if len(dtypes) > 1 else when)
     first = own[0].measure
     notes = [f"No roof: {first.no_roof}."] if first.no_roof else []
     if first.roof and first.roof.note:
         notes = [f"The ceiling is that of {first.roof.named}."]
-    return " ".join([f"Which when: {' / '.join(told)}.", *notes])
+    return " ".join([f"Fastest: {' / '.join(told)}.", *notes])
 
 
 def table(problem: Problem, found: Sequence[Ladder]) -> Iterator[str]:

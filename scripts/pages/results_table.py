@@ -33,7 +33,7 @@ from harness.tables.roofs import OVER
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAD = ("problem", "size", "first variant", "fastest variant", "× first", "library", "× library",
-        "of ceiling", "which when")  # fmt: skip
+        "of ceiling", "fastest by size")  # fmt: skip
 VERSUS = HEAD.index("× library") - 1
 """The alignment of all columns but the first."""
 OLDER = "†"
@@ -148,8 +148,8 @@ def _roofs(shown: Sequence[Ladder], docs: Path) -> Iterator[str]:
     yield (
         "`of ceiling` is the share of the lowest roof that applies, measured in the same run "
         f"([which roofs there are]({docs / 'measurement.md'}#how-near-to-the-limit)). 2:1 traffic "
-        "reads two bytes for each byte that it writes. `which when` says which variant is fastest "
-        "at which of the measured sizes; it is empty if one variant is fastest at all of them.\n"
+        "reads two bytes for each byte that it writes. `fastest by size` names the fastest variant "
+        "at each of the measured sizes; it is empty if one variant is fastest at all of them.\n"
     )
     notes: dict[str, dict[str, None]] = defaultdict(dict)
     for ladder in shown:

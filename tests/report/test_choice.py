@@ -94,8 +94,8 @@ def test_equal_keys_are_said_once_and_many_by_the_one_that_tells_them_apart(at: 
 def test_each_type_has_its_own_sentence_and_what_is_not_ranked_none(at: Make) -> None:
     both = [at({"n": 2**20}, "v9"), at({"n": 2**28}, "v12")]
     half = [replace(x, key=("reduce_sum", "float16", x.key[2])) for x in both]
-    assert which_of_each_type([both]) == ["Which when: n ≤ 2²⁰: v9; n ≥ 2²⁸: v12."]
+    assert which_of_each_type([both]) == ["Fastest: n ≤ 2²⁰: v9; n ≥ 2²⁸: v12."]
     assert [told.split(":")[0] for told in which_of_each_type([both, half])] == [
-        "Which when, float32", "Which when, float16",
+        "Fastest, float32", "Fastest, float16",
     ]  # fmt: skip
     assert which_when([replace(x, winner=None, tied=[]) for x in both]) == ""

@@ -1,4 +1,4 @@
-"""What threads waited for at mbarriers."""
+"""The operations that threads waited for at mbarriers."""
 
 from __future__ import annotations
 

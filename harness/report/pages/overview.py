@@ -100,7 +100,7 @@ _TIMED = [
     ("against the library", "how many times faster than the fastest library, which it names"),
     ("of ceiling", "of the lowest roof that applies, measured in this run"),
     ("runner-up", "the fastest that is certainly slower, and by how much"),
-    ("which when", "the fastest at each size; one where it does at all sizes measured"),
+    ("fastest by size", "the fastest at each size; one name if it is the same at all sizes"),
 ]
 _COUNTED = [
     ("verified", "variants whose results agreed with the float64 reference"),

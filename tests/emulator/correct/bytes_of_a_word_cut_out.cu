@@ -1,4 +1,4 @@
-// A word has two bytes that are written and two that are padding; it is copied whole and read by parts.
+// A word has two written bytes and two of padding; it is copied as a whole and read in parts.
 // LAUNCH k<<<1, 32>>>(unsigned[32], unsigned[64])
 // CHECK (a[0] == 31 - np.arange(32) + 5).all() and (a[1][:32] % 65536 == 257 * np.arange(32)).all()
 extern "C" __global__ void k(unsigned* out, unsigned* copies) {

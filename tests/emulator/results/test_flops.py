@@ -57,8 +57,8 @@ def operations(report: LaunchReport) -> dict[str, float]:
     return {each: value for each, value in found.items() if value}
 
 
-# Read on an H200 with Nsight Compute 2025.3.1: each of these kernels, 128 threads, one operation a
-# thread. An instruction on a pair counts once, like one on a single half.
+# Read on an H200 with Nsight Compute 2025.3.1: each of these kernels, 128 threads, one operation
+# per thread. An instruction on a pair counts once, like one on a single half.
 @pytest.mark.parametrize(
     ("kernel", "type_", "kind", "precision", "flops"),
     [

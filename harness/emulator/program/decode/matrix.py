@@ -233,7 +233,7 @@ class MatrixDecoder(MemoryDecoder):
         stride = self.source(operands[1], "u32") if len(operands) > 1 else Constant(inner)
         base, offset, kind = self._place(space, operands[0])
         held, size = rows * columns // 32, ELEMENT_BITS[type_] // 8
-        # An accumulator's registers hold it by rows, whatever its layout in memory.
+        # An accumulator is held in registers row by row, whatever its layout in memory.
         by_rows = role in ("a", "b") or layout == "row"
         ops: list[Op] = []
         start = self.declare("!fragment address", "u64")

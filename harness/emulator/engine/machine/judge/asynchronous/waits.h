@@ -19,7 +19,7 @@ class Waits {
 
     bool wanted() const { return lines_; }
 
-    // New blocks begin, whose mbarriers are others.
+    // New blocks begin, with different mbarriers.
     void start() { mbarriers_.clear(); }
 
     // An instruction arrives, and announces bytes (positive) or reports that they have come (negative).

@@ -1,9 +1,9 @@
 // What the threads of a block know of each other's accesses through barriers, `__syncwarp` and fences.
 //
 // A time is a position in the log of accesses. A barrier of the whole block orders everything before it, so
-// one time per block is enough. Whatever synchronises a whole warp needs one time per warp. For barriers of
-// some warps and meetings of some lanes, a table says up to what time each knows of each other's accesses;
-// it is kept only where such a meeting occurs.
+// one time per block is enough. Whatever synchronises a whole warp needs one time per warp. For
+// barriers of some warps and of some lanes, a table says up to what time each knows of the others'
+// accesses; it is kept only if such a barrier occurs.
 
 #pragma once
 
