@@ -156,13 +156,13 @@ class Batch:
     """Timed launches of one case, and the errors found in them.
 
     times_ns: one row per launch, with the total or one figure per step. wrong: the number of
-    launches with incorrect results. other: if results may vary, the number of launches that were
-    right within their bounds but differed in bits from the verified result. changed: inputs, or
-    memory outside all buffers, found changed afterwards. kept: the number of wrong launches whose
-    results were right for the inputs' other state. late: the number of launches whose results still
-    changed after the launch had ended. busy_ns: how long the device kept working after each launch,
-    or 0. first: a phrase that names the first launch counted in `kept`. seen: every launch's state
-    and hashes.
+    launches with incorrect results. other: if results may vary, the number of launches whose
+    results were within their bounds but differed in bits from the verified result. changed: inputs,
+    or memory outside all buffers, found changed afterwards. kept: the number of wrong launches
+    whose results were correct for the inputs' other state. late: the number of launches whose
+    results still changed after the launch had ended. busy_ns: how long the device kept working
+    after each launch, or 0. first: a phrase that names the first launch counted in `kept`. seen:
+    every launch's state and hashes.
     """
 
     times_ns: tuple[tuple[float, ...], ...]
@@ -201,7 +201,7 @@ class TimedWorkspace(Workspace, Protocol):
     def right(self, case: Case, built: Built | None) -> Right | str:
         """Hash the results of a case immediately after a verified launch of it.
 
-        Returns the reason instead if the results are not right every time.
+        Returns the reason instead if the results are not correct every time.
         """
 
     def bounds(
