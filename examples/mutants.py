@@ -3,10 +3,10 @@
     python examples/mutants.py [--count 200] [--times 1] [--jobs N]
 
 It stands for a program that writes kernels. Three in ten of its variants are right, and differ in
-what they cost; half have a mistake, one in ten cheats, and one in ten never ends. The judge is told
-nothing of that. The script fails if a variant that is not right passes, or a right one does not,
-and ends with the best: the right one that executes the fewest instructions for the fewest sectors.
-No GPU is needed, and nothing is timed.
+what they cost; half have a mistake, one in ten cheats, and one in ten never ends. The judge is not
+told. The script fails if a variant that is not right passes, or a right one does not, and ends with
+the best: the right one that executes the fewest instructions for the fewest sectors. No GPU is
+needed, and nothing is timed.
 """
 
 from __future__ import annotations

@@ -30,9 +30,9 @@
 // cost of a launch that does nothing; no kernel can be timed below it.
 extern "C" __global__ void empty() {}
 
-// Hazard: a result that nobody uses lets the compiler drop the loads or the arithmetic that led to
-// it. So the result is compared with a value that the arithmetic cannot give, a NaN with a payload
-// (the GPU's own NaN is 0x7fffffff): the compiler cannot know, and no store is ever issued.
+// Hazard: if a result is unused, the compiler may drop the loads or the arithmetic that led to it.
+// So the result is compared with a value that the arithmetic cannot give, a NaN with a payload (the
+// GPU's own NaN is 0x7fffffff): the compiler cannot know, and no store is ever issued.
 __device__ __forceinline__ void keep(float x, float* sink) {
     if (__float_as_uint(x) == 0x7fc0beefu) *sink = x;
 }

@@ -6,7 +6,7 @@
 // The same elements take half as many blocks of the same size.
 //
 // v4b launches this file the other way round: as many blocks as v3, each with half as many threads.
-// What that changes for the same `block` in the matrix:
+// The consequences for the same `block` in the matrix:
 //   - the tree is one level shorter, and a barrier waits for half as many warps;
 //   - the second step gets twice v4a's partials, as many as v3's;
 //   - small blocks reach the SM's limit on resident blocks before its limit on threads. With 32

@@ -52,7 +52,7 @@ __global__ void __launch_bounds__(THREADS, 2) sgemm(const float* a, const float*
     extern __shared__ __align__(16) unsigned char memory[];
     Stage* stages = reinterpret_cast<Stage*>(memory);
     const unsigned int tid = threadIdx.x;
-    // What this thread computes: rows y, y + 16, … y + 112, columns x .. x + 3 and x + 64 ...
+    // This thread's sums: rows y, y + 16, … y + 112, columns x .. x + 3 and x + 64 ...
     const unsigned int x = tid % 16 * 4, y = tid / 16;
 
     for (unsigned int i = 0; i < STAGES - 1; i++) {

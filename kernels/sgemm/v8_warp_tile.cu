@@ -50,8 +50,8 @@ __global__ void __launch_bounds__(THREADS, 2) sgemm(const float* a, const float*
     extern __shared__ __align__(16) unsigned char memory[];
     Stage* stages = reinterpret_cast<Stage*>(memory);
     const unsigned int tid = threadIdx.x;
-    // What this thread computes: rows y, y + 4, … y + 28, columns x .. x + 3 and x + 32 ... of the
-    // block's tile, in which the warps' tiles lie in four rows of two.
+    // This thread's sums: rows y, y + 4, … y + 28, columns x .. x + 3 and x + 32 ... of the block's
+    // tile, in which the warps' tiles lie in four rows of two.
     const unsigned int warp = tid / 32, lane = tid % 32;
     const unsigned int x = warp % 2 * 64 + lane % 8 * 4, y = warp / 2 * 32 + lane / 8;
 

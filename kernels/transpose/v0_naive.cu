@@ -2,7 +2,7 @@
 //
 // Idea: none; the obvious start. The 32 lanes of a warp read 32 neighbours of a row, one 128-byte
 // line, and write them into a column of the output: 32 words that lie `rows` apart, each in a
-// 32-byte sector of its own, of which 4 bytes are wanted.
+// 32-byte sector of its own, of which 4 bytes are used.
 //
 // Contract: any rows and cols of at least 1 with a product of at most 2^31. A block has 32 ×
 // block_rows threads and copies a tile of 32 × 32; block_rows divides 32. The grid covers the input

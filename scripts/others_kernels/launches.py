@@ -1,4 +1,4 @@
-"""Read kernels.yaml: launches of kernels by others, and the contents of their buffers.
+"""Read kernels.yaml: launches of other people's kernels, and the contents of their buffers.
 
 This module needs only NumPy and PyYAML, so that it runs on a minimal machine. A buffer's contents
 depend on its launch's name, its own name and raw 64-bit random numbers, which NumPy guarantees not

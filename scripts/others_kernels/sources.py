@@ -1,4 +1,5 @@
-"""Compile kernels by others, from checkouts of their repositories, into a folder of cubins and PTX.
+"""Compile other people's kernels, from checkouts of their repositories, into a folder of cubins and
+PTX.
 
     python scripts/others_kernels/sources.py CHECKOUTS FOLDER
 

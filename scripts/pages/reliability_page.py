@@ -26,8 +26,8 @@ HEAD = """\
 
 <!-- written by scripts/pages/reliability_page.py; do not edit: make reliability-page -->
 
-What can go wrong around a measurement, what then happens, and the test that shows it. A test marked
-GPU needs one and runs with `make test-gpu`; every other one runs with `make test`. The latest
+The table lists faults around a measurement, their consequences, and the test that shows each. A test
+marked GPU needs one and runs with `make test-gpu`; all other tests run with `make test`. The latest
 output of `make test-gpu` is in `reports/h100/reliability`: `test-gpu.txt`, and
 `test-gpu-memory.txt` for the tests with little memory. Earlier output is in
 `reports/h200/reliability`. `made.json` in each folder names the commits.

@@ -1,5 +1,6 @@
-"""`annotate` shows which mbarriers the stages of a pipeline wait for, which phases, how many bytes
-are in flight, and who completes them."""
+"""`annotate` shows the mbarriers and phases that a pipeline's stages wait for, the bytes in flight,
+and the lines that complete them.
+"""
 
 from __future__ import annotations
 

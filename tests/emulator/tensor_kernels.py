@@ -1,4 +1,4 @@
-"""Pieces of PTX kernels with TMA copies, which their tests put together."""
+"""Parts of PTX kernels with TMA copies, which their tests assemble."""
 
 from __future__ import annotations
 

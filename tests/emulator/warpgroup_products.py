@@ -40,7 +40,7 @@ def laid_out(matrix: np.ndarray, swizzle: str, start: int, outer: bool = False) 
     rows, depth = matrix.shape
     width, each = WIDTHS[swizzle] // UNIT, UNIT // matrix.itemsize
     image = np.zeros(ROOM, np.uint8)
-    # In units: between groups of eight, and what lies beside or behind all of those.
+    # In units: between groups of eight, and beyond all of those.
     stride = 8 * width * (2 if rows <= ROWS else 1)
     leading = stride * (depth // 8 if outer and width > 1 else rows // 8)
     for row in range(0, rows, each if outer else 1):

@@ -1,4 +1,4 @@
-"""What the threads of a pipeline wait for at mbarriers, stage by stage: no times, but order."""
+"""The waits of a pipeline's threads at mbarriers, stage by stage: their order, without times."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _EXPLAINED = (
 
 
 def table(kernel: str, waits: Sequence[Wait]) -> Table:
-    """A row for each line that waits; mbarriers in a row that have all in common share one."""
+    """One row per line that waits; adjacent mbarriers that are alike in every column share one."""
     shown = Table(
         title=f"{kernel}: what it waits for at mbarriers", title_justify="left",
         caption=_EXPLAINED, caption_justify="left", box=None, pad_edge=False,
@@ -35,7 +35,7 @@ def table(kernel: str, waits: Sequence[Wait]) -> Table:
 
 
 def mbarriers(waits: Sequence[Wait]) -> str:
-    """The places of mbarriers in a row."""
+    """The positions of adjacent mbarriers."""
     first, last = (
         each.mbarrier.removesuffix(" in shared memory") for each in (waits[0], waits[-1])
     )
@@ -43,7 +43,7 @@ def mbarriers(waits: Sequence[Wait]) -> str:
 
 
 def in_flight(wait: Wait) -> str:
-    """The bytes that a phase had to bring; empty if it waited for threads alone."""
+    """The bytes that a phase waited for; empty if it waited only for threads."""
     least, most = (sum(each.bytes[end] for each in wait.by) for end in (0, 1))
     return f"{_range((least, most))} bytes" if most else ""
 

@@ -1,8 +1,8 @@
 """Tensor maps, passed to a launch in place of a CUtensorMap.
 
-NVIDIA does not document the 128 bytes of a CUtensorMap. For tiles they are those of a driver, which
-reports/h100/tensor_maps.csv.gz and tensor_maps_small_boxes.csv.gz have for 820 maps. What a driver
-encodes for im2col was not read: the emulator keeps it in bytes that are zero for tiles.
+NVIDIA does not document the 128 bytes of a CUtensorMap. For tiles they equal those of a driver,
+which reports/h100/tensor_maps.csv.gz and tensor_maps_small_boxes.csv.gz contain for 820 maps. A
+driver's bytes for im2col were not read: the emulator uses bytes that are zero for tiles.
 """
 
 from __future__ import annotations

@@ -9,8 +9,9 @@ Extremes = tuple[int, int]
 
 @dataclass(frozen=True)
 class Completion:
-    """An instruction that completed phases: per phase, the least and the most arrivals, bytes that
-    it announced, and bytes that it brought."""
+    """An instruction that completed phases: per phase, the minimum and maximum of its arrivals, of
+    the bytes that it announced, and of those that it delivered.
+    """
 
     place: str
     opcode: str

@@ -1,2 +1,2 @@
-"""Suites of small kernels by others, written to test checkers: some are faulty, and some only
+"""Other people's suites of small kernels, written to test checkers: some are faulty, and some only
 appear to be."""

@@ -1,4 +1,4 @@
-// Half of the lanes are at __syncwarp() a round before the others, which come before the barrier.
+// Half of the lanes reach __syncwarp() a round before the others, which arrive before the barrier.
 // LAUNCH k<<<2, 64>>>(int[128])
 // CHECK (a[0] == np.tile(np.arange(64) % 2 + 1, 2)).all()
 extern "C" __global__ void k(int* out) {

@@ -1,4 +1,4 @@
-// One thread takes the lock for its block; the barrier behind it stands for the fence.
+// One thread takes the lock for its block; the barrier after it replaces the fence.
 // LAUNCH k<<<4, 64>>>(unsigned[1]=0, int[64]=0)
 // CHECK (a[1] == 4).all()
 extern "C" __global__ void k(unsigned* lock, int* totals) {

@@ -1,6 +1,6 @@
 """Triton kernels are judged with Triton's own launch, and refused by name if Triton is missing.
 
-Triton itself is installed only where there is a GPU: elsewhere a stand-in returns PTX that Triton
+Triton itself is installed only on machines with a GPU: elsewhere a stand-in returns PTX that Triton
 wrote.
 """
 

@@ -13,7 +13,7 @@ _COLUMNS = 11
 
 
 def lines_of(place: Place) -> list[int]:
-    """By instruction, the first one in the same line that has the same opcode."""
+    """Map each instruction to the first one in the same line that has the same opcode."""
     first: dict[tuple[str, str], int] = {}
     sites = range(len(place.program.sites))
     return [first.setdefault((place.line(n, n), place.opcode(n)), n) for n in sites]

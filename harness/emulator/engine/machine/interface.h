@@ -227,7 +227,7 @@ void judge_run(void* judge, double seconds, Verdict* verdict);
 int judge_details(void* judge, i64* out, int most);
 // The unordered accesses that were accepted, four numbers each: an Unordered, two sites and a count.
 int judge_let_pass(void* judge, i64* out, int most);
-// What threads waited for at mbarriers, if that was asked for (`waits.h`).
+// The phases that threads waited for at mbarriers, if requested (`waits.h`).
 int judge_waits(void* judge, i64* out, int most);
 // Copies up to `most` bytes at a generic address as a lane sees them. Returns the number copied.
 int judge_peek(void* judge, int lane, i64 address, void* out, int most);

@@ -56,7 +56,7 @@ class Accesses {
     // What the mbarrier that a lane tested last waits for: numbers for a message, or none if the lane has
     // tested no mbarrier.
     std::vector<i64> waited_for(int lane);
-    // What threads waited for at mbarriers, if the launch was asked to note it.
+    // The phases that threads waited for at mbarriers, if the launch requests it.
     std::vector<i64> waits() const { return waits_.rows(); }
 
    private:

@@ -1,4 +1,4 @@
-// What threads waited for at mbarriers, phase by phase, for a launch that is asked to say so.
+// Records the phases that threads waited for at mbarriers, if the launch requests it.
 
 #pragma once
 
@@ -14,7 +14,7 @@ namespace machine {
 class Waits {
    public:
     // lines: by site, the first in the same line with the same opcode, because the compiler repeats code that it
-    // unrolls; or null if nothing is to be noted.
+    // unrolls; or null if nothing is to be recorded.
     explicit Waits(const i32* lines) : lines_(lines) {}
 
     bool wanted() const { return lines_; }
@@ -22,7 +22,8 @@ class Waits {
     // New blocks begin, with different mbarriers.
     void start() { mbarriers_.clear(); }
 
-    // An instruction arrives, and announces bytes (positive) or reports that they have come (negative).
+    // An instruction arrives, and announces bytes (positive) or reports that they have arrived
+    // (negative).
     void came(i64 word, i32 site, i64 arrivals, i64 bytes) {
         if (!wanted()) return;
         Came& came = mbarriers_[word].current[lines_[site]];
@@ -35,7 +36,8 @@ class Waits {
         phases.ended.push_back(std::move(phases.current));
         phases.current.clear();
     }
-    // A thread has found that the newest phase that ended is the one it waits for, or the one before the first.
+    // A thread has found that the phase it waits for is the newest completed one, or the one before
+    // the first.
     void over(i64 word, i64 address, i32 site) {
         const Phases& phases = mbarriers_[word];
         const i64 phase = static_cast<i64>(phases.ended.size()) - 1;
@@ -46,8 +48,8 @@ class Waits {
     }
 
     // A row for each wait, mbarrier and instruction that completed a phase of it: their sites and the address, the
-    // first and the last phase, and the least and the most arrivals, announced bytes and bytes that came. A wait that
-    // nothing completed has a row without such an instruction (-1).
+    // first and the last phase, and the minimum and maximum of arrivals, announced bytes and
+    // arrived bytes. A wait that nothing completed has a row without such an instruction (-1).
     std::vector<i64> rows() const {
         std::vector<i64> out;
         const auto add = [&](const std::pair<i32, i64>& of, const Wait& wait, i32 from, const Range& range) {

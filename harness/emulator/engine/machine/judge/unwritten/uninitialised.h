@@ -20,7 +20,7 @@
 namespace machine {
 
 // The read that a value comes from, or 0. AS_READ is set if the value is unchanged since it was read from
-// memory, or put together from such values, without any computation.
+// memory, or assembled from such values without any computation.
 using Id = u32;
 constexpr Id AS_READ = Id(1) << 31;
 
