@@ -1,5 +1,5 @@
-"""Kernels in Triton: Triton itself compiles a kernel to PTX, which needs no GPU, and the judge
-takes that PTX.
+"""Kernels in Triton: Triton itself compiles a kernel to PTX, which needs no GPU, and the judge uses
+that PTX.
 
 At a launch, Triton passes a kernel's arguments except its constants, followed by pointers to
 scratch memory; it starts 32 threads for each warp, and all shared memory is dynamic. Pointers are

@@ -26,9 +26,9 @@ HEAD = """\
 
 <!-- written by scripts/pages/reliability_page.py; do not edit: make reliability-page -->
 
-The table lists faults around a measurement, their consequences, and the test that shows each. A test
-marked GPU needs one and runs with `make test-gpu`; all other tests run with `make test`. The latest
-output of `make test-gpu` is in `reports/h100/reliability`: `test-gpu.txt`, and
+The table lists faults around a measurement, their consequences, and the test that shows each. A
+test marked GPU needs one and runs with `make test-gpu`; all other tests run with `make test`. The
+latest output of `make test-gpu` is in `reports/h100/reliability`: `test-gpu.txt`, and
 `test-gpu-memory.txt` for the tests with little memory. Earlier output is in
 `reports/h200/reliability`. `made.json` in each folder names the commits.
 """

@@ -44,7 +44,7 @@ static __device__ float sum_of(const float* partials) {
     return block_sum(mine);
 }
 
-// All of it: true in one thread of the grid, which holds the sum.
+// The whole sum: returns true in the one thread of the grid that holds it.
 static __device__ bool grid_sum(const float* x, float* partials, unsigned int* ticket,
                                 unsigned int n, float& sum) {
     const float mine = part_of(x, n);

@@ -1,9 +1,10 @@
 // A block's registers, which its warps release and request (`setmaxnreg`).
 //
-// Only the assembler knows how many registers a thread begins with, but all warps of the block must be able to have
-// that many at once. A warp that requests more than can ever be free waits for ever. Warps are not executed here
-// in the order in which hardware would run them, so the check is made when the block has ended: the last
-// requests of all warps together must fit. Warps that never make a request are not counted.
+// Only the assembler knows how many registers a thread begins with, but the register file must have
+// room for that many in all warps of the block at once. A warp that requests more than can ever be
+// free waits for ever. Warps are not executed here in the order in which hardware would run them,
+// so the check is made when the block has ended: the last requests of all warps together must fit.
+// Warps that never make a request are not counted.
 
 #pragma once
 

@@ -9,7 +9,7 @@ i32 global_atomic_sectors(const i64* address, u32 active);
 i32 shared_wavefronts(const i64* address, u32 active, i32 width, i32 is_load);
 i32 shared_wavefronts_ideal(const i64* address, u32 active, i32 width, i32 is_load);
 i32 shared_atomic_wavefronts(const i64* address, u32 active, i32 cost);
-// Of loads and stores in machine code.
+// For loads and stores in machine code.
 i32 machine_code_wavefronts(const i64* address, u32 active, i32 width, i32 is_load);
 
 #ifdef __cplusplus
