@@ -75,9 +75,9 @@ def launch(
     usual one, 0. For a small launch of a kernel with flags, tickets or locks, the judge also tries
     several others to find faults.
     `cluster`: extents of a thread block cluster in blocks, if the kernel is not compiled for one.
-    `buffers`: arrays that pointers in memory point to, each at its `buffer_address`. `waits`: note
-    what threads wait for at mbarriers, which only the judge does, with checks.
-    Raises UnknownInstruction and LaunchError before anything has run.
+    `buffers`: arrays that pointers in memory point to, each at its `buffer_address`. `waits`:
+    record the threads' waits at mbarriers, which needs the judge, with checks. Raises
+    UnknownInstruction and LaunchError before anything has run.
     """
     arguments.check_module(module, kernel)
     arguments.one_of("engine", engine, ("auto", "judge"))

@@ -1,7 +1,7 @@
 // output[b] = the number of input[0 .. n) equal to b, b = 0 .. 255, int32
 //
 // Idea: v0 with four elements per load, a quarter of the instructions that read. The atomics are
-// the same as before: the gain over v0 is what reading cost there.
+// the same as before: the gain over v0 is the cost of reading there.
 //
 // Contract: any 1 <= n < 2^31, elements from 0 to 255, any grid; a block of at least 3 threads.
 // output must be zero before it, which the step `zero` ensures. No shared memory. input is 16-byte

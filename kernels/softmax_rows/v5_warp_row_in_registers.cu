@@ -2,8 +2,8 @@
 //
 // Idea: v4's row in the registers of one warp. A row that is short enough needs no block, no
 // barrier and no shared memory at all: every lane loads all its packs at once, and the row is
-// there. The maximum is known before the first exponential, so there is nothing to rescale and each
-// exponential is computed once.
+// complete. The maximum is known before the first exponential, so there is nothing to rescale and
+// each exponential is computed once.
 //
 // Contract: any rows from 1 to 2^31 - 1, and cols from 1 to COLUMNS. A block has a multiple of 32
 // threads, and each warp takes one row; the grid covers the rows. COLUMNS is defined as a multiple

@@ -1,4 +1,4 @@
-"""Which workers a run takes, which it leaves out, and what they wait for."""
+"""The workers that a run takes, those that it leaves out, and the events that they wait for."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def test_results_of_others_kernels_are_those_of_sm_90_unless_nvcc_makes_other_pt
         (row["launch"], row["arch"]) for row in launched
         if row["digest"] != wanted[row["launch"]] and row["from_ptx_of_sm_90"] != "equal"
     }  # fmt: skip
-    # In PTX, what a shuffle reads from lanes that have exited is undefined.
+    # In PTX, the value that a shuffle reads from an exited lane is undefined.
     assert {launch for launch, _ in apart} == {"odd_even_partition"}, apart
 
 

@@ -43,7 +43,8 @@ def test_name_and_compute_capability_agree(arch: Architecture) -> None:
 
 @each_architecture
 def test_the_largest_block_fits_a_multiprocessor(arch: Architecture) -> None:
-    # A block of the most shared memory, with what the system reserves, is what an SM has.
+    # The largest shared memory of a block, plus the system's reserve, is the SM's whole shared
+    # memory.
     assert (
         arch.max_shared_bytes_per_block + arch.reserved_shared_bytes_per_block
         == arch.shared_bytes_per_sm

@@ -1,4 +1,4 @@
-// Products of a warpgroup, sums used too soon or changed without a fence; and correct ones. One
+// A warpgroup's products: sums used too soon or changed without a fence; and correct ones. One
 // block of 128 threads; `in` and `out` have 128 × 32 floats, each thread's sums contiguous.
 #include <cuda_fp16.h>
 

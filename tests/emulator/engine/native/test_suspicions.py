@@ -143,7 +143,7 @@ def test_whatever_the_judge_accuses_has_been_suspected(access: Access, seed: int
     for _ in range(60):
         ptx = _kernel(r, access)
         module = parse(ptx)
-        # A chunk of one block sees in the same order what the fast run sees.
+        # A chunk of one block sees the same accesses in the same order as the fast run.
         for way in ({}, {"chunk_threads": 1}):
             expected, _ = _faults(module, engine="judge", **way)
             for jobs in (1, 3):

@@ -84,9 +84,8 @@ def test_fetches_are_the_h200s(
     ],
 )
 def test_a_uniform_register_alone_is_a_handle(text: str) -> None:
-    """For Blackwell, ptxas writes without an offset what it writes with an offset of 0 for Hopper.
-    From sm_120 on, a fetch without a level has none; earlier architectures have a level below all
-    others."""
+    """For Blackwell, ptxas omits the offset of 0 that it writes for Hopper. From sm_120 on, a fetch
+    without a level has none; earlier architectures have a level below all others."""
     lane = np.arange(LANES, dtype=np.uint32)
     x, y = lane % 4, lane // 4
     centres = [(each + np.float32(0.5)).astype(np.float32).view(np.uint32) for each in (x, y)]

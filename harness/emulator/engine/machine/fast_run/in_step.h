@@ -34,7 +34,7 @@ class InStep {
     bool wake();
 
    private:
-    // Rounds in which nothing changes, after which the judge is to say whether anything ever will.
+    // Rounds in which nothing changes, after which the judge decides whether anything ever will.
     static constexpr int HOPE = 16;
 
     void hold_back(i32 at);
