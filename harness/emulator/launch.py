@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from harness.emulator.engine import judging, native
 from harness.emulator.engine.configuration import Requested, configure
 from harness.emulator.engine.report import EngineName, LaunchReport
-from harness.emulator.memory import arguments, grid_workspace, heap, module_variables
+from harness.emulator.memory import arguments, grid_workspace, module_variables
 from harness.emulator.memory.address_space import AddressSpace, address_of_slot
+from harness.emulator.memory.heap import Heap, heap_for
 from harness.emulator.program.analysis.access_kinds import of_mbarriers
 from harness.emulator.program.ir import Program
 from harness.emulator.program.translate import translate
@@ -27,12 +28,13 @@ Array = NDArray[Any]
 
 @dataclass
 class _Device:
-    """The state that persists between launches: translated kernels, and contents of module
-    variables.
+    """The state that persists between launches: translated kernels, contents of module variables,
+    and the heap if the module allocates from it.
     """
 
     programs: dict[str, Program]
     variables: dict[str, Array]
+    heap: Heap | None
 
 
 def launch(
@@ -56,6 +58,7 @@ def launch(
     cluster: int | Sequence[int] | None = None,
     buffers: Sequence[Array] = (),
     waits: bool = False,
+    written_buffers: Mapping[int, Array] | None = None,
 ) -> LaunchReport:
     """Execute a kernel on the CPU; arrays among the arguments are changed in place.
 
@@ -75,7 +78,8 @@ def launch(
     usual one, 0. For a small launch of a kernel with flags, tickets or locks, the judge also tries
     several others to find faults.
     `cluster`: extents of a thread block cluster in blocks, if the kernel is not compiled for one.
-    `buffers`: arrays that pointers in memory point to, each at its `buffer_address`. `waits`:
+    `buffers`: arrays that pointers in memory point to, each at its `buffer_address`.
+    `written_buffers`: like `written`, for arrays among `buffers`, by their number. `waits`:
     record the threads' waits at mbarriers, which needs the judge, with checks. Raises
     UnknownInstruction and LaunchError before anything has run.
     """
@@ -92,7 +96,8 @@ def launch(
     )  # fmt: skip
     configuration = configure(program, entry, asked)
     memory, params = _memory(module, entry, program, args, names, buffers)
-    arguments.track_first_writes(program, memory, params, args, written)
+    maps = {buffer_address(module, n): known for n, known in (written_buffers or {}).items()}
+    arguments.track_first_writes(program, memory, params, args, written, maps)
     by: EngineName = "judge"
     notes = waits and any(of_mbarriers(site.opcode) for site in program.sites)
     judge = partial(judging.run_in_orders if schedule is None else judging.run, waits=notes)
@@ -114,7 +119,7 @@ def launch(
             by = "native" if found.fault is None or found.fault.kind == "budget" else "judge"
         except native.GivenUp:
             memory, params = _memory(module, entry, program, args, names, buffers)
-            arguments.track_first_writes(program, memory, params, args, written)
+            arguments.track_first_writes(program, memory, params, args, written, maps)
             found = judge(program, configuration, memory, params)
             if found.fault is None:
                 native.cleared(program)
@@ -151,8 +156,9 @@ def variable_addresses(module: Module) -> dict[str, int]:
 
 
 def buffer_address(module: Module, number: int) -> int:
-    """The address of a launch's `buffers[number]`: after the module's variables."""
-    return address_of_slot(len(_contents(module)) + number)
+    """The address of a launch's `buffers[number]`: after the module's variables and its heap."""
+    first = len(_contents(module)) + (_device(module).heap is not None)
+    return address_of_slot(first + number)
 
 
 def _contents(module: Module) -> dict[str, Array]:
@@ -172,7 +178,7 @@ def _translated(module: Module, kernel: Kernel) -> Program:
 
 def _device(module: Module) -> _Device:
     if module.device is None:
-        module.device = _Device({}, {})
+        module.device = _Device({}, {}, heap_for(module.functions))
     device: _Device = module.device
     return device
 
@@ -183,9 +189,11 @@ def _memory(
 ) -> tuple[AddressSpace, bytes]:  # fmt: skip
     """Build the address space of a launch, and pack its parameters."""
     memory = AddressSpace()
-    module_variables.place(memory, module, _device(module).variables)
+    device = _device(module)
+    module_variables.place(memory, module, device.variables)
+    if device.heap:
+        device.heap.place(memory)
     params = arguments.pack(kernel, args, names, memory, buffers=buffers)
-    heap.place(memory, program)
     if grid_workspace.synchronises_grid(program):
         grid_workspace.place_workspace(memory)
     return memory, params

@@ -243,30 +243,34 @@ def _written(program: Program) -> tuple[frozenset[str], tuple[int, ...]]:
 
 def track_first_writes(
     program: Program, memory: AddressSpace, params: bytes, args: Sequence[Any],
-    written: Mapping[int, Array] | None,
+    written: Mapping[int, Array] | None, buffers: Mapping[int, Array] | None = None,
 ) -> None:  # fmt: skip
-    """Update the written-byte maps of some arguments' buffers."""
-    if not written:
-        return
+    """Update the written-byte maps of some arguments' buffers. buffers: further maps, by the
+    addresses of their buffers."""
     starts = list(program.param_offsets().values())
     bases = {allocation.base: allocation for allocation in memory.allocations}
-    for number, known in written.items():
+    for base, known in (buffers or {}).items():
+        bases[base].written = _bytes_known(f"of the buffer at {base:#x}", known, bases[base].size)
+    for number, known in (written or {}).items():
         given = args[number] if number in range(len(args)) else None
         array = given.array if isinstance(given, TensorMap) else given
         if not isinstance(array, np.ndarray):
             raise LaunchError(f"written names argument {shown(number)}, which is no array")
-        size = array.nbytes
-        if not isinstance(known, np.ndarray) or known.dtype != np.bool_ or known.shape != (size,):
-            raise LaunchError(
-                f"written[{number}] is {shown(known)}: give {size} bools, one for each byte"
-            )
-        if not (known.flags.c_contiguous and known.flags.writeable):
-            raise LaunchError(f"written[{number}] must be contiguous and writeable")
+        filled = _bytes_known(f"[{number}]", known, array.nbytes)
         at = starts[number]
         base = _address(params, at + ADDRESS_AT if isinstance(given, TensorMap) else at)
         if isinstance(given, TensorMap):
             base -= given.offset * array.itemsize
-        bases[base].written = known.view(np.uint8)
+        bases[base].written = filled
+
+
+def _bytes_known(of: str, known: Any, size: int) -> Array:
+    """Check a map of written bytes, and return it as the engine has it."""
+    if not isinstance(known, np.ndarray) or known.dtype != np.bool_ or known.shape != (size,):
+        raise LaunchError(f"written{of} is {shown(known)}: give {size} bools, one for each byte")
+    if not (known.flags.c_contiguous and known.flags.writeable):
+        raise LaunchError(f"written{of} must be contiguous and writeable")
+    return known.view(np.uint8)
 
 
 def _address(params: bytes, at: int) -> int:

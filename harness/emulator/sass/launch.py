@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -15,8 +15,9 @@ from harness.emulator.engine import clusters
 from harness.emulator.engine.judging import OfLines
 from harness.emulator.engine.shape import CompiledFor, Shape, checked
 from harness.emulator.errors import LaunchError, shown
-from harness.emulator.memory import grid_workspace, heap, module_variables
+from harness.emulator.memory import grid_workspace, module_variables
 from harness.emulator.memory.address_space import AddressSpace, address_of_slot
+from harness.emulator.memory.heap import Heap, heap_for
 from harness.emulator.ptx.source_lines import user_line
 from harness.emulator.ptx.syntax import Kernel, Module
 from harness.emulator.sass.architectures import ARCHITECTURES, CodeArchitecture
@@ -34,7 +35,6 @@ from harness.emulator.sass.execute import (
 )
 from harness.emulator.sass.instructions import hopper
 from harness.emulator.sass.instructions.table import (
-    ALLOCATION,
     CALL_OF_DRIVER,
     FUNCTIONS_OF_DRIVER,
     OF_COPIES,
@@ -54,7 +54,9 @@ _GLOBAL, _CONSTANT = ".nv.global", ".nv.constant"
 
 @dataclass
 class _Device:
-    """The state that persists between launches: encoded kernels, constant banks and variables.
+    """The state that persists between launches: encoded kernels, constant banks, variables, the
+    heap if the code allocates from it, and the data for judging a kernel, with the PTX module that
+    they were read from.
 
     A `__constant__` variable is a part of its constant bank.
     """
@@ -62,6 +64,8 @@ class _Device:
     encoded: dict[str, Encoded]
     banks: dict[int, Array]
     variables: dict[str, Array]
+    heap: Heap | None
+    judged: dict[str, tuple[Module, Judged]] = field(default_factory=dict)
 
 
 def launch_machine_code(
@@ -101,6 +105,8 @@ def launch_machine_code(
     arch = ARCHITECTURES[code.arch]
     for each in _global_variables(code):
         memory.add(each.name, device.variables[each.name])
+    if device.heap:
+        device.heap.place(memory)
     params = pack(function, args, names, memory, signature, buffers)
     clustered = _clustered(code, function, cluster, shape)
     registers = {}
@@ -110,9 +116,7 @@ def launch_machine_code(
     first = bank_of_parameters(function, arch, shape, params, registers, clustered, memory)
     own = {number: np.frombuffer(bank, np.uint8) for number, bank in function.banks.items()}
     banks = device.banks | own | {0: np.frombuffer(first, np.uint8)}
-    looked_for = _judged(function, ptx) if ptx else None
-    if any(symbol == ALLOCATION for _, symbol, _ in code.addresses):
-        heap.add(memory)
+    looked_for = _judged(device, function, ptx) if ptx else None
     ran = execute(function, arch, encoded, shape, memory, banks, clustered, looked_for)
     unknown = uncounted(ran.counts)
     others = encoded.takes_turns or math.prod(clustered.extents) > 1
@@ -138,9 +142,10 @@ def variable_addresses(code: MachineCode) -> dict[str, int]:
 
 
 def buffer_address(code: MachineCode, number: int) -> int:
-    """The address of a launch's `buffers[number]`: after the code's variables."""
+    """The address of a launch's `buffers[number]`: after the code's variables and its heap."""
     _checked(code)
-    return address_of_slot(len(_global_variables(code)) + number)
+    first = len(_global_variables(code)) + (_device(code).heap is not None)
+    return address_of_slot(first + number)
 
 
 def prepare(code: MachineCode, kernel: str) -> tuple[Function, Encoded]:
@@ -210,8 +215,12 @@ def _clustered(
     return Clustered(found, own is not None or asked is not None)
 
 
-def _judged(function: Function, ptx: Module) -> Judged:
-    return judged(function, OfLines(ptx, function.name))
+def _judged(device: _Device, function: Function, ptx: Module) -> Judged:
+    module, data = device.judged.get(function.name, (None, None))
+    if data is None or module is not ptx:
+        data = judged(function, OfLines(ptx, function.name))
+        device.judged[function.name] = ptx, data
+    return data
 
 
 def _refuse_calls(code: MachineCode, function: Function) -> None:
@@ -288,7 +297,8 @@ def _device(code: MachineCode) -> _Device:
         for each in code.variables.values():
             if (bank := sections.get(each.section)) is not None:
                 variables[each.name] = bank[each.offset : each.offset + each.size]
-        code.device = _Device({}, banks, variables)
+        called = (symbol for _, symbol, _ in code.addresses)
+        code.device = _Device({}, banks, variables, heap_for(called))
     device: _Device = code.device
     return device
 

@@ -28,6 +28,12 @@ extern "C" __global__ void take(int* out, unsigned long long most) {
     out[threadIdx.x] = own ? own[threadIdx.x & 3] : -1;
     free(own);
 }
+extern "C" __global__ void keep(int** list, int bytes) {
+    list[threadIdx.x] = (int*)malloc(bytes);
+    if (list[threadIdx.x]) *list[threadIdx.x] = 5 + threadIdx.x;
+}
+extern "C" __global__ void use(int** list, int* out) { out[threadIdx.x] = *list[threadIdx.x]; }
+extern "C" __global__ void drop(int** list) { free(list[threadIdx.x]); }
 extern "C" __global__ void claim(const int* in) {
     assert(in[threadIdx.x] < 5);  // LINE assert
     __nanosleep(1);
@@ -71,6 +77,31 @@ def test_memory_is_taken_from_a_heap_that_has_an_end(
             found.faults == launch(compile_ptx(SOURCE), "take", 1, 4, [theirs, most]).faults == ()
         )
         assert ours.tolist() == theirs.tolist() == [7, 8, 9, last]
+
+
+@pytest.mark.parametrize("from_code", [False, True])
+def test_the_heap_lasts_until_a_launch_finds_it_empty(
+    compile_ptx: CompilePtx, read_source: ReadSource, from_code: bool
+) -> None:
+    code, module = read_source(SOURCE), compile_ptx(SOURCE)
+
+    def run(kernel: str, *given: object) -> None:
+        faults = (launch_machine_code(code, kernel, 1, 4, given).faults if from_code
+                  else launch(module, kernel, 1, 4, given).faults)  # fmt: skip
+        assert faults == ()
+
+    kept, out = np.zeros((3, 4), np.uint64), np.zeros(4, np.int32)
+    run("keep", kept[0], 1 << 20)
+    run("use", kept[0], out)
+    assert out.tolist() == [5, 6, 7, 8]
+    run("keep", kept[1], 1 << 20)  # the heap's header leaves room for three
+    assert np.count_nonzero(kept[1]) == 3
+    run("drop", kept[1])
+    run("use", kept[0], out)
+    run("drop", kept[0])
+    run("keep", kept[2], 1 << 20)
+    assert kept[2].all()
+    run("drop", kept[2])
 
 
 def test_a_failed_assertion_says_what_failed(read_source: ReadSource) -> None:

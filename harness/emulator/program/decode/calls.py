@@ -7,7 +7,9 @@ from harness.emulator.program.ir import Constant, Op, Register, Source, SymbolAd
 from harness.emulator.ptx.syntax import TYPE_SIZES, Memory, Operand, Param, Variable
 
 HEAP, HEAP_BYTES, HEAP_ALIGNMENT = "device heap", 8 << 20, 16
-"""The heap for `malloc`, as large as CUDA's. Its first word is the number of bytes in use."""
+"""The heap for `malloc`, as large as CUDA's. Its first word is the number of bytes that have been
+given out, its second the number of allocations in use."""
+ALLOCATION, RELEASE = "malloc", "free"
 
 
 class CallDecoder(OperandReader):
@@ -104,10 +106,10 @@ class CallDecoder(OperandReader):
         if name == "__assertfail" and len(actuals) == 5:
             read = tuple(self.param_register(actuals[i], 0, "b64") for i in (0, 3))
             return [Op("assertfail", (), (), (), read, ("u64", "u64"), self.site)]
-        if name == "malloc" and len(actuals) == 2:
+        if name == ALLOCATION and len(actuals) == 2:
             return self._allocate(actuals)
-        if name == "free" and len(actuals) == 1:
-            return [Op("fence", ("",), (), (), (), (), self.site)]
+        if name == RELEASE and len(actuals) == 1:
+            return self._count(self.param_register(actuals[0], 0, "b64"), (1 << 64) - 1)
         return None
 
     def _allocate(self, actuals: list[str]) -> list[Op]:
@@ -131,4 +133,18 @@ class CallDecoder(OperandReader):
             op("setp", ("le",), fits, end, Constant(HEAP_BYTES - HEAP_ALIGNMENT)),
             op("add", (), place, before, SymbolAddress("global", HEAP, HEAP_ALIGNMENT)),
             op("selp", (), result, place, Constant(0), fits),
+            *self._count(result, 1),
+        ]  # fmt: skip
+
+    def _count(self, address: Register, more: int) -> list[Op]:
+        """Change the heap's number of allocations in use, unless the address is null."""
+        change, before = (self.declare(f"!heap {n}", "u64") for n in ("change", "in use"))
+        is_one, start = self.declare("!heap is one", "pred"), SymbolAddress("global", HEAP)
+        return [
+            Op("setp", ("ne",), (is_one,), ("pred",), (address, Constant(0)), ("u64", "u64"),
+               self.site),
+            Op("selp", (), (change,), ("u64",), (Constant(more), Constant(0), is_one),
+               ("u64", "u64", "pred"), self.site),
+            Op("atom", ("global", "add", "0"), (before,), ("u64",),
+               (start, Constant(HEAP_ALIGNMENT // 2), change), ("u64", "s64", "u64"), self.site),
         ]  # fmt: skip

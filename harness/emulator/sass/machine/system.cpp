@@ -24,8 +24,16 @@ void print(Context& c, const Instruction& n) {
     });
 }
 
-// Allocates the next bytes of the heap, whose first word says how much of it is in use, or returns null. Memory is
-// never reused.
+// Changes the heap's second word, the number of allocations in use.
+void count(const Buffer& heap, u64 more) {
+    u64 used;
+    std::memcpy(&used, heap.data + sizeof used, sizeof used);
+    used += more;
+    std::memcpy(heap.data + sizeof used, &used, sizeof used);
+}
+
+// Allocates the next bytes of the heap, whose first word says how many have been given out, or returns null. A launch
+// reuses no memory.
 void allocate(Context& c, const Instruction& n) {
     const Buffer& heap = c.launch->buffers[c.launch->heap];
     u32* result = c.result(n);
@@ -40,6 +48,13 @@ void allocate(Context& c, const Instruction& n) {
         const bool fits = used <= static_cast<u64>(heap.size - HEAP_ALIGNMENT);
         result[i] = fits ? static_cast<u32>(place) : 0;
         result[LANES + i] = fits ? static_cast<u32>(place >> 32) : 0;
+        if (fits) count(heap, 1);
+    });
+}
+
+void release(Context& c, const Instruction& n) {
+    each_lane(c.on, [&](int i) {
+        if (argument(c, n, 1, i)) count(c.launch->buffers[c.launch->heap], ~u64{0});
     });
 }
 
@@ -54,6 +69,7 @@ void call(Context& c, const Instruction& n) {
         c.act(lanes);
         if (function == VPRINTF) print(c, n);
         if (function == MALLOC) allocate(c, n);
+        if (function == FREE) release(c, n);
         if (function == ASSERTFAIL) {
             c.lane = __builtin_ctz(lanes);
             c.details = {static_cast<i64>(argument(c, n, 1, c.lane)),
