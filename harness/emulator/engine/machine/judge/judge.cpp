@@ -37,8 +37,12 @@ class Judge {
             races_.cluster_met(first_block, released);
         };
         barriers_.checked = launch_.checks;
-        barriers_.told = [this](int block, bool whole, const Mask& arrived) {
-            meet_at_barrier(block, whole, arrived);
+        barriers_.arrives = [this](int block, int warp) {
+            return races_.ordering.arrival(block, warp, races_.log.now());
+        };
+        barriers_.told = [this](int block, bool whole, const Mask& waited,
+                                const std::vector<Ordering::Arrival>& others) {
+            meet_at_barrier(block, whole, waited, others);
         };
     }
 
@@ -267,20 +271,19 @@ class Judge {
     }
 
     // A complete barrier releases threads of a block.
-    void meet_at_barrier(int block, bool whole, const Mask& arrived) {
-        const i64 now = races_.log.now();
+    void meet_at_barrier(int block, bool whole, const Mask& waited, const std::vector<Ordering::Arrival>& others) {
         if (whole) {
-            races_.ordering.whole_block(block, now);
+            races_.ordering.whole_block(block, races_.log.now());
             clusters_.whole_block(block);
         } else {
             std::vector<int> who;
             for (int w = 0; w < geometry_.warps; w++)
-                if (arrived[block * geometry_.warps + w]) who.push_back(w);
-            races_.ordering.some_warps(block, who, now);
+                if (waited[block * geometry_.warps + w]) who.push_back(w);
+            races_.some_warps(block, who, others);
         }
-        Mask here(arrived.size());
+        Mask here(waited.size());
         for (int w = block * geometry_.warps; w < (block + 1) * geometry_.warps; w++)
-            here[w] = arrived[w];
+            here[w] = waited[w];
         races_.after_locks(selected(here), true);
         masks_.barrier(here);
     }

@@ -164,7 +164,7 @@ void Judge::wait_for_products(const Block& block, const Warp& warp, i64 groups) 
         };
         reading.erase(std::remove_if(reading.begin(), reading.end(), is_done), reading.end());
     }
-    races_.ordering.some_warps(chunk_block(block), together, races_.log.now());
+    races_.some_warps(chunk_block(block), together);
 }
 
 // --- clusters -----------------------------------------------------------------------------------

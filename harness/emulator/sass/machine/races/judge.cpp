@@ -165,10 +165,10 @@ void Judge::whole_barrier(i64 block, int alive, const std::vector<Waiting>& ther
         accuse(machine::BARRIER_LEFT, {first.at, alive, geometry_.threads - alive});
 }
 
-void Judge::met(i64 block, const std::vector<int>* warps) {
+void Judge::met(i64 block, const std::vector<int>* warps, const std::vector<Arrival>& others) {
     const int number = static_cast<int>(in_chunk(block));
     if (warps) {
-        races_.ordering.some_warps(number, *warps, races_.log.now());
+        races_.some_warps(number, *warps, others);
         return;
     }
     races_.ordering.whole_block(number, races_.log.now());

@@ -84,8 +84,13 @@ class Judge {
     };
     // A barrier of the whole block is complete: checks that all threads took part, and at one line.
     void whole_barrier(i64 block, int alive, const std::vector<Waiting>& there) const;
-    // Warps of a block have met at a barrier: all of them, or those named.
-    void met(i64 block, const std::vector<int>* warps);
+    using Arrival = machine::Ordering::Arrival;
+    // A warp arrives at a barrier without waiting there.
+    Arrival arrives(const Block& block, const Warp& warp) {
+        return races_.ordering.arrival(chunk_block(block), warp.number, races_.log.now());
+    }
+    // Warps of a block have met at a barrier: all of them, or those named, after others have arrived.
+    void met(i64 block, const std::vector<int>* warps, const std::vector<Arrival>& others);
 
     i64 block_of(const machine::Accusation& found) const {
         return geometry_.in_grid(static_cast<u64>(found.first_block + geometry_.block_of(found.lane)));

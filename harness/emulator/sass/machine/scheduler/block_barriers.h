@@ -2,6 +2,8 @@
 
 #pragma once
 
+#include <array>
+
 #include "races/judge.h"
 #include "sass.h"
 
@@ -36,8 +38,8 @@ class BlockBarriers {
             barrier.unanimous &= yes == c.on;
         }
         barrier.reduction = n.flags & VOTES ? n.flags >> 1 : NONE;
-        barrier.twice[warp.number] |= barrier.arrived[warp.number] & part.lanes;
-        barrier.arrived[warp.number] |= part.lanes;
+        barrier.count(warp.number, part.lanes);
+        if (judge && n.flags & ARRIVES) barrier.others.push_back(judge->arrives(block, warp));
         barrier.threads += __builtin_popcount(part.lanes);
         barrier.of_some |= expected > 0;
         if (!(n.flags & ARRIVES)) {
@@ -60,13 +62,25 @@ class BlockBarriers {
     static constexpr int NOBODY = -1;
 
     struct Barrier {
-        u32 arrived[MOST_WARPS] = {};  // lanes of each warp
-        u32 twice[MOST_WARPS] = {};    // those that have arrived again, to wait
+        u32 arrived[MOST_WARPS] = {};                        // lanes of each warp
+        std::vector<std::array<u32, MOST_WARPS>> again = {};  // those that have arrived a second time, a third, and so on
+        std::vector<Judge::Arrival> others = {};              // for the judge: warps that did not wait
         int threads = 0;               // in all warps
         bool of_some = false;          // whether any arrival gave a number of threads
         u32 votes = 0;
         bool unanimous = true;
         int reduction = NONE;
+
+        void count(int warp, u32 lanes) {
+            u32 more = arrived[warp] & lanes;
+            arrived[warp] |= lanes;
+            for (size_t n = 0; more; n++) {
+                if (n == again.size()) again.push_back({});
+                const u32 next = again[n][warp] & more;
+                again[n][warp] |= more;
+                more = next;
+            }
+        }
     };
 
     static bool waits(const Part& part, int number) {
@@ -90,22 +104,23 @@ class BlockBarriers {
         std::vector<int> who;
         std::vector<Judge::Waiting> there;
         for (const Warp& warp : block.warps) {
-            if (barriers_[number].arrived[warp.number]) who.push_back(warp.number);
+            const size_t before = there.size();
             for (const Part& part : warp.parts)
                 if (waits(part, number)) there.push_back({warp.number, part.lanes, part.at - 1});
+            if (there.size() > before) who.push_back(warp.number);
         }
         if (!expected) judge->whole_barrier(block.first + block.rank, block.alive, there);
-        judge->met(block.first + block.rank, expected ? &who : nullptr);
+        judge->met(block.first + block.rank, expected ? &who : nullptr, barriers_[number].others);
     }
 
-    // A warp has arrived once all its remaining threads have; one that arrives and then waits counts twice.
+    // A warp has arrived once all its remaining threads have; it counts as often as it arrives.
     bool complete(const Block& block, const Barrier& barrier, int expected) const {
         int threads = 0, warps = 0;
         for (const Warp& warp : block.warps) {
-            const u32 here = barrier.arrived[warp.number], again = barrier.twice[warp.number];
+            const u32 here = barrier.arrived[warp.number], left = warp.threads & ~warp.exited;
             threads += __builtin_popcount(here & ~warp.exited);
-            warps += here && !(warp.threads & ~warp.exited & ~here);
-            warps += again && !(warp.threads & ~warp.exited & ~again);
+            warps += here && !(left & ~here);
+            for (const auto& again : barrier.again) warps += again[warp.number] && !(left & ~again[warp.number]);
         }
         return expected ? warps * LANES >= expected : threads >= block.alive;
     }

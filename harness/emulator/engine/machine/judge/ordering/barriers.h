@@ -2,11 +2,10 @@
 // are complete by count but still wrong.
 //
 // A `__syncthreads()` in a branch that some of the block's threads do not take completes on hardware when the
-// other threads arrive at another one, or have left the kernel; it then orders something else than
-// the source says. Threads may meet at different `barrier.sync` instructions without `.aligned`,
-// which only count arrivals; but one for the whole block also needs all threads. Warps that meet at
-// a barrier with a number and a count are not checked. A warp that arrives there and then waits
-// counts twice, as in FlashAttention-3.
+// other threads arrive at another one, or have left the kernel; it then orders something else than the source says.
+// Threads may meet at different `barrier.sync` instructions without `.aligned`, which only count arrivals; but one for
+// the whole block also needs all threads. Warps that meet at a barrier with a number and a count are not checked. A warp
+// counts as often as it arrives there, as in FlashAttention-3, where warps arrive and then wait.
 
 #pragma once
 
@@ -23,11 +22,14 @@ class Barriers {
     Barriers(const Launch& launch, const Geometry& geometry, std::vector<Warp>& warps)
         : launch_(launch), geometry_(geometry), warps_(warps) {}
 
-    // Called for the checks when a complete barrier releases threads of a block.
-    std::function<void(int block, bool whole, const Mask& arrived)> told;
+    using Arrival = Ordering::Arrival;
+    // Called for the checks when a warp arrives without waiting, and when a complete barrier releases threads of a
+    // block that waited.
+    std::function<Arrival(int block, int warp)> arrives;
+    std::function<void(int block, bool whole, const Mask& waited, const std::vector<Arrival>& others)> told;
     bool checked = false;
 
-    void start() { waiting_.clear(), arrived_.clear(); }
+    void start() { waiting_.clear(), arrived_.clear(), arrivals_.clear(); }
     bool anybody() const { return !waiting_.empty(); }
 
     // Lanes of a warp arrive at the barrier that ends a basic block.
@@ -41,7 +43,7 @@ class Barriers {
         each_lane(party.lanes, [&](int i) {
             const Key key{number, ids[i], counts ? counts[i] : 0};
             if (barrier.arrives) {
-                mask_of(arrived_, {0, key.id, key.count})[party.warp] |= u32(1) << i;
+                add_arrival({0, key.id, key.count}, party.warp, i);
                 Mask& there = ready[barrier.target];
                 there.resize(geometry_.all_warps());
                 there[party.warp] |= u32(1) << i;
@@ -81,6 +83,27 @@ class Barriers {
         return some.back().mask;
     }
 
+    // A lane may have arrived before, at the same phase.
+    void add_arrival(const Key& key, int warp, int lane) {
+        const u32 bit = u32(1) << lane;
+        if (checked) note_arrival(key.id, warp);
+        for (Waiting& each : arrived_)
+            if (each.key == key && !(each.mask[warp] & bit)) {
+                each.mask[warp] |= bit;
+                return;
+            }
+        arrived_.push_back({key, Mask(geometry_.all_warps())});
+        arrived_.back().mask[warp] = bit;
+    }
+
+    void note_arrival(u32 id, int warp) {
+        const int block = warp / geometry_.warps, own = warp % geometry_.warps;
+        const Arrival made = arrives(block, own);
+        auto& of_barrier = arrivals_[{block, id}];
+        if (of_barrier.empty() || of_barrier.back().warp != own || of_barrier.back().when != made.when)
+            of_barrier.push_back(made);  // once for all lanes that arrive together
+    }
+
     bool of_block(const Mask& mask, int block) const { return lanes_in(mask, block) > 0; }
     int lanes_in(const Mask& mask, int block) const {
         int lanes = 0;
@@ -90,33 +113,40 @@ class Barriers {
     }
 
     bool release_one(u32 id, const Mask& gone, Ready& ready) {
-        Mask arrived(geometry_.all_warps()), twice(geometry_.all_warps());
+        std::vector<Mask> times{Mask(geometry_.all_warps())};  // lanes that have arrived once, twice, and so on
+        Mask waited(geometry_.all_warps());
         std::vector<u32> expected(geometry_.blocks);
         for (const auto* some : {&waiting_, &arrived_})
             for (const Waiting& each : *some) {
                 if (each.key.id != id) continue;
-                for (size_t w = 0; w < arrived.size(); w++)
-                    twice[w] |= arrived[w] & each.mask[w], arrived[w] |= each.mask[w];
-                for (int b = 0; some == &waiting_ && b < geometry_.blocks; b++)
+                for (size_t w = 0; w < waited.size(); w++) count_lanes(times, w, each.mask[w]);
+                if (some == &arrived_) continue;
+                for (size_t w = 0; w < waited.size(); w++) waited[w] |= each.mask[w];
+                for (int b = 0; b < geometry_.blocks; b++)
                     if (of_block(each.mask, b)) expected[b] = each.key.count;
             }
+        const Mask& arrived = times[0];
         std::vector<int> complete, whole;
         for (int b = 0; b < geometry_.blocks; b++) {
             if (!of_block(arrived, b)) continue;
             u32 warps = 0;
-            bool everybody = true;
+            bool everybody = true, all_waited = true;
             for (int w = b * geometry_.warps; w < (b + 1) * geometry_.warps; w++) {
-                const bool all = !(geometry_.lanes_of(w) & ~(arrived[w] | gone[w]));
-                everybody &= all, warps += all && arrived[w];
-                warps += twice[w] && !(geometry_.lanes_of(w) & ~(twice[w] | gone[w]));
+                const u32 there = geometry_.lanes_of(w) & ~gone[w];
+                everybody &= !(there & ~arrived[w]), all_waited &= !(there & ~waited[w]);
+                for (const Mask& each : times) warps += each[w] && !(there & ~each[w]);
             }
             if (expected[b] == 0 ? !everybody : warps * LANES < expected[b]) continue;
-            complete.push_back(b), whole.push_back(everybody);
+            // A warp that has only arrived may have left the kernel since.
+            complete.push_back(b), whole.push_back(all_waited && !arrivals_.count({b, id}));
         }
         if (complete.empty()) return false;
         if (checked) {
             check(id, complete, gone);
-            for (size_t n = 0; n < complete.size(); n++) told(complete[n], whole[n], arrived);
+            for (size_t n = 0; n < complete.size(); n++) {
+                told(complete[n], whole[n], waited, arrivals_[{complete[n], id}]);
+                arrivals_.erase({complete[n], id});
+            }
         }
         for (Waiting& each : waiting_) {
             if (each.key.id != id) continue;
@@ -139,6 +169,15 @@ class Barriers {
                      w++)
                     each.mask[w] = 0;
         return true;
+    }
+
+    static void count_lanes(std::vector<Mask>& times, size_t warp, u32 lanes) {
+        for (size_t n = 0; lanes; n++) {
+            if (n == times.size()) times.emplace_back(times[0].size());
+            const u32 again = times[n][warp] & lanes;
+            times[n][warp] |= lanes;
+            lanes = again;
+        }
     }
 
     void reduce(const Block& barrier, int block, const Mask& free, const Mask& arrived) {
@@ -236,7 +275,8 @@ class Barriers {
     const Geometry& geometry_;
     std::vector<Warp>& warps_;
     std::vector<Waiting> waiting_;
-    std::vector<Waiting> arrived_;  // lanes that have arrived without waiting
+    std::vector<Waiting> arrived_;  // lanes that have arrived without waiting; again in another entry
+    std::map<std::pair<int, u32>, std::vector<Arrival>> arrivals_;  // for the checks, by block and barrier
 };
 
 }  // namespace machine

@@ -80,6 +80,18 @@ class Handovers {
             handover_.acquire(word, block_number(block * geometry_.threads), 0, now, true);
     }
 
+    // Some warps of a block have met at a barrier, at which others have only arrived: each warp that waited knows
+    // what these warps did before they arrived, and what they had been told until then.
+    void some_warps(int block, const std::vector<int>& who, const std::vector<Ordering::Arrival>& others = {}) {
+        const i64 now = log.now();
+        ordering.some_warps(block, who, now, others);
+        if (!handover_.used()) return;
+        std::vector<std::pair<int, i64>> from;
+        for (const int w : who) from.emplace_back(w, now);
+        for (const Ordering::Arrival& each : others) from.emplace_back(each.warp, each.when);
+        handover_.pass_on(log.first_block() + block, who, from);
+    }
+
     // Whether a lane knows what another lane of the chunk did at that time.
     bool knows(int lane, int other, i64 when) const {
         const bool inside = geometry_.block_of(lane) == geometry_.block_of(other);

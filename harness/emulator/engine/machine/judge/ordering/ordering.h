@@ -64,13 +64,33 @@ class Ordering {
         tell_of_fences(block, all);
     }
 
-    // Some warps of a block have met.
-    void some_warps(int block, const std::vector<int>& who, i64 now) {
-        if (any_fence_) tell_of_fences(block, who);
+    // What a warp passes on that arrives at a barrier without waiting there.
+    struct Arrival {
+        int warp;                // of its block
+        i64 when;
+        std::vector<i64> knows;  // by warp
+    };
+
+    Arrival arrival(int block, int warp, i64 now) {
+        const int n = geometry_.warps;
+        const auto& table = warps_[block];
+        warp_[block * n + warp] = now;
+        Arrival made{warp, now, {}};
+        if (!table.empty()) made.knows.assign(table.begin() + warp * n, table.begin() + (warp + 1) * n);
+        return made;
+    }
+
+    // Some warps of a block have met: those that waited know what they and the others did before they arrived.
+    void some_warps(int block, const std::vector<int>& who, i64 now, const std::vector<Arrival>& others = {}) {
+        if (any_fence_) tell_of_fences(block, who, others);
         const int n = geometry_.warps;
         auto& table = warps_[block];
         if (table.empty()) table.assign(static_cast<size_t>(n) * n, -1);
         std::vector<i64> joined(n, -1);
+        for (const Arrival& each : others) {
+            for (size_t k = 0; k < each.knows.size(); k++) joined[k] = std::max(joined[k], each.knows[k]);
+            joined[each.warp] = std::max(joined[each.warp], each.when);
+        }
         for (const int w : who)
             for (int k = 0; k < n; k++) joined[k] = std::max(joined[k], table[w * n + k]);
         for (const int w : who) joined[w] = now, warp_[block * n + w] = now;
@@ -124,11 +144,13 @@ class Ordering {
         }
     };
 
-    // Warps of a block meet: all of them now know of each other's fences.
-    void tell_of_fences(int block, const std::vector<int>& who) {
+    // Warps of a block meet: all that waited now know of each other's fences and of the others'.
+    void tell_of_fences(int block, const std::vector<int>& who, const std::vector<Arrival>& others = {}) {
         Fences all;
         const int first = block * geometry_.warps;
-        for (const int w : who) all.join(fences_[first + w]), all.join(before_[first + w]);
+        const auto learn = [&](int w) { all.join(fences_[first + w]), all.join(before_[first + w]); };
+        for (const int w : who) learn(w);
+        for (const Arrival& each : others) learn(each.warp);
         for (const int w : who) before_[first + w].join(all);
     }
 

@@ -3,8 +3,9 @@
 //
 // A thread that executes an atomic (or a volatile store) publishes, under that word, what its block did before
 // the thread's last fence, or before the last fence of a thread that it has met since. A thread that then
-// executes an atomic or a volatile load on the word acquires this for its block; only for its warp if the
-// publisher belongs to the same block, and only for itself if it belongs to the same warp. This is more
+// executes an atomic or a volatile load on the word acquires this for its block; only for its warp, and for warps
+// that this one meets at barriers, if the publisher belongs to the same block, and only for itself if it belongs to
+// the same warp. This is more
 // generous than CUDA's memory model, which also requires a barrier between the publishing or acquiring thread
 // and the other threads of its block, requires that the acquiring access has seen the publishing one, and
 // requires a fence after it. That fence is required here only where a lock is taken (`locks.h`).
@@ -66,6 +67,20 @@ class ReleaseAcquire {
         changes_++;
         i64& known = acquired_[block][word];
         known = std::max(known, now);
+    }
+
+    // Warps of a block have met: what threads of the given ones have acquired until some time, those that waited
+    // have acquired, too. Each is a warp and that time.
+    void pass_on(u64 block, const std::vector<int>& who, const std::vector<std::pair<int, i64>>& from) {
+        const auto found = acquired_in_block_.find(block);
+        if (found == acquired_in_block_.end()) return;
+        for (auto& [word, threads] : found->second) {
+            i64 latest = -1;
+            for (const auto& [warp, until] : from)
+                latest = std::max(latest, std::min(until, threads.latest(warp * LANES, (warp + 1) * LANES)));
+            for (const int w : who)
+                if (threads.latest(w * LANES, (w + 1) * LANES) < latest) threads.note(w * LANES, latest);
+        }
     }
 
     // Whether one block may see what another did at that time, possibly by way of other blocks. This is asked
