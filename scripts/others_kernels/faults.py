@@ -18,13 +18,14 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "pages"))
 
 import numpy as np
 import sections
-from fault_suites import gpuverify, hirace, litmus, sanitizer, scor
+from fault_suites import gpuverify, hirace, indigo3, litmus, sanitizer, scor
 from fault_suites.kernels import Kernel, Suite
 
 from harness import emulator
@@ -43,6 +44,7 @@ HIRACE = "JohnJacobsonIII/HiRace-Artifact-SC24", "44a935f90acfe43c6178b2187ea84c
 DAT3M = "hernanponcedeleon/Dat3M", "30640123b88d4fc5ca01403f936d45c54d83a9c1"
 GPUVERIFY = "mc-imperial/gpuverify", "49219770aad01231edd0d8e0fa3ed036006cf32a"
 SANITIZER = "NVIDIA/compute-sanitizer-samples", "1e1fab8e25148127f5dec10210ac70b799d1c36f"
+INDIGO3 = "burtscher/Indigo3Suite", "f351177756f76c7836b8a81bb04fcdd1286eaedc"
 SUITES = (
     Suite("ScoR's microbenchmarks", *SCOR, lambda clone: scor.kernels(clone, plain=False)),
     Suite("the same without `volatile`", *SCOR, lambda clone: scor.kernels(clone, plain=True)),
@@ -57,6 +59,7 @@ SUITES = (
     Suite("the same: in none", *DAT3M, lambda clone: litmus.kernels(clone, "never")),
     Suite("GPUVerify's CUDA tests", *GPUVERIFY, gpuverify.kernels),
     Suite("samples of compute-sanitizer", *SANITIZER, sanitizer.kernels),
+    Suite("programs of Indigo3", *INDIGO3, None),
 )  # fmt: skip
 
 
@@ -126,19 +129,26 @@ def in_machine_code(kernel: Kernel, ptx: Path) -> set[str] | None:
 def row(suite: Suite, checkouts: Path, folder: Path) -> str:
     own = folder / re.sub(r"\W+", "_", suite.repository.split("/")[1])
     own.mkdir(parents=True, exist_ok=True)
-    kernels = list(suite.kernels(checkouts / suite.repository.split("/")[1]))
-    with ThreadPoolExecutor() as pool:
-        files = list(pool.map(lambda kernel: compiled(kernel, own), kernels))
-    cubins(files)
+    clone = checkouts / suite.repository.split("/")[1]
+    forms: tuple[Callable[[Any, Path], set[str] | None], ...] = in_ptx, in_machine_code
+    if suite.kernels is None:
+        kernels: list[Any] = list(indigo3.codes(clone, own))
+        files = [own] * len(kernels)
+        forms = indigo3.in_ptx, indigo3.in_machine_code
+    else:
+        kernels = list(suite.kernels(clone))
+        with ThreadPoolExecutor() as pool:
+            files = list(pool.map(lambda kernel: compiled(kernel, own), kernels))
+        cubins(files)
     cells = []
-    for form, launched in (("PTX", in_ptx), ("machine code", in_machine_code)):
+    for form, launched in zip(("PTX", "machine code"), forms, strict=True):
         cells += _cells(f"{suite.title}, {form}", launched, kernels, files)
     link = f"[{suite.repository}](https://github.com/{suite.repository}/tree/{suite.commit})"
     return f"| {suite.title} | {link} | {' | '.join(cells)} |"
 
 
 def _cells(
-    title: str, launched: Callable[[Kernel, Path], set[str] | None], kernels: list[Kernel],
+    title: str, launched: Callable[[Any, Path], set[str] | None], kernels: list[Any],
     files: list[Path],
 ) -> list[str]:  # fmt: skip
     """The numbers of faulty kernels found, and of false alarms."""

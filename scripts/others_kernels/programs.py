@@ -129,14 +129,16 @@ class _Device:
     """The emulator's side of the program: its memory, and its launches."""
 
     def __init__(
-        self, program: Program, machine_code: bool, checks: bool, again: bool, most: int
-    ) -> None:
+        self, program: Program, machine_code: bool, checks: bool, again: bool, most: int,
+        to_first_fault: bool,
+    ) -> None:  # fmt: skip
         self.program, self.machine_code, self.checks = program, machine_code, checks
-        self.again, self.most = again, most
+        self.again, self.most, self.to_first_fault = again, most, to_first_fault
         self.file = os.memfd_create("device memory")
         os.ftruncate(self.file, _SPACE)
         self.memory = np.frombuffer(mmap.mmap(self.file, _SPACE), np.uint8)
         self.buffers: list[np.ndarray] = []  # by slot; empty ones are free
+        self.written: dict[int, np.ndarray] = {}  # by slot: whether each byte has been written
         self.variables: dict[str, np.ndarray] = {}  # that the program knows the addresses of
         self.known: set[tuple[Any, ...]] = set()  # launches that would change nothing
         self.run = Run()
@@ -148,8 +150,13 @@ class _Device:
             slot, at, size = map(int, words)
             self.buffers += [np.empty(0, np.uint8)] * (slot + 1 - len(self.buffers))
             self.run.memory[at] = self.buffers[slot] = self.memory[at : at + size]
+            if self.to_first_fault:
+                self.written[slot] = np.zeros(size, np.bool_)
+        elif what == "written":
+            self._written(*map(int, words))
         elif what == "free":
             self.buffers[int(words[0])] = np.empty(0, np.uint8)
+            self.written.pop(int(words[0]), None)
         else:
             if what == "first":
                 said = self._first()
@@ -159,6 +166,13 @@ class _Device:
                 said = self._launched(words, out, given)
             out.write(f"{said}\n")
             out.flush()
+
+    def _written(self, to: int, offset: int, size: int, source: int, start: int) -> None:
+        """Note which bytes the program has written: all that it named, unless it copied unwritten
+        ones from another allocation."""
+        if to in self.written:
+            known = self.written[source][start : start + size] if source in self.written else True
+            self.written[to][offset : offset + size] = known
 
     def _first(self) -> int:
         """The address of the first allocation."""
@@ -222,6 +236,8 @@ class _Device:
             faults = self._faults(kernel, grid, block, shared, extents, raw, self.checks)
             if faults and self.checks:
                 self.run.faults += faults
+                if self.to_first_fault:
+                    return _ENOUGH
                 for each, was in zip(shares, before, strict=True):
                     each[:] = was
                 faults = self._faults(kernel, grid, block, shared, extents, raw, False)
@@ -232,7 +248,7 @@ class _Device:
                 self.known.add((*key, found))
         except EmulatorError as error:
             self.run.refused = self.run.refused or f"{kernel[:60]}: {error}"
-            return _FAILED
+            return _ENOUGH if self.to_first_fault else _FAILED
         return _FAILED if faults else 0
 
     def _faults(self, kernel: str, grid: Any, block: Any, shared: int, cluster: Any,
@@ -248,8 +264,10 @@ class _Device:
                 ptx=module if checks else None, cluster=cluster, buffers=self.buffers,
             )  # fmt: skip
         else:
-            ran = launch(module, kernel, grid, block, arguments, shared, checks=checks,
-                         cluster=cluster, buffers=self.buffers)  # fmt: skip
+            ran = launch(
+                module, kernel, grid, block, arguments, shared, checks=checks, cluster=cluster,
+                buffers=self.buffers, written_buffers=self.written,
+            )  # fmt: skip
         for name, held in self.variables.items():
             contents = self._contents(name)
             held[: len(contents)] = contents
@@ -295,13 +313,15 @@ class _Device:
 
 def run(program: Program, arguments: Sequence[str], machine_code: bool, checks: bool = True,
         again: bool = False, folder: Path | None = None, multiprocessors: int = 132,
-        most: int = sys.maxsize) -> Run:  # fmt: skip
+        most: int = sys.maxsize, to_first_fault: bool = False) -> Run:  # fmt: skip
     """Run a program to its end. again: also repeat a launch that had the same arguments and memory
     before and changed nothing; otherwise such a launch counts as a repetition for timing. folder:
     where it runs, by default where it was built. multiprocessors: the number that the program is
-    told. most: the number of launches after which the program ends.
+    told. most: the number of launches after which the program ends. to_first_fault: it ends after
+    the first launch with a fault, and uses of device memory that nothing has written are faults,
+    too (from PTX).
     """
-    device = _Device(program, machine_code, checks, again, most)
+    device = _Device(program, machine_code, checks, again, most, to_first_fault)
     own_in, their_out = os.pipe()
     their_in, own_out = os.pipe()
     environment = os.environ | {

@@ -38,6 +38,7 @@ __global__ void follow(float* const* table, int n) {
 }
 __global__ void no_parameters() { launches += blockDim.x; }
 __global__ void beyond(int* out, int n) { out[threadIdx.x + n] = 1; }
+__global__ void add_one(const int* in, int* out) { out[threadIdx.x] = in[threadIdx.x] + 1; }
 __global__ void racing(int* out) {
     __shared__ int words[64];
     words[threadIdx.x] = threadIdx.x;
@@ -130,6 +131,21 @@ static bool races() {
     return same("the first", found[0], 63);
 }
 
+static bool first_writes() {
+    int *in, *between, *out, found[64];
+    cudaMalloc(&in, sizeof found);
+    cudaMalloc(&between, sizeof found);
+    cudaMalloc(&out, sizeof found);
+    cudaMemset(in, 0, 32 * sizeof(int));
+    cudaMemcpy(between, in, sizeof found, cudaMemcpyDeviceToDevice);
+    add_one<<<1, 32>>>(between, out);
+    add_one<<<1, 32>>>(out, in + 32);
+    add_one<<<1, 64>>>(in, out);
+    add_one<<<1, 64>>>(between, out);  // half of it has never been written
+    cudaMemcpy(found, out, sizeof found, cudaMemcpyDeviceToHost);
+    return same("the first", found[0], 1);
+}
+
 static bool tensor_maps() {
     int host[96], found[32], *in, *out;
     for (int i = 0; i < 96; i++) host[i] = i;
@@ -161,6 +177,7 @@ int main(int, char** given) {
     if (what == 2) right = threads();
     if (what == 3) right = races();
     if (what == 5) right = tensor_maps();
+    if (what == 6) right = first_writes();
     if (what == 4) right = not_there() == 0;
     puts(right ? "PASS" : "FAIL");
     return 0;
@@ -226,6 +243,17 @@ def test_a_launch_that_only_the_checks_stop_is_repeated_without_them(
     assert said.startswith("accused (")
     assert "race" in said
     assert "FAIL" not in said
+
+
+def test_device_memory_is_unwritten_until_a_copy_or_a_kernel_has_written_it(
+    scripts: SimpleNamespace, built: Any
+) -> None:
+    ran = scripts.programs.run(built, ["6"], False, again=True)
+    assert (len(ran.launches), ran.faults) == (4, [])
+    ran = scripts.programs.run(built, ["6"], False, again=True, to_first_fault=True)
+    assert len(ran.launches) == 4
+    assert "uninitialised: read of 4 bytes at offset 128 of buffer 1" in ran.faults[0]
+    assert "PASS" not in ran.said
 
 
 def test_a_call_that_the_stand_in_lacks_is_refused_by_name(

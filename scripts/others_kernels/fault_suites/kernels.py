@@ -40,9 +40,9 @@ class Kernel:
 @dataclass(frozen=True)
 class Suite:
     """A suite, which is one row of the table. title: its title in the table. commit: the commit of
-    the clone from which `kernels` reads."""
+    the clone from which `kernels` reads; it is None for Indigo3's whole programs."""
 
     title: str
     repository: str
     commit: str
-    kernels: Callable[[Path], Iterator[Kernel]]
+    kernels: Callable[[Path], Iterator[Kernel]] | None

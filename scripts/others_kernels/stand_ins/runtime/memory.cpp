@@ -45,6 +45,17 @@ bool fits(const void* at, size_t bytes) {
                       held->second.bytes;
 }
 
+// Tells the other side that bytes have been written: with those of another allocation, or from outside.
+void tell_written(const void* to, const void* from, size_t bytes) {
+  const Turn turn(turns());
+  const auto* held = holder(to);
+  if (!held) return;
+  const auto* source = holder(from);
+  fprintf(out(), "written %d %td %zu %d %td\n", held->second.slot, static_cast<const char*>(to) - held->first, bytes,
+          source ? source->second.slot : -1, source ? static_cast<const char*>(from) - source->first : 0);
+  fflush(out());
+}
+
 }  // namespace
 
 namespace stand_in {
@@ -71,6 +82,7 @@ cudaError_t allocate(void** at, size_t bytes, cudaMemoryType type) {
   fprintf(out(), "memory %d %llu %zu\n", slot, static_cast<unsigned long long>(offset), bytes);
   fflush(out());
   *at = got;
+  if (type != cudaMemoryTypeDevice) tell_written(got, nullptr, bytes);  // the program writes it itself
   return cudaSuccess;
 }
 
@@ -99,6 +111,7 @@ cudaError_t copy(void* to, const void* from, size_t bytes) {
   if (const cudaError_t failed = context()) return failed;
   if (!fits(to, bytes) || !fits(from, bytes)) return error(cudaErrorInvalidValue);
   memmove(to, from, bytes);
+  tell_written(to, from, bytes);
   return cudaSuccess;
 }
 
@@ -133,6 +146,7 @@ cudaError_t fill(void* at, int value, size_t bytes) {
   if (const cudaError_t failed = context()) return failed;
   if (!fits(at, bytes)) return error(cudaErrorInvalidValue);
   memset(at, value, bytes);
+  tell_written(at, nullptr, bytes);
   return cudaSuccess;
 }
 
@@ -142,6 +156,7 @@ extern "C" {
 
 CUresult cuMemsetD32Async(CUdeviceptr at, unsigned value, size_t count, CUstream) {
   for (size_t i = 0; i < count; ++i) reinterpret_cast<unsigned*>(at)[i] = value;
+  tell_written(reinterpret_cast<void*>(at), nullptr, count * sizeof value);
   return CUDA_SUCCESS;
 }
 
@@ -159,6 +174,11 @@ cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
 }
 cudaError_t cudaMalloc(void** at, size_t bytes) { return allocate(at, bytes, cudaMemoryTypeDevice); }
 cudaError_t cudaMallocAsync(void** at, size_t bytes, cudaStream_t) { return cudaMalloc(at, bytes); }
+cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int) {
+  *pool = nullptr;  // what is allocated in a stream's order has no other pool
+  return cudaSuccess;
+}
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*) { return cudaSuccess; }
 cudaError_t cudaMallocManaged(void** at, size_t bytes, unsigned) {
   return allocate(at, bytes, cudaMemoryTypeManaged);
 }
