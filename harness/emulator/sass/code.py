@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 from harness.emulator.ptx.syntax import Location
@@ -58,7 +59,7 @@ class Instruction:
     encoding: bytes
     location: Location | None
 
-    @property
+    @cached_property
     def name(self) -> str:
         """The opcode with its modifiers."""
         return ".".join((self.opcode, *self.modifiers))

@@ -11,6 +11,7 @@ from sass.conftest import ReadSource
 
 from harness.emulator import LaunchError, launch
 from harness.emulator.sass import UnknownMachineInstruction, launch_machine_code, variable
+from harness.emulator.sass import launch as sass_launch
 
 RANDOM = np.random.default_rng(5)
 FLOATS = RANDOM.normal(size=300).astype(np.float32)
@@ -313,3 +314,18 @@ def test_the_last_words_of_static_shared_memory_are_read_by_a_wider_load(
     args = [np.array([2, 3, 4], np.float32), out]
     assert not launch_machine_code(code, "three", 1, 32, args).faults
     assert out.tolist() == [2 * n + 12 for n in range(32)]
+
+
+def test_a_kernel_is_analysed_once_for_the_judge(
+    compile_ptx: CompilePtx, read_source: ReadSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, module = [], compile_ptx(DIVERGING)
+    analysed = sass_launch.OfLines
+    monkeypatch.setattr(
+        sass_launch, "OfLines", lambda *given: made.append(given) or analysed(*given)
+    )
+    code = read_source(DIVERGING)
+    for ptx in (module, module, compile_ptx(DIVERGING, "sm_80")):
+        args = [WORDS, np.zeros(300, np.int32), 300]
+        assert not launch_machine_code(code, "diverging", 3, 128, args, ptx=ptx).faults
+    assert [kernel for _, kernel in made] == ["diverging", "diverging"]

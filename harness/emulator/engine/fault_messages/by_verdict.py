@@ -27,6 +27,7 @@ _VERDICTS: dict[int, tuple[str, Callable[..., str]]] = {
     layout.UNSET: ("uninitialised", memory.unset),
     layout.ABSENT_LANE: ("warp mask", warps.absent_lane),
     layout.LANE_MISSED: ("warp mask", warps.lane_missed),
+    layout.LANE_ELSEWHERE: ("warp mask", warps.lane_elsewhere),
     layout.LANE_NOT_NAMED: ("warp mask", warps.lane_not_named),
     layout.BARRIERS_APART: ("divergent barrier", warps.barriers_apart),
     layout.BARRIER_LEFT: ("divergent barrier", warps.barrier_left),

@@ -51,6 +51,14 @@ def lane_missed(_: Place, __: int, lane: int) -> str:
     )
 
 
+def lane_elsewhere(p: Place, own: int, lane: int, there: int) -> str:
+    return (
+        f"the mask of a vote or shuffle names lane {lane}, which waits at another one in line "
+        f"{p.line(there, own)}: let all these lanes execute the same one, or launch the machine "
+        "code, where such lanes meet"
+    )
+
+
 def lane_not_named(_: Place, __: int, lane: int, mask: int) -> str:
     return (
         f"lane {lane} executes an instruction of its warp whose mask 0x{mask:08x} does not name it"

@@ -58,9 +58,10 @@ class Encoded:
     `symbols` (number, name, offset, shift in bits). `rows` are those of the program's registers.
     `heads` are the basic blocks at which loops that may wait begin, each with its first entry in
     `watched` and their number: the rows that show whether a pass was in vain. `meetings` are the
-    basic blocks in which lanes of a warp synchronise, with the row of the mask, in programs with
-    such loops. `in_step`: whether the warps of a block have to go in step, because threads test
-    mbarriers. `why_only_judged`: why only the judge can run it; empty if the fast run can, too.
+    basic blocks in which lanes of a warp synchronise, with the row of the mask and the site of what
+    tells them of each other, or -1. `in_step`: whether the warps of a block have to go in step,
+    because threads test mbarriers. `why_only_judged`: why only the judge can run it; empty if the
+    fast run can, too.
     """
 
     ops: NDArray[Any]
@@ -121,7 +122,7 @@ class _Encoder(ComputingEncoder, VideoEncoder, MemoryEncoder, TextureEncoder):
             heads.append((number, len(watched), len(slots)))
             watched += [self._watched(slot) for slot in slots]
         syncs = found.warp_syncs.items()
-        meetings = [(number, self.read(mask, "u32")) for number, mask in syncs]
+        meetings = [(number, self.read(mask, "u32"), site) for number, (mask, site) in syncs]
         return Encoded(
             np.array(self.ops, layout.OP), _blocks(blocks), np.array(targets, np.int32),
             np.array(self.values, np.uint64), np.array(self.places, np.int32),

@@ -23,6 +23,7 @@ from harness.emulator.program.ir import (
     Mark,
     Op,
     Program,
+    Register,
     Site,
     Source,
     Special,
@@ -32,6 +33,7 @@ from harness.emulator.program.ir import (
 )
 
 _WARP_SYNCS = frozenset({"syncwarp", "shfl", "vote", "match", "redux", "elect"})
+_TELL = _WARP_SYNCS - {"syncwarp", "elect"}
 _WHOLE_WARP = ("wgmma.", "mma.", "wmma.", "ldmatrix.", "stmatrix.", "movmatrix.", "setmaxnreg.")
 _EVERYBODY = Constant(0xFFFFFFFF)
 
@@ -42,13 +44,15 @@ Code = list[Mark | To | tuple[Op, int | None]]
 class WaitingLoops:
     """`heads`: the head blocks of loops that may wait, with the slots to compare.
 
-    `warp_syncs`: the blocks in which lanes of a warp synchronise, with the mask; none if there are
-    no heads. `clocks`: whether the program reads a clock, which may end a wait without the action
-    of another thread. `at_mbarriers`: whether the loops wait only at mbarriers.
+    `warp_syncs`: the blocks in which lanes of a warp synchronise, with the mask, and the site if
+    what they get depends on the other lanes, else -1. Without heads, only those in which the mask
+    is known when the block begins. `clocks`: whether the program reads a
+    clock, which may end a wait without the action of another thread. `at_mbarriers`: whether the
+    loops wait only at mbarriers.
     """
 
     heads: Mapping[int, tuple[int, ...]]
-    warp_syncs: Mapping[int, Source]
+    warp_syncs: Mapping[int, tuple[Source, int]]
     clocks: bool
     at_mbarriers: bool
 
@@ -62,10 +66,11 @@ def waiting_loops(program: Program) -> WaitingLoops:
         there = blocks[head].live_in & changing | _found(blocks, loop)
         heads[head] = tuple(sorted(_telling(blocks, loop) & there))
     warp_syncs = {
-        number: mask
-        for number, block in enumerate(blocks if heads else ())
+        number: (known, op.site if op.name in _TELL else -1)
+        for number, block in enumerate(blocks)
         for op in block.ops
         if (mask := _meeting(op, program.sites)) is not None
+        and (known := mask if heads else _at_start(mask, block)) is not None
     }
     sources = (s for block in blocks for op in block.ops for s in op.sources)
     clocks = any(
@@ -104,6 +109,17 @@ def split_at_warp_syncs(code: Code, sites: Sequence[Site], new_label: Callable[[
         last = site
         out.append(entry)
     return out
+
+
+def _at_start(mask: Source, block: Block) -> Source | None:
+    """A mask as it is known when a block begins; None if the block computes it."""
+    if not isinstance(mask, Register):
+        return mask
+    makers = [op for op in block.ops if any(r.slot == mask.slot for r in op.registers_written())]
+    if not makers:
+        return mask
+    made = makers[0].sources[0] if makers[0].name == "mov" else None
+    return made if len(makers) == 1 and isinstance(made, Constant) else None
 
 
 def _meeting(op: Op, sites: Sequence[Site]) -> Source | None:

@@ -41,7 +41,11 @@ void InStep::hold_back(i32 at) {
     Mask mask(warps_.size()), exited;
     for (const Party& party : lanes_) mask[party.warp] = party.lanes;
     for (const Warp& warp : warps_) exited.push_back(warp.exited);
-    progress_.take(at, mask, exited);
+    try {
+        progress_.take(at, mask, exited);
+    } catch (const Accusation&) {
+        throw Suspicion{LEFT_TO_THE_JUDGE, 0, 0};
+    }
     lanes_ = selected(mask);
 }
 

@@ -9,9 +9,10 @@
 // after `PATIENCE` passes of the same lanes, and sooner each further time. The first `GRACE` passes are never
 // in vain, because most such loops end within them.
 //
-// A warp with lanes that have been parked no longer runs in order. From then on its lanes wait at a
-// `__syncwarp`, shuffle or vote for all lanes that the mask names, as on hardware. When no other lane can
-// continue, the waiting lanes try again; if nothing changes for a long time, the launch is stuck.
+// Lanes wait at a `__syncwarp`, shuffle or vote for all lanes that the mask names, as on hardware: these may come in
+// another pass of a loop, or later because a loop was parked. When no other lane can continue, the waiting lanes try
+// again; if nothing changes, they go on without those that did not come, and where loops are parked and nothing
+// changes for a long time, the launch is stuck.
 //
 // These rules depend only on one warp's lanes and registers, and on whether any other lane of its block can
 // continue. A block's counts therefore do not depend on which blocks share its chunk, unless it reads what
@@ -20,6 +21,7 @@
 #pragma once
 
 #include <map>
+#include <unordered_map>
 
 #include "judge/chunk.h"
 
@@ -33,13 +35,13 @@ class ForwardProgress {
         : launch_(launch), geometry_(geometry), warps_(warps) {
         for (int n = 0; n < launch_.head_count; n++)
             heads_.emplace(launch_.heads[n].block, Passes{launch_.heads[n]});
+        for (int n = 0; n < launch_.meeting_count; n++)
+            meetings_.emplace(launch_.meetings[n].block, launch_.meetings[n]);
     }
 
     void start() {
         parked_.clear(), held_.clear(), before_.clear();
         rounds_ = 0, without_ = -1;
-        lost_.assign(geometry_.all_warps(), 0);
-        any_lost_ = false;
         for (auto& [number, head] : heads_) head.start(geometry_);
     }
 
@@ -51,22 +53,14 @@ class ForwardProgress {
 
     // Reduces the lanes that are ready at a basic block to those that execute it now.
     void take(int number, Mask& lanes, const Mask& exited) {
-        if (any_lost_)
-            for (int n = 0; n < launch_.meeting_count; n++)
-                if (launch_.meetings[n].block == number) {
-                    who_meet(launch_.meetings[n], lanes, exited);
-                    break;
-                }
+        const auto meeting = meetings_.find(number);
+        if (meeting != meetings_.end()) who_meet(meeting->second, lanes, exited);
         const auto head = heads_.find(number);
         if (head == heads_.end() || !any(lanes)) return;
         const Mask vain = passes_in_vain(head->second, lanes);
         if (vain.empty() || !any(vain)) return;
         Mask& parked = joined(parked_, number);
-        for (size_t w = 0; w < vain.size(); w++) {
-            parked[w] |= vain[w], lanes[w] &= ~vain[w];
-            lost_[w] |= vain[w] != 0;
-        }
-        any_lost_ = true;
+        for (size_t w = 0; w < vain.size(); w++) parked[w] |= vain[w], lanes[w] &= ~vain[w];
     }
 
     // No other lane can continue, so the waiting lanes try again. Returns false if no lane is waiting.
@@ -198,12 +192,13 @@ class ForwardProgress {
         }
         if (meeting.block == without_) {
             without_ = -1;
+            look_elsewhere(meeting, lanes);
             return;
         }
         Mask waits(lanes.size());
         for (size_t w = 0; w < lanes.size(); w++) {
             const u32 all = geometry_.lanes_of(static_cast<int>(w));
-            const u32 missing = lost_[w] ? all & ~(lanes[w] | exited[w]) : 0;
+            const u32 missing = lanes[w] ? all & ~(lanes[w] | exited[w]) : 0;
             const u32* named = reinterpret_cast<const u32*>(warps_[w].registers + meeting.mask);
             if (missing)
                 each_lane(lanes[w], [&](int i) {
@@ -212,6 +207,25 @@ class ForwardProgress {
             lanes[w] &= ~waits[w];
         }
         if (any(waits)) held_[meeting.block] = waits;
+    }
+
+    // Lanes go on without others that their masks name. What a vote or shuffle gives is not known if such a lane waits
+    // at another one: hardware lets them meet.
+    void look_elsewhere(const Meeting& meeting, const Mask& lanes) const {
+        for (const auto& [place, mask] : before_) {
+            const auto other = meetings_.find(place.second);
+            if (place.first != 0 || other == meetings_.end() || place.second == meeting.block) continue;
+            if (meeting.site < 0 || other->second.site < 0) continue;
+            for (size_t w = 0; w < lanes.size(); w++) {
+                const u32* named = reinterpret_cast<const u32*>(warps_[w].registers + meeting.mask);
+                each_lane(lanes[w], [&](int i) {
+                    const u32 there = named[i] & static_cast<u32>(mask[w]) & ~lanes[w];
+                    if (there)
+                        throw Accusation{LANE_ELSEWHERE, meeting.site, geometry_.lane(static_cast<int>(w), i),
+                                         {__builtin_ctz(there), other->second.site}};
+                });
+            }
+        }
     }
 
     void give_up() const {
@@ -226,8 +240,7 @@ class ForwardProgress {
     std::vector<Warp>& warps_;
     std::map<int, Passes> heads_;
     std::map<int, Mask> parked_, held_;
-    std::vector<u8> lost_;  // warps with lanes that have been parked
-    bool any_lost_ = false;
+    std::unordered_map<int, Meeting> meetings_;  // by basic block
     State before_;
     int rounds_ = 0;    // retries during which nothing has changed
     int without_ = -1;  // a meeting that need not wait for all lanes named

@@ -1,0 +1,74 @@
+"""Votes and shuffles whose lanes come in different passes of a loop: each waits for all that its
+mask names, from PTX as from machine code."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from emulator_tools import CompilePtx
+from sass.conftest import ReadSource
+
+from harness.emulator import launch
+from harness.emulator.sass import launch_machine_code
+
+SOURCE = r"""
+#define EACH_IN_ITS_PASS(value) \
+    unsigned found = 0; \
+    _Pragma("unroll 1") for (int pass = 0; pass < 6; pass++) \
+        if (threadIdx.x % 3 == pass % 3) found = found * 64 + (value); \
+    out[threadIdx.x] = found
+extern "C" __global__ void votes(const int* in, unsigned* out) {
+    EACH_IN_ITS_PASS(__popc(__ballot_sync(~0u, in[threadIdx.x] > pass / 3)));
+}
+extern "C" __global__ void shuffles(const int* in, unsigned* out) {
+    EACH_IN_ITS_PASS(__shfl_xor_sync(~0u, in[threadIdx.x] + pass / 3, 1));
+}
+extern "C" __global__ void halves(const int* in, unsigned* out) {
+    const unsigned own = threadIdx.x < 16 ? 0xFFFFu : 0xFFFF0000u;
+    EACH_IN_ITS_PASS(__popc(__ballot_sync(own, in[threadIdx.x] > pass / 3)));
+}
+extern "C" __global__ void apart(const int* in, unsigned* out) {
+    unsigned found;  // no __ballot_sync: the compiler would make one of two
+    if (threadIdx.x % 2)
+        asm volatile("{.reg .pred p; setp.gt.s32 p, %1, 0; vote.sync.ballot.b32 %0, p, -1;}"
+                     : "=r"(found) : "r"(in[threadIdx.x]));
+    else
+        asm volatile("{.reg .pred p; setp.gt.s32 p, %1, 1; vote.sync.ballot.b32 %0, p, -1;}"
+                     : "=r"(found) : "r"(in[threadIdx.x]));
+    out[threadIdx.x] = found;
+}
+"""
+GIVEN = np.arange(32, dtype=np.int32) * 7 % 4
+FIRST, SECOND = GIVEN > 0, GIVEN > 1
+HALF = np.arange(32) // 16
+WANTED = {
+    "votes": np.full(32, FIRST.sum() * 64 + SECOND.sum()),
+    "shuffles": GIVEN[np.arange(32) ^ 1] * 65 + 1,
+    "halves": (FIRST.reshape(2, 16).sum(1) * 64 + SECOND.reshape(2, 16).sum(1))[HALF],
+}
+
+
+@pytest.mark.parametrize("from_code", [False, True], ids=["ptx", "machine code"])
+def test_lanes_wait_for_those_that_come_in_another_pass(
+    compile_ptx: CompilePtx, read_source: ReadSource, from_code: bool
+) -> None:
+    code, module = read_source(SOURCE), compile_ptx(SOURCE)
+    for kernel, wanted in WANTED.items():
+        out = np.zeros(32, np.uint32)
+        if from_code:
+            faults = launch_machine_code(code, kernel, 1, 32, [GIVEN, out]).faults
+        else:
+            faults = launch(module, kernel, 1, 32, [GIVEN, out]).faults
+        assert (kernel, faults, out.tolist()) == (kernel, (), wanted.tolist())
+
+
+def test_lanes_that_meet_at_two_votes_are_reported_from_ptx(
+    compile_ptx: CompilePtx, read_source: ReadSource
+) -> None:
+    out = np.zeros(32, np.uint32)
+    (fault,) = launch(compile_ptx(SOURCE), "apart", 1, 32, [GIVEN, out]).faults
+    assert fault.kind == "warp mask"
+    assert "which waits at another one in line" in fault.message
+    assert not launch_machine_code(read_source(SOURCE), "apart", 1, 32, [GIVEN, out]).faults
+    met = sum(1 << n for n in range(32) if GIVEN[n] > (n % 2 == 0))
+    assert (out == met).all()
