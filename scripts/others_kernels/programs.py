@@ -236,12 +236,12 @@ class _Device:
             faults = self._faults(kernel, grid, block, shared, extents, raw, self.checks)
             if faults and self.checks:
                 self.run.faults += faults
-                if self.to_first_fault:
-                    return _ENOUGH
                 for each, was in zip(shares, before, strict=True):
                     each[:] = was
                 faults = self._faults(kernel, grid, block, shared, extents, raw, False)
                 self.run.faults += [f"without checks: {each}" for each in faults]
+                if self.to_first_fault:
+                    return _ENOUGH
             elif faults:
                 self.run.faults += faults
             if not (self.again or faults) and self._digest() == found:

@@ -206,7 +206,7 @@ def main(given: Sequence[str]) -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("names", nargs="*")
     parser.add_argument(
-        "--seconds", type=int, default=20, help="the most for one run, of processor time"
+        "--seconds", type=int, default=60, help="the most for one run, of processor time"
     )
     parser.add_argument("--table", type=Path, default=TABLE)
     asked = parser.parse_args(given)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -61,7 +62,7 @@ CASES = {
 
 @pytest.fixture(scope="module")
 def suites() -> Iterator[SimpleNamespace]:
-    names = ("litmus", "litmus_races")
+    names = ("litmus", "litmus_races", "indigo3")
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(SCRIPTS))
         yield SimpleNamespace(
@@ -93,3 +94,20 @@ def test_one_of_two_cards_or_one_that_waits_for_ever_is_no_launch(
     text = MESSAGE.format(cta=1, store=RELEASE, load=ACQUIRE, to="LC00").replace(*change)
     with pytest.raises(suites.litmus.NotALaunch):
         suites.litmus_races.answer(suites.litmus.parse("own", text))
+
+
+def test_the_row_of_indigo3_is_that_of_the_kept_verdicts(suites: SimpleNamespace) -> None:
+    of, kept = suites.indigo3, suites.indigo3.rows().values()
+    assert Counter(row["bug"] for row in kept) == {
+        "": of.CLEAN, **dict.fromkeys(of.BUGS, of.FAULTY_OF_EACH)
+    }  # fmt: skip
+    counted = [row for row in kept if of.is_counted(row["program"], row["bug"])]
+    cells = []
+    for end in ("ptx", "code"):
+        told = [(of.faults(row["program"], row["bug"]), of.kinds(row[end])) for row in counted]
+        found = [bool(kinds & faults) for faults, kinds in told if faults]
+        accused = [bool(kinds) for faults, kinds in told if not faults]
+        cells += [f"{sum(each)} of {len(each)}" for each in (found, accused)]
+    page = (SCRIPTS.parents[1] / "docs" / "fidelity.md").read_text(encoding="utf-8")
+    (row,) = (line for line in page.splitlines() if line.startswith("| programs of Indigo3 |"))
+    assert row.endswith(f" | {' | '.join(cells)} |")

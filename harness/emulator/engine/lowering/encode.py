@@ -53,15 +53,14 @@ _SELECTOR_SHIFT = 3  # of a sparse one
 class Encoded:
     """A program in the machine's form.
 
-    `constants` holds one lane's values of the rows that never change. Those that depend on the
-    launch are zero here and listed in `params` (number, offset into the parameters, bytes) and
-    `symbols` (number, name, offset, shift in bits). `rows` are those of the program's registers.
-    `heads` are the basic blocks at which loops that may wait begin, each with its first entry in
-    `watched` and their number: the rows that show whether a pass was in vain. `meetings` are the
-    basic blocks in which lanes of a warp synchronise, with the row of the mask and the site of what
-    tells them of each other, or -1. `in_step`: whether the warps of a block have to go in step,
-    because threads test mbarriers. `why_only_judged`: why only the judge can run it; empty if the
-    fast run can, too.
+    `constants` holds one lane's values of the rows that never change. Those of the launch are zero
+    here and in `params` (number, offset into the parameters, bytes) and `symbols` (number, name,
+    offset, shift in bits). `rows` are those of the program's registers. `heads` are the basic
+    blocks at which loops that may wait begin, each with its first entry in `watched` and their
+    number: the rows that show whether a pass was in vain. `meetings` are the basic blocks in which
+    lanes of a warp synchronise, with the mask's row, and the site of what tells them of each other,
+    or -1. `in_step`: whether the warps of a block have to go in step, as threads test mbarriers.
+    `why_only_judged`: why only the judge can run it; empty if the fast run can.
     """
 
     ops: NDArray[Any]
