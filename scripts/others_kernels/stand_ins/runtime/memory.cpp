@@ -16,7 +16,7 @@ constexpr unsigned MOST_SLOTS = 400;
 uint64_t used = 0;  // of the file
 
 std::map<char*, Allocation>& allocations() {
-  static std::map<char*, Allocation> of;
+  static auto& of = *new std::map<char*, Allocation>;
   return of;
 }
 
@@ -61,7 +61,7 @@ void tell_written(const void* to, const void* from, size_t bytes) {
 namespace stand_in {
 
 std::map<const void*, Variable>& variables() {
-  static std::map<const void*, Variable> of;
+  static auto& of = *new std::map<const void*, Variable>;
   return of;
 }
 

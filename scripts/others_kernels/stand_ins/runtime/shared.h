@@ -35,6 +35,8 @@ struct Allocation {
   cudaMemoryType type;
 };
 
+// What is kept here outlives the program's own objects, which may free memory when it exits.
+
 // Host threads take turns: one line and its answer at a time.
 using Turn = std::lock_guard<std::recursive_mutex>;
 std::recursive_mutex& turns();
