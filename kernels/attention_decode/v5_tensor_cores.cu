@@ -16,7 +16,7 @@
 // From: Dao et al., "Flash-Decoding for long-context inference" (2023); PackGQA of
 // Dao-AILab/flash-attention, hopper/pack_gqa.h, which packs a group's heads as rows; attention/v3.
 //
-// Measured: not yet.
+// Measured: H100 80GB HBM3, batch = 16, heads = 32, kv_heads = 8, n = 8,192, d = 128: float16 1.004× v4 (the same within 1 %), bfloat16 1.011× v4.
 #include "common/async_copy.cuh"
 #include "group_fragments.cuh"
 #include "parts.cuh"
