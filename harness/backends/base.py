@@ -33,11 +33,8 @@ POISON = 0xFF
 """The byte that fills outputs and scratch before a verified launch; read as floats, it is NaN."""
 
 PAGE = 2 << 20
-"""The size of the driver's physical pages, at whose boundaries its large allocations start.
-
-A kernel can be 4 % slower on a buffer that starts 512 bytes after such a boundary than on one that
-starts at it: docs/measurement.md.
-"""
+"""The size of the driver's physical pages, at whose boundaries large allocations start. On a buffer
+that starts 512 bytes later, a kernel can be 4 % slower: docs/measurement.md."""
 
 GUARD_BYTES = 64 << 10
 """The least unused memory on either side of each buffer, in bytes."""
@@ -46,8 +43,7 @@ AROUND = PAGE + 2 * GUARD_BYTES
 """The device memory that a buffer takes in addition to its own bytes."""
 
 FLUSH_FACTOR = 2
-"""The size of each of the two buffers that flush the L2 cache, as a multiple of the cache's size
-(stream_control.cu)."""
+"""The size of each of the two buffers that flush the L2 cache, in sizes of that cache."""
 
 OTHER_RESULT = "its result is wrong: not the one that was verified"
 """The reason for failing a variant whose result changed after being constant at first."""
@@ -66,8 +62,7 @@ BUSY = (
 """The reasons for failing a variant that does work outside the timed stream or interval."""
 
 _OF_THE_CARD = ("ECC error", "NVLink error", "busy or unavailable", "no CUDA-capable device")
-"""Words in a driver's error that indicate a fault of the GPU itself, independently of the code that
-was running."""
+"""Words in a driver's error that indicate a fault of the GPU itself, whatever code was running."""
 
 
 def fault(case: str, words: str) -> HarnessError:
@@ -81,10 +76,8 @@ _PATTERNS = (0xFFFFFFFF, 0x7FFF7FFF, 0xFFFF7FFF, 0x7FFFFFFF)
 
 
 def poison(number: int) -> int:
-    """The four bytes with which outputs and scratch are filled before launch `number`.
-
-    Each pattern is a NaN in every floating-point type. The patterns differ, so no correct answer
-    equals the poison of all launches.
+    """The four bytes with which outputs and scratch are filled before launch `number`: a NaN in
+    every floating-point type. They differ, so no correct answer equals the poison of all launches.
     """
     return _PATTERNS[number % len(_PATTERNS)]
 
@@ -292,8 +285,7 @@ class Parameter(Protocol):
     def name(self) -> str: ...
     @property
     def type(self) -> str:
-        """The PTX type: u64, s32, f32 …; for a structure b8 with its size in bytes, such as
-        b8[24]."""
+        """The PTX type: u64, s32, f32 …; for a structure of 24 bytes, b8[24]."""
 
 
 _NUMPY = {
@@ -312,11 +304,10 @@ _TENSOR_MAP = "b8[128]"
 def scalar_or_buffer(
     parameters: Sequence[Parameter], step: Step, source: str
 ) -> list[str | np.generic | TensorMap]:
-    """Convert a step's arguments by the kernel's signature: buffer names, tensor maps, and scalars
-    of its types.
+    """Convert a step's arguments to buffer names, tensor maps, and scalars of the kernel's types.
 
-    Raises LaunchError for a wrong number of arguments, a buffer where the kernel takes no pointer,
-    a tensor map where it takes none, or an integer that the parameter's type cannot hold.
+    Raises LaunchError for a wrong number of arguments, a buffer or a tensor map where the kernel
+    takes none, or an integer that the parameter's type cannot hold.
     """
     if len(parameters) != len(step.args):
         raise LaunchError(

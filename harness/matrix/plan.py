@@ -33,9 +33,8 @@ _NEEDS_A_GPU = {
 class Plan:
     """The plan of a run: its problems, its cases, and how each is first verified.
 
-    cases: at the bench sizes, including libraries. tests: at the test sizes, for the launch shapes
-    that occur among the cases. works: the work model of each case's group. A problem with a faulty
-    problem.py is not in `problems`; its cases carry the fault as their refusal.
+    cases: at the bench sizes, including libraries. tests: at the test sizes, for the cases' launch
+    shapes. works: by group. A problem with a faulty problem.py has only refused cases.
     """
 
     problems: Mapping[str, Problem]
@@ -168,8 +167,7 @@ class _Site:
         return replace(case, skip=ON_A_GPU.format(what)) if what else case
 
     def _refused(self, case: Case) -> Case:
-        """The case; skipped if the device lacks what it requires, refused if a launch exceeds a
-        limit."""
+        """The case; skipped if the device lacks a requirement, refused if a launch is too large."""
         if case.skip:
             return case
         if lacking := next(_lacking(case, self.device), ""):
@@ -209,8 +207,7 @@ class _Names(Mapping[str, Value]):
 
 
 class _PlacedError(ExpressionError):
-    """An error that already names its location, which is that of a `let` used by another
-    expression."""
+    """An error that already names its location: that of a `let` used by another expression."""
 
 
 class _Resolver:

@@ -6,6 +6,7 @@
 
 #include "block_barriers.h"
 #include "divergence.h"
+#include "entries.h"
 #include "races/judge.h"
 #include "waits.h"
 
@@ -13,20 +14,6 @@ namespace sass {
 namespace {
 
 constexpr int LOOK_AT_CLOCK = 1 << 16;
-std::vector<Entry> all_entries() {
-    std::vector<Entry> all;
-    for (const auto& some : {integer_entries(), bit_entries(), float_entries(), half_entries(),
-                             conversion_entries(), memory_entries(), texture_entries(), atomic_entries(), system_entries(), warp_entries(),
-                             matrix_entries(), warpgroup_entries(), mbarrier_entries(), cluster_entries(),
-                             bulk_entries()})
-        all.insert(all.end(), some.begin(), some.end());
-    return all;
-}
-
-const std::vector<Entry>& entries() {
-    static const std::vector<Entry> all = all_entries();
-    return all;
-}
 
 struct Resident : Block {
     BlockBarriers barriers;
