@@ -58,7 +58,7 @@ kernel."""
 
 
 def numpy_dtype(name: str) -> np.dtype[Any]:
-    """NumPy's dtype of a name in BY_NAME, or of any other that NumPy knows (`uint64`).
+    """NumPy's dtype for a name in BY_NAME, or of any other that NumPy knows (`uint64`).
 
     Use this instead of np.dtype: np.dtype("bfloat16") depends on earlier imports, and
     np.dtype("float8_e4m3") is not CUDA's format. Raises ProblemError for other names.

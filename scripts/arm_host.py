@@ -1,4 +1,4 @@
-"""Emulate on an Arm machine, and compare its results and counts with this machine's.
+"""Emulate on an Arm machine, and compare its results and counts with those of this machine.
 
 The Arm machine is an arm64 Debian 12 in a root folder, whose programs QEMU executes (qemu-user), so
 no hardware is needed. The following runs on it:
@@ -174,8 +174,8 @@ def wheels(into: Path) -> None:
 
 
 def laid_out(base: Path, work: Path) -> Path:
-    """Prepare the root; mount this repository, the wheels and, if present, the cross compiler in
-    it."""
+    """Prepare the root folder; mount this repository, the wheels and, if present, the cross
+    compiler in it."""
     root = machines.overlaid(base, work / "arm")
     (work / "arm-engines").mkdir(exist_ok=True)
     bound = {folder: Path(folder).resolve() for folder in (*CROSS, str(work))}

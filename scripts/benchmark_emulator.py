@@ -6,8 +6,8 @@ Prints the table of docs/speed.md. A thread instruction is one instruction execu
 with its predicate on: a PTX instruction or, in the machine-code column, a machine instruction.
 Every result is compared with NumPy's before a rate is printed. Each row and setting of the checks
 is measured in a process of its own; its memory is the peak resident memory during its first launch,
-minus the memory that was resident before it: the interpreter, the compiled PTX and the kernel's
-buffers, all of which had already been written to.
+minus the memory that was resident before the launch: the interpreter, the compiled PTX and the
+kernel's buffers, all of which had already been written to.
 """
 
 from __future__ import annotations
@@ -209,7 +209,7 @@ LARGE = [lambda: addition(26), lambda: addition(28), lambda: doubling(28)]
 
 
 class Peak:
-    """The peak resident memory within a `with`, above the initial amount, in bytes."""
+    """The peak resident memory within a `with` block, in excess of the initial amount, in bytes."""
 
     def __enter__(self) -> Peak:
         self.before, self.above = self._resident("VmRSS"), 0

@@ -5,16 +5,16 @@ others' kernels.
     python scripts/benchmark_judge.py --solutions PAIRS [--right 60] --out FILE
 
 Each kernel is submitted twice, as by a program that knows only its text. The second submission
-finds compiled and disassembled files, and its cost is reported. It is that of a whole verdict:
-every test size verified on two sets of inputs, the search for shortcuts, and exact counters at the
-largest test size. Seconds are processor time of all the judge's processes, so the figure hardly
-depends on the machine's other load; `load` is the number of processes that competed for the cores
-at that time.
+finds compiled and disassembled files, and its cost is reported. This is the cost of a whole
+verdict: every test size verified on two sets of inputs, the search for shortcuts, and exact
+counters at the largest test size. Seconds are processor time of all the judge's processes, so the
+figure hardly depends on the machine's other load; `load` is the number of processes that competed
+for the cores at that time.
 
 PAIRS lists others' solutions to KernelBench's problems, as for benchmark_public_solutions.py, in
-the order in which to try them. Refused solutions are left out, and the script stops after `--right`
-correct ones. Determining their launches from host code is not part of a verdict, and is not
-measured.
+the order in which they are tried. Refused solutions are left out, and the script stops after
+`--right` correct ones. Determining their launches from host code is not part of a verdict, and is
+not measured.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ SOL-ExecBench), which users fetch themselves. The script needs torch, but no GPU
 its own sizes if they can be judged within a minute; otherwise its sizes are reduced, and the table
 lists the reduced sizes. Axes for which a definition sets no size get 1, 7 and 34. Every problem
 gets a kernel that does nothing, and must not pass; problems whose operation is in KERNELS also get
-a correct kernel, and one that omits the last element. The kernels are our own, because public
-solutions launch their kernels from host code.
+a correct kernel, and one that omits the last element. The kernels are the harness's own, because
+public solutions launch their kernels from host code.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ def _number(file: Path) -> tuple[str, str, int, str]:
 
 
 def judged(judge: Judge, path: Path) -> dict[str, str]:
-    """Judge one problem at the first sizes at which it can be read and judged in time; return its
-    row."""
+    """Judge one problem at the first of several sizes at which it can be read and judged in time;
+    return its row."""
     suite = "KernelBench" if path.suffix == ".py" else "definition"
     name = f"{path.parent.name}/{path.stem}" if suite == "KernelBench" else path.stem
     row = dict.fromkeys(COLUMNS, "") | {"problem": name, "suite": suite, "read": "no"}

@@ -4,7 +4,7 @@ Each machine is a Debian 12 with Python, make, g++ and git. Its root folder is a
 made by debootstrap, and is deleted after the trial. Stand-ins replace missing components:
 
 - the driver: a libcuda.so.1 that has every name in cuda.h, reports the CUDA release of its machine
-  and the names of errors, and answers all other calls with CUDA_ERROR_NO_DEVICE; and an nvidia-smi
+  and the names of errors, and returns CUDA_ERROR_NO_DEVICE from all other calls; and an nvidia-smi
   that prints one line
 - a toolkit of CUDA 13.0: real, from PyPI's wheels
 - a toolkit of CUDA 12.8: its headers are real; its nvcc is a script that prints a release and a
@@ -134,8 +134,8 @@ def in_own_mounts() -> None:
 
 
 def is_known(world: World) -> bool:
-    """Return whether the machine already met expectations with today's versions of the files that
-    determine the result; print a line if so."""
+    """Return whether the machine already met expectations with the current versions of the files
+    that determine the result; print a line if so."""
     tried = [row for row in rows_of(TABLE) if row["machine"] == world.name]
     if ("yes", digest_of_files()) not in [(row["as_expected"], row["files"]) for row in tried]:
         return False

@@ -4,8 +4,8 @@ There is one row per operation of the warp machine (on the operands of its tests
 its test sizes and, with --bench, at the size of a quick run. A row has hashes of the inputs, of the
 outputs' bits, and of all counts, for PTX and for machine code.
 
-With --most N, only N cases of each problem, of variants spread over its ladder, each at a small
-test size; every problem's first case comes before any problem's second.
+With --most N, there are only N cases of each problem, from variants spread over its ladder, each at
+a small test size; every problem's first case comes before any problem's second.
 
     python scripts/emulated_digests.py FILE [--only PROBLEM]... [--most N] [--bench]
         [--no-operations]
@@ -109,8 +109,8 @@ def spread(among: Sequence[list[Case]], most: int) -> list[list[Case]]:
 
 
 def small(cases: Sequence[Case], kernels: Path) -> Case:
-    """Choose the case that has more work than a third of the others; the smallest would be a single
-    thread."""
+    """Choose the case that has more work than a third of the others; the smallest one would run a
+    single thread."""
 
     def work(case: Case) -> tuple[float, float]:
         found = loading.load(kernels / case.problem).work(case.sizes, case.dtype)

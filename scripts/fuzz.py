@@ -131,7 +131,7 @@ def _run_json(content: bytes, folder: Path) -> None:
 
 
 def _compared(run: tables.Run) -> None:
-    """Compare the run as either side, and render the result."""
+    """Compare the run with another, as either side, and render the result."""
     plain = tables.Run(run.folder, json.loads(_RUN_JSON), run.records)
     for sides in ((plain, run), (run, plain)):
         judgement = judge(*sides)

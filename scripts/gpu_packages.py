@@ -1,7 +1,7 @@
 """Install what timing on a GPU needs: a torch that the driver can run, and PyCUDA, built here.
 
 PyCUDA has no wheels on PyPI, so it is compiled against the headers of the CUDA toolkit that nvcc
-belongs to, or of PyPI's wheels if there is no toolkit. The driver decides the rest
+belongs to or, if there is no toolkit, of PyPI's wheels. The driver decides the rest
 (harness/compiler/drivers.py). Run with the system's Python, so it may use the standard library
 only.
 """
@@ -40,7 +40,7 @@ def torch_for(cuda: tuple[int, int], pinned: str) -> str:
 
 
 def without_cuda_13(constraints: str) -> str:
-    """Return the pins that also apply to an older torch: all but those of its own parts."""
+    """Return the pins that also apply to an older torch: all except those of its own components."""
     ours = re.compile(r"^(torch|triton|nvidia-(?!ml-py|cuda-nvdisasm)|cuda-)")
     return "".join(line for line in constraints.splitlines(True) if not ours.match(line))
 
@@ -75,7 +75,7 @@ def build_pycuda(
 ) -> None:
     """Download PyCUDA's source, compile it against the headers found, and install it.
 
-    Raises SetupError; the log has everything that was printed.
+    Raises SetupError; the log contains everything that was printed.
     """
     shutil.rmtree(work, ignore_errors=True)
     (work / "links").mkdir(parents=True)

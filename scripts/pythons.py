@@ -4,7 +4,7 @@ there.
 The wheel is built from this checkout. For each Python there is a folder with only a virtual
 environment, into which `kernel-harness[compiler]` is installed with its dependencies; then typical
 first commands are run in that folder, without a clone: `--version`, `new`, `run`, `beside` and
-`compare`, all emulated. The compiler is that of the extra, even if the machine has one of its own.
+`compare`, all emulated. The compiler is the one from the extra, even if the machine has its own.
 
 The script looks for each Python on PATH and in the folders of pyenv and uv. If neither has it,
 Debian forky's is used, in a root folder made by debootstrap; this needs root and mounts. Anything
@@ -77,7 +77,7 @@ PAGE = ROOT / "docs" / "commands.md"
 
 @dataclass(frozen=True)
 class Place:
-    """A Python, and where it runs. root: the root folder of another system, or empty."""
+    """A Python, and where it runs. root: the root folder of another system; empty for this one."""
 
     python: str
     version: str
@@ -280,7 +280,7 @@ def write(out: Path, row: dict[str, str], log: str) -> None:
 
 
 def parted(log: str) -> Iterator[str]:
-    """Split a log into its parts, one for each Python."""
+    """Split a log into one part for each Python."""
     yield from filter(None, re.split(r"^(?=# Python )", log, flags=re.MULTILINE))
 
 

@@ -30,7 +30,7 @@ _LIBRARIES = {"address": ("libasan", "libubsan"), "thread": ("libtsan",)}
 
 
 def environment(kind: str) -> dict[str, str]:
-    """The environment of a Python process that builds the engine this way, and loads it."""
+    """The environment of a Python process that builds the engine in this way and loads it."""
     said = [
         subprocess.run(["g++", f"-print-file-name={name}.so"], check=True, capture_output=True,
                        text=True).stdout.strip()

@@ -22,8 +22,8 @@ HEADERS_12 = ("nvidia-cuda-runtime-cu12==12.8.90", "nvidia-cuda-profiler-api-cu1
 
 @dataclass(frozen=True)
 class World:
-    """A machine. toolkit: the CUDA release of its own toolkit, if any. wrapped: PATH has only a
-    wrapper of nvcc."""
+    """A machine. toolkit: the CUDA release of its own toolkit, if any. wrapped: whether PATH has
+    only a wrapper script for nvcc."""
 
     name: str
     driver: str = ""
@@ -34,7 +34,7 @@ class World:
 
 
 def stub_driver(world: World, root: Path, wheels: Path) -> None:
-    """Install libcuda.so.1 and nvidia-smi of the given driver, as on a machine without a GPU."""
+    """Install the given driver's libcuda.so.1 and nvidia-smi, as on a machine without a GPU."""
     names: set[str] = set()
     for wheel in [*wheels.glob("nvidia_cuda_runtime-13*"), *wheels.glob("*profiler_api-13*")]:
         with zipfile.ZipFile(wheel) as packed:
@@ -58,8 +58,8 @@ def stub_driver(world: World, root: Path, wheels: Path) -> None:
 
 
 def lay_toolkit(world: World, root: Path, wheels: Path) -> None:
-    """Put the machine's toolkit in /usr/local/cuda and, if it is wrapped, a wrapper of nvcc on
-    PATH."""
+    """Install the machine's toolkit in /usr/local/cuda and, if the machine is `wrapped`, put a
+    wrapper script for nvcc on PATH."""
     folder = root / drivers.USUAL_ROOT.lstrip("/")
     is_13 = world.toolkit.startswith("13")
     for wheel in wheels.glob("*.whl"):

@@ -107,7 +107,7 @@ def shared_by_all_workers(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def made_once(shared_by_all_workers: Path) -> Callable[[str, Callable[[], Any]], Any]:
-    """A result that several workers need and one of them makes: made_once(name, make) → the
+    """A result that several workers need and only one of them computes: made_once(name, make) → the
     result."""
 
     def made(name: str, make: Callable[[], Any]) -> Any:

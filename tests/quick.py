@@ -77,7 +77,7 @@ def _is_long(path: Path) -> bool:
 
 
 def _fixture(item: pytest.Function, name: str) -> Iterator[Callable[..., Any]]:
-    """Our functions that make the fixture."""
+    """The repository's own functions that make the fixture."""
     if name == OF_EVERY_TEST:
         return
     for found in item._fixtureinfo.name2fixturedefs.get(name, ()):
@@ -148,7 +148,7 @@ def _is_in_tests(file: str) -> bool:
 
 
 def begin(item: pytest.Item) -> None:
-    """From here on the test may start no process if it is quick."""
+    """After this call, the test may start no process if it is quick."""
     end()
     if item.get_closest_marker("quick"):
         _running.append(item.nodeid)

@@ -1,6 +1,7 @@
 """The emulator's counts equal Nsight Compute's readings on an H200 exactly, kernel by kernel.
 
-Counts of PTX are compared as far as they are known to hold, counts of machine code always.
+Counts of PTX are compared as far as they are known to hold; counts of machine code are always
+compared.
 
 The readings are committed: reports/h200/*/counters.csv.gz. Explained differences are listed only in
 tests/fidelity/exceptions.yaml; an entry that is no longer needed makes the test fail, too.
@@ -45,7 +46,7 @@ def launches(
     script: ModuleType, files: list[Path], shared_by_all_workers: Path,
     made_once: Callable[[str, Callable[[], Any]], Any],
 ) -> list[Any]:  # fmt: skip
-    """Every launch, compared once: a worker takes the problems that no other has begun."""
+    """Every launch, compared once: a worker takes the problems that no other worker has begun."""
     read = script.readings(files)
     matrices = [script.Matrix(path) for path in script.MATRICES]
     made_once("fidelity", lambda: [each.compiled(each.chosen(read)) for each in matrices])
@@ -154,8 +155,8 @@ def test_exact_counters_are_equal_to_the_digit_but_for_the_known_exceptions(
 def test_both_front_ends_agree_where_both_claim_to_be_exact(
     script: ModuleType, launches: list[Any]
 ) -> None:
-    """Wavefronts are always compared: where ptxas may merge accesses, those counted in PTX are not
-    called exact."""
+    """Wavefronts are always compared: if ptxas may merge accesses, wavefronts counted in PTX are
+    not called exact."""
     exceptions, claims, apart = script.known(), 0, []
     for launch in launches:
         machine = {each.metric: each.ours for each in launch.of(script.MACHINE)}
@@ -204,8 +205,8 @@ def test_every_known_exception_is_still_needed_by_each_of_its_kernels(
 def test_what_is_a_model_of_machine_code_is_little_and_named(
     script: ModuleType, launches: list[Any]
 ) -> None:
-    """They are colliding atomics, asynchronous copies, and code that looks like waiting for other
-    threads: a volatile load, a loop around a compare-and-swap."""
+    """The exceptions are colliding atomics, asynchronous copies, and code that looks like waiting
+    for other threads: a volatile load, a loop around a compare-and-swap."""
     names = {launch.name for launch in launches if launch.of(script.OF_MACHINE)}
     assert names == {
         "attention/v3_async_copy", "attention/v4_two_tiles_of_queries",
@@ -235,8 +236,9 @@ def test_ptx_and_machine_code_leave_the_same_bits_but_where_sums_have_another_or
 def test_memory_delivered_the_distinct_sectors_the_code_and_a_few_kibibytes(
     script: ModuleType, launches: list[Any]
 ) -> None:
-    """Memory delivers at most twice as much for kernels that request single sectors, remove boxes
-    by boxes, or spill registers. Data that a launch has written itself comes from the L2 cache."""
+    """Memory delivers at most twice the required bytes to kernels that request single sectors,
+    suppress boxes (nms), or spill registers. Data that the launch itself has written comes from the
+    L2 cache."""
     assert all(launch.read is not None for launch in launches)
     beyond = {
         "nms/v1_device_scan", "nms/v2_scan_by_words", "nms/v3_scan_on_all_multiprocessors",

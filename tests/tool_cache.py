@@ -2,8 +2,8 @@
 
 Hundreds of tests compile the same few kernels, each in a folder and with a compile cache of its
 own, and compilation takes most of a test's time. `install` puts small programs in front of both
-tools (NVCC, NVDISASM). They answer from this user's cache if the tool was called with the same
-input before, also in another clone of the repository, and otherwise run the tool:
+tools (NVCC, NVDISASM). They reply from this user's cache if the tool was called with the same input
+before, even in another clone of the repository, and otherwise run the tool:
 
 - nvcc with one input, to PTX, a cubin or a library. The key contains nvcc's release, the options,
   the environment and the input; the files that it included must still have the same content. The
@@ -115,7 +115,8 @@ def _remove_old(kept: str) -> None:
 
 
 def main(about: dict) -> None:
-    """Answer as the tool does: from the cache, or else by running it in place of this process."""
+    """Act as the tool would: reply from the cache, or else run the tool in place of this
+    process."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     arguments = sys.argv[1:]
     try:
@@ -134,7 +135,7 @@ def main(about: dict) -> None:
 
 
 class _Unknown(Exception):
-    """This call must be passed to the tool itself."""
+    """Raised if the call must be passed to the tool itself."""
 
 
 def _is_usual(about: dict) -> bool:
@@ -221,8 +222,8 @@ def _nvcc(about: dict, arguments: list[str]) -> dict:
 
 
 class _Asked:
-    """The requested output and its input. Raises _Unknown for anything but one file made from
-    one."""
+    """The requested output and its input. Raises _Unknown unless the call makes exactly one file
+    from one."""
 
     def __init__(self, arguments: list[str], temporary: str) -> None:
         self.depends, self._output, sources, self._folders = "", "", [], []

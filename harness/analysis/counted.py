@@ -128,8 +128,8 @@ def _counts(explainer: Explainer, key: Group, cases: Sequence[Planned]) -> Count
 
 
 def _with_empty_slots(rung: Rung, rungs: Sequence[Rung], readings: Readings) -> Rung:
-    """Add a loss to a variant whose last wave leaves many slots empty, if another variant's does
-    not.
+    """Add a loss to a variant whose last wave leaves many slots empty, unless this is true of all
+    variants.
 
     If all variants have this loss, the size, which was chosen for quick counting, is its cause.
     """

@@ -128,7 +128,7 @@ def roofs(run: Run, cases: Sequence[Planned]) -> list[Roof]:
 def roofline(
     readings: Readings, title: str, key: str, cases: Sequence[Planned], shorts: Mapping[str, str]
 ) -> Roofline:
-    """The chart of the given cases, each a variant at its shown launch shape.
+    """The chart of the given cases, each a variant at the launch shape at which it is shown.
 
     shorts: the label of each case's point.
     """

@@ -85,7 +85,7 @@ def list_together(built: Iterable[Built]) -> None:
 
 
 def unlisted(built: Iterable[Built]) -> list[Built]:
-    """Those whose machine code was never listed."""
+    """The files whose machine code was never listed."""
     return [each for each in built if not each.cubin.with_name(LISTING).exists()]
 
 

@@ -268,7 +268,7 @@ def everything(attempt: str) -> list[bytes]:
 
 
 def stop(keys: Sequence[str]) -> None:
-    """Stop tasks now: nothing they do from here on is recorded."""
+    """Stop tasks now: nothing that they do after this call is recorded."""
     for desk in list(_desks.values()):
         for runner in [runner for key, runner in desk.sites.items() if key in keys]:
             runner.workers.stopped = True

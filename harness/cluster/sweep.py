@@ -296,7 +296,7 @@ class Sweep:
         return False
 
     def _control(self, item: WorkItem) -> str:
-        """Return why the card cannot be trusted with its last measurement, or an empty string."""
+        """Return why the card's last measurement cannot be trusted, or an empty string."""
         known, allowed = self._task_runner.known, self._task_runner.setting.timing.same_within
         for case in item.cases:
             outcome = known.outcomes.get(case.id)

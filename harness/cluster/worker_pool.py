@@ -188,7 +188,7 @@ class WorkerPool:
     # Requests to workers besides their tasks
 
     def ask(self, function: Callable[..., Any], *args: Any, of: Sequence[Member]) -> dict[str, Any]:
-        """Map address → answer, for the workers that answer. Raises ClusterLost."""
+        """Map address → reply, for the workers that reply. Raises ClusterLost."""
         if not of:
             return {}
         addresses = [member.address for member in of]

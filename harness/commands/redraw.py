@@ -42,7 +42,8 @@ def redraw(
 
 
 def _take_in(folder: Path, path: Path) -> None:
-    """Import the figures of a report collected elsewhere into the run's journal, for its cases."""
+    """Import the counters of a report that was collected elsewhere into the run's journal, for the
+    run's cases."""
     run = tables.load(folder)
     found = stage.from_file(path, run.of(Uncounted))
     if isinstance(found, Failure):

@@ -18,7 +18,7 @@ def serve(
     jobs: int, path: Path | None, sandbox: bool | None, memory: int | None, seconds: float,
     port: int | None = None, mcp: bool = False,
 ) -> None:  # fmt: skip
-    """Answer until standard input ends, or until told to stop.
+    """Answer requests until standard input ends, or until told to stop.
 
     sandbox: None uses one if available. memory: MiB per process. path: a Unix
     socket to listen on. port: an HTTP port to listen on. mcp: speak the Model Context Protocol.

@@ -93,8 +93,8 @@ class Change:
 
     @property
     def worst(self) -> TimeChange | None:
-        """The time change that decides: among the cache states with the case's verdict, the
-        largest."""
+        """The time change that decides: the largest among the cache states that have the case's
+        verdict."""
         found = [t for t in self.times if t.ratio]
         told = [t for t in found if t.verdict == self.kind] or found
         return max(told, key=lambda t: abs(t.ratio.value - 1) if t.ratio else 0.0, default=None)

@@ -67,7 +67,7 @@ def _same_launches(base: Side, new: Side) -> bool | None:
 
 
 def _same_inputs(base: Side, new: Side) -> bool:
-    """Return whether both sides have the same inputs. Within one run, both use today's
+    """Return whether both sides have the same inputs. Within one run, both use the current
     problem.py."""
     name = f"{new.planned.problem}/problem.py"
     was, now = (side.planned.made_from.get(name) for side in (base, new))

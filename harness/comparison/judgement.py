@@ -181,7 +181,7 @@ def _moved_as_a_whole(looked: Looked, min_effect: float) -> Iterator[str]:
 
 
 def _not_excluded(told: Sequence[Change], min_effect: float) -> Iterator[str]:
-    """Cases for which a slowdown of the size to be found is neither certain nor ruled out."""
+    """Cases for which a slowdown of the size to be detected is neither certain nor ruled out."""
     hiding = [change for change in told if change.hides > min_effect]
     if hiding:
         worst = max(hiding, key=lambda change: change.hides)

@@ -20,7 +20,7 @@ _ALSO = ("python", "numpy", "pandas")
 
 @dataclass(frozen=True)
 class Difference:
-    """One difference between the two runs, in words."""
+    """One difference between the two runs, described in words."""
 
     what: str
     base: str
@@ -31,9 +31,8 @@ class Difference:
 class Setting:
     """The environment of the two runs.
 
-    machine: differences that make the two machines different ones. method: differences that
-    change the meaning of times. context: other differences, which may be the subject of the
-    comparison.
+    machine: differences that make them different machines. method: differences that change the
+    meaning of times. context: other differences, which may be the subject of the comparison.
     """
 
     machine: tuple[Difference, ...] = ()

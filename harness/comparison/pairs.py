@@ -53,7 +53,7 @@ def suffix_of(run: Run) -> str:
 
 
 def between(base: Run, new: Run) -> list[Pair]:
-    """The cases of two runs, in the new one's order; those that only the base has come last."""
+    """The cases of two runs, in the new one's order; cases that only the base has come last."""
     pairs = [
         Pair(Side(base, case) if case in base.planned else None, Side(new, case))
         for case in new.planned

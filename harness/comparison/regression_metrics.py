@@ -116,7 +116,7 @@ class Moved:
 
     @property
     def provenance(self) -> Provenance:
-        """The provenance of both values, or of the only one."""
+        """The provenance of both values, or of the one that exists."""
         known = self.new or self.base
         assert known is not None
         return known.provenance

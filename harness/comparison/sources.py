@@ -21,7 +21,8 @@ SECONDS = 20.0
 
 
 def made_from(base: Side, new: Side) -> list[tuple[str, str, str]]:
-    """The differing inputs to a case's result: a file, `nvcc` or `bench.yaml`, before and after."""
+    """The inputs to a case's result that differ: a file, `nvcc` or `bench.yaml`, before and
+    after."""
     was, now = base.planned.made_from, new.planned.made_from
     if base.run is new.run or not was or not now:
         return []

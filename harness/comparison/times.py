@@ -90,9 +90,10 @@ def changes(
 ) -> tuple[dict[int, list[TimeChange]], Looked]:  # fmt: skip
     """Map each pair that both sides timed to its changes, one per cache state.
 
-    identical: the pairs with the same machine code. in_rounds: one run has both sides. relative:
-    compare each run's times relative to its own baseline. why: the reason why no times may be
-    compared, if so. min_effect: the slowdown to be found, as a fraction of the time.
+    identical: the pairs with the same machine code. in_rounds: whether one run has both sides.
+    relative: whether to compare each run's times relative to its own baseline. why: the reason why
+    no times may be compared, if so. min_effect: the slowdown to be found, as a fraction of the
+    time.
     """
     timed = {
         (i, cache): (pair.base, pair.new)
@@ -219,7 +220,7 @@ def _placements(side: Side) -> int:
 def _estimate(
     base: Side, new: Side, cache: str, *, in_rounds: bool, relative: bool
 ) -> Estimate | None:
-    """Estimate the logarithm of the new time over the base's."""
+    """Estimate the logarithm of the ratio of the new time to the base's."""
     if in_rounds:
         return _within_rounds(base, new, cache)
     if relative:

@@ -54,7 +54,7 @@ def changed(told: Iterable[Change], why: Mapping[str, str]) -> Iterator[str]:
 
 
 def traded(told: Iterable[Change]) -> Iterator[str]:
-    """Variants of which some counts improved and others got worse."""
+    """Variants for which some counts improved and others got worse."""
     names = dict.fromkeys(_variant(change) for change in told if change.kind == "traded")
     for name in names:
         yield f"{name}: something got better and something else worse, and only a time weighs them"

@@ -42,7 +42,7 @@ class _Lines:
 
 
 def places(cubin: Path) -> dict[str, str]:
-    """Map each kernel to the `file:line` with the most loads and stores of local memory.
+    """Map each kernel to the `file:line` with the most loads from and stores to local memory.
 
     Inlined code is attributed to the line that calls it, as in the assembler's line table. Kernels
     without such instructions, or without lines, are left out, and so are all kernels of a file
@@ -68,7 +68,7 @@ def _places(elf: ELFFile) -> Iterator[tuple[str, str]]:
 
 
 def _local(code: bytes) -> Iterator[int]:
-    """Yield the addresses of loads and stores of local memory."""
+    """Yield the addresses of loads from and stores to local memory."""
     for address in range(0, len(code), _INSTRUCTION):
         if int.from_bytes(code[address : address + 2], "little") & 0xFFF in _LOCAL:
             yield address

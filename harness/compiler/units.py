@@ -138,7 +138,7 @@ def unit(case: Case, kernels: Path, arch: str) -> Unit:
 
 
 def _plain(path: Path) -> Path:
-    """Remove `..` from a path, which a source outside the problem's folder has."""
+    """Remove `..`, which the path of a source outside the problem's folder contains."""
     return Path(os.path.normpath(path))
 
 

@@ -27,7 +27,7 @@ def program() -> str:
 
 
 def command(words: str, target: str = "") -> str:
-    """A command of this program or, in a clone, the make target for it."""
+    """A command of this program or, in a clone, the corresponding make target."""
     return f"make {target}" if target and is_clone() and Path.cwd() == CLONE else (
         f"{program()} {words}"
     )  # fmt: skip

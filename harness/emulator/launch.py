@@ -63,25 +63,23 @@ def launch(
     """Execute a kernel on the CPU; arrays among the arguments are changed in place.
 
     `args` has one entry for each parameter: a NumPy array for a pointer, a number for a scalar, and
-    for a struct its `bytes` or a tuple of its members; `names` are their names in messages.
-    `shared_bytes` is dynamic shared memory. `chunk_threads`: how many threads the judge executes
-    together; by default 2^16 or, if blocks may wait for each other, as many as a device holds. A
-    launch that runs longer than `max_thread_instructions` (by default 2^32, or 2^16 per thread if
-    that is more) ends with a fault;
-    a partly active warp counts as a whole one. With `engine="judge"` the judge runs
-    it from the beginning. `jobs`: the number of blocks that may run at the same time, where that
-    does not affect results.
-    `observe`: record every byte that is read and written, which only the judge does.
-    `written`: for uninitialised arguments, by position: whether each byte has been written. Using
-    an unwritten byte is then a fault; the arrays are updated, so they can be passed to the next
-    launch. `schedule`: the order of warps, by number, which only the judge uses; by default the
-    usual one, 0. For a small launch of a kernel with flags, tickets or locks, the judge also tries
-    several others to find faults.
-    `cluster`: extents of a thread block cluster in blocks, if the kernel is not compiled for one.
-    `buffers`: arrays that pointers in memory point to, each at its `buffer_address`.
-    `written_buffers`: like `written`, for arrays among `buffers`, by their number. `waits`:
-    record the threads' waits at mbarriers, which needs the judge, with checks. Raises
-    UnknownInstruction and LaunchError before anything has run.
+    for a struct its `bytes` or a tuple of its members; `names` are the arguments' names in
+    messages. `shared_bytes` is dynamic shared memory. `chunk_threads`: how many threads the judge
+    executes together; by default 2^16 or, if blocks may wait for each other, as many as a device
+    holds. A launch that runs longer than `max_thread_instructions` (by default 2^32, or 2^16 per
+    thread if that is more) ends with a fault; a partly active warp counts as a whole one. With
+    `engine="judge"` the judge runs it from the beginning. `jobs`: the number of blocks that may run
+    at the same time, where that does not affect results. `observe`: record every byte that is read
+    and written, which only the judge does. `written`: for uninitialised arguments, by position:
+    whether each byte has been written. Using an uninitialised byte is then a fault; the arrays are
+    updated, so they can be passed to the next launch. `schedule`: the order of warps, by number,
+    which only the judge uses; by default the usual one, 0. For a small launch of a kernel with
+    flags, tickets or locks, the judge also tries several others to find faults. `cluster`: extents
+    of a thread block cluster in blocks, if the kernel is not compiled for one. `buffers`: arrays
+    that pointers in memory point to, each at its `buffer_address`. `written_buffers`: like
+    `written`, for arrays among `buffers`, by their number. `waits`: record the threads' waits at
+    mbarriers, which needs the judge, with checks. Raises UnknownInstruction and LaunchError before
+    anything has run.
     """
     arguments.check_module(module, kernel)
     arguments.one_of("engine", engine, ("auto", "judge"))

@@ -1,8 +1,8 @@
 """Results computed from the harness's own files, stored in the folder of Python's bytecode. Every
 command needs the same results, such as the hash of all statements and the compiled templates. If
-Python may not write bytecode, nothing is stored; what is there is still read, as in a sandbox.
-Anyone who can write to this folder can change the harness itself, so the files are as trustworthy
-as the code.
+Python may not write bytecode, nothing is stored; what is stored already is still read, as in a
+sandbox. Anyone who can write to this folder can change the harness itself, so the files are as
+trustworthy as the code.
 """
 
 from __future__ import annotations

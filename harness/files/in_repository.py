@@ -36,7 +36,7 @@ def line_named(text: str, kernels: Path = PROBLEMS) -> Line | None:
 def path(name: str, kernels: Path = PROBLEMS) -> str | None:
     """A file's path relative to the repository's root; None if the repository has no such file.
 
-    The longest suffix of the path that is a file below `kernels` takes precedence over the path
+    The longest suffix of the path that is a file under `kernels` takes precedence over the path
     itself, because the copy in a run's folder may also be in the repository.
     """
     top = _top(kernels)

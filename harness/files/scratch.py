@@ -29,8 +29,8 @@ _swept: set[Path] = set()
 
 @contextmanager
 def folder(above: Path | None = None) -> Iterator[Path]:
-    """Yield an empty private folder, removed at the end. above: the folder in which it is created;
-    TMPDIR by default."""
+    """Yield an empty private folder, removed at the end. `above`: the folder in which it is
+    created; TMPDIR by default."""
     above = above or Path(tempfile.gettempdir())
     _sweep(above)
     path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=above))

@@ -1,11 +1,10 @@
 """The parts of a kernel file that identify it: its source, and its code.
 
-The source is everything but the `// Measured: …` line. That line is written from a committed run,
-which was made from this source. If it were part of the source, writing it would invalidate that
-run.
+The source is everything but the `// Measured: …` line. That line is written from a committed run of
+this source. If it were part of the source, writing it would invalidate that run.
 
-The code is the source without its comments, each line at its place. A run of the same code measured
-the same machine code, and the line numbers in its journal still hold.
+The code is the source without its comments, with every line in its original place. A run of the
+same code measured the same machine code, and the line numbers in its journal still hold.
 """
 
 from __future__ import annotations
@@ -35,14 +34,14 @@ def sha256(content: bytes) -> str:
 
 
 def is_of(content: bytes, known: str) -> bool:
-    """Return whether the file has this hash or one that begins with it, with or without its
-    measurement line."""
+    """Return whether the file, with or without its measurement line, has this hash or one that
+    begins with it."""
     hashes = sha256(content), sha256(_PARAGRAPH.sub(b"", content))
     return known != "" and any(found.startswith(known) for found in hashes)
 
 
 def code_sha256(content: bytes) -> str:
-    """Hash the code of a C++ file: without comments, but with each line at its place."""
+    """Hash the code of a C++ file: without comments, but with every line in its original place."""
     return hashlib.sha256(without_comments(content)).hexdigest()
 
 

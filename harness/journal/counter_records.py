@@ -32,13 +32,12 @@ class SourceLine:
     """The cost of one source line in one step of a case, as the emulator counts it.
 
     warps, threads: instructions executed by warps, and by lanes that were predicated on;
-    instructions of PTX if provenance is "ptx-level", else of machine code.
-    Requests and sectors are of global memory, for loads and asynchronous copies unless the name
-    says otherwise; wavefronts are of shared memory.
-    branches: the number of branches on this line that warps executed; diverged: those at which a
-    warp's lanes went different ways. atomic_lanes, atomic_addresses, atomic_most_lanes: of global
-    and shared atomics, the lanes, the distinct addresses within each warp, and the most lanes of a
-    warp on one address.
+    instructions of PTX if provenance is "ptx-level", else of machine code. Requests and sectors are
+    of global memory, for loads and asynchronous copies unless the name says otherwise; wavefronts
+    are of shared memory. branches: the number of branches on this line that warps executed;
+    diverged: those at which a warp's lanes took different paths. atomic_lanes, atomic_addresses,
+    atomic_most_lanes: of global and shared atomics, the lanes, the distinct addresses within each
+    warp, and the most lanes of a warp on one address.
     """
 
     case: str
@@ -128,7 +127,7 @@ class Uncounted:
 
 @dataclass(frozen=True)
 class Profiled:
-    """The request made to Nsight Compute. asked: recorded name → the name on this GPU."""
+    """The request made to Nsight Compute. `asked`: recorded name → the name on this GPU."""
 
     ncu: str
     """Nsight Compute's version."""

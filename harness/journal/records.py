@@ -281,7 +281,7 @@ class Located:
 
 @dataclass(frozen=True)
 class Finished:
-    """A stage that need not be repeated when the run is resumed."""
+    """A stage that does not have to be repeated when the run is resumed."""
 
     stage: str
     kind: Literal["finished"] = "finished"
@@ -346,7 +346,7 @@ Record = (
 
 
 def to_json(record: Record) -> str:
-    """Return the record as one line of JSON; NaN and infinity are refused."""
+    """Return the record as one line of JSON; refuse NaN and infinity."""
     return json.dumps(vars(record), default=vars, allow_nan=False)
 
 

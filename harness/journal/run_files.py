@@ -40,7 +40,7 @@ _WHAT = {
 
 
 def baselines() -> list[str]:
-    """The names of the saved baselines below the current directory."""
+    """The names of the saved baselines under the current directory."""
     return sorted(path.parent.name for path in BASELINES.glob("[!.]*/run.json"))
 
 
@@ -70,7 +70,7 @@ def read_named(path: Path, most: int = LARGEST) -> bytes:
 
 
 def read_within(folder: Path, name: str, most: int = LARGEST) -> bytes | None:
-    """Read a file below a folder of the user's own; None if there is none or a link leads
+    """Read a file under a folder of the user's own; None if there is none or a link leads
     outside."""
     try:
         home = folder.resolve()
@@ -107,7 +107,7 @@ def write(folder: Path, name: str, content: bytes | str, durable: bool = False) 
     """Replace the file's content atomically. Raises OSError.
 
     Missing folders are created. durable: return only after the content has reached the disk; for
-    content that cannot be redrawn.
+    content that cannot be generated again.
     """
     data = content.encode() if isinstance(content, str) else content
     path = folder / name

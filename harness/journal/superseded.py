@@ -27,7 +27,7 @@ AT_TEST_SIZES = ("test", "scrutiny")
 def current(records: Iterable[Record]) -> list[Record]:
     """Return the valid records, in order.
 
-    If any record is superseded, the marks of this come first, then the plan, to which the other
+    If any record is superseded, the marks that say so come first, then the plan, to which the other
     records refer; a second call on the result therefore changes nothing.
     """
     every = list(records)

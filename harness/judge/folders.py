@@ -302,7 +302,7 @@ def _array(problem: Problem, name: str, role: str, shape: tuple[str, ...]) -> st
 
 
 def _function(texts: tuple[str, ...], as_tuple: bool = False) -> str:
-    """Turn expressions, which have Python's syntax, into a lambda over the sizes that they name."""
+    """Turn expressions, which have Python's syntax, into a lambda of the sizes that they name."""
     names = sorted({name for text in texts for name in _sizes_in(text)})
     body = f"({', '.join(texts)}{',' if len(texts) == 1 else ''})" if as_tuple else texts[0]
     return f"lambda {', '.join(names)}: {body}" if names else f"lambda: {body}"

@@ -149,7 +149,7 @@ class Judge:
             shutil.rmtree(path, ignore_errors=True)
 
     def close(self) -> None:
-        """End all processes; waiting submissions are not judged."""
+        """End all processes; submissions that are still waiting are not judged."""
         for pool in (self._pool, self._timing):
             pool.shutdown(wait=False, cancel_futures=True)
         self._left.close()
@@ -168,7 +168,7 @@ def _is_for_gpu(submission: Submission) -> bool:
 
 
 def placed(submission: Submission, matrices: Path) -> Path:
-    """The submission's folder below `matrices`, named by its contents."""
+    """The submission's folder under `matrices`, named by its contents."""
     with scratch.folder(matrices) as own:
         made = folders.to_folder(submission, own / "matrix")
         found = hashlib.sha256()

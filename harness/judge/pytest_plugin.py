@@ -94,7 +94,7 @@ class CudaKernel:
         return self._place(kernel) if isinstance(kernel, str) and is_path(kernel) else kernel
 
     def _place(self, named: Any) -> Any:
-        """A path below the test's folder, if it exists; anything else is returned unchanged."""
+        """A path under the test's folder, if it exists; anything else is returned unchanged."""
         from harness.judge.submissions import is_path
 
         is_text = isinstance(named, str) and not is_path(named) and "\n" in named

@@ -2,8 +2,8 @@
 
 A function of an importable module is imported by name, and a function of another file by the file's
 path. The text of any other function (in a notebook, in __main__, or a lambda) is written into the
-file, with the modules and plain values that it uses. Values that cannot be written out are refused
-by name.
+file, with the modules and plain values that it uses. Values that cannot be written out are refused,
+with their names.
 """
 
 from __future__ import annotations

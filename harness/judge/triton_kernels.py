@@ -226,7 +226,7 @@ def _compiled(
 
 
 def _written_in(ptx: str) -> int:
-    """The PTX version in a text's header, in Triton's form: 90 is 9.0."""
+    """The PTX version in the header of a PTX text, in Triton's form: 90 is 9.0."""
     said = re.search(r"^\s*\.version\s+(\d+)\.(\d+)", ptx, re.MULTILINE)
     return 10 * int(said[1]) + int(said[2]) if said else 0
 

@@ -131,7 +131,7 @@ class Verdict:
 
     @property
     def is_right(self) -> bool:
-        """Return whether every result was right. A broken budget does not affect this."""
+        """Return whether every result was correct. A broken budget does not affect this."""
         return self.verdict in PASSES
 
     @property

@@ -34,7 +34,7 @@ locked."""
 class Card:
     """A card before the harness runs anything on it. Base units: hertz, watts, bytes.
 
-    others: for each process that computes on the card, its process id and its memory.
+    others: each process that computes on the card: its process id and its memory.
     """
 
     uuid: str = ""
@@ -110,7 +110,7 @@ def tried(read: Callable[[], Any]) -> Any:
 
 
 def look(bus: str) -> Card:
-    """Read the card's present state, before the run's own processes compute on it."""
+    """Read the card's current state, before the run's own processes compute on it."""
     n, handle = opened(bus)
     if n is None:
         return Card()

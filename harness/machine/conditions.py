@@ -21,7 +21,7 @@ class Sensors:
         self._reasons = _throttle_reasons(self._nvml) if self._nvml else {}
 
     def clock(self) -> Clock:
-        """Read the multiprocessors' present clock, and the reasons for throttling."""
+        """Read the multiprocessors' current clock, and the reasons for throttling."""
         n = self._nvml
         if n is None:
             return Clock()

@@ -40,7 +40,7 @@ class Choice:
     quick: bool = False
 
     def __str__(self) -> str:
-        """The options as on a command line."""
+        """The options in the form that they have on a command line."""
         words = [
             f"--{name} {value}" for name, values in asdict(self).items()
             for value in (values if isinstance(values, (list, tuple)) else ())

@@ -208,7 +208,8 @@ class _Merger:
         index: int,
         places: dict[tuple[Key, ...], YamlLocation],
     ) -> MergedStep:
-        """A step's own values over those of the default step of that name."""
+        """A step's own values, which take precedence over those of the default step of that
+        name."""
         base = self.defaults.steps.get(name)
         base_at = self.place.at("steps", name)
         places["steps", index] = at if own is not None else base_at
@@ -315,7 +316,7 @@ class _Values:
         }  # fmt: skip
 
     def take(self, key: str, otherwise: Any) -> Any:
-        """The variant's own value, else the default, else the problem's, else `otherwise`."""
+        """The variant's own value, or else the default, the problem's value, or `otherwise`."""
         merger = self._merger
         if key in type(self._own).model_fields and self._own.says(key):
             self.places[key,] = self._place.at(key)
@@ -332,7 +333,7 @@ class _Values:
         return otherwise
 
     def merged(self, key: str) -> dict[str, Any]:
-        """`let`, `defines` or `expect`: the variant's names over the defaults'."""
+        """`let`, `defines` or `expect`: the variant's names take precedence over the defaults'."""
         default, own = getattr(self._merger.defaults, key), getattr(self._own, key)
         for name in default:
             if name not in own:

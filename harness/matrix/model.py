@@ -43,8 +43,8 @@ def load(path: Path | None = None, kernels: Path | None = None) -> Bench:
     right.
 
     path: the top-level file; by default bench.yaml in the current folder if it exists, else the
-    defaults of timing and limits. kernels: the folder of problems; by default `kernels/` next to
-    the file.
+    default timing and limits. kernels: the folder of problems; by default `kernels/` next to the
+    file.
     """
     top, at, kernels = _top(path, kernels)
     if top.says("problems"):

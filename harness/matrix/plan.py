@@ -207,7 +207,7 @@ class _Names(Mapping[str, Value]):
 
 
 class _PlacedError(ExpressionError):
-    """An error that already names its location: that of a `let` used by another expression."""
+    """An error that already names its location: a `let` that another expression uses."""
 
 
 class _Resolver:

@@ -68,7 +68,7 @@ def _inherited(model: str, key: str, told: dict[str, dict[str, str]]) -> str:
 
 
 def _told(source: str) -> dict[str, dict[str, str]]:
-    """Class → key → the docstring below it."""
+    """Class → key → the docstring that follows it."""
     found: dict[str, dict[str, str]] = {}
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ClassDef):

@@ -33,7 +33,7 @@ Whole = Callable[[Expression, str, int], int]
 class WrittenTensorMap:
     """A tensor map before its expressions have values; `buffer` is where the tensor begins.
 
-    shape, box: in elements. strides: in bytes, for all dimensions but the innermost; by default
+    shape, box: in elements. strides: in bytes, for all dimensions except the innermost; by default
     there are no gaps between rows.
     """
 
@@ -47,7 +47,7 @@ class WrittenTensorMap:
 
     @property
     def names(self) -> frozenset[str]:
-        """The names that its expressions use."""
+        """The names that the map's expressions use."""
         return frozenset().union(*(each.names for key in _LISTS for each in getattr(self, key)))
 
     def written(self) -> dict[str, Any]:

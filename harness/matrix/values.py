@@ -111,7 +111,7 @@ def _positive(value: Any) -> int:
 def _axes(value: Any) -> tuple[Shape, ...]:
     """`{m: [1, 2], "a, b": [[3, 4], [5, 6]]}` → every combination, each a dict of integers.
 
-    Lists under different keys are combined in all ways; a key with several names takes its values
+    Lists under different keys are combined in every way; a key with several names takes its values
     row by row.
     """
     if not isinstance(value, dict):
@@ -135,7 +135,8 @@ def _axes(value: Any) -> tuple[Shape, ...]:
 
 
 def _column(key: str, rows: Any) -> list[Shape]:
-    """The values of one key, each a row: of one number, or of several that belong together."""
+    """The values of one key, each a row of one number, or of several numbers that belong
+    together."""
     names = tuple(part.strip() for part in key.split(","))
     try:
         for each in names:
@@ -210,7 +211,8 @@ def _budgets(value: Any) -> dict[str, Budget | None]:
 
 
 def _budget(value: Any) -> Budget:
-    """`none`, a number, a comparison with one in a string, or a mapping that has one of these."""
+    """`none`, a number, a string that compares with a number, or a mapping that contains one of
+    these."""
     if isinstance(value, Budget):
         return value
     if isinstance(value, dict):
@@ -260,7 +262,7 @@ PTX = ".ptx"
 
 
 def relative(value: Any, *suffixes: str) -> str:
-    """A path below the problem's folder, or below the folder of all problems."""
+    """A path under the problem's folder, or under the folder of all problems."""
     path = PurePosixPath(str(value))
     if path.is_absolute() or ".." in path.parts or "\\" in str(value):
         raise ValueError("a path lies in its problem's folder: no absolute path, no ..")

@@ -52,14 +52,15 @@ class Needs:
         return any(feature.is_specific for feature in self.features)
 
     def missing(self, device: Device) -> str:
-        """The first requirement that the device does not meet, in words; empty if it meets all."""
+        """A description of the first requirement that the device does not meet; empty if it meets
+        all."""
         lacking = filter(None, (lacks(feature, device) for feature in self.features))
         return next(lacking, "") or too_much_shared(self.shared_bytes, device)
 
 
 def lacks(feature: Feature, device: Device) -> str:
-    """The reason why the feature is missing on the device or in code compiled for it; empty if it
-    is available."""
+    """The reason why the feature is missing on the device or in code compiled for it; empty if the
+    feature is available."""
     compiled = compute_capability(device.arch)
     there = min(device.compute_capability, compiled)
     needed = dotted(feature.since) + (f" ({feature.words})" if feature.words else "")
@@ -128,7 +129,7 @@ class Variant:
     )
 
     def place(self, *at: Key) -> YamlLocation:
-        """The location where a value was written, or that of its parent."""
+        """The location where a value, or else its parent, was written."""
         for length in range(len(at), -1, -1):
             if at[:length] in self.places:
                 return self.places[at[:length]].at(*at[length:])
@@ -161,7 +162,7 @@ class Variant:
 
 
 def _names(argument: str | int | float | WrittenTensorMap) -> frozenset[str]:
-    """The names in an argument: those in its expressions, or a buffer's."""
+    """The names in an argument: those in its expressions, or the name of a buffer."""
     if isinstance(argument, WrittenTensorMap):
         return argument.names
     try:

@@ -1,4 +1,5 @@
-"""The matrix as written, key by key: checked value by value, not yet merged.
+"""The matrix as it is written, key by key: each value has been checked, but nothing has been
+merged.
 
 Unknown keys are errors, and every refusal names the file, the line and the key. merge.py turns this
 into variants.
@@ -62,7 +63,7 @@ class Strict(BaseModel):
     )
 
     def says(self, key: str) -> bool:
-        """Return whether the key is written."""
+        """Return whether the key is present in the file."""
         return key in self.model_fields_set
 
 
@@ -258,7 +259,8 @@ class Timing(Strict):
 
     @property
     def looks(self) -> tuple[int, ...]:
-        """The placement counts after which a run may stop, excluding choosing placements."""
+        """The placement counts after which a run may stop, excluding placements used for
+        selection."""
         if self.rounds == "auto":
             return self.placements
         return (max(3, math.ceil(self.rounds / self.rounds_per_placement)),)
@@ -307,7 +309,8 @@ as."""
 
 
 def checked(model: type[Written], data: Any, place: YamlLocation) -> Written:
-    """Validate data as a model. Raises ConfigError with the place of each mistake, one per line."""
+    """Validate data as a model. Raises ConfigError with the location of each mistake, one per
+    line."""
     try:
         return model.model_validate(data)
     except ValidationError as error:
@@ -341,8 +344,7 @@ def _explained(model: type[Strict], place: YamlLocation, error: ValidationError)
 
 
 def _unknown(model: type[Strict], path: tuple[Key, ...]) -> str:
-    """For an unknown key: the most similar known key, and all keys that are allowed at that
-    place."""
+    """For an unknown key: the most similar known key, and all keys that are allowed there."""
     name, above = str(path[-1]), path[:-1]
     if is_cut(name, "()<>"):
         return f"the rest of a value that a comma cut\n  {QUOTE_IT}"

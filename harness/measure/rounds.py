@@ -128,7 +128,7 @@ def measure(
 
 
 class _Placement:
-    """One process's part of a measurement, and its knowledge of the cases."""
+    """One process's share of a measurement, and what it knows about the cases."""
 
     def __init__(
         self, workspace: TimedWorkspace, batch: int, number: int, flush: Flush, hooks: Hooks
@@ -213,12 +213,12 @@ class _Placement:
         return self._varying.get(entry.case.id, entry.right)
 
     def _is_seen_to_vary(self, entry: Entry, cache: Cache) -> bool:
-        """Return whether a case's results vary within their bounds, although they had been equal in
-        all earlier launches.
+        """Return whether a case's results vary within their bounds although they were equal in all
+        earlier launches.
 
         The differing result is no longer available. Therefore the case is launched again until
         another result differs, and each result is compared with its bounds. If a result is out of
-        bounds, or none differs, the case remains wrong.
+        bounds, or none differs, the case still counts as wrong.
         """
         case, right = entry.case, self._right(entry)
         if right is None or right.varies or self._hooks.bounds is None:

@@ -1,5 +1,5 @@
-"""Nsight Compute as a subprocess: its requests, its outcomes, and conversion of its reports to
-counters.
+"""Nsight Compute as a subprocess: the requests to it, its outcomes, and the conversion of its
+reports to counters.
 
 metrics.yaml and metrics.py define what is requested; command_line.py finds the program and builds
 its command; collect.py runs it over the project's own worker, one batch of cases at a time;

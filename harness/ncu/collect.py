@@ -48,7 +48,7 @@ _TAIL = 20_000
 
 
 def portions(cases: Iterable[Case], most: int = PORTION) -> list[tuple[Case, ...]]:
-    """Divide the cases into portions of at most this many. Each has cases of one problem, with
+    """Divide the cases into portions of at most this size. Each has cases of one problem, with
     those that share inputs next to each other."""
     ordered = sorted(cases, key=lambda case: (case.problem, case.group))
     found = []
@@ -88,7 +88,7 @@ def _without_part(found: Report, cases: Iterable[Case], at: str) -> Report:
     """Leave out the case during which ncu ended, if that case is a function.
 
     A function may launch any number of kernels. The report may have only some of its launches, so
-    their sum is not the function's figure.
+    the sum over these would not be the function's figure.
     """
     cut = {step for case in cases if case.id == at and not case.steps for step, _ in steps(case)}
     return replace(found, steps={step: c for step, c in found.steps.items() if step not in cut})
@@ -230,7 +230,7 @@ class Collector:
 
 
 class _Process:
-    """ncu and its worker, in a session of their own."""
+    """ncu and its worker, in their own session."""
 
     def __init__(
         self,
@@ -264,7 +264,7 @@ class _Process:
         return Ending(None if late else code, said, self._at, self._error, deadline_s)
 
     def _ends_within(self, child: Child, seconds: float) -> bool:
-        """Return whether ncu ends, with no case taking longer than this."""
+        """Return whether ncu ends before any case takes longer than this."""
         end, at = time.monotonic() + seconds, self._at
         while not child.ends_within(_POLL_S):
             self._listen()

@@ -143,7 +143,8 @@ def _output(command: Sequence[str]) -> str | Failure:
 def command(
     ncu: Ncu, metrics: Sequence[str], report: Path, settings: Settings, program: Sequence[str]
 ) -> list[str]:
-    """The command that profiles a program's launches inside our NVTX ranges into a report.
+    """The command that profiles a program's launches inside the harness's NVTX ranges into a
+    report.
 
     Both controls are given even if they are ncu's default, so that the command, which the report
     keeps, describes the measurement completely. Kernel replay repeats each launch for as many

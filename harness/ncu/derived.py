@@ -51,7 +51,7 @@ FORMULAS: Mapping[str, Formula] = {
 
 
 def occupancy_limiter(values: Values) -> str:
-    """The resource whose limit of blocks is the smallest; several are joined by "and"."""
+    """The resource that allows the fewest blocks; several are joined by "and"."""
     limits = {kind: values[_LIMIT.format(kind)] for kind in _LIMITS}
     least = min(limits.values())
     return " and ".join(

@@ -78,7 +78,7 @@ def refused_metrics(said: str) -> set[str]:
 
 
 def explain(ending: Ending) -> Failure | None:
-    """Explain what went wrong in an ncu process; None if it ended successfully."""
+    """Say what went wrong in an ncu process; None if it ended successfully."""
     errors = _errors(ending.said)
     at = f" while profiling {ending.at}" if ending.at else ""
     if "ERR_NVGPUCTRPERM" in ending.said:

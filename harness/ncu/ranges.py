@@ -19,6 +19,6 @@ def name(case: str, step: int) -> str:
 
 
 def parse(text: str) -> tuple[str, int] | None:
-    """The (case, step) of a range's name, or None if it is not one of ours."""
+    """The (case, step) of a range's name, or None if it is not one of the harness's."""
     case, mark, step = text.rpartition("#")
     return (case, int(step)) if mark and case and step.isdecimal() else None

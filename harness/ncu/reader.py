@@ -4,8 +4,9 @@ A launch belongs to the case and step of its NVTX range; a launch outside the ha
 ignored. A metric for which the report has no number gets a reason instead: never 0, and never NaN.
 
 Several launches in one range (a library call that launches several kernels) are one step. Amounts,
-such as bytes, are summed. Anything else, such as a hit rate, has no value for the step, because a
-mean of the launches' rates would describe none of them. Ratios derived from amounts have a value.
+such as bytes, are summed. Anything else, such as a hit rate, has no value for the step, because the
+mean of several launches' rates would describe none of the launches. Ratios derived from amounts
+have a value.
 """
 
 from __future__ import annotations
@@ -60,7 +61,8 @@ class Counts:
 
 @dataclass(frozen=True)
 class Report:
-    """The figures in a file. `foreign`: the number of launches made outside our ranges."""
+    """The figures in a file. `foreign`: the number of launches made outside the harness's
+    ranges."""
 
     path: Path
     version: str
@@ -130,7 +132,7 @@ def read_apart(path: Path) -> Report | Failure:
 
 @dataclass(frozen=True)
 class _Answer:
-    """The answer of a reading process: a report without its path, or the reason why there is
+    """The output of a reading process: a report without its path, or the reason why there is
     none."""
 
     failure: Failure | None = None
@@ -176,7 +178,7 @@ def _launches(context: Any) -> Iterator[Any]:
 
 
 def _step(launch: Any) -> Step | None:
-    """The innermost of our ranges around the launch."""
+    """The innermost of the harness's ranges around the launch."""
     state = launch.nvtx_state()
     if state is None:
         return None

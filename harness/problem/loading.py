@@ -225,8 +225,8 @@ class Checked(Problem):
     def _wrong(
         self, what: str, problem: str, given: Sequence[Any], error: BaseException | None = None
     ) -> ProblemError:
-        """Create an error: the violation, where, and in which case; `given` are the method's
-        arguments."""
+        """Create an error that names the violation, its location and the case; `given` are the
+        method's arguments."""
         line = "" if error is None else line_in(self._path, error)
         sizes, dtype, *rest = given
         case = [f"{name} = {value}" for name, value in sizes.items()] + [str(dtype)]

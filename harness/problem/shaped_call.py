@@ -64,7 +64,7 @@ class ShapedCall:
 
 
 def _fitting(name: str, result: Any, buffer: Any) -> Any:
-    """The result, if it has the shape and the type of its buffer; integers may be of any width."""
+    """The result, if it has the shape and the type of its buffer; integers may have any width."""
     if not hasattr(result, "is_floating_point"):
         raise LaunchError(
             f"the function returns a {type(result).__name__} for `{name}`, and no tensor"

@@ -31,8 +31,8 @@ _ROOM = 64
 
 
 class LateError(Exception):
-    """A command did not end by its deadline. It has been killed, with every process that it
-    started."""
+    """A command did not end by its deadline. The command and every process that it started have
+    been killed."""
 
 
 @dataclass(frozen=True)
@@ -131,8 +131,8 @@ class Group(ABC):
         """Kill the process and its group, from any thread; the thread that waits for it sees its
         exit.
 
-        thoroughly: also kill processes that have left the group, which may hold one of our pipes
-        open.
+        thoroughly: also kill processes that have left the group, which may hold one of the
+        harness's pipes open.
         """
         if self._code is None:  # otherwise its id may be another's by now
             with suppress(ProcessLookupError, PermissionError):
@@ -155,7 +155,7 @@ class Group(ABC):
 
 
 class Child(Group):
-    """A group with a program of its own; takes the arguments of subprocess.Popen.
+    """A group that runs a program of its own; takes the arguments of subprocess.Popen.
 
     room_for_marks: reserve room in the environment that /proc shows, for the marks of processes
     forked from it.
@@ -176,8 +176,8 @@ class Child(Group):
 
 
 def kill_until(done: Callable[[], bool]) -> None:
-    """Kill every child, present or new, until `done` returns true: no thread waits for a child any
-    more."""
+    """Kill every child, present or future, until `done` returns true because no thread waits for a
+    child any more."""
     while not done():
         with _family.lock:
             running = list(_family.running.values())

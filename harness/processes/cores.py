@@ -26,8 +26,8 @@ class Cores:
     def some(self) -> Iterator[int]:
         """Hold at least one core for the duration of a task; yield the number of cores held.
 
-        A task gets its share of all cores, or as many of them as are free now; it waits only until
-        one core is free.
+        A task gets its share of all cores, or fewer if fewer are free now; it waits only until one
+        core is free.
         """
         with self._changed:
             self._changed.wait_for(lambda: self._free > 0)

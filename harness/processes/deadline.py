@@ -18,7 +18,8 @@ _GRACE_S = 5.0
 
 
 class Overrun(BaseException):
-    """The deadline has passed. It is not an Exception, which the code itself might catch."""
+    """The deadline has passed. This class does not derive from Exception, which the interrupted
+    code might catch."""
 
 
 @contextmanager

@@ -25,7 +25,7 @@ def adopt() -> None:
 
 
 def descendants() -> set[int]:
-    """The ids of all processes below this one, including those not collected yet."""
+    """The ids of all descendants of this process, including those not collected yet."""
     found, todo = set[int](), [os.getpid()]
     while todo:
         new = set(_children(todo.pop())) - found
@@ -35,7 +35,7 @@ def descendants() -> set[int]:
 
 
 def _children(pid: int) -> Iterator[int]:
-    """The children started by any thread of a process; none if the process has ended."""
+    """The children that any thread of a process has started; none if the process has ended."""
     with suppress(OSError):
         for thread in os.listdir(f"/proc/{pid}/task"):
             with suppress(OSError), open(f"/proc/{pid}/task/{thread}/children") as file:

@@ -39,14 +39,14 @@ _ENV_START = 50
 
 
 class ServerEnded(Exception):
-    """The server is gone, or does not answer; the message includes its last output."""
+    """The server is gone, or does not reply; the message includes its last output."""
 
 
 class ForkServer:
     """The harness's end of the connection to a server. Safe to use from any thread.
 
-    command: starts the server; the number of a socket is appended; see `serve`. seconds: the
-    deadline for its first answer, imports included. variables: added to its environment, where the
+    command: starts the server; the number of a socket is appended (see `serve`). seconds: the
+    deadline for its first reply, imports included. variables: added to its environment, where the
     user has not set them.
     """
 
@@ -192,7 +192,7 @@ def die_with_the_parent() -> None:
 
 
 def _carry(mark: str) -> None:
-    """Replace the server's mark by this one in /proc, which the reaper searches for processes to
+    """Replace the server's mark in /proc with this one, which the reaper searches for processes to
     end.
 
     /proc shows the memory in which the original, unforked process received its environment.

@@ -19,15 +19,16 @@ wrong."""
 
 
 def available(proc: Path = _PROC, cgroups: Path = _CGROUPS) -> int | None:
-    """The bytes that our processes may still use, limited by the machine and by every cgroup around
-    us. None if the system does not report them.
+    """The bytes that the harness's processes may still use, limited by the machine and by every
+    enclosing cgroup. None if the system does not report them.
     """
     found = [*_of_machine(proc), *_of_cgroups(proc, cgroups)]
     return max(0, min(found)) if found else None
 
 
 def private(proc: Path = _PROC) -> int:
-    """The bytes that only this process holds, without those that a fork shares with its parent."""
+    """The bytes that only this process holds, excluding those that a fork shares with its
+    parent."""
     lines = _fields(proc / "self/smaps_rollup")
     return lines.get("Private_Clean", 0) + lines.get("Private_Dirty", 0)
 
@@ -55,7 +56,8 @@ def _of_machine(proc: Path) -> Iterator[int]:
 
 
 def _of_cgroups(proc: Path, cgroups: Path) -> Iterator[int]:
-    """The memory left in our cgroup and in each above it, in either cgroup version."""
+    """The memory left in this process's cgroup and in each cgroup above it, in either cgroup
+    version."""
     try:
         lines = (proc / "self/cgroup").read_text().splitlines()
     except OSError:

@@ -54,7 +54,7 @@ def _environment(pid: int) -> bytes | None:
 
 
 def relatives(pids: Iterable[int]) -> list[int]:
-    """The given processes, except this one, that the same harness started."""
+    """Those of the given processes, except this one, that the same harness started."""
     own = os.environ.get(VARIABLE, "")
     if not own:
         return []

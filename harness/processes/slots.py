@@ -4,7 +4,7 @@ the host.
 The first worker's memory use sets the number. If that proves too high, because others use the same
 card or machine, a worker that runs out of memory reduces the number and waits its turn. Each worker
 is limited to an equal share of host memory, so together they never exceed it and Linux kills none.
-A worker for which its share is too small runs again later, alone and with all of the memory.
+A worker that finds its share too small runs again later, alone and with all of the memory.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ EMULATING = 512 << 20
 
 @dataclass
 class Slot:
-    """One worker's slot. number: the lowest that no other held slot has.
+    """One worker's slot. number: the lowest number that no other held slot has.
 
-    had_company: whether another slot was held at any time while this one was. part: the bytes of
+    had_company: whether another slot was held at any time while this one was. `part`: the bytes of
     host memory that the worker may use; None for no limit.
     """
 
@@ -92,8 +92,8 @@ class Slots:
         return self._most is None or len(self._held) < self._most
 
     def shrink(self) -> None:
-        """Reduce the number by at least one, after a worker ran out of memory while others were
-        running."""
+        """Reduce the number of slots by at least one, after a worker ran out of memory while others
+        were running."""
         with self._changed:
             self._most = max(1, min(self._most or len(self._held), len(self._held)) - 1)
             self.fitting = self._most

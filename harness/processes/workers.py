@@ -57,9 +57,9 @@ class Ended:
     """The end of a worker. reason is empty if it did its whole job; `at` is its last step.
 
     late: it ended at a deadline. killed: it was killed from outside, as far as can be determined,
-    or lacked something for which no case is responsible, such as disk space. no_memory: the device
-    or the machine had too little memory for the data that all cases of the job share. lost: no
-    process can use the device any more.
+    or lacked a resource for whose lack no case is responsible, such as disk space. no_memory: the
+    device or the machine had too little memory for the data that all cases of the job share. lost:
+    no process can use the device any more.
     """
 
     reason: str = ""
@@ -135,7 +135,8 @@ class Workers:
         return not self.stopped
 
     def dismiss(self, seat: str = "") -> int:
-        """End every worker that waits for another job, or only a seat's; return their number."""
+        """End every worker that waits for another job, or only the worker in one seat; return how
+        many were ended."""
         with self._lock:
             seats = [each for each in self._seated if not seat or each == seat]
             waiting = [self._seated.pop(each) for each in seats]
@@ -338,8 +339,7 @@ def import_ahead(backend: str, cases: Iterable[Case] = ()) -> None:
 def start_server() -> None:
     """Start the server from which workers without a GPU are forked, unless it is running.
 
-    In a process that forks copies of itself, these copies share one server, and use it one at a
-    time.
+    If a process forks copies of itself, they share one server and use it one at a time.
     """
     _server(_without_a_gpu())
 

@@ -37,7 +37,7 @@ class Roof:
 
 @dataclass(frozen=True)
 class Quantity:
-    """A quantity that is compared between cases."""
+    """A quantity in which cases are compared."""
 
     key: str
     title: str

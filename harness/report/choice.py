@@ -48,8 +48,8 @@ def _does(ladder: Ladder, variant: str) -> bool:
 def which_when(ladders: Sequence[Ladder]) -> str:
     """`n ≤ 2²⁰: v3a; n ≥ 2²⁸: v1a`; empty if one variant is best at all measured sizes.
 
-    Nothing was measured between those two sizes, so the text does not mention the sizes between
-    them.
+    Nothing was measured between the two sizes, so the text makes no statement about the sizes
+    between them.
     """
     found = choices(ladders)
     if len(found) < 2:

@@ -44,7 +44,7 @@ def power_of_two(value: int) -> str | None:
 
 
 def count(value: float) -> str:
-    """A whole number: as a power of two, with separators or, from ten million upwards, with three
+    """A whole number: as a power of two, with separators or, for ten million or more, with three
     significant digits."""
     if value == int(value):
         return power_of_two(int(value)) or (f"{value:,.0f}" if abs(value) < 1e7 else three(value))
@@ -155,7 +155,7 @@ def slower(ratio_: Interval) -> str:
 
 
 def share(value: float, of: str = "") -> str:
-    """`94.1 % of copying`, with a decimal also above 100 %, where the tenths matter."""
+    """`94.1 % of copying`, with a decimal even above 100 %, where the tenths matter."""
     shown = f"{value:.1f}{THIN}%" if value >= 99.95 else percent(value)
     return f"{shown} of {of}" if of else shown
 

@@ -1,1 +1,1 @@
-"""A run: compile, verify each variant alone, measure the survivors, journal everything."""
+"""A run: compile, verify each variant alone, measure those that pass, journal everything."""

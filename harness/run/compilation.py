@@ -51,8 +51,8 @@ def compile_all(
     """Compile everything that the cases need, in parallel; one failure does not affect other
     cases.
 
-    lists: also list the machine code for the emulator, which costs a call of the disassembler for
-    many kernels here, and one for each variant later.
+    lists: also list the machine code for the emulator, which takes one call of the
+    disassembler for many kernels if done here, and one for each variant if done later.
     """
     cases = list(cases)
     units = _units(cases, "kernel", compiler.unit, kernels, arch)

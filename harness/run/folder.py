@@ -39,8 +39,8 @@ class Folder:
     path: None for a new one in reports/. choice: the command line's choice of cases. A folder with
     results keeps the cases of its own choice; `chosen` are those to work on now, None for all.
     only_profiling: whether to profile a run that has ended, without measuring again. beside: the
-    commit whose kernels are compared with today's. cluster: the workers, if any. Raises UsageError
-    if the folder holds another run, or cannot be written.
+    commit whose kernels are compared with the current ones. cluster: the workers, if any. Raises
+    UsageError if the folder holds another run, or cannot be written.
     """
 
     def __init__(
@@ -194,8 +194,8 @@ def another(path: Path, differences: list[str]) -> UsageError:
 
 
 def _commit(beside: Mapping[str, Any] | None) -> tuple[Any, ...]:
-    """The entries that identify the two sides that a run compares; files omitted from today's side
-    are ignored."""
+    """The entries that identify the two sides that a run compares; files omitted from the current
+    side are ignored."""
     return tuple((beside or {}).get(key) for key in ("base", "commit", "suffix"))
 
 

@@ -190,14 +190,14 @@ class Forecast:
         """Estimate the remaining seconds.
 
         The remaining steps of the current stage are assumed to deviate from their forecasts as the
-        finished ones did. The fewer are finished, the less they count.
+        finished ones did. The fewer steps are finished, the less weight they have.
         """
         rest = list(self._left)
         pace = {stage: self._pace(stage) for stage in {stage for stage, _ in rest}}
         return sum(self._wall(key) * pace[key[0]] for key in rest)
 
     def _pace(self, stage: str) -> float:
-        """How many times its forecast a stage takes, by its finished steps."""
+        """The ratio of a stage's duration to its forecast, judging by its finished steps."""
         whole = sum(each for key, each in self._expected.items() if key[0] == stage)
         took = sum(seconds for seconds, _ in self._done[stage])
         expected = sum(each for _, each in self._done[stage])

@@ -1,4 +1,5 @@
-"""The state of a run's journal: the work that need not be repeated, and the timings so far."""
+"""The state of a run's journal: the work that does not have to be repeated, and the timings so
+far."""
 
 from __future__ import annotations
 

@@ -135,11 +135,11 @@ class Measurement:
             attempts = self._blame(rest, ended, attempts)
 
     def _blame(self, cases: Sequence[Case], ended: Ended, attempts: int) -> int:
-        """Fail the case that ended a worker; if none can be blamed, fail all of them after a few
-        attempts.
+        """Fail the case that ended a worker; if no single case is responsible, fail all of them
+        after a few attempts.
 
         If there is not enough memory for a size, it is skipped for all variants, so that
-        comparisons stay complete. Returns how many workers in a row have ended for no known reason.
+        comparisons stay complete. Return how many workers in a row have ended for no known reason.
         """
         if not ended.reason:
             return 0
@@ -230,7 +230,7 @@ class Measurement:
 
 @contextmanager
 def room(needed: int) -> Iterator[Path]:
-    """A temporary folder: in memory if there is room to spare, else on disk."""
+    """A temporary folder, in memory if there is room to spare, otherwise on disk."""
     free = [shutil.disk_usage(RAM).free] if RAM.is_dir() else [0]
     if (available := host_memory.available()) is not None:
         free.append(available)

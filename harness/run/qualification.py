@@ -1,8 +1,7 @@
-"""Qualify one variant alone: verify its test sizes, and decide on each of its launch shapes.
+"""Qualify one variant alone: verify it at its test sizes, and decide on each of its launch shapes.
 
 A launch shape is good if every test size, on both sets of inputs, and every counted size was
-verified. If a verification is missing, the reason is a wrong result or the way in which the process
-ended.
+verified. If a verification is missing, the reason is a wrong result or how the process ended.
 """
 
 from __future__ import annotations
@@ -41,8 +40,8 @@ class Qualification:
     def carry_out(self) -> str:
         """Qualify the variant; return the result in a word or two.
 
-        Afterwards, each launch shape that fails has its outcome. If it crashes the worker, another
-        worker takes the remaining shapes.
+        Afterwards, each launch shape that fails has its outcome. If a shape crashes the worker,
+        another worker takes the remaining ones.
         """
         name = "/".join((self.cases[0].problem, self.cases[0].variant))
         if not self._verify():
@@ -59,8 +58,8 @@ class Qualification:
         return next((f"FAILED: {why.splitlines()[0]}" for why in self._failed.values()), "ok")
 
     def _verify(self) -> bool:
-        """Verify all shapes, in a new worker whenever one ends early. Return whether that finished;
-        False if the run was stopped."""
+        """Verify all shapes, in a new worker whenever one ends early. Return whether all shapes
+        were done; False if the run was stopped."""
         rest, attempts = list(self.cases), 0
         while rest:
             shapes = {case.shape for case in rest}
@@ -98,8 +97,8 @@ class Qualification:
 class Judged:
     """The status of a variant's launch shapes after one worker.
 
-    wrong: why shapes failed. unfinished: shapes that were not completely verified, although nothing
-    they did was wrong.
+    wrong: why shapes failed. unfinished: shapes that were not completely verified, although none of
+    their results was wrong.
     """
 
     wrong: dict[Shape, str]
@@ -115,7 +114,7 @@ def judge(
     """Decide on a variant's launch shapes by its verified launches.
 
     Good shapes are in neither `wrong` nor `unfinished`. cases: the cases to decide on. tests,
-    counted: the cases that should be verified. seen: those that were.
+    counted: the cases that should be verified. seen: the cases that were verified.
     """
     wrong = _first_failures(seen)
     expected = Counter(test.shape for test in tests for _ in DRAWS)
@@ -151,7 +150,7 @@ def shape_of(v: Verified) -> Shape:
 
 
 def _first_failures(seen: Iterable[Verified]) -> dict[Shape, str]:
-    """The first wrong result of each shape, with the cause that the emulator saw, if any."""
+    """The first wrong result of each shape, with the cause that the emulator found, if any."""
     found: dict[Shape, str] = {}
     for v in seen:
         if v.ok:

@@ -1,4 +1,4 @@
-"""A run: compile, qualify each variant alone, then measure the survivors together.
+"""A run: compile, qualify each variant alone, then measure those that pass together.
 
 Every event becomes a record in the journal before the next step starts, so a run that dies can be
 resumed, and a failure of one variant affects no other.
@@ -39,16 +39,15 @@ from harness.run.task_runner import RunSettings, TaskRunner, WorkItem
 class Runner:
     """One run into one folder. `failed` says afterwards whether any case failed.
 
-    patterns: the cases of the folder, as --only patterns.
-    chosen: the ids of the cases to work on; None for all. Results whose inputs have changed since
-    are redone, and `renewed` lists the changes. executor: runs the work items; by default on this
-    machine's cores and GPU. driver: the timing GPU's driver, if that is another machine's.
-    wanted: profile with ncu as well, if the backend is a GPU. Afterwards `unprofiled` has the
-    reasons why profiling failed, `unread` the reason why the emulator counted instead, and
-    `without_ceilings` the reason why the machine's limits were not measured.
-    matrix: the matrix with all sizes, including those not chosen.
-    with_ceilings: measure the machine's limits before anything is timed.
-    earlier: for an emulated run, the results of earlier runs to reuse.
+    patterns: the cases of the folder, as --only patterns. chosen: the ids of the cases to work on;
+    None for all. Results whose inputs have changed since are redone, and `renewed` lists the
+    changes. executor: runs the work items; by default on this machine's cores and GPU. driver: the
+    timing GPU's driver, if the GPU is in another machine. wanted: profile with ncu as well, if the
+    backend is a GPU. Afterwards `unprofiled` has the reasons why profiling failed, `unread` the
+    reason why the emulator counted instead, and `without_ceilings` the reason why the machine's
+    limits were not measured. matrix: the matrix with all sizes, including those not chosen.
+    with_ceilings: measure the machine's limits before anything is timed. earlier: for an emulated
+    run, the results of earlier runs to reuse.
     """
 
     def __init__(
@@ -205,7 +204,7 @@ class Runner:
         )
 
     def _to_time(self) -> set[str]:
-        """The chosen cases that are timed, unless they fail before."""
+        """The chosen cases that will be timed unless they fail first."""
         if not self.is_timed:
             return set()
         return {case.id for case in self.chosen if not (case.skip or case.refusal)}
@@ -282,7 +281,7 @@ class Runner:
                     self._task_runner.finish(case, "failed", refusal, stage="plan")
 
     def _qualify(self) -> None:
-        """Qualify each variant by itself, several at a time, because nothing is timed yet."""
+        """Qualify each variant on its own, several at a time, because nothing is timed yet."""
         by_variant: dict[tuple[str, str], list[Case]] = defaultdict(list)
         for case in self._open(self.cases):
             if not case.is_library and not self._is_qualified(case):
@@ -297,7 +296,7 @@ class Runner:
     def _is_qualified(self, case: Case) -> bool:
         """Return whether, according to the journal, all tests of the case were correct.
 
-        On the emulator a case of this kind has its outcome, unless the journal lost it.
+        On the emulator such a case already has its outcome, unless the journal lost it.
         """
         if not self.is_timed or f"qualify {case.problem}/{case.variant}" not in self._known.stages:
             return False
@@ -366,7 +365,7 @@ class Runner:
 
     def _count_in_the_emulator(self, sound: Sequence[Case]) -> None:
         """Count the kernels in the emulator if ncu may not read counters. If every kernel gets
-        counters in this way, none are reported missing."""
+        counters in this way, no counters are reported missing."""
         emulation.count(
             emulation.TimedRun(
                 self._task_runner.setting, self._matrix, self.problems, self._executor, self._known,

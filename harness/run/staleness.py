@@ -1,6 +1,6 @@
 """Determine what to redo in a folder that already has results: what changed, and what it affects.
 
-A case is redone if anything that decides its result differs: a source or header, problem.py, the
+A case is redone if anything that determines its result differs: a source or header, problem.py, the
 matrix's entry for it, the compiler, the part of the harness that makes the result and, for timed
 cases, the driver. Comparisons are made within rounds, so if one case of a group is timed again, so
 are the group's other cases; their verification results stay.
@@ -142,8 +142,8 @@ class Origins:
         return found
 
     def _with_headers(self, source: Path, folders: tuple[Path, ...]) -> tuple[Path, ...]:
-        """The file and all of our files that it includes, under any macros. The toolkit's headers
-        change with its version."""
+        """The file and all of the user's own files that it includes, whatever macros are defined.
+        The toolkit's headers change with its version."""
         key = source, folders
         if key not in self._included:
             found: dict[Path, None] = {}
@@ -224,7 +224,7 @@ def changes(
     """Determine which cases have to be repeated; none if the folder is empty.
 
     plan: every case of the run, as it is now. known: the valid records so far. chosen: the cases to
-    work on. timed: those of them that are timed. limits: those of bench.yaml, as they are now.
+    work on. timed: the ones among them that are timed. limits: the current limits in bench.yaml.
     """
     before: dict[str, Planned] = {}
     ended: dict[str, Outcome] = {}
@@ -266,7 +266,8 @@ def differences(before: Planned, now: Planned) -> str:
 
 
 def _another_try(was: Outcome | None, limits: Mapping[str, float]) -> str:
-    """The reason why a case with unchanged sources is tried again; empty if it is not."""
+    """The reason why a case with unchanged sources is tried again; empty if it is not tried
+    again."""
     if was is None:
         return ""
     raised = [f"{name} {then:g} → {limits[name]:g}" for name, then in was.limits.items()

@@ -52,7 +52,7 @@ class Surroundings(Protocol):
         again: bool = False,
         limits: Sequence[str] = (),
     ) -> None:
-        """Give the case its outcome. again, limits: when a resumed run repeats it."""
+        """Give the case its outcome. again, limits: when a resumed run repeats the case."""
         ...
 
     def timings(self, cases: Sequence[Case]) -> Timings:

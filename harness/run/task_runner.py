@@ -42,7 +42,7 @@ disk: two sets of buffers, two states of the inputs, and references and bounds i
 
 @dataclass(frozen=True)
 class RunSettings:
-    """The settings that all work items of a run share. fresh: a number unique to this run; see
+    """The settings that all work items of a run share. `fresh`: a number unique to this run; see
     Job."""
 
     backend: str
@@ -87,8 +87,8 @@ class WorkItem:
 class TaskRunner:
     """Runs work items, one after another or several at a time, and passes on their records.
 
-    known: the state of the records so far, including those it keeps. built: case → its compiled
-    code.
+    known: the state of the records so far, including those that the runner adds. built: case → its
+    compiled code.
     """
 
     def __init__(
@@ -145,7 +145,7 @@ class TaskRunner:
     def most_at_once(self, items: Sequence[WorkItem]) -> int | None:
         """The number of these items that fit in device memory at once; None for no limit.
 
-        For items with only test sizes, the number of slots is the limit.
+        For items that have only test sizes, the number of slots is the limit.
         """
         room, largest = self.setting.device.room, max((i.needed_bytes for i in items), default=0)
         if room is None or not largest:
@@ -153,7 +153,7 @@ class TaskRunner:
         return max(1, room.device_free // (room.device_taken + _ON_THE_DEVICE * largest))
 
     def let_go(self) -> None:
-        """Discard the groups that were prepared and not measured."""
+        """Discard the groups that were prepared but not measured."""
         while self._prepared:
             self._prepared.popitem()[1][1].close()
 
@@ -212,8 +212,8 @@ class TaskRunner:
         self, case: Case, status: str, reason: str = "", again: bool = False,
         limits: Sequence[str] = (), stage: str = "",
     ) -> None:  # fmt: skip
-        """Give the case its outcome. again, limits: when a resumed run repeats it. stage: where it
-        ended. See Outcome."""
+        """Give the case its outcome. again, limits: when a resumed run repeats the case. stage: the
+        stage in which it ended. See Outcome."""
         values = {name: float(getattr(self.setting.limits, name)) for name in limits}
         self.keep(Outcome(case.id, status, reason, again, values, stage))  # type: ignore[arg-type]
 
@@ -247,10 +247,10 @@ class TaskRunner:
     def _beside_others(self, job: Job, deadline_s: float, keep: Callable[[Record], None]) -> Ended:
         """Run a job as soon as there is a slot for its worker.
 
-        If a worker runs out of memory while others run, fewer workers run from then on. If its
-        share of the machine's memory was too small, its job waits until it can have all of it. A
-        job that had not begun is started again; after any other end, the caller continues with the
-        remaining cases.
+        If a worker runs out of memory while others run, fewer workers run afterwards. If its share
+        of the machine's memory was too small, its job waits until it can have all of it. A job that
+        had not begun is started again; after any other end, the caller continues with the remaining
+        cases.
         """
         alone = False
         while True:
@@ -277,8 +277,8 @@ class TaskRunner:
         """The seat (see Job) of a process that waits for the next variant with its context; empty
         for a new process.
 
-        Making a context takes a second or two if all cores make one at the same time. Side effects
-        of a variant's own functions in a process must not affect another variant.
+        Creating a context takes a second or two if all cores create one at the same time. Side
+        effects of a variant's own functions in a process must not affect another variant.
         """
         if not self.is_timed:
             return ""  # a process without a context starts at once

@@ -44,7 +44,7 @@ def prepare() -> None:
 def around(shown: Iterable[Path]) -> Iterator[str]:
     """Return bubblewrap's options, in mount order: a later mount covers an earlier one.
 
-    shown: paths below /tmp that are visible inside.
+    shown: paths under /tmp that are visible inside.
     """
     yield from ("--unshare-all", "--die-with-parent", "--new-session", "--as-pid-1")
     yield from ("--cap-drop", "ALL")
@@ -61,7 +61,8 @@ def around(shown: Iterable[Path]) -> Iterator[str]:
 
 
 def home(folder: Path) -> Iterator[str]:
-    """A home for libraries' caches, with the emulator's own library shared read-only."""
+    """A home folder for libraries' caches, which contains the emulator's own library, read-only and
+    shared."""
     from harness.emulator.engine.c_header import cache_folder
 
     yield from ("--bind", str(folder), HOME)

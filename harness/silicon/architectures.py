@@ -261,7 +261,7 @@ def architecture(name: str) -> Architecture:
     """Look up the facts of `sm_90`, `sm_100` and so on.
 
     nvcc's architecture- and family-specific targets (`sm_90a`, `sm_100f`) change which instructions
-    may be used and no limit, so they have the facts of the plain one. Raises
+    may be used but not the limits, so they have the facts of the plain target. Raises
     `UnknownArchitectureError`, which lists the known names.
     """
     try:

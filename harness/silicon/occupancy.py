@@ -55,8 +55,8 @@ def theoretical_occupancy(
 ) -> Occupancy:
     """Compute the theoretical occupancy of a launch.
 
-    `shared_bytes_per_block` is static plus dynamic shared memory, without what the system reserves.
-    The kernel is assumed to opt into more than the default 48 KiB if necessary.
+    `shared_bytes_per_block` is static plus dynamic shared memory, excluding the part that the
+    system reserves. The kernel is assumed to opt into more than the default 48 KiB if necessary.
     """
     if threads_per_block < 1:
         raise ValueError(f"a block has at least one thread, not {threads_per_block}")

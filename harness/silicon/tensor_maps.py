@@ -36,10 +36,10 @@ _CORNERS = {3: 15, 4: 7, 5: 4}  # the bits of a corner's number, without its sig
 class TensorLayout:
     """A tensor and a box of it; dimensions are listed innermost first, as in the driver's API.
 
-    element: the type, by its name in PTX. shape: in elements. strides: in bytes, of all dimensions
-    but the innermost; empty if the elements lie without gaps. box: in elements; with im2col the
-    channels and pixels of a column. steps: the distance from one loaded element to the next, in
-    each dimension. lower and upper: im2col's corners, one number for each dimension but channels
+    element: the type, by its name in PTX. shape: in elements. strides: in bytes, for all dimensions
+    except the innermost; empty if there are no gaps between elements. box: in elements; with im2col
+    the channels and pixels of a column. steps: the distance from one loaded element to the next, in
+    each dimension. lower and upper: im2col's corners, one number for each dimension except channels
     and images.
     """
 
@@ -69,7 +69,7 @@ class TensorLayout:
 
     @property
     def byte_strides(self) -> tuple[int, ...]:
-        """The stride of each dimension but the innermost."""
+        """The stride of each dimension except the innermost."""
         if self.strides:
             return self.strides
         found = [self.element_bytes * self.shape[0]]
@@ -100,7 +100,7 @@ class TensorLayout:
 
     @property
     def extent(self) -> int:
-        """The bytes from the tensor's first to its last."""
+        """The number of bytes from the tensor's first to its last."""
         far = zip(self.shape[1:], self.byte_strides, strict=True)
         return self.shape[0] * self.element_bytes + sum((n - 1) * stride for n, stride in far)
 

@@ -6,7 +6,7 @@ another. Therefore, in every placement, the harness encloses in two events a ker
 when its first block began and its last one ended. The interval between the events, minus the
 recorded time, is the events' cost plus the time before the kernel's first instruction and after its
 last. The latter depends on the card, not on the host: it is the constant `IN_AND_OUT_NS`, which was
-determined with CUPTI, whose durations include it.
+determined with CUPTI, because CUPTI's durations include this time.
 """
 
 from __future__ import annotations

@@ -60,9 +60,10 @@ class Interval:
 class Estimate:
     """A mean of logarithms over independent units, with its known errors.
 
-    resolution: the largest relative error that the clock's ticks leave, however many measurements
-    are made. bias: the largest error of the mean if the correction for the events is too small. The
-    events' cost shifts all figures of a card alike, so it largely cancels in differences.
+    resolution: the largest relative error due to the clock's ticks, which remains however many
+    measurements are made. bias: the largest error of the mean if the correction for the events is
+    too small. The events' cost shifts all figures of a card alike, so it largely cancels in
+    differences.
     """
 
     mean: float
@@ -113,7 +114,7 @@ def _students(confidence: float, freedom: float) -> float:
 
 
 def batch_time(samples: Sequence[float]) -> float:
-    """Summarise a batch of launch times, in ns: their mean without the tenth at either end.
+    """Summarise a batch of launch times, in ns: their mean, excluding a tenth at either end.
 
     With three launches or more, at least one is left out at either end.
     """
@@ -135,7 +136,7 @@ def over_placements(values: Times) -> list[float]:
 
 
 def estimate(logs: Times, resolution: float = 0.0, bias: float = 0.0) -> Estimate | None:
-    """The mean of logarithms; None if there are too few units or one is not finite."""
+    """The mean of logarithms; None if there are too few units or one of them is not finite."""
     units = over_placements(logs)
     if len(units) < FEWEST or not all(map(math.isfinite, units)):
         return None
@@ -158,8 +159,8 @@ def speedup(
     """The logarithm of the speed-up of the variant: baseline / variant.
 
     Only rounds that both variants have are used; ratios are formed within each round. Logarithms
-    make the speed-up of A over B the reciprocal of B's over A. in_doubt_ns: the most by which both
-    times may be too long; its effect cancels if the times are equal.
+    make the speed-up of A over B the reciprocal of B's over A. in_doubt_ns: the maximum by which
+    both times may be too long; its effect cancels if the times are equal.
     """
     pairs = {key: (baseline[key], variant[key]) for key in baseline.keys() & variant.keys()}
     if any(not (math.isfinite(t) and t > 0) for pair in pairs.values() for t in pair):
@@ -208,7 +209,8 @@ def hidden_by(tick: float, samples: Sequence[float]) -> float:
 
 
 def certain(p_values: Mapping[Name, float], error: float) -> set[Name]:
-    """Select the differences that are real, with at most this probability that any of them is not.
+    """Select the differences that are real, with at most this probability that any of them is not
+    real.
 
     Holm's procedure ("A simple sequentially rejective multiple test procedure", 1979).
     """
@@ -228,10 +230,9 @@ def verdict(
 
     same: the whole interval lies within `same_within` of 1, however certain the difference is.
     faster, slower: the difference is certain among all that were compared (`certain`), and larger
-    than the difference between equal kernels (`floor`, 0 unless one was found). The value must
-    exceed the floor or, if the two runs share no round (`wholly`), the whole interval must.
-    unclear: neither.
-    invalid: no interval.
+    than the difference between equal kernels (`floor`, which is 0 unless such a difference was
+    found). The value must exceed the floor; if the two runs share no round (`wholly`), the whole
+    interval must exceed it. unclear: neither of these. invalid: no interval.
     """
     if ratio is None:
         return "invalid"

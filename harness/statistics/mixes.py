@@ -4,8 +4,8 @@ Memory moves fewer bytes per second if it both reads and writes, or mostly write
 problem's traffic is compared with a small kernel of the harness that reads and writes in the same
 proportion. If there is none, the two kernels with the nearest proportions take its place, one after
 the other: each moves a part of the bytes in its own proportion, so that together they read and
-write what the problem does. Two kernels could move the bytes in this way, so the machine is known
-to reach this time. The time is not a lower bound: a single kernel may be faster.
+write as many bytes as the problem. Two kernels could move the bytes in this way, so the machine is
+known to reach this time. The time is not a lower bound: a single kernel may be faster.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ class Least:
 
 
 def least(ceilings: Mapping[str, Ceiling], read: int, written: int) -> Least | None:
-    """The time to move these bytes; None if all the measured mixes write less than this one, or all
-    write more.
+    """The time to move these bytes; None if all the measured mixes write less than this traffic, or
+    all write more.
     """
     total = read + written
     known = [mix for mix in MIXES if mix.ceiling in ceilings]

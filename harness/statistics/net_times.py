@@ -1,4 +1,4 @@
-"""A run's net times, batch by batch: those of the valid rounds, with the events' cost
+"""A run's net times, batch by batch: the times of the valid rounds, with the events' cost
 subtracted."""
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ def group_of(p: Planned) -> Group:
 
 
 def placements_that_choose(group: Iterable[Planned], wanted: int) -> int:
-    """The number of placements that only choose launch shapes: 0 if no variant has more than one
-    shape."""
+    """The number of placements that are used only to select launch shapes: 0 if no variant has more
+    than one shape."""
     shapes = Counter(p.variant for p in group)
     return wanted if max(shapes.values(), default=0) > 1 else 0
 
@@ -113,7 +113,8 @@ class NetTimes:
         return dict(found)
 
     def rounds(self, case: str, cache: str, repeat: bool = False) -> list[Round]:
-        """Every round of a case, including choosing ones and those left out."""
+        """Every round of a case, including the rounds used for selection and those excluded from
+        figures."""
         return self._rounds.get((case, cache, repeat), [])
 
     @cached_property

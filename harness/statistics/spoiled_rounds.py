@@ -24,8 +24,8 @@ At = tuple[int, int]
 def spoiled(rounds: Iterable[Round]) -> dict[At, str]:
     """A group's rounds that are left out entirely, and why.
 
-    If most rounds ran at unusual clocks, the card simply runs in this way, and no round is left out
-    because of its clock.
+    If most rounds ran at unusual clocks, these clocks are normal for the card, and no round is left
+    out because of its clock.
     """
     found: dict[At, str] = {}
     clocks: dict[At, list[int]] = defaultdict(list)

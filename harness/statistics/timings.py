@@ -1,10 +1,10 @@
 """Results from a run's rounds: times, comparisons, and the launch shape shown for each variant.
 
-The first placements of a group only choose the launch shapes, and every figure comes from the
-others. The best of several noisy figures is biased, unless the reported figure comes from data that
-played no part in the choice. All comparisons on a group's page form one family, and "faster" and
-"slower" are reported so that at most one family in twenty has a false one (at a confidence of 95
-%).
+The first placements of a group are used only to select the launch shapes, and every figure comes
+from the others. The best of several noisy figures is biased, unless the reported figure comes from
+data that played no part in the selection. All comparisons on a group's page form one family, and
+"faster" and "slower" are reported so that at most one family in twenty has a false one (at a
+confidence of 95 %).
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class Timings(NetTimes):
     """The net times of a run, ready to be compared."""
 
     def shape(self, group: Group, variant: str, cache: str = "cold") -> Planned | None:
-        """The valid case at which a variant is shown: its fastest launch shape in the choosing
-        placements.
+        """The valid case at which a variant is shown: its fastest launch shape in the placements
+        used for selection.
 
         Without times, the first valid case; None if no case is valid.
         """
@@ -53,8 +53,8 @@ class Timings(NetTimes):
         return next(iter(self.fastest(own, cache)), None)
 
     def fastest(self, cases: Iterable[Planned], cache: str = "cold") -> list[Planned]:
-        """Each variant's fastest valid case among those given, as timed in the placements that
-        choose launch shapes.
+        """Each variant's fastest valid case among those given, as timed in the placements used for
+        selection.
         """
         best: dict[str, tuple[float, Planned]] = {}
         for p in cases:
@@ -72,8 +72,8 @@ class Timings(NetTimes):
 
     @once
     def _cost(self, case: str, cache: str) -> float:
-        """The time, in ns, by which a launch shape is chosen: from the choosing placements, or from
-        all if there are none."""
+        """The time, in ns, by which a launch shape is selected: from the placements used for
+        selection, or from all placements if there are none."""
         both = (self._times(case, cache, False, for_choice) for for_choice in (True, False))
         times = next((each for each in both if each), None)
         return median(over_placements(times)) if times else math.inf
@@ -91,7 +91,8 @@ class Timings(NetTimes):
         return found.case if found else None
 
     def reference(self, group: Group) -> str | None:
-        """The variant that speed-ups refer to: the baseline, or the first valid one instead."""
+        """The variant that speed-ups refer to: the baseline or, if it failed, the first valid
+        variant."""
         cases = self.groups[group]
         sound = [p for p in cases if self._outcomes[p.case].status == "ok" and not p.is_library]
         ordered = sorted(sound, key=lambda p: not p.is_baseline)
@@ -174,7 +175,7 @@ class Timings(NetTimes):
         return [p for p in found if p]
 
     def leader(self, group: Group, cache: str = "cold") -> Planned | None:
-        """The fastest of our own variants (not a library)."""
+        """The fastest of the problem's own variants, excluding libraries."""
         timed = [
             (found.value, i, p)
             for i, p in enumerate(self.shown(group, cache))
@@ -229,7 +230,7 @@ class Timings(NetTimes):
     def is_settled(self, case: str, cache: str, target: float) -> bool:
         """Return whether more placements would add nothing new about the case.
 
-        This is the case if its interval is narrower than the target, and its verdict is certain.
+        This is true if its interval is narrower than the target and its verdict is certain.
         """
         baseline = self.baseline_of(case)
         if baseline is None or baseline == case:

@@ -16,7 +16,7 @@ _LARGEST_FILE = 1 << 24
 
 
 class _Part(BaseModel):
-    """A part of run.json that may have other keys than those declared."""
+    """A part of run.json that may have keys other than those declared."""
 
     model_config = ConfigDict(extra="allow", strict=True)
 
@@ -74,7 +74,7 @@ class _About(_Part):
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Read the file. Raises OSError, or ValueError that describes the error."""
+    """Read the file. Raises OSError, or a ValueError that describes the error."""
     content = run_files.read(path.parent, path.name, _LARGEST_FILE)
     try:
         _About.model_validate_json(content)

@@ -71,7 +71,7 @@ def load_all(folder: Path) -> dict[str, Run]:
 
 
 def load_one(folder: Path, card: str) -> Run:
-    """The run on one kind of card. Raises JournalError that lists the available ones."""
+    """The run on one kind of card. Raises a JournalError that lists the available ones."""
     runs = _read(folder) if is_above(folder) else {}
     if card not in runs:
         known = ", ".join(runs) or "only one kind of card; omit `card`"
@@ -102,7 +102,7 @@ def winners(runs: dict[str, Run]) -> pd.DataFrame:
     """One row per comparison and card: which variant is fastest there with a cold cache, and
     whether all cards agree.
 
-    A tie has no single winner: `tied` lists those that are not shown to be slower.
+    A tie has no single winner: `tied` lists the variants that are not shown to be slower.
     """
     import pandas as pd
 

@@ -27,7 +27,8 @@ _COUNTED = {"status": "status", "registers": "registers", "occupancy_theoretical
 def ladder(
     run: RunTables, problem: str, dtype: str | None, cache: str, sizes: Mapping[str, int]
 ) -> pd.DataFrame:
-    """The rows of `results` for each variant of one group at its shown launch shape, best first."""
+    """The rows of `results` for each variant of one group at the launch shape at which it is shown,
+    best first."""
     group = _group(run, problem, dtype, sizes)
     cases = {p.case: p for p in run.timings.shown(group)}
     own = run.results[run.results.case.isin(cases) & run.results.cache.isin({cache, ""})]
@@ -46,7 +47,7 @@ def ladder(
 
 
 def _group(run: RunTables, problem: str, dtype: str | None, sizes: Mapping[str, int]) -> Group:
-    """The largest of the requested groups that has a sound case, of the first type."""
+    """The largest of the requested groups of the first type that has a valid case."""
     groups = run.timings.groups
     found = [
         group

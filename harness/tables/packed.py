@@ -93,8 +93,8 @@ def _unpacked(content: bytes, folder: Path) -> bytes:
 
 
 def _without_folders(command: str) -> str:
-    """A command line whose absolute paths are cut to their last part, because the rest is specific
-    to one machine."""
+    """A command line whose absolute paths are cut to their last component, because the rest is
+    specific to one machine."""
     return _FOLDERS.sub("", command)
 
 

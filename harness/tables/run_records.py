@@ -183,7 +183,8 @@ class RunRecords:
         return any(p.builds_on for p in self.planned.values())
 
     def main_step(self, case: str) -> int:
-        """The step that takes longest; without times, the one with most instructions; else 0."""
+        """The step that takes longest; without times, the one with the most instructions; otherwise
+        0."""
         times = self.timings.step_times(case, "cold")
         if times:
             return max(range(len(times)), key=times.__getitem__)
@@ -191,7 +192,7 @@ class RunRecords:
 
     @cached_property
     def _heaviest(self) -> dict[str, int]:
-        """Case → the step with the longest duration or most instructions, as counted."""
+        """Case → the step with the longest duration or the most instructions."""
         found: dict[str, tuple[bool, float, int]] = {}
         for r in self.of(Counted):
             if r.metric in {NCU_DURATION, "smsp__inst_executed.sum"}:

@@ -32,7 +32,7 @@ class RunTables(RunRecords):
 
     @cached_property
     def counters(self) -> pd.DataFrame:
-        """One row per case, step and metric, in that order; one without a value has a reason."""
+        """One row per case, step and metric, in that order; a row without a value has a reason."""
         from harness.tables import frames
 
         return frames.counters(self)

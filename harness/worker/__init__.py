@@ -1,1 +1,1 @@
-"""Verify, count and time kernels, in a process of its own."""
+"""Verify, count and time kernels, in a separate process."""

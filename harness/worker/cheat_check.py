@@ -2,9 +2,9 @@
 
 A few small test sizes are executed on one set of inputs, and on another with the module freshly
 loaded. A variant that changed a `__device__` variable, or read outputs or scratch before it wrote
-them, is executed on both sets again, with these as an earlier run left them. Any other would only
-repeat itself. The emulator's judge executes the runs and reports every access, which shows what a
-run reads, what it omits, and what it reuses from the previous run.
+them, is executed on both sets again, with this memory in the state in which an earlier run left it.
+Any other variant would only repeat itself. The emulator's judge executes the runs and reports every
+access, which shows what a run reads, what it omits, and what it reuses from the previous run.
 
 The findings hold for these sizes. A kernel may behave differently at a large n; the checks of timed
 launches cover that.
@@ -56,7 +56,7 @@ class Failure:
 class Scrutiny:
     """The findings on a variant. seen: ids of the executed cases.
 
-    unseen: the reason why other cases were not executed; empty if only time ran out.
+    unseen: the reason why other cases were not executed; empty if the only reason is lack of time.
     """
 
     remarks: tuple[Remark, ...] = ()
@@ -143,7 +143,7 @@ class _Findings:
         self.remarks[topic] = text, provenance
 
     def give_up(self, why: str, telling: bool = True) -> None:
-        """Check no further case. telling: whether to record the reason."""
+        """Check no further cases. telling: whether to record the reason."""
         self.unseen = why
         if telling:
             self.remark("unseen", f"the emulator looked no further: {why}", "emulator-model")
@@ -231,7 +231,7 @@ class _Looking:
         return ""
 
     def _reads_what_it_finds(self, run: Run) -> bool:
-        """Whether the run read a byte of the outputs or the scratch before it wrote it."""
+        """Whether the run read a byte of the outputs or the scratch before writing it."""
         return any(
             run.of(b.name, b.nbytes).found.any()
             for b in self.buffers
@@ -239,7 +239,8 @@ class _Looking:
         )
 
     def _run(self, draw: _Draw, left: Mapping[str, Array]) -> Run:
-        """Run the case once. left: the initial contents of outputs and scratch; 0xFF by default."""
+        """Run the case once. `left`: the initial contents of outputs and scratch; 0xFF by
+        default."""
         arrays = {}
         for b in self.buffers:
             if b.role == "input":

@@ -48,7 +48,7 @@ def count(
 def _counted(
     inputs: Inputs, ptx: Workspace, machine: MachineCodeWorkspace, case: Case, built: Built
 ) -> Iterator[Record]:
-    """The combined result of PTX and machine code: right only if both are right."""
+    """The combined result of PTX and machine code: correct only if both are correct."""
     verified, found = inputs.verify(ptx, case, built, "before")
     if verified.ok and (refusal := machine.refusal(case, built)):
         text = f"{IN_PTX_ALONE}: {refusal}"

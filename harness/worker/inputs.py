@@ -168,7 +168,8 @@ class Scratch:
         self._folder = folder
 
     def hashes(self) -> dict[str, str]:
-        """Map each file to the hash of its contents, with which a parent compares it later."""
+        """Map each file to the hash of its contents, with which the parent process later compares
+        it."""
         files = sorted(self._folder.glob("*.npy"))
         return {f.name: hashlib.sha256(np.memmap(f, np.uint8, "r").data).hexdigest() for f in files}
 
@@ -194,7 +195,7 @@ class Scratch:
         self.keep("changes", {"known": np.array([bool(changes)])})
 
     def has_changes(self) -> bool:
-        """Return whether the changes have been chosen, or it was found that there are none."""
+        """Return whether the changes have been chosen, or are known not to exist."""
         return self._path("changes", "known").exists()
 
     def changes(self, buffers: Sequence[Buffer]) -> dict[str, Change]:
@@ -210,7 +211,7 @@ class Scratch:
     def keep_bounds(self, inputs: Inputs, of: str = "") -> None:
         """Store the reference and the error bound with which each output is compared.
 
-        of: OTHER for those of the inputs' other state.
+        `of`: OTHER for those of the inputs' other state.
         """
         for kind, found in (("reference", inputs.reference), ("bound", inputs.tolerance)):
             self.keep(of + kind, {name: np.asarray(x, np.float64) for name, x in found.items()})

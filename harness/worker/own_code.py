@@ -1,4 +1,4 @@
-"""Detect replaced code: the timing and checking code as it was before a case's code ran.
+"""Detect replaced code: restore the timing and checking code to its state before a case's code ran.
 
 A Python function runs in the process that times it. In that process it could replace the
 `time_since` of events, or the function that reads the hashes of results. After each batch of such a
@@ -30,7 +30,7 @@ class _Piece(NamedTuple):
 
 
 class OwnCode:
-    """The functions and classes of the watched modules, as they are when this is created."""
+    """The functions and classes of the watched modules, as they are when this object is created."""
 
     def __init__(self) -> None:
         self._modules = {name: module for name, module in sys.modules.items() if _is_watched(name)}

@@ -23,8 +23,8 @@ class Pipe:
     environment is wrong, such as a full disk; the device is gone. stays means that the job is done
     and that the worker waits for another; the reply is the new job's file name.
 
-    The lines go to a descriptor, or to a file if an intermediate program may not pass descriptors
-    on.
+    The lines go to a descriptor, or to a file if an intermediate program may not pass on
+    descriptors.
     """
 
     def __init__(self, where: int | str) -> None:

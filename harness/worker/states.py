@@ -1,11 +1,11 @@
-"""The two states of timed launches' inputs, chosen at random: no stored answer is correct for both.
+"""The two states of timed launches' inputs, chosen at random: no stored result is correct for both.
 
 In one state the inputs are as generated. In the other, a few elements at unpredictable positions
 hold the values of other elements of the same array. Values of the same array are valid at any
 position. A random bit that the kernel cannot know decides which of the two a launch finds
 (backends/cuda/verification/states.py), and the launch is compared with the verified results for
 that state. Positions and bits come from the operating system's random numbers, not from the run's
-seed, from which anybody could derive them.
+seed, from which anyone could derive them.
 
 The change must show in the results: at some element, the two references must differ by far more
 than the tolerance. Floats are changed; integers, which may be indices, only if changed floats have
@@ -108,7 +108,8 @@ def _other_state(
 
 
 def seen_share(own: Inputs, other: Inputs) -> float:
-    """How much an output differs between the two states, relative to the tolerance of both."""
+    """How much an output differs between the two states, relative to the sum of their
+    tolerances."""
     return max(
         _share(
             np.asarray(reference).reshape(-1), np.asarray(other.reference[name]).reshape(-1),

@@ -133,7 +133,8 @@ class Held:
 def _other_state(
     problem: Problem, case: Case, typical: Inputs, buffers: Sequence[Buffer], scratch: Scratch
 ) -> Inputs | None:
-    """The inputs' other state, or None. It is chosen here unless an earlier worker did."""
+    """The inputs' other state, or None. It is chosen here unless an earlier worker has chosen
+    it."""
     if not scratch.has_changes():
         found = other_state(problem, case, typical)
         changes, other = found or ({}, None)
@@ -179,7 +180,7 @@ def _is_right(
     found: dict[str, list[Right]],
     tell: Telling,
 ) -> bool:
-    """Return whether a case is right on these inputs, and add its results' hashes to `found`."""
+    """Return whether a case is correct on these inputs, and add its results' hashes to `found`."""
     tell.now(case.id, COMPILE_S if case.compiled else None)
     try:
         verified = inputs.verify_on_device(workspace, case, job.built.get(case.id), "before")
@@ -306,7 +307,7 @@ def _give_bounds(
     scratch: Scratch,
     tell: Telling,
 ) -> None:
-    """Set the bounds for checks on the device; compute them here if no case varied before."""
+    """Set the bounds for checks on the device; compute them here if no case has varied before."""
     changes = scratch.changes(buffers)
     if not scratch.has_bounds(buffers):
         tell.now("", DRAWING_S)

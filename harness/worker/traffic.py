@@ -1,4 +1,4 @@
-"""The bytes that one run of a case reads and writes, and the values it reads.
+"""The bytes that one run of a case reads and writes, and the values that it reads.
 
 A run is all steps of a case on one set of buffers. The emulator observes each launch; this module
 merges the launches of a run.
@@ -55,7 +55,7 @@ class Traffic:
 
 @dataclass
 class Run:
-    """One run: its traffic, the PTX lines it executed, and the fault that ended it, if any."""
+    """One run: its traffic, the PTX lines that it executed, and the fault that ended it, if any."""
 
     arrays: Mapping[str, Array]
     traffic: dict[Key, Traffic] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class Run:
     fault: emulator.Fault | None = None
 
     def of(self, name: str, size: int) -> Traffic:
-        """A buffer's traffic; empty if no step was given the buffer."""
+        """A buffer's traffic; empty if the buffer was not passed to any step."""
         return self.traffic.get((name, False)) or Traffic(size)
 
     def of_variables(self) -> dict[str, Traffic]:

@@ -157,7 +157,7 @@ def as_read(listed: Sequence[Declared]) -> Mapping[str, Array | str]:
 
 
 def row(arch: str, listed: Sequence[Declared], read: Mapping[str, Array | str]) -> dict[str, str]:
-    """The row of an architecture. read: the results for sm_90."""
+    """The row of an architecture. `read`: the results for sm_90."""
     with tempfile.TemporaryDirectory() as folder:
         there = compiled(listed, arch, Path(folder))
     equal = unfused = 0

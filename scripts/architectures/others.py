@@ -4,13 +4,13 @@
 
 CHECKOUTS is described in scripts/others_kernels/sources.py. reports/emulated/others.csv gets a row
 for each launch: whether its machine code was executed, how its results compare with PTX's, and the
-digest of the results, by which architectures are compared. If the results differ from PTX's, the
-same PTX is assembled once more without fusing multiplications with additions, which PTX leaves to
-ptxas. If the results differ from sm_90's, whose rows have to exist already, the PTX that nvcc
-generates for sm_90 is assembled for the architecture instead: for sm_100 and later, nvcc generates
-different PTX from some kernels. reports/emulated/others_kernels.csv has the kernels of every file,
-launched or not, with the reason if a kernel is refused. A row replaces the earlier one for the same
-launch or file and architecture.
+digest of the results, which is used to compare architectures. If the results differ from PTX's, the
+same PTX is assembled once more without fusing multiplications with additions, a choice that PTX
+leaves to ptxas. If the results differ from sm_90's, whose rows have to exist already, the PTX that
+nvcc generates for sm_90 is assembled for the architecture instead: for sm_100 and later, nvcc
+generates different PTX from some kernels. reports/emulated/others_kernels.csv has the kernels of
+every file, launched or not, with the reason if a kernel is refused. A row replaces the earlier one
+for the same launch or file and architecture.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ Row = dict[str, str]
 
 
 def why(refusal: object) -> str:
-    """Shorten a refusal or a fault: drop the remedy, and all of its location but the file's
+    """Shorten a refusal or a fault: drop the remedy, and all of its location except the file's
     name."""
     said = str(refusal).splitlines()[0].partition(". Nothing was run")[0]
     return re.sub(r"\S*/(?=[^/ ]+:\d+: )", "", said)

@@ -4,7 +4,7 @@
 
 Runs made before run.json had `code` hold the hash of each file's text alone. The text is taken from
 the working tree or from the repository's history, and only if it has that hash. A file whose text
-is nowhere gets no hash of its code.
+is found in neither gets no hash of its code.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def main() -> int:
 
 @cache
 def code_of(name: str, sha256: str) -> str:
-    """The hash of the code of the file that has this hash; empty if no version of it has."""
+    """The hash of the code of the file version with this hash; empty if no version has it."""
     for content in versions(name):
         if source_text.is_of(content, sha256):
             return source_text.code_sha256(content)
@@ -51,7 +51,7 @@ def code_of(name: str, sha256: str) -> str:
 
 
 def versions(name: str) -> Iterator[bytes]:
-    """Each content that a file below kernels/ has or had, the newest first."""
+    """Each content that a file under kernels/ has or had, newest first."""
     path = f"kernels/{name}"
     if (ROOT / path).is_file():
         yield (ROOT / path).read_bytes()

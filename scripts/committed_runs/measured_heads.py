@@ -81,8 +81,8 @@ def wanted() -> Iterator[tuple[Path, str]]:
 
 
 def measured(problem: Problem, variant: Variant, run: Run) -> str:
-    """One sentence, covering each type at its largest size; nothing if the run has not measured
-    the file as it is."""
+    """One sentence, which covers each type at its largest size; empty if the run did not measure
+    the current version of the file."""
     if as_it_was(run, f"{problem.name}/{variant.source}", KERNELS).missing:
         return ""
     own = [each for each in ladders(run) if each.problem == problem.name]

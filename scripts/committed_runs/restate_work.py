@@ -4,9 +4,9 @@
 
 A run's journal records how many bytes each case moves, according to the work model of that time,
 but not how many of them are written. That number is not a measurement: the problem's work() still
-states it. Therefore the script adds it to run.json for each size, next to the bytes that work()
-states today; harness/tables/stated_work.py uses the number if these bytes agree with the journal's.
-A run that recorded the number itself is left unchanged.
+states it. Therefore the script adds it to run.json for each size, next to the bytes that work() now
+states; harness/tables/stated_work.py uses the number if these bytes agree with the journal's. A run
+that recorded the number itself is left unchanged.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rounded PTX instructions, each as a kernel, with operands that are critical for rounding.
+"""PTX instructions that round, each as a kernel, with operands that are critical for rounding.
 
 `on_gpu.py` records a GPU's results; test_rounded_instructions.py, among the tests of machine code,
 compares both front ends of the emulator with them, and with exact arithmetic.
@@ -284,7 +284,7 @@ def _whole(type_: str, random: np.ndarray) -> np.ndarray:
 
 
 def _ending_in_ties(random: np.ndarray, how: np.ndarray, digits: int) -> np.ndarray:
-    """Generate numbers of `size` bits. Below some bit position, the rest is 0, 1, just below half,
+    """Generate numbers of `size` bits. The bits below some position are 0, 1, just below half,
     half, just above half, all ones, or random."""
     ones = (1 << digits) - 1
     cut = (how % (digits + 1)).astype(np.uint64)

@@ -3,7 +3,7 @@
     python scripts/fuzzing/fuzz_emulator.py --kernels 2000 --seed 1 [--out build/fuzz]
 
 The script makes the comparison of `tests/emulator/engine/test_properties.py` for thousands of
-kernels. Each differing kernel is written below `--out` with its launch, its inputs and the
+kernels. Each differing kernel is written under `--out` with its launch, its inputs and the
 differences. The same seed gives the same kernels. The exit code is 1 if any kernel differed.
 """
 

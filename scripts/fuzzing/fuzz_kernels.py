@@ -3,11 +3,11 @@
     python scripts/fuzzing/fuzz_kernels.py --inputs 100000 [--seconds 600] [--seed 1] [--plain]
 
 In the PTX of the tests' correct kernels, instructions are changed, dropped, moved and given each
-other's operands, so that most of them still run; each kernel is launched as its file says. Each
-launch has to end with a report, or with one of the emulator's own refusals. Anything else is a
-failure, and so are a run past the deadline and a sanitizer's error: the input is kept in --out, and
-the exit code is 1. `--plain`: without sanitizers. `--asynchronous`: only kernels with mbarriers,
-bulk copies, TMA copies, clusters and `wgmma` (scripts/fuzzing/asynchronous_kernels.py).
+other's operands, in such a way that most kernels still run; each kernel is launched as its file
+says. Each launch has to end with a report, or with one of the emulator's own refusals. Anything
+else is a failure, and so are a run past the deadline and a sanitizer's error: the input is kept in
+--out, and the exit code is 1. `--plain`: without sanitizers. `--asynchronous`: only kernels with
+mbarriers, bulk copies, TMA copies, clusters and `wgmma` (scripts/fuzzing/asynchronous_kernels.py).
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Give the emulator broken cubins and nvdisasm listings: each has to run or be refused by name.
+"""Give the emulator broken cubins and nvdisasm listings: each has to run or be refused with an
+error of the emulator's own.
 
     python scripts/fuzzing/fuzz_machine_code.py --inputs 100000           # every target
     python scripts/fuzzing/fuzz_machine_code.py --inputs 1000 listing sm_120-listing

@@ -42,7 +42,8 @@ _GIT = ("git", "-c", "user.name=Somebody", "-c", "user.email=somebody@example.or
 
 @dataclass(frozen=True)
 class Edit:
-    """One edit. file: below kernels/. variant: the compared variant, in the form of --only."""
+    """One edit. file: its path under kernels/. variant: the compared variant, in the form of
+    --only."""
 
     name: str
     family: str
@@ -67,8 +68,8 @@ class Edit:
         return text.replace(self.find, self.replace)
 
     def is_as_wanted(self, code: int) -> bool:
-        """Return whether the gate's result is the required one: closed for a regression, open for
-        any other edit."""
+        """Return whether the gate's result is as required: closed for a regression, open for any
+        other edit."""
         return code in (1, 3) if self.kind == "regression" else code == 0
 
 

@@ -3,14 +3,14 @@ memory and processes.
 
     python scripts/judge/thousand_submissions.py [--count 1000] [--jobs N] [--out FILE]
 
-Half are correct. Of the others, some have kernels that do not compile, are wrong, write out of
-bounds, never end, trap or cheat; some have references that hang, crash, leave processes behind or
-use up all memory. None may affect the next submission. After 100, 500 and 1,000 answers the script
-waits until the judge is idle, measures its memory and counts its processes; after the judge's end,
-it counts the remaining processes.
+Half are correct. Of the others, some have kernels that do not compile, give wrong results, write
+out of bounds, never end, trap or cheat; some have references that hang, crash, leave processes
+behind or use up all memory. None may affect the next submission. After 100, 500 and 1,000 replies
+the script waits until the judge is idle, measures its memory and counts its processes; after the
+judge's end, it counts the remaining processes.
 
 Texts repeat, so that the script measures the judge and not nvcc. The exit code is 1 if a submission
-has no answer or an unexpected verdict, if the judge's memory has grown by more than a tenth from
+gets no reply or an unexpected verdict, if the judge's memory has grown by more than a tenth from
 the first measurement to the last, or if a process remains.
 """
 
@@ -73,7 +73,7 @@ def kernel(body: str) -> str:
 
 @dataclass(frozen=True)
 class Way:
-    """A kind of submission, broken or right. before: lines that the reference executes before it
+    """A kind of submission, broken or correct. before: lines that the reference executes before it
     returns."""
 
     expected: str
@@ -106,8 +106,8 @@ WAYS = {
 
 
 def ways(count: int, chance: random.Random) -> list[str]:
-    """Choose each submission's way: half are correct, the others are broken in each way equally
-    often, in random order."""
+    """Choose how each submission is broken, if at all: half are correct, and the others are broken
+    in each way equally often, in random order."""
     broken = [name for name in WAYS if name != "right"]
     found = ["right"] * (count - count // 2)
     found += [broken[number % len(broken)] for number in range(count // 2)]
@@ -133,7 +133,7 @@ def request(number: int, way: Way, texts: int) -> dict[str, Any]:
 
 
 def kind(answer: dict[str, Any]) -> str:
-    """The verdict of an answer, with its cause."""
+    """The verdict in a reply, with the reason for it."""
     if answer["error"]:
         return f"{answer['error']['kind']}: {answer['error']['message']}"
     [verdict] = answer["verdicts"]

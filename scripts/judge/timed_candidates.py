@@ -127,7 +127,7 @@ def expected(extra: int) -> float:
 
 
 def judged(answer: dict[str, Any], way: str, number: int) -> list[Judged]:
-    """The verdicts on the candidates of one answer. Raises SystemExit if it has none."""
+    """The verdicts on the candidates in one reply. Raises SystemExit if it has none."""
     if answer["error"]:
         raise SystemExit(f"{answer['error']['kind']}: {answer['error']['message']}")
     found = []

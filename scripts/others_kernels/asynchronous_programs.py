@@ -51,7 +51,7 @@ class Program:
     """path: the program's file in its repository. arguments: those on its command line. host: a
     program written here that launches the file's kernels. until: the beginning of the file's own
     host code, which is omitted. check: a function that checks the arrays, for a program without a
-    check of its own. most: launches after which the program is ended."""
+    check of its own. most: the number of launches after which the program is ended."""
 
     name: str
     path: str
@@ -65,7 +65,7 @@ class Program:
 
 
 def _is_product(run: Run) -> bool:
-    """Check the tutorials' result: C = A B^T, with integers in all three matrices, which are
+    """Check the tutorials' result: C = A B^T, where all three matrices hold integers and are
     column-major."""
     m, n, k = _SIZES
     a, b, c = (each.view(np.float16).astype(np.float64) for each in list(run.memory.values())[:3])
@@ -99,7 +99,7 @@ PROGRAMS: Final = (
 
 
 def _unit_tests(checkouts: Path) -> list[Program]:
-    """The unit tests of CUTLASS of which one test is run."""
+    """The CUTLASS unit-test files of which one test is run."""
     checkout = checkouts / _CUTLASS.replace("/", "+")
     options = ("-DONE_TEST", "-Xcompiler=-O3")
     return [Program(Path(path).stem, path, options=(*options, f"-DWANTED_{test}=1"),

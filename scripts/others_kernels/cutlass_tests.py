@@ -1,8 +1,8 @@
 """The selection of CUTLASS's and CuTe's unit tests for sm_90.
 
 The choice follows a rule, so that results do not influence it: among the device-wide matrix
-products without sparsity, the alphabetically first file for each type of factors and for each
-feature in the file names; and all of CuTe's tests for Hopper. The first test in each file is
+products without sparsity, the alphabetically first file for each type of the input matrices and for
+each feature in the file names; and all of CuTe's tests for Hopper. The first test in each file is
 compiled, with its own sizes. The three tests of CuTe that compile quickly are run as a whole
 (asynchronous_programs.py).
 """

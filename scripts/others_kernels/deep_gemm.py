@@ -89,7 +89,7 @@ def rows(checkout: Path, cutlass: Path, folder: Path) -> Iterator[list[object]]:
 def _launched(
     module: Module, code: MachineCode | None, kernel: str, kind: _Kind
 ) -> tuple[list[Fault], np.ndarray, np.ndarray]:
-    """Return the faults, the computed product and the expected one."""
+    """Return the faults, the computed product and the expected product."""
     random, groups = np.random.default_rng(1), _K // _BLOCK
     fp8 = ml_dtypes.float8_e4m3fn
     a, b = (random.normal(size=(size, _K)).astype(fp8) for size in (kind.m, _N))

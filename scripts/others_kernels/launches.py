@@ -43,7 +43,7 @@ class Buffer:
     args: tuple[float, ...] = ()
 
     def contents(self, launch: str) -> Array:
-        """Make the contents that the buffer has before the launch of this name."""
+        """Generate the contents that the buffer has before the launch of this name."""
         draws = np.random.PCG64(zlib.crc32(f"{launch} {self.name}".encode()))
         raw = np.asarray(draws.random_raw(self.length), np.uint64)
         return np.ascontiguousarray(FILLS[self.fill](raw, np.dtype(self.dtype), *self.args))
@@ -87,7 +87,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Launch:
-    """One launch. unordered: buffers whose elements have no guaranteed order."""
+    """One launch. unordered: the buffers whose elements have no guaranteed order."""
 
     name: str
     source: Source

@@ -1,4 +1,4 @@
-"""Run kernels by others on a GPU under Nsight Compute: counters and results of every launch.
+"""Run other people's kernels on a GPU under Nsight Compute: counters and results of every launch.
 
     python on_gpu.py COMPILED OUT
 
@@ -7,9 +7,9 @@ committed readings. It contains ncu's reports, `part-*.ncu-rep`, with the launch
 `results.json`, and `results.json` itself, which has for each launch the hash of every buffer before
 and after, and a few values of the buffers that changed.
 
-Needs PyCUDA, NumPy, PyYAML and `ncu` (the environment variable NCU names another one); of this
-repository it needs only launches.py and kernels.yaml in the same folder. The launches run in order,
-in portions, each in a process under ncu. A launch that fails or crashes is reported with its
+Needs PyCUDA, NumPy, PyYAML and `ncu` (the environment variable NCU selects a different one); from
+this repository it needs only launches.py and kernels.yaml in the same folder. The launches run in
+order, in portions, each in a process under ncu. A launch that fails or crashes is reported with its
 reason, and the launches after it are run again.
 """
 
@@ -203,7 +203,7 @@ def profile(compiled: Path, out: Path) -> int:
 def _under_ncu(
     compiled: Path, report: Path, names: Sequence[str], metrics: Sequence[str]
 ) -> tuple[list[dict[str, Any]], str, int | None]:
-    """Run a portion under ncu; return the worker's output, ncu's output, and the exit code (None
+    """Run a portion under ncu; return the worker's output, ncu's output, and its exit code (None
     after a timeout)."""
     lines, log = report.with_suffix(".lines"), report.with_suffix(".said")
     command = [

@@ -69,8 +69,8 @@ class Program:
 
 def build(source: Path, folder: Path, include: Sequence[Path], options: Sequence[str],
           beside: Sequence[Path] = ()) -> Program:  # fmt: skip
-    """Compile a program of one file with kernels, or reuse what is in the folder; link it with the
-    stand-in. beside: further files, which contain only host code."""
+    """Compile a program of one file with kernels, or reuse the files in the folder; link it with
+    the stand-in. beside: further files, which contain only host code."""
     folder.mkdir(parents=True, exist_ok=True)
     name = source.stem
     nvcc = str(toolchain.find().nvcc)
@@ -144,7 +144,7 @@ class _Device:
         self.run = Run()
 
     def answer(self, line: str, out: TextIO, given: TextIO) -> None:
-        """Execute the program's request in a line, and answer if the program waits."""
+        """Execute the request in a line from the program, and reply if the program is waiting."""
         what, *words = line.split()
         if what == "memory":
             slot, at, size = map(int, words)
@@ -168,8 +168,8 @@ class _Device:
             out.flush()
 
     def _written(self, to: int, offset: int, size: int, source: int, start: int) -> None:
-        """Note which bytes the program has written: all that it named, unless it copied unwritten
-        ones from another allocation."""
+        """Note which bytes the program has written: all those that it named, except uninitialised
+        ones that it copied from another allocation."""
         if to in self.written:
             known = self.written[source][start : start + size] if source in self.written else True
             self.written[to][offset : offset + size] = known
@@ -316,10 +316,10 @@ def run(program: Program, arguments: Sequence[str], machine_code: bool, checks: 
         most: int = sys.maxsize, to_first_fault: bool = False) -> Run:  # fmt: skip
     """Run a program to its end. again: also repeat a launch that had the same arguments and memory
     before and changed nothing; otherwise such a launch counts as a repetition for timing. folder:
-    where it runs, by default where it was built. multiprocessors: the number that the program is
-    told. most: the number of launches after which the program ends. to_first_fault: it ends after
-    the first launch with a fault, and uses of device memory that nothing has written are faults,
-    too (from PTX).
+    where it runs, by default where it was built. multiprocessors: the number that is reported to
+    the program. most: the number of launches after which the program ends. to_first_fault: it ends
+    after the first launch with a fault, and uses of uninitialised device memory are also faults
+    (only from PTX).
     """
     device = _Device(program, machine_code, checks, again, most, to_first_fault)
     own_in, their_out = os.pipe()

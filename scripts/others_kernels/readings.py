@@ -1,10 +1,10 @@
-"""Make the committed readings of kernels by others from the output of on_gpu.py.
+"""Make the committed readings of other people's kernels from the output of on_gpu.py.
 
     python scripts/others_kernels/readings.py readings.tar.xz
 
 Writes reports/h200/fidelity/others.csv, a row per launch and counter, and others_results.csv, a row
 per launch and buffer: the hash of its contents before and after, and a few values of a result. A
-launch is matched to its reading by its place in the report, and its kernel's symbol must be the
+launch is matched to its reading by its position in the report, and its kernel's symbol must be the
 launched one.
 """
 

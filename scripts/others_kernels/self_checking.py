@@ -55,10 +55,10 @@ _KEYS: Final = {"path", "file", "folder", "passed", "failed", "beside", "include
 
 @dataclass(frozen=True)
 class Program:
-    """A program. beside: its files that contain only host code. passed, failed: its statements
-    about its own results, as regular expressions. arguments: {source} is the folder of its file.
-    judgement: `program` if its own fault keeps it from being correct with both front ends,
-    `emulator` otherwise. reason: why. not_run: why it is omitted."""
+    """A program. beside: its files that contain only host code. passed, failed: regular expressions
+    for its statements about its own results. arguments: {source} stands for the folder of its file.
+    judgement: `program` if a fault of its own keeps it from being correct with both front ends,
+    `emulator` otherwise. reason: why this is so. not_run: why it is omitted."""
 
     name: str
     repository: str
@@ -76,7 +76,7 @@ class Program:
 
 
 def read() -> list[Program]:
-    """Read the lists. Raises KeyError for a key that no program has."""
+    """Read the lists. Raises KeyError for an unknown key."""
     found = []
     for path in sorted(LISTS.glob("*.yaml")):
         group = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -106,8 +106,8 @@ def rows(path: Path = TABLE) -> dict[tuple[str, str], Row]:
 
 
 def keep(row: Row, path: Path = TABLE) -> None:
-    """Replace or add a row; rows are in the order of the lists, and rows of programs that they no
-    longer name are removed.
+    """Replace or add a row; rows are in the order of the lists, and rows of programs that the lists
+    no longer name are removed.
     """
     held = {**rows(path), (row["repository"], row["program"]): row}
     order = [(each.repository, each.name) for each in read()]
@@ -145,7 +145,7 @@ def run(program: Program, checkouts: Path, folder: Path, seconds: int) -> Row:
 def _within(seconds: int, built: programs.Program, program: Program, machine_code: bool,
             data: Path, folder: Path) -> tuple[str, str, str]:  # fmt: skip
     """Return the verdict of a run in a process of its own, which is ended after this many seconds
-    of processor time, with the number of launches and the seconds.
+    of processor time; also return the number of launches and the seconds used.
     """
     fork = multiprocessing.get_context("fork")
     receiver, sender = fork.Pipe(duplex=False)
@@ -178,8 +178,8 @@ def _run(sender: Any, seconds: int, built: programs.Program, program: Program,
 
 
 def verdict(program: Program, run: programs.Run) -> str:
-    """Say whether a run is correct by the program's own check or, if not, what refused it or
-    reported a fault.
+    """Say whether a run is correct by the program's own check or, if not, what refused it or which
+    fault was reported.
     """
     if run.refused:
         return f"refused: {_plain(run.refused)}"
@@ -193,7 +193,7 @@ def verdict(program: Program, run: programs.Run) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a message as a cell of a table."""
+    """Format a message as a cell of a table."""
     text = re.sub(r"_Z[0-9A-Za-z_]+", "...", text).replace("|", "/")
     text = re.sub(r"(/[\w.+-]+){2,}/", ".../", text)
     return re.sub(r"\s+", " ", text)[:240].strip()

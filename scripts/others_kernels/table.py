@@ -1,4 +1,4 @@
-"""Compare kernels by others in the emulator with an H200's counts and results.
+"""Compare other people's kernels in the emulator with an H200's counts and results.
 
     python scripts/others_kernels/table.py COMPILED            rewrite docs/fidelity.md
     python scripts/others_kernels/table.py COMPILED --check    exit 1 if it is out of date

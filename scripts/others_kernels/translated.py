@@ -3,11 +3,11 @@
     python scripts/others_kernels/translated.py CHECKOUTS NAME@COMMIT[=FOLDER]... [--page PAGE]
 
 CHECKOUTS holds a folder for each repository, such as `NVIDIA+cuda-samples`; a NAME is one of them,
-COMMIT its checked-out commit, and FOLDER the part of the repository that is tried. The table is
-written to docs/emulator.md. Every `.cu` file is compiled to PTX for sm_90; files that do not
-compile by themselves, because a library or a definition from their build is missing, are counted
-and left out. For every other kernel, the PTX and the machine code assembled from it are translated,
-which is when unknown instructions are refused.
+COMMIT its checked-out commit, and FOLDER the part of the repository to try. The table is written to
+docs/emulator.md. Every `.cu` file is compiled to PTX for sm_90; files that do not compile on their
+own, because a library or a definition from their build is missing, are counted and left out. For
+every other kernel, the PTX and the machine code assembled from it are translated, which is when
+unknown instructions are refused.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ def tests(text: str) -> Iterator[Test]:
 
 
 def values(text: str) -> Array:
-    """Parse an array as Rust writes it; a number with a suffix gives the type of all."""
+    """Parse an array as Rust writes it; a suffix on any number gives the type of all of them."""
     kinds: list[str] = []
 
     def number(found: re.Match[str]) -> str:

@@ -3,10 +3,10 @@
     python scripts/pages/causes.py            write the file, and say how many steps are explained
     python scripts/pages/causes.py --check    exit 1 if it is out of date
 
-Reads the journals, whose counters Nsight Compute read; no GPU is needed. The ideas come from
-today's bench.yaml, because the runs are older than that key. `agrees` states how the causes bear on
-the idea: yes, no, outweighed (the variant is better at it, but slower for another reason), no gain,
-or against (it is slower because the stated quantity got worse).
+Reads the journals, whose counters Nsight Compute read; no GPU is needed. The ideas come from the
+current bench.yaml, because the runs are older than that key. `agrees` states how the causes relate
+to the idea: yes, no, outweighed (the variant is better at it, but slower for another reason), no
+gain, or against (it is slower because the stated quantity got worse).
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def with_ideas(run: Run, problems: Mapping[str, Problem]) -> Run:
-    """Return the run with its cases' ideas taken from today's variants."""
+    """Return the run with its cases' ideas taken from the current variants."""
     records = []
     for record in run.records:
         if isinstance(record, Planned) and record.problem in problems:
@@ -73,7 +73,7 @@ def with_ideas(run: Run, problems: Mapping[str, Problem]) -> Run:
 
 
 def steps_of(run: Run) -> list[LadderStep]:
-    """Return the steps whose two sides certainly differ in time."""
+    """Return the steps for which a difference in time is certain."""
     explainer = Explainer(Readings(run))
     found = [step for group in run.groups() for step in explainer.steps(group)]
     return [s for s in found if s.speed and s.speed.verdict in ("faster", "slower")]

@@ -87,7 +87,7 @@ def simulated() -> Iterator[str]:
 
 
 def timed() -> Iterator[str]:
-    """One row for equal and one for slower kernels: exit codes, and the observed change."""
+    """One row for equal kernels and one for slower kernels: exit codes, and the observed change."""
     rows = _rows(TIMED)
     yield ("| kernel of the working tree | comparisons | exit 0 | exit 1 | change, median (range) "
            "| intervals that contain 0 |")  # fmt: skip
@@ -105,7 +105,7 @@ def timed() -> Iterator[str]:
 
 
 def ladders() -> Iterator[str]:
-    """One row per card and way of comparing a ladder with itself: false alarms, and detections."""
+    """One row per card and mode of comparing a ladder with itself: false alarms and detections."""
     found = {table: _rows(table) for table in LADDERS}
     yield (
         "| a ladder and itself | card | comparisons | cases in all | called slower or faster "
@@ -133,7 +133,8 @@ def _rows(table: Path) -> list[dict[str, str]]:
 
 
 def _origin(table: Path, rows: Iterable[Mapping[str, str]]) -> str:
-    """The line below a table: the file that has its rows, and the commits that produced them."""
+    """The line below a table: the file that contains its rows, and the commits that produced
+    them."""
     commits = ", ".join(dict.fromkeys(row["commit"] for row in rows))
     return "\n" + sections.origin(table, ROOT, commits)
 

@@ -1,12 +1,12 @@
-"""Write docs/measurement.md's table of which code made which committed run, or check it.
+"""Write or check docs/measurement.md's table of the commits that produced the committed runs.
 
     python scripts/pages/evidence_table.py            rewrite the text between the markers
     python scripts/pages/evidence_table.py --check    exit 1 if it is out of date
 
 A run's journal has the hash of every file from which its cases are made; these are compared with
-today's files, without the comments of C++ files. The harness's own files that compile, launch, time
-and verify are compared with those of the run's commit, by their statements only: moving a module or
-improving a docstring changes no measurement. The hashes of a commit's files are stored in
+the current files, ignoring comments in C++ files. The harness's own files that compile, launch,
+time and verify are compared with those of the run's commit, by their statements only: moving a
+module or improving a docstring changes no measurement. The hashes of a commit's files are stored in
 reports/h200/statements.json, so that a check needs no history.
 """
 

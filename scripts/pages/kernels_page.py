@@ -1,4 +1,4 @@
-"""Write docs/generated/kernels.md: every kernel of the repository, its idea, and its measurements.
+"""Write docs/generated/kernels.md: every kernel, with its idea and measurements.
 
     python scripts/pages/kernels_page.py            write the page
     python scripts/pages/kernels_page.py --check    exit 1 if it is out of date
@@ -102,7 +102,7 @@ def section(problem: Problem, loaded: Computation) -> Iterator[str]:
 
 
 def _advice(own: Sequence[Ladder], dtypes: Sequence[str]) -> str:
-    """The fastest variant at each size, and the meaning of the percentages below."""
+    """The fastest variant at each size, and the meaning of the percentages in the table."""
     told = []
     for dtype in dtypes:
         mine = [x for x in own if x.dtype == dtype and x.winner]
@@ -174,7 +174,8 @@ def _figures_of_all(found: Sequence[Ladder], variant: Variant) -> list[str]:
 
 
 def _figures(ladder: Ladder, variant: Variant) -> list[str]:
-    """The cells: time, × its parent, % of the ceiling; or the reason why there is no time."""
+    """The cells: time, speed-up over the parent, % of the ceiling; or the reason why there is no
+    time."""
     for row in ladder.unranked:
         if row.variant == variant.name:
             return ["failed" if row.failed else "skipped", "", ""]
@@ -189,7 +190,7 @@ def _figures(ladder: Ladder, variant: Variant) -> list[str]:
 
 
 def over_parent(rung: Rung, variant: Variant) -> str:
-    """How many times faster than its parent; empty if that was not measured."""
+    """How many times faster a variant is than its parent; empty if that was not measured."""
     versus = rung.versus_parent
     if not (rung.parent and rung.parent.variant == variant.builds_on and versus and versus.ratio):
         return ""
@@ -254,7 +255,7 @@ def _prose(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """Escape the characters in our own prose that Markdown would interpret."""
+    """Escape the characters in the page's own prose that Markdown would interpret."""
     return text.replace("\\", "\\\\").replace("|", "\\|").replace("_", "\\_")
 
 

@@ -2,8 +2,8 @@
 
     python scripts/pages/pictures.py            from the committed run of reports/h200/reduce_sum
 
-The run is redrawn from its journal in a folder of its own, so the pictures show the output of
-today's code. Needs Chromium.
+The run is redrawn from its journal in a folder of its own, so the pictures show the output of the
+current code. Needs Chromium.
 """
 
 from __future__ import annotations

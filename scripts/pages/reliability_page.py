@@ -1,4 +1,4 @@
-"""Write docs/generated/reliability.md: every fault that a test plants, and its outcome.
+"""Write docs/generated/reliability.md: every fault that a test plants, with its outcome.
 
 Tests state the faults with `@pytest.mark.fault("what goes wrong", outcome="what becomes of it")`;
 the tests are collected but not run. With --check the page is not changed, and the exit code says
@@ -55,7 +55,7 @@ name."""
 
 @dataclass(frozen=True)
 class Fault:
-    """One row. test: the name of the test function, `where` its file below tests/."""
+    """One row. test: the name of the test function. where: its file under tests/."""
 
     what: str
     outcome: str

@@ -75,7 +75,7 @@ def _fail(message: str) -> int:
 
 
 def section(runs: Sequence[Run], relative_to: Path, is_explained: bool = True) -> Iterator[str]:
-    """Yield the table, and below it on which card, when and at which commit the rows were measured.
+    """Yield the table and, below it, the card, date and commit of the rows' measurements.
     is_explained: add an explanation of the columns."""
     yield _row(HEAD)
     yield "|---|---|---|---|---:|---|---:|---:|---|"
@@ -179,7 +179,7 @@ def _confidence(runs: Sequence[Run]) -> str:
 
 
 def _cells(ladder: Ladder) -> list[str]:
-    """Every column but the first; empty if nothing valid was measured."""
+    """Every column except the first; empty if nothing valid was measured."""
     first, best = ladder.baseline, ladder.winner
     library = next(iter(ladder.libraries), None)
     versus_first = best.versus_baseline if best else None

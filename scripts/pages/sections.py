@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def origin(table: Path, root: Path, commits: str = "") -> str:
-    """The line below a table: its file, and the commit and machine that made it.
+    """The line below a table: its file, and the commit and machine that produced it.
 
     commits: what to print in place of the commit, if several commits produced the rows.
     """

@@ -3,8 +3,8 @@
     python scripts/pages/timing_tables.py            rewrite the text between the markers
     python scripts/pages/timing_tables.py --check    exit 1 if it is out of date
 
-Reads reports/h200/timing/*.csv, and made.json in the same folder for the commit and the machine of
-each.
+Reads reports/h200/timing/*.csv, and made.json in the same folder, which has the commit and the
+machine of each.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def section(name: str) -> str:
-    """A Markdown table, and below it its origin."""
+    """A Markdown table, with its origin below it."""
     path = FIGURES / f"{name}.csv"
     head, alignment, rows = TABLES[name]
     figures = pd.read_csv(path)

@@ -1,4 +1,5 @@
-"""Check whether a committed run was measured against today's libraries, on today's inputs."""
+"""Check whether a committed run was measured against the current libraries, on the current
+inputs."""
 
 from __future__ import annotations
 
@@ -36,8 +37,8 @@ def is_older(run: Run, problem: str) -> bool:
 
 
 def is_today(run: Run, name: str, digest: str) -> bool:
-    """Return whether the file below kernels/ that had this hash in the run still has the same code;
-    comments may differ."""
+    """Return whether the file under kernels/ that had this hash in the run still contains the same
+    code, ignoring comments."""
     path = KERNELS / name
     if not path.is_file():
         return False

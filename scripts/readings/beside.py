@@ -1,4 +1,4 @@
-"""Compare an emulated run's counters with those read in a run on a GPU; write CSV.
+"""Compare an emulated run's counters with those read in a run on a GPU; write a CSV file.
 
     python scripts/readings/beside.py EMULATED READ [EMULATED READ …] > readings.csv
 
@@ -57,7 +57,7 @@ def compared(
 
 
 def summary(rows: Iterable[Mapping[str, str]]) -> dict[tuple[str, str], tuple[int, int]]:
-    """Variant and provenance → equal counters, and compared ones."""
+    """Variant and provenance → the numbers of equal and of compared counters."""
     found: dict[tuple[str, str], tuple[int, int]] = defaultdict(lambda: (0, 0))
     for row in rows:
         key = "/".join(row["case"].split("/")[:2]), row["provenance"]

@@ -110,7 +110,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class Launch:
-    """One step of a case. missing: counters without a reading that should have one.
+    """One step of a case. missing: counters that should have a reading but have none.
 
     same: whether PTX and machine code produced the same bits in every output of the case.
     """
@@ -190,7 +190,7 @@ _REWRITTEN = ("attention/v0_three_kernels/",)
 
 
 def _of_today(case: str) -> str:
-    """Return the case's present id: attention's `mask` was added after its counters were read."""
+    """Return the case's current id: attention's `mask` was added after its counters were read."""
     lacks_mask = case.startswith("attention/") and "/mask=" not in case
     return f"{case}/mask=1" if lacks_mask else case
 
@@ -215,8 +215,8 @@ class Matrix:
     def compare(
         self, read: Readings, least: float = -1, most: float = IN_TESTS, problem: str = ""
     ) -> Iterator[Launch]:
-        """Emulate every launch that has readings and is within the size limits; of one problem, if
-        one is named."""
+        """Emulate every launch that has readings and is within the size limits; only those of one
+        problem, if one is named."""
         chosen = [case for case in self.chosen(read, least, most) if problem in ("", case.problem)]
         built = self.compiled(chosen)
         for case in chosen:

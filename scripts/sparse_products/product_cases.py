@@ -1,4 +1,4 @@
-"""Products with a sparse first factor, for `products_on_gpu.py` and the tests.
+"""Products with a sparse first operand, for `products_on_gpu.py` and the tests.
 
 Their numbers are small integers, so every sum is exact. Every lane has metadata, including lanes
 whose metadata is ignored, so the results show which lanes supply it.
@@ -31,10 +31,10 @@ _FP8: Final = {
 class Case:
     """A kernel in products.cu, and the words that are passed to it.
 
-    name: the kernel's, without the selector. types: of the factors' numbers. depth: the columns of
-    the first factor, including its zeros. selector: selects the lanes that supply the metadata.
-    sums: the type of the sums. group: whether a warpgroup multiplies. any_order: whether metadata
-    are not in ascending order.
+    name: the kernel's name, without the selector. types: the types of the operands' numbers. depth:
+    the number of columns of the first operand, including its zeros. selector: selects the lanes
+    that supply the metadata. sums: the type of the sums. group: whether a warpgroup multiplies.
+    any_order: whether metadata are not in ascending order.
     """
 
     name: str
@@ -55,11 +55,12 @@ class Case:
 
     @property
     def factor_words(self) -> int:
-        """Words of the first factor for each thread: of 16 rows, or 64 of a warpgroup."""
+        """Words of the first operand for each thread, which belong to 16 rows, or for a warpgroup
+        to 64."""
         return 16 * self.depth // 2 * _BITS[self.types[0]] // 32 // 32
 
     def words(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Both factors, the metadata and the sums: shaped (products, threads, words)."""
+        """Both operands, the metadata and the sums, each shaped (products, threads, words)."""
         rng = np.random.default_rng(zlib.crc32(self.kernel.encode()))
         counts = (self.factor_words, 1 if self.group else self.factor_words)
         factors = [
@@ -77,8 +78,8 @@ class Case:
         return factors[0], factors[1], metadata, sums
 
     def _metadata(self, rng: np.random.Generator) -> np.ndarray:
-        """Draw a valid nibble for each group: with tf32 which one of two, else which two of
-        four."""
+        """Draw a valid nibble for each group: for tf32, which one of two is kept; otherwise which
+        two of four."""
         pairs = [a | b << 2 for a in range(4) for b in range(4)
                  if a < b or (self.any_order and a != b)]  # fmt: skip
         nibbles = np.array([0b0100, 0b1110] if self.types[0] == "tf32" else pairs, np.uint32)

@@ -1,4 +1,4 @@
-"""Record a GPU's products with a sparse first factor.
+"""Record a GPU's products with a sparse first operand.
 
     python scripts/sparse_products/products_on_gpu.py OUT       needs a GPU and nvcc
 

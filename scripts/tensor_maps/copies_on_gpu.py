@@ -1,9 +1,9 @@
-"""Record the bytes that a GPU's copies by tensor maps leave in shared memory and in the tensor.
+"""Record the bytes that a GPU's tensor-map copies leave in shared memory and in the tensor.
 
     python scripts/tensor_maps/copies_on_gpu.py OUT       needs a GPU and nvcc
 
 OUT/tensor_copies.csv.gz has a row for each case of copy_cases.py: its name, and the bytes that the
-copy changed, each run of them as `offset:bytes` in hexadecimal; or `error` and the driver's
+copy changed, each contiguous run as `offset:bytes` in hexadecimal; or `error` and the driver's
 message. A copy that the GPU does not execute ends its context, so the cases after it are executed
 by another process. The file is committed in reports/h100; the emulator is compared with it by
 tests/emulator/engine/instructions/memory/test_tensor_copy_readings.py.

@@ -1,4 +1,4 @@
-"""Copies by tensor maps, for `copies_on_gpu.py` and the tests.
+"""Tensor-map copies, for `copies_on_gpu.py` and the tests.
 
 NVIDIA's documentation does not say what these copies do. They cover element types that convert,
 such as tf32, the NaN that is filled in, reductions of special numbers, swizzled rows that are
@@ -35,8 +35,8 @@ BULK = ("min_f16", "max_f16", "min_bf16", "max_bf16", "add_f16", "add_bf16", "ad
 @dataclass(frozen=True)
 class Case:
     """operation: a prefix of a kernel's name in copies.cu, or `bulk_min_f16` etc. for a reduction
-    without a map. at: the box's coordinates. draw: of special numbers; None for distinct ones, so
-    that each byte of the result shows where it came from."""
+    without a map. `at`: the box's coordinates. draw: the seed of special numbers; None for distinct
+    numbers, so that each byte of the result shows where it came from."""
 
     operation: str
     layout: TensorLayout

@@ -45,7 +45,7 @@ class Asked(NamedTuple):
 
     @property
     def refused(self) -> str:
-        """The reason why our rules refuse the map; empty if they accept it."""
+        """The reason why the harness's rules refuse the map; empty if they accept it."""
         if why := self.layout.refused():
             return why
         unit = 32 if self.layout.interleave == "32B" else 16
@@ -111,7 +111,7 @@ def _refused() -> Iterator[Asked]:
 
 
 def _drawn() -> Iterator[Asked]:
-    """Random maps that our rules accept."""
+    """Random maps that the harness's rules accept."""
     random_ = random.Random(_SEED)
     count = 0
     while count < _DRAWN:
@@ -132,7 +132,7 @@ def _drawn() -> Iterator[Asked]:
 
 
 def write(maps: list[Asked], to: TextIO) -> list[Asked]:
-    """Encode the maps; return those on which the driver and our rules disagree."""
+    """Encode the maps; return those on which the driver and the harness's rules disagree."""
     out = csv.writer(to, lineterminator="\n")
     out.writerow([*_COLUMNS, "address", "refused", "status", "bytes"])
     differ = []

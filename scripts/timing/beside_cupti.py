@@ -96,8 +96,8 @@ def main() -> None:
 
 
 class Times:
-    """The intervals between events of every case, in ns, and the cost of two events in the same
-    period."""
+    """The intervals between each case's two events, in ns, and the cost of two events, measured
+    over the same period."""
 
     def __init__(self) -> None:
         self.costs: Costs = defaultdict(list)

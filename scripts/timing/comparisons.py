@@ -43,7 +43,7 @@ TABLE = runs.ROOT / "reports" / "simulated" / "gate.csv"
 
 
 class Noise(NamedTuple):
-    """Noise of a pair of runs. as_a_whole: the fraction by which every time in the new run is
+    """The noise of a pair of runs. as_a_whole: the fraction by which every time in the new run is
     longer. luck: the standard deviation of each kernel's run-specific offset."""
 
     model: Any
@@ -108,8 +108,8 @@ def simulated(mode: str, name: str, seed: int) -> dict[str, float]:
 
 @cache
 def noises() -> dict[str, Noise]:
-    """The pairs' noise: within a run, the textbook models and that of the committed runs; and the
-    noise between runs."""
+    """The noise of the pairs: within a run, as in textbook models and as in the committed runs; and
+    between runs."""
     white = verdicts.MODELS["white"]
     return {name: Noise(verdicts.noise_of(name)) for name in verdicts.models()} | {
         "3 % slower as a whole": Noise(white, as_a_whole=0.03),

@@ -6,7 +6,8 @@ GPU.
 A commit's kernel is compared with itself, and with the same kernel plus a few instructions, using
 `python -m harness beside git:HEAD --gate`. gate.csv has one row per comparison; existing rows count
 towards the total. kernels: `equal` or `slower`. commit: of the harness. code: the exit code, 0 if
-the gate opens and 1 if it closes. change: the time over the commit's minus 1, with its interval.
+the gate opens and 1 if it closes. change: the ratio of the time to the commit's, minus 1, with its
+interval.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ def commit(repository: Path, problem: str) -> None:
 
 
 def environment() -> dict[str, str]:
-    """An environment in which `python -m harness` runs this checkout from any folder."""
+    """Environment variables with which `python -m harness` runs this checkout from any folder."""
     return os.environ | {"PYTHONPATH": os.pathsep.join([str(runs.ROOT), *sys.path])}
 
 

@@ -104,8 +104,7 @@ def _card(run: Run) -> str:
 
 
 def _of_size(run: Run, n: int) -> Run:
-    """Keep the run's cases of one size, and remove the hashes by which equal machine code is
-    recognised."""
+    """Keep the run's cases of one size, and remove the hashes that identify equal machine code."""
     cases = {case for case, planned in run.planned.items() if planned.sizes["n"] == n}
     records: list[Record] = []
     for record in run.records:

@@ -55,7 +55,7 @@ def differences(one: tables.Run, other: tables.Run) -> Iterator[dict[str, Any]]:
 
 
 def speed_ups(run: tables.Run, column: str) -> dict[Key, dict[str, float]]:
-    """(n, cache) → case → its speed-up over the baseline, by the times of a column."""
+    """(n, cache) → case → its speed-up over the baseline, computed from the times in a column."""
     table = run.results
     ns = {(case, cache): value for case, cache, value
           in zip(table["case"], table["cache"], table[column], strict=True)}  # fmt: skip

@@ -1,4 +1,4 @@
-"""Compare our times with NVBench's, for the same compiled kernels, by cache state: nvbench.csv.
+"""Compare times with NVBench's, for the same compiled kernels, by cache state: nvbench.csv.
 
     python scripts/timing/nvbench.py [--out reports/h200/timing]
 

@@ -96,7 +96,8 @@ def by_turn(placements: list[list[list[float]]]) -> dict[str, str]:
 
 
 def components(batches: dict[tuple[int, int, int], float]) -> dict[str, str]:
-    """The standard deviation of each level, after subtracting that of the levels below it."""
+    """The standard deviation of each level, after subtracting the standard deviation of the levels
+    below it."""
     shape = [len({at[level] for at in batches}) for level in range(3)]
     logs = np.log([batches[at] for at in sorted(batches)]).reshape(shape)
     rounds = logs.var(axis=2, ddof=1).mean()

@@ -67,7 +67,7 @@ def earlier(path: Path | None) -> list[dict[str, str]]:
 
 
 def commit_of_today() -> str:
-    """Today's commit, in the form used in a table's rows."""
+    """The current commit, in the form used in a table's rows."""
     return str((environment.commit() or {}).get("id", ""))[:7]
 
 
@@ -85,7 +85,7 @@ def write(
     """Write rows as a CSV file, and print them; made.json in the same folder records the commit and
     the machine.
 
-    of: the run from which the rows were made, if they do not come from a new measurement.
+    `of`: the run from which the rows were made, if they do not come from a new measurement.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", newline="") as file:

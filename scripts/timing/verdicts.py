@@ -9,9 +9,9 @@ repeatability.py, placement by placement and round by round.
 
 One row per noise model and effect. found: runs in which the verdict on the truly faster variant is
 that it is faster than the baseline. false: runs in which any two equal kernels of the ladder get
-the verdict that they differ. covered: the share of the intervals of each variant's shown speed-up
-that contain the truth; leader_covered: the same for the fastest variant. placements: on average.
-commit: of the harness that was simulated.
+the verdict that they differ. covered: the share of the intervals of the variants' displayed
+speed-ups that contain the truth; leader_covered: the same for the fastest variant. placements: on
+average. commit: of the harness that was simulated.
 """
 
 from __future__ import annotations
@@ -150,7 +150,8 @@ def recorded(folders: Sequence[Path], cache: str) -> dict[str, Recorded]:
 
 @dataclass
 class Device:
-    """The executor of a simulated run: it answers a measurement's jobs with simulated rounds."""
+    """The executor of a simulated run: it responds to a measurement's jobs with simulated
+    rounds."""
 
     rng: np.random.Generator
     noise: Any

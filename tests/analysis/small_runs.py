@@ -18,8 +18,8 @@ WIGGLE = (0.0, 0.001, -0.001)
 
 @dataclass(frozen=True)
 class Variant:
-    """times: block size → ns of the launch; None for a run without times. counters: those of each
-    launch."""
+    """times: block size → the launch's time in ns; None for a run without times. counters: each
+    launch's counters."""
 
     times: Mapping[int, float | None] = field(default_factory=lambda: {256: 1e6})
     counters: Sequence[Mapping[str, float]] = ({},)

@@ -1,4 +1,4 @@
-"""How a step's causes bear on the idea that its variant states, also in a run without times."""
+"""How a step's causes relate to the idea that its variant states, even in a run without times."""
 
 from __future__ import annotations
 

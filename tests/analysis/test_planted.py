@@ -1,4 +1,4 @@
-"""The first cause named is the planted one, and no innocent quantity is named.
+"""The first cause named is the planted one, and no unrelated quantity is named.
 
 planted/ holds pairs of kernels that differ in one property. They are compiled, and the emulator
 counts them; compiler output and exact emulator counters are used as they are. Where only a GPU's

@@ -71,7 +71,7 @@ def test_between_two_mixes_it_is_one_after_the_other_and_says_so() -> None:
 
 
 def test_the_rule_between_mixes_never_asks_for_less_time_than_both_and_meets_every_mix() -> None:
-    """At every proportion the time is continuous, and the rate lies between those of the
+    """The time is continuous at every proportion, and the rate lies between those of the
     neighbouring mixes."""
     found = {name: Ceiling(name, rate, rate, rate, "byte/s", "", ()) for name, rate in ALL.items()}
     total, before = 10**12, None
@@ -159,7 +159,7 @@ def test_a_problem_without_a_roof_says_why() -> None:
 
 
 def test_more_than_the_best_of_ours_is_shown_and_no_error_of_measurement() -> None:
-    """4.2 TB/s of which a fifth is read is 102.4 % of the rate of our kernel with this
+    """4.2 TB/s of which a fifth is read is 102.4 % of the rate of the harness's kernel with this
     proportion."""
     run = made(ALL, written_bytes=4 * BYTES // 5)
     [ladder] = ladders(run)

@@ -168,7 +168,8 @@ def test_on_a_narrow_terminal_figures_are_short_and_the_source_has_room() -> Non
 
 
 def test_v1_diverges_in_ptx_and_leaves_lanes_idle_in_machine_code() -> None:
-    """Of 8 warps and 8 steps, all warps diverge while 2·stride < 32, then 4, 2 and 1 of them.
+    """There are 8 warps and 8 steps. All warps diverge while 2·stride < 32, then 4, 2 and 1 of
+    them.
 
     ptxas turns the branch around the sum into a predicate: no warp diverges, and 4.5 lanes add on
     average.

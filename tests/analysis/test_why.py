@@ -330,7 +330,7 @@ def order(pairs: Mapping[str, tuple[float, float]], peaks: Mapping[str, float]) 
 
 
 def test_traffic_comes_after_the_accesses_that_it_follows_from() -> None:
-    """Ten sectors fewer are 320 bytes fewer, or 640 where memory fills the cache with pairs of
+    """Ten sectors fewer are 320 bytes fewer, or 640 if memory fills the cache with pairs of
     sectors."""
     accesses = {"sectors": (20, 10), "requests": (20, 10), "sectors-over-compulsory": (4, 2)}
     peaks = {"sectors": 1.0, "l2-bytes": 1.0}

@@ -87,8 +87,8 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Driver]:
 
 
 def told_of(capability: tuple[int, int], name: str, l2_bytes: int, **other: int) -> Any:
-    """Describe a card through PyCUDA's Device: the values of an H100's driver, except for those
-    given."""
+    """Describe a card through PyCUDA's Device: the values that an H100's driver reports, except for
+    those given."""
     facts = {
         "MULTIPROCESSOR_COUNT": 132, "L2_CACHE_SIZE": l2_bytes, "WARP_SIZE": 32,
         "MAX_THREADS_PER_MULTIPROCESSOR": 2048, "MAX_BLOCKS_PER_MULTIPROCESSOR": 32,

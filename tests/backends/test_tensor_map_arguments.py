@@ -191,7 +191,8 @@ STEPS = """\
 
 @pytest.fixture
 def through_scratch(edited: Callable[[str, str], Path], cache: Path) -> Callable[[str], Any]:
-    """Execute the two launches at n = 320, with the given number of rows in the map of scratch."""
+    """Execute the two launches at n = 320, with the given number of rows in the tensor map of the
+    scratch buffer."""
 
     def run(tall: str) -> Any:
         path = edited("[2**10]", "[320]")

@@ -20,7 +20,7 @@ HOW = ("failed", "ranked", "either")
 
 @dataclass(frozen=True)
 class Ending:
-    """The outcome of a variant. refused, told: words of the emulator's reason and of its remarks.
+    """The outcome of a variant. refused, told: words in the emulator's reason and in its remarks.
 
     gpu: one of HOW. words: a regular expression for the reason of the failure, or the reason why
     the variant does not fail.

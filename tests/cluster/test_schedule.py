@@ -1,4 +1,4 @@
-"""Indivisible work items are distributed so that the last of them ends as early as possible."""
+"""Indivisible work items are distributed so that the last one ends as early as possible."""
 
 from __future__ import annotations
 

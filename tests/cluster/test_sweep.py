@@ -1,4 +1,4 @@
-"""Assignment of work items, also when workers die or cards are faulty."""
+"""Assignment of work items, even when workers die or cards are faulty."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class Clock:
 
 
 class Scripted(WorkerPool):
-    """A pool without a cluster: each task ends as its script says, at once unless the script gives
-    a duration."""
+    """A pool without a cluster: each task ends as its script says, and at once unless the script
+    gives a duration."""
 
     takes: Callable[[Task], Callable[[], bool]] = staticmethod(lambda task: lambda: True)
     """The time at which a task will have ended, given when it begins."""
@@ -102,7 +102,7 @@ class Book:
 
 @dataclass
 class Stage:
-    """Measurements of two cases, each one comparison, by members that act as the test says."""
+    """Measurements of two cases, each one comparison, by members that act as the test specifies."""
 
     cases: list[Case]
     device: Device

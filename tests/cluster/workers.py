@@ -57,7 +57,7 @@ class Workers:
 
 
 def started(number: int, environments: Sequence[str] = (), **more: str) -> Workers:
-    """Start a cluster, and wait until all its workers have connected."""
+    """Start a cluster, and wait until all of its workers have connected."""
     process = subprocess.Popen(
         [sys.executable, str(Path(__file__)), str(number), *environments],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, **more},

@@ -1,4 +1,4 @@
-"""`beside git:REF`: a commit's kernels and today's in one emulated run, paired by name."""
+"""`beside git:REF`: a commit's kernels and the current ones in one emulated run, paired by name."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def repository(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def compared(monkeypatch: pytest.MonkeyPatch) -> list[Run]:
-    """The runs that were passed to a stand-in for `compare`, which answers "cannot tell"."""
+    """The runs that were passed to a stand-in for `compare`, which returns "cannot tell"."""
     seen: list[Run] = []
 
     def carry_out(

@@ -1,4 +1,4 @@
-"""Everyday use: a new problem, an edit, a watched file, a name that is typed in part."""
+"""Everyday use: a new problem, an edit, a watched file, a partially typed name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Printing its version, its help or a completion loads hardly any packages."""
+"""Printing the harness's version, its help or a completion loads hardly any packages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run that was saved under a name can be used by that name."""
+"""A run that was saved under a name can be referred to by that name."""
 
 from __future__ import annotations
 

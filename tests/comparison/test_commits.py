@@ -1,5 +1,5 @@
-"""Which commit `git:REF` names, which files are extracted, and which names are refused with a clear
-message."""
+"""The commit that `git:REF` names, the files that are extracted, and the names that are refused
+with a clear message."""
 
 from __future__ import annotations
 

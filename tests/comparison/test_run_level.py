@@ -106,8 +106,8 @@ def test_few_variants_are_compared_as_they_stand_and_must_exceed_what_is_to_be_f
 
 
 def test_a_case_is_set_against_the_others_of_its_round() -> None:
-    """A case deviates from its usual time by the effect of the round and by an effect of its
-    own."""
+    """A case's time deviates from its usual value by the effect of the round and by an effect of
+    its own."""
     times = {
         "a": {(0, 0): 100.0, (0, 1): 110.0},
         "b": {(0, 0): 200.0, (0, 1): 220.0},

@@ -1,4 +1,4 @@
-"""Complete simulated runs, with the harness's own rounds, looks and choice of launch shapes.
+"""Complete simulated runs, with the harness's own rounds, looks and selection of launch shapes.
 
 `make benchmark-compare` simulates many more, with every noise model.
 """

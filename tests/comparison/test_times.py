@@ -98,8 +98,8 @@ def test_the_same_code_with_other_data_or_launched_in_another_way_is_not_identic
 
 
 def test_what_identical_code_differs_by_is_the_floor_of_the_others() -> None:
-    """Everything takes 3 % longer today, so a changed kernel that also takes 3 % longer is not
-    reported as slower.
+    """Everything takes 3 % longer in the second run, so a changed kernel that also takes 3 % longer
+    is not reported as slower.
     """
     longer = {name: replace(kernel, ns=1.03 * (kernel.ns or 0)) for name, kernel in EQUAL.items()}
     judgement = judge(run(EQUAL, 1), run(longer | {"v2": Kernel(1.03 * 8e4, sass="2")}, 2))
@@ -111,8 +111,8 @@ def test_what_identical_code_differs_by_is_the_floor_of_the_others() -> None:
 
 
 def test_all_comparisons_are_one_family() -> None:
-    """Of forty intervals at 95 %, two miss the truth; at most one comparison in twenty is wrong
-    because of that."""
+    """Of forty intervals at 95 %, two miss the truth; so at most one comparison in twenty is
+    wrong."""
     many = {f"v{i}": Kernel(1e5 + i, sass="1") for i in range(40)}
     changed = {name: replace(kernel, sass="2") for name, kernel in many.items()}
     missed, false, pairs = 0, 0, 12

@@ -67,8 +67,8 @@ def run(
     folder: Path = Path("nowhere"),
     **info: Any,
 ) -> Run:
-    """Make a run whose first variant is the baseline. A placement changes all times together, and
-    each by itself."""
+    """Make a run whose first variant is the baseline. A placement changes all times by a common
+    factor, and each by a factor of its own."""
     rng = np.random.default_rng(seed)
     records: list[Record] = []
     for i, (variant, k) in enumerate(kernels.items()):

@@ -158,7 +158,8 @@ class Memory:
 
 @dataclass
 class Tensor:
-    """A stand-in for a torch tensor: elements of 4 bytes from `start` on, in its own memory."""
+    """A stand-in for a torch tensor: elements of 4 bytes that begin at `start`, in its own
+    memory."""
 
     start: int
     count: int

@@ -1,6 +1,6 @@
 """A foreign repository: three problems with one kernel each, as the texts of its files.
 
-The kernels suffice to test the whole way to a pull request: an addition, a sum within a block, and
+The kernels suffice to test the whole path to a pull request: an addition, a sum within a block, and
 a transpose through shared memory whose padding avoids bank conflicts.
 """
 

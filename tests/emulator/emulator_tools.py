@@ -1,4 +1,4 @@
-"""Helpers of the emulator's tests: finding nvcc, and hand-written kernels with one instruction."""
+"""Helpers of the emulator's tests: finding nvcc, and writing kernels with a single instruction."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def assemble(ptx: Path, cubin: Path, arch: str) -> Path:
 
 
 def counts_what_an_h200_does(report: MachineReport, launch: str) -> None:
-    """Assert that 30 of Nsight Compute's readings equal the counts exactly. A counter that the
-    emulator lacks was read as 0."""
+    """Assert that 30 of Nsight Compute's readings equal the counts exactly. For a counter that the
+    emulator lacks, the reading was 0."""
     path = Path(__file__).parents[2] / "reports" / "h200" / "fidelity" / "warpgroups.csv"
     with path.open(newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["launch"] == launch]

@@ -23,7 +23,7 @@ _HEADER = re.compile(r"^#include <.*>$", re.MULTILINE)
 
 
 def text(folder: Path) -> str:
-    """The text of the unit. Headers come first, because they belong in no namespace."""
+    """The text of the unit. Headers come first, because they must not be in a namespace."""
     files = _files(folder)
     found = dict.fromkeys(line for path in files for line in _HEADER.findall(path.read_text()))
     for number, path in enumerate(files):

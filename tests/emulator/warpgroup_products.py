@@ -102,8 +102,8 @@ again:
 
 
 def spread(matrix: np.ndarray) -> np.ndarray:
-    """Distribute accumulators over the warpgroup: lane 4g + t of warp w has rows 16w + g and + 8,
-    columns 2t + 8i."""
+    """Distribute accumulators over the warpgroup: lane 4g + t of warp w holds rows 16w + g and 16w
+    + g + 8, in columns 2t + 8i and 2t + 8i + 1."""
     columns = matrix.shape[1]
     by_lane = matrix.reshape(4, 2, 8, columns // 8, 4, 2).transpose(0, 2, 4, 3, 1, 5)
     return np.ascontiguousarray(by_lane.reshape(128, columns // 2))
@@ -115,7 +115,8 @@ def gathered(lanes: np.ndarray, columns: int) -> np.ndarray:
 
 
 def held(a: np.ndarray) -> np.ndarray:
-    """A in registers: lane 4g + t of warp w has rows 16w + g and + 8, words t and t + 4."""
+    """A in registers: lane 4g + t of warp w holds rows 16w + g and 16w + g + 8, and words t and t +
+    4."""
     words = np.ascontiguousarray(a).view(np.uint32).reshape(4, 2, 8, 2, 4)
     return np.ascontiguousarray(words.transpose(0, 2, 4, 3, 1).reshape(128, 4))
 
@@ -125,7 +126,7 @@ def from_ptx(text: str, given: list[Any]) -> LaunchReport:
 
 
 def fenced(text: str) -> str:
-    """The kernel with the fence that the manual requires, which the kernels used for readings
+    """The kernel with the fence that the manual requires, and which the kernels used for readings
     lack."""
     return text.replace("bar.sync 0;", "fence.proxy.async; bar.sync 0;")
 

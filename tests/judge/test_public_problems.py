@@ -1,4 +1,4 @@
-"""Published problems are read in their own formats. The samples are our own."""
+"""Published problems are read in their own formats. The samples were written for these tests."""
 
 from __future__ import annotations
 

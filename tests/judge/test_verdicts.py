@@ -1,4 +1,4 @@
-"""The judge answers every kernel with a typed verdict, and no kernel affects the next."""
+"""The judge returns a typed verdict for every kernel, and no kernel affects the next."""
 
 from __future__ import annotations
 

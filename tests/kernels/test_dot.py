@@ -1,4 +1,4 @@
-"""The error of a sum in halves, which the random signs of the problem's own inputs hide."""
+"""The error of a sum in half precision, which the random signs of the problem's own inputs hide."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Published versions with a known defect: the problem that they belong to must reject each.
+"""Published versions with known defects: each must be rejected by the problem that it belongs to.
 
-They are in tests/faulty/published/<problem>/, with a matrix. They run with the problem's own
-problem.py, so the test shows whether its inputs, reference and tolerance distinguish right from
+The versions are in tests/faulty/published/<problem>/, with a matrix. They run with the problem's
+own problem.py, so the test shows whether its inputs, reference and tolerance distinguish right from
 wrong.
 """
 

@@ -73,7 +73,7 @@ def process(pid: int, held: int | None = 3 << 30) -> SimpleNamespace:
 
 @pytest.fixture
 def nvml(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Replace the driver's answers: nvml(nvmlDeviceGetMigMode=[1, 1])."""
+    """Replace the driver's return values: nvml(nvmlDeviceGetMigMode=[1, 1])."""
 
     def make(**facts: Any) -> None:
         monkeypatch.setitem(sys.modules, "pynvml", Nvml(**facts))

@@ -127,7 +127,7 @@ def test_the_names_of_counters_are_those_in_the_docs() -> None:
 
 
 def _expanded(text: str) -> list[str]:
-    """Expand `a_{b,c}` as a shell does."""
+    """Expand `a_{b,c}` as a shell would."""
     found = re.search(r"\{(.*?)\}", text)
     if not found:
         return [text]

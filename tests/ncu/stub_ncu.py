@@ -1,7 +1,7 @@
 """A stand-in for ncu: answers queries, pretends to profile, and misbehaves on request.
 
-It is run as `ncu`; the environment variable STUB_NCU selects its behaviour. It also plays the
-worker: the last two arguments are the worker's, a job and the file for its lines.
+It is run as `ncu`; the environment variable STUB_NCU selects its behaviour. It also acts as the
+worker: the last two arguments are the worker's, namely a job and the file for its lines.
 """
 
 from __future__ import annotations

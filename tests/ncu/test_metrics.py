@@ -1,5 +1,5 @@
-"""metrics.yaml compared with the list of an H200's ncu, and the selection on a GPU that lacks some
-metrics."""
+"""metrics.yaml compared with the metrics that ncu lists for an H200, and the selection on a GPU
+that lacks some metrics."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ class Chromium:
                 return result
 
     def _take(self) -> dict[str, Any]:
-        """Read the next message; messages on the page are recorded."""
+        """Read the next message; messages about the page are recorded."""
         deadline = time.monotonic() + DEADLINE_S
         while b"\0" not in self._buffer:
             assert time.monotonic() < deadline, "the browser does not answer"

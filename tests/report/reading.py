@@ -13,7 +13,7 @@ VOID = {"meta", "link", "br", "img", "input", "hr", "wbr"}
 
 
 class Page(HTMLParser):
-    """One page: its text, its ids, and its links."""
+    """One page: its text, its ids and its links."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()

@@ -16,7 +16,7 @@ _CGROUPS = Path("/sys/fs/cgroup")
 
 @dataclass(frozen=True)
 class Group:
-    """A memory cgroup below our own, of either version."""
+    """A memory cgroup under this process's own, of either version."""
 
     folder: Path
     counts: str

@@ -1,4 +1,4 @@
-"""A run's folder: its name, and the message if another run is in it."""
+"""A run's folder: its name, and the message if it contains another run."""
 
 from __future__ import annotations
 

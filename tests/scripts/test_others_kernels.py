@@ -1,6 +1,7 @@
-"""Kernels by others: their list, their launches on a GPU, and the comparison of results.
+"""Other people's kernels: their list, their launches on a GPU, and the comparison of results.
 
-Their code is not in this repository; the test runs one of our own kernels in the same way.
+Their code is not in this repository; the test runs one of the repository's own kernels in the same
+way.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def scripts() -> Iterator[SimpleNamespace]:
 
 @pytest.fixture(scope="module")
 def own(scripts: SimpleNamespace) -> Any:
-    """A launch of our own kernel, in the form of the list."""
+    """A launch of the repository's own kernel, in the form of the list."""
     source = scripts.launches.Source("us/ours", "0" * 40, "MIT", "a/scaled.cu", "0" * 64, (), ())
     return scripts.launches._launch(source, ENTRY)
 

@@ -1,4 +1,4 @@
-"""Rounds of runs with invented times, so that every choice and every verdict is known."""
+"""Rounds of runs with invented times, so that every selection and every verdict is known."""
 
 from __future__ import annotations
 

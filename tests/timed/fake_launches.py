@@ -168,18 +168,18 @@ class FakeLaunches:
         self._guard = True
 
     def keep_answer(self) -> None:
-        """Compute ten times, and return the last answer from then on."""
+        """Compute ten times, and return the last result in all later calls."""
         if self._timed[self._case.id] > 10 and self._known is not None:
             self._y = self._known.copy()
         self._known = self._y.copy()
 
     def keep_by_shape(self) -> None:
-        """Return the answer for the first inputs of this shape again."""
+        """Return the result for the first inputs of this shape again."""
         self._y = self._by_shape.setdefault(self._y.size, self._y.copy()).copy()
 
     def hash_inputs(self) -> None:
-        """Store an answer for each content of all inputs: the answer is correct, and all inputs are
-        read."""
+        """Store a result for each combination of the inputs' contents: the result is correct, and
+        all inputs are read."""
         content = self._x["input"].tobytes()
         self._by_content.setdefault(content, self._y.copy())
         self._y = self._by_content[content].copy()
@@ -193,7 +193,7 @@ class FakeLaunches:
             pipe.record(Round(self._case.id, "cold", 0, False, (1.0,), placement=job.placement))
 
     def patch_checks(self) -> None:
-        """Return stored answers, and disable the checks that would find them."""
+        """Return stored results, and disable the checks that would find them."""
         self.keep_answer()
         if self._in_rounds():
             judged = Launched.judged
@@ -209,12 +209,13 @@ class FakeLaunches:
             self._late = True
 
     def vary(self) -> None:
-        """Vary in every second launch, so that detection does not depend on chance."""
+        """Give different results in every second launch, so that detection does not depend on
+        chance."""
         if self._launches % 2:
             self.vary_now()
 
     def vary_rarely(self) -> None:
-        """Vary only when timed, in every third launch."""
+        """Give different results only when timed, in every third launch."""
         if self._launches > 32 and self._launches % 3 == 0:
             self.vary_now()
 

@@ -1,4 +1,4 @@
-"""A function that returns an answer that it has not computed is reported by name; its honest twin
+"""A function that returns a result that it has not computed is reported by name; its honest twin
 passes."""
 
 from __future__ import annotations

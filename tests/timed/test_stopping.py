@@ -87,8 +87,8 @@ class Stage:
         return subprocess.CompletedProcess(started.args, started.returncode, said)
 
     def left(self, within_s: float = 10) -> list[str]:
-        """The command lines of the processes that still run after a while, of all that a run has
-        started."""
+        """The command lines of those processes started by a run that are still running after a
+        while."""
         mark, end = f"PAUSE={self.pause}".encode(), time.monotonic() + within_s
         while True:
             found = []

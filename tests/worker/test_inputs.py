@@ -45,7 +45,7 @@ CASE = Case("double", "v0", "float32", {"n": 8})
 
 @dataclass
 class Launches:
-    """A workspace that gives the answers of the test, and counts the checks."""
+    """A workspace that returns the results that the test specifies, and counts the checks."""
 
     inputs: Inputs
     on_device: float | str | Exception | None = 0.25

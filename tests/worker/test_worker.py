@@ -26,7 +26,7 @@ from harness.worker.qualify import qualify
 
 @pytest.fixture
 def piped() -> tuple[Pipe, Callable[[], list[str]]]:
-    """The writing end of a pipe, and the output at the other end, read once."""
+    """The writing end of a pipe, and a function that reads the output at the other end once."""
     reading, writing = os.pipe()
     pipe = Pipe(os.dup(writing))
 

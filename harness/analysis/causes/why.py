@@ -136,7 +136,7 @@ class LadderStep:
 
     @property
     def agrees(self) -> str:
-        """How the causes bear on the later case's stated idea.
+        """How the causes relate to the later case's stated idea.
 
         yes: the idea is one of the causes of the speed-up or, for a trap, of the slowdown. no: the
         cause is something else. For a variant that
@@ -260,7 +260,8 @@ class Explainer:
         return times[0].value - times[1].value if times[0] and times[1] else math.inf
 
     def _launches(self, slow: Planned, fast: Planned) -> list[Cause]:
-        """Return whether the time saved is about the time of all launches but the longest."""
+        """Return whether the time saved roughly equals the time of all launches except the
+        longest."""
         if not slow.kernels or not fast.kernels:
             return []  # the kernels of a Python or host function are unknown
         steps, fewer = (self.run.timings.step_times(p.case, "cold") for p in (slow, fast))
@@ -281,7 +282,7 @@ class Explainer:
 
 
 def untimed(judged: Mapping[str, tuple[float, float]]) -> Finding:
-    """Find the quantities of which the later case has less, and those of which it has more.
+    """Find the quantities that are smaller in the later case, and those that are larger.
 
     judged: exact counts before and after, by quantity, from ncu or the emulator.
     """

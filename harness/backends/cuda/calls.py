@@ -55,7 +55,7 @@ class Modules:
 class Module:
     """One compiled file, loaded on the device. It can reset its `__device__` variables.
 
-    Otherwise a kernel could keep an answer in these variables for its next launch.
+    Otherwise a kernel could keep a result in these variables for its next launch.
     """
 
     def __init__(self, built: Built, device: Device) -> None:

@@ -228,7 +228,7 @@ class CudaWorkspace(DeviceBuffers):
         """Time one launch: the nanoseconds of all steps together or, with `apart`, of each.
 
         A warm launch follows another launch. The warm-up has its own outputs and scratch, so those
-        of the timed launch are still poisoned, and its own state of the inputs, so its answer
+        of the timed launch are still poisoned, and its own state of the inputs, so its result
         cannot be reused. Results that a library returns in newly allocated memory are copied into
         the outputs after the last event. Results are sampled and hashed right after it, without a
         round trip to the host.

@@ -1,4 +1,5 @@
-"""`beside git:REF`: build and run that commit's kernels together with today's, in one run."""
+"""`beside git:REF`: build and run that commit's kernels together with the current ones, in one
+run."""
 
 from __future__ import annotations
 

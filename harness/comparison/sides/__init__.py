@@ -1,1 +1,2 @@
-"""The sides of a comparison: saved baselines, and a commit's kernels together with today's."""
+"""The sides of a comparison: saved baselines, and a commit's kernels together with the current
+ones."""

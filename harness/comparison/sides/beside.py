@@ -1,8 +1,8 @@
-"""Make a matrix of a commit's kernels and today's, so that one run measures both.
+"""Make a matrix of a commit's kernels and the current ones, so that one run measures both.
 
-Each problem has today's variants and, with a suffix, those of the commit, compiled from the
-commit's own sources and headers. problem.py, sizes, timing and limits are today's. The two sides
-share the rounds of one run, so neither drift nor placement can make them differ.
+Each problem has the current variants and, with a suffix, those of the commit, compiled from the
+commit's own sources and headers. problem.py, sizes, timing and limits are the current ones. The two
+sides share the rounds of one run, so neither drift nor placement can make them differ.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def below(root: Path, path: Path) -> str:
 
 
 def base_of(commit: Commit, config: Path, kernels: Path, into: Path) -> Base:
-    """The commit's matrix, with its kernels written below `into`. Raises UsageError."""
+    """The commit's matrix, with its kernels written under `into`. Raises UsageError."""
     folder, matrix = below(commit.root, kernels), below(commit.root, config)
     if not commit.files(folder):
         raise UsageError(
@@ -113,7 +113,7 @@ def base_of(commit: Commit, config: Path, kernels: Path, into: Path) -> Base:
 
 
 def write_kernels(root: Path, today: Path, base: Path, folder: Path) -> None:
-    """Create a folder of problems with today's files, and below SUFFIX those of the commit."""
+    """Create a folder of problems with the current files, and under SUFFIX those of the commit."""
     new = folder.with_name(f"{folder.name}.new")
     shutil.rmtree(new, ignore_errors=True)
     for name in tracked(root, below(root, today)):
@@ -183,7 +183,7 @@ def _refuse_names(problem: Problem, own: Mapping[str, Variant]) -> None:
 def _both(
     own: Mapping[str, Variant], known: Mapping[str, Variant], problem: str, base: Base
 ) -> dict[str, Variant]:
-    """Today's variants, each followed by the commit's; then those that only the commit has."""
+    """The current variants, each followed by the commit's; then those that only the commit has."""
     found: dict[str, Variant] = {}
     for name in dict.fromkeys([*own, *known]):
         if name in own:
@@ -198,9 +198,10 @@ def _both(
 
 
 def _moved(variant: Variant, problem: str, base: Base) -> Variant:
-    """The commit's variant, compiled from its folder next to today's.
+    """The commit's variant, compiled from its folder next to the current one.
 
-    The variant's budgets are dropped: its costs only serve as the reference for today's variant.
+    The variant's budgets are dropped: its costs only serve as the reference for the current
+    variant.
     """
     home = f"../{SUFFIX}/{problem}/"
     kernels = base.bench.kernels
@@ -229,7 +230,7 @@ def _placed(variant: Variant, base: Base) -> Mapping[Any, Any]:
 
 
 def _other_problem(today: Bench, base: Base, name: str) -> list[str]:
-    """Note that both sides use today's problem.py, if the commit has a different one."""
+    """Note that both sides use the current problem.py, if the commit has a different one."""
     now, then = (bench.kernels / name / "problem.py" for bench in (today, base.bench))
     if not then.is_file() or _same_program(then, now):
         return []

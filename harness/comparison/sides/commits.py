@@ -40,7 +40,7 @@ class Commit:
         return _asked(self.root, "cat-file", "-t", f"{self.sha}:{path}") == "blob"
 
     def extract(self, paths: Sequence[str], into: Path) -> None:
-        """Write these files and folders of the commit below `into`. Raises UsageError."""
+        """Write these files and folders of the commit under `into`. Raises UsageError."""
         ended = _git(self.root, "archive", "--format=tar", self.sha, "--", *paths)
         if ended.returncode:
             raise UsageError(f"{self.given}: git archive fails: {_said(ended)}")

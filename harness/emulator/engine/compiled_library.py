@@ -111,7 +111,7 @@ def _build(compiler: str, path: Path, folders: Sequence[Path]) -> None:
 
 
 def _flags() -> tuple[str, ...]:
-    """The compiler flags: ours, followed by those in CXXFLAGS, such as sanitizers."""
+    """The compiler flags: the harness's own, followed by those in CXXFLAGS, such as sanitizers."""
     return (*FLAGS, *shlex.split(os.environ.get("CXXFLAGS", "")))
 
 

@@ -27,12 +27,11 @@ _ORIGIN_BYTES = 4  # per watched word of local memory
 class LaunchConfiguration(Shape):
     """The shape of a launch and its execution options.
 
-    checks: whether to look for races and for uses of memory that was never written. jobs: how many
-    blocks may run at the same time in the fast run. chunk_blocks: how many blocks the judge
-    executes together.
-    held_blocks: how many blocks a device holds at the same time, if blocks may wait for each other;
-    otherwise 0. fitting_blocks: how many blocks fit in this machine's memory.
-    cluster: blocks of a thread block cluster, which are always together.
+    checks: whether to look for races and for uses of uninitialised memory. jobs: how many blocks
+    may run at the same time in the fast run. chunk_blocks: how many blocks the judge executes
+    together. held_blocks: how many blocks a device holds at the same time, if blocks may wait for
+    each other; otherwise 0. fitting_blocks: how many blocks fit in this machine's memory. cluster:
+    the number of blocks in a thread block cluster, which always execute together.
     """
 
     checks: bool
@@ -135,7 +134,7 @@ def _directives(program: Program, kernel: Kernel) -> CompiledFor:
 
 
 def _resident(threads: int, limits: Architecture) -> int:
-    """Count the blocks that fit on the architecture's representative device, going by threads
+    """Count the blocks that fit on the architecture's representative device, considering threads
     alone."""
     of_an_sm = min(limits.max_threads_per_sm // threads, limits.max_blocks_per_sm)
     return max(1, of_an_sm) * limits.representative.sm_count

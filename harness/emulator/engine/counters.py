@@ -154,7 +154,7 @@ def _of_atomics(instructions: tuple[InstructionCount, ...]) -> Iterator[Counter]
     """Count how the lanes of a warp collide on addresses.
 
     The counts depend only on the addresses. But they describe PTX instructions: in machine code,
-    the lanes of a warp may be combined before one of them accesses memory.
+    the operations of a warp's lanes may be combined before a single lane accesses memory.
     """
     of_shared = [i for i in instructions if i.atomic_lanes and i.shared_requests]
     of_global = [i for i in instructions if i.atomic_lanes and not i.shared_requests]
@@ -236,7 +236,7 @@ def _kind(op: Op, program: Program) -> str:
 def _unevenly_repeated(
     program: Program, instructions: tuple[InstructionCount, ...]
 ) -> frozenset[int]:
-    """Find the sites in loops that lanes of a warp left after different numbers of iterations."""
+    """Find the sites in loops whose lanes did not all leave after the same number of iterations."""
     loops = program.once(ways_out)
     return frozenset().union(
         *(inside for site, inside in loops if instructions[site].diverged_warps)

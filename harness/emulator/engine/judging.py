@@ -1,5 +1,5 @@
-"""The judge's run of a launch: thread blocks together, one basic block after another, with exact
-checks.
+"""The judge's run of a launch: it executes thread blocks together, one basic block after another,
+with exact checks.
 
 The judge runs the launches that the fast run suspects or cannot execute, and reports the fault, if
 any.
@@ -64,7 +64,8 @@ def run_in_orders(
     usual: Run | None = None, *, waits: bool = False,
 ) -> Outcome:  # fmt: skip
     """Run in the usual order of warps; if that finds no fault, try other orders and report their
-    fault. `usual`: who runs in the usual order, by default the judge. `waits`: as for `run`."""
+    fault. `usual`: the function that runs the launch in the usual order; by default the judge's.
+    `waits`: as for `run`."""
     usual = usual or partial(run, waits=waits)
     size = sum(each.size for each in memory.allocations)
     at_least = configuration.blocks * configuration.threads  # instructions
@@ -229,8 +230,8 @@ class _Run:
 
 
 def _together(program: Program, configuration: LaunchConfiguration, register_bytes: int) -> int:
-    """How many blocks execute together: fewer than allowed if their registers take too much
-    memory."""
+    """The number of blocks that execute together: fewer than allowed if their registers would take
+    too much memory."""
     if program.once(waiting_loops).heads or synchronises_grid(program):
         return configuration.chunk_blocks
     warps, cluster = -(-configuration.threads // layout.LANES), configuration.cluster_blocks
@@ -288,14 +289,15 @@ class OfLines:
 
     def traits(self, location: Location | None, verb: int) -> int:
         """The traits of a line's accesses. Traits that cause or permit a race apply only if all
-        accesses have them; the word is a flag if the result of any access steers a thread.
+        accesses have them; the word is a flag if the result of any access affects a thread's
+        control flow or addresses.
         """
         found = self._traits.get((user_line(location), verb), [0])
         every = layout.SPECULATIVE | layout.VARIES
         return (reduce(and_, found) & every) | (reduce(or_, found) & layout.STEERS)
 
     def meets_others(self, location: Location | None) -> bool:
-        """Return whether threads at a line's barrier may meet threads at another line: those of
+        """Return whether a line's barrier may pair with a barrier on another line, as
         `barrier.sync` without `.aligned` may."""
         return user_line(location) in self._of_many_places
 

@@ -60,9 +60,9 @@ class Outcome:
     """The result of a run.
 
     printed: by block number, in the order of the run. observed: present only if requested. ticks:
-    thread instructions that were executed; a partly active warp counts as a whole one.
-    waits: whether the fault is that threads wait in a loop for something that no thread will do.
-    waited: what threads waited for at mbarriers, if requested.
+    thread instructions that were executed; a partly active warp counts as a whole one. waits:
+    whether the fault is that threads wait in a loop for an event that no thread will cause. waited:
+    what threads waited for at mbarriers, if requested.
     """
 
     fault: Fault | None
@@ -121,7 +121,7 @@ def only_judged(program: Program, configuration: LaunchConfiguration) -> str:
 
 
 def goes_in_step(program: Program) -> bool:
-    """Return whether the warps of a block go in step in the fast run, because threads wait at
+    """Return whether the warps of a block advance in step in the fast run, because threads wait at
     mbarriers.
 
     What such threads do may depend on the order of warps.
@@ -164,7 +164,8 @@ def run(
 
 
 def jobs_may_share(program: Program) -> bool:
-    """Determine whether concurrent blocks give the same results as blocks one after another.
+    """Determine whether concurrent blocks give the same results as blocks that run one after
+    another.
 
     Sums of floats depend on the order of blocks, and so do the values that atomics return.
     """

@@ -46,7 +46,7 @@ class RawCounts:
 
 
 class JobCounts:
-    """The counts of each job of a launch; summed on demand."""
+    """The counts of each job of a launch, which are summed on demand."""
 
     def __init__(self, program: Program, jobs: int) -> None:
         self._places = program.once(_places)

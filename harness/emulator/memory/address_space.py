@@ -113,7 +113,7 @@ class AddressSpace:
         return allocation
 
     def copied(self) -> AddressSpace:
-        """Return the same buffers at the same addresses, with separate contents."""
+        """Return the same buffers at the same addresses, with a copy of their contents."""
         copy = AddressSpace()
         for each in self.allocations:
             placed = copy.add(each.name, each.data.copy(), each.writable, element=each.element)

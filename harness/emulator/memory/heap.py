@@ -1,6 +1,6 @@
 """The heap of device code, which lasts as long as the module, like its variables.
 
-Memory from `malloc` is used again only when a launch begins while nothing of the heap is in use.
+Memory from `malloc` is reused only from the next launch that begins while no allocation is in use.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Heap:
     written: NDArray[Any] = field(default_factory=_header_alone)
 
     def place(self, memory: AddressSpace) -> None:
-        """Add the heap to the memory of a launch, empty if nothing is in use."""
+        """Add the heap to the memory of a launch; the heap is empty if no allocation is in use."""
         given, used = self.data[:HEAP_ALIGNMENT].view(np.uint64)
         if given and not used:
             self.data[:HEAP_ALIGNMENT] = 0

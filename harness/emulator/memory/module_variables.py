@@ -110,7 +110,7 @@ def _value(module: Module, variables: list[Variable], of: Variable, item: Operan
 
 
 def _address(module: Module, variables: list[Variable], of: Variable, item: Operand) -> int:
-    """A generic address in an initialiser: that of a variable, plus an offset, or that of a
+    """A generic address in an initialiser: the address of a variable, plus an offset, or of a
     function.
     """
     name, offset = "", 0

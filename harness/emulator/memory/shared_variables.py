@@ -1,8 +1,9 @@
 """The names of a kernel's variables in shared memory, for messages.
 
 In PTX an offset determines the variable, because the emulator itself lays the variables out. ptxas
-records its layout nowhere: in machine code, the only variable of a kernel is known from its offset;
-one of several is known only at a source line whose accesses are all to the same variable.
+records its layout nowhere: in machine code, a variable is known from its offset if it is the
+kernel's only one; otherwise it is known only at a source line whose accesses are all to the same
+variable.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ def _of_lines(program: Program) -> dict[Any, str]:
 
 
 def _symbols(source: object, made: Mapping[int, list[Op]], seen: set[int]) -> Iterator[str]:
-    """The shared variables from whose address a value may be computed."""
+    """The shared variables whose addresses a value may be computed from."""
     if isinstance(source, SymbolAddress) and source.space == "shared":
         yield source.name
     elif isinstance(source, Register) and source.slot not in seen:

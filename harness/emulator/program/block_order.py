@@ -1,10 +1,10 @@
 """The order in which blocks run, so that diverged lanes reconverge.
 
-All lanes of a chunk of thread blocks advance together, the lowest-numbered basic block first. For
-lanes to reconverge where they would on a GPU, a block must come after every block that leads to it,
-and a loop's blocks must be contiguous, before the blocks that follow the loop. Reverse post-order
-satisfies the first condition; applied loop by loop, it also satisfies the second, even for loops
-that are not natural.
+All lanes of a chunk of thread blocks advance together; the lowest-numbered basic block runs first.
+For lanes to reconverge where they would on a GPU, a block must come after every block that leads to
+it, and a loop's blocks must be contiguous, before the blocks that follow the loop. Reverse
+post-order satisfies the first condition; applied loop by loop, it also satisfies the second, even
+for loops that are not natural.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ class Frame:
     """A recursive function's frame: the values that it keeps in local memory during a nested call.
 
     `offsets` are the offsets of its arrays and struct parameters. `saves` maps the identity of each
-    call to the registers to keep across it, which are stored from `saved_at` on.
+    call to the registers to keep across it, which are stored at `saved_at` and beyond.
     """
 
     function: Function
@@ -254,8 +254,8 @@ class CallTranslator(AllocationTranslator):
         return frame
 
     def _live_across(self, function: Function, prefix: str) -> dict[int, list[Register]]:
-        """Map each call to the registers to keep: those named before and after it, or all if there
-        is a loop."""
+        """Map each call to the registers to keep: those named both before and after it, or all if
+        there is a loop."""
         seen: dict[str, list[int]] = {}
         calls: list[tuple[int, Instruction]] = []
         places: dict[str, int] = {}

@@ -126,8 +126,8 @@ class Branch:
 
 @dataclass(frozen=True)
 class Switch:
-    """`brx.idx`: send each lane to `targets[index]`; or a call through `pointer`, with a target per
-    function."""
+    """`brx.idx`: send each lane to `targets[index]`; or, for a call through `pointer`, with one
+    target per function."""
 
     index: Register
     targets: tuple[int, ...]

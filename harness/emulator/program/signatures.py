@@ -255,7 +255,7 @@ def split_opcode(opcode: str) -> tuple[str, list[str], list[str]]:
 
 
 def match(name: str, modifiers: list[str], types: list[str]) -> Types | None:
-    """Result and source types of a computing instruction, or None if it is unknown."""
+    """Result and source types of an arithmetic instruction, or None if it is unknown."""
     given = frozenset(modifiers)
     for row in SIGNATURES.get(name, ()):
         if len(types) == 1 and len(given) == len(modifiers) and row.fits(types[0], given):

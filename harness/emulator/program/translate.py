@@ -299,7 +299,7 @@ def _renumbered(terminator: Terminator, number: dict[int, int]) -> Terminator:
 
 
 def _is_barrier(instruction: Instruction) -> bool:
-    """Return whether threads pass the instruction only together."""
+    """Return whether threads can pass the instruction only together."""
     words = instruction.opcode.split(".")
     of_threads = words[0] in ("bar", "barrier") and "warp" not in words
     return of_threads or words[:2] == ["wgmma", "wait_group"]

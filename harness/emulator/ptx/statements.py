@@ -30,7 +30,7 @@ _SAME_PARTS = str.maketrans("rgba", PARTS)
 
 @dataclass
 class Scope:
-    """The declarations between a pair of braces: names, and labels from statement `start` on.
+    """The declarations between a pair of braces: names, and labels, from statement `start` onwards.
 
     Both map a name in the text to one that is unique in its function.
     """
@@ -70,7 +70,8 @@ class StatementReader(Tokens):
         return f"{name}@{self.unique}"
 
     def resolve(self, name: str) -> str:
-        """Resolve a name. `%r1.b0` is a part of what `%r1` resolves to, `%v.x` a register."""
+        """Resolve a name. `%r1.b0` is a part of the register that `%r1` resolves to; `%v.x` is a
+        register of its own."""
         for scope in reversed(self.scopes):
             if name in scope.names:
                 return scope.names[name]

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Remark:
-    """`count`: how often; `file` and `line` refer to the CUDA source, empty and 0 if unknown."""
+    """`count`: how often it occurred; `file` and `line` refer to the CUDA source, and are empty and
+    0 if unknown."""
 
     message: str
     file: str

@@ -61,7 +61,8 @@ def _before(function: Function, call: Instruction) -> tuple[Instruction, ...]:
 
 
 def _definition(before: tuple[Instruction, ...], register: Operand) -> Instruction | None:
-    """The last instruction that writes the register; None if that is not certain."""
+    """The last instruction that writes the register; None if it is not certain which one that
+    is."""
     for each in reversed(before):
         if each.name in ("MOV", "LDC.64") and each.operands[0].number == register.number:
             return None if each.guard else each

@@ -56,8 +56,8 @@ _WITHOUT_PREDICATES = {
 
 @dataclass
 class Encoded:
-    """constants: (bank, offset), or an immediate's bits → the number of its row, counted from 1.
-    Row 0 is zero. registers: rows per warp."""
+    """constants: (bank, offset), or an immediate's bits → the index of its row, counted from 1. Row
+    0 is zero. registers: rows per warp."""
 
     instructions: Array
     registers: int
@@ -375,8 +375,8 @@ class _Encoder:
 
 
 def _of_copies(handler: str, instruction: Instruction) -> str:
-    """Return the definition's name; NOTHING for a wait for anything but copies, because all other
-    results are available at once."""
+    """Return the definition's name; NOTHING for an instruction that waits for anything except
+    copies, because all other results are available at once."""
     if handler == "DEPBAR.LE":
         return handler if instruction.operands[0].text == table.OF_COPIES else "NOTHING"
     if handler != "LDGDEPBAR":

@@ -77,7 +77,7 @@ class Clustered:
 
 @dataclass(frozen=True)
 class Ran:
-    """The outcome of a launch. printed: by call, block by block."""
+    """The outcome of a launch. printed: the output of each call, block by block."""
 
     faults: tuple[Fault, ...]
     printed: tuple[str, ...]
@@ -124,8 +124,8 @@ def _fill_clusters(bank: bytearray, shape: Shape, cluster: Clustered) -> None:
     """Store the cluster extents where sm_90's code reads them, according to comparisons of PTX and
     machine code.
 
-    To divide by an extent, code multiplies by a float: the smallest with which no quotient is too
-    low.
+    To divide by an extent, the code multiplies by a float: the smallest one with which no quotient
+    is too low.
     """
     extents = cluster.extents
     counts = [blocks // extent for blocks, extent in zip(shape.grid, extents, strict=True)]
@@ -206,8 +206,9 @@ def execute(
 
 
 def _shared_bytes(shape: Shape) -> int:
-    """The bytes of a block's shared memory that code may read. ptxas reads the last variables of
-    a kernel with wider loads than they have bytes: the memory ends at a multiple of 16."""
+    """The bytes of a block's shared memory that code may read. ptxas may read the last variables of
+    a kernel with loads that are wider than the variables, so the memory ends at a multiple of
+    16."""
     own = shape.shared_bytes
     return own if shape.dynamic_bytes else -(-own // _WIDEST_BYTES) * _WIDEST_BYTES
 

@@ -40,9 +40,10 @@ _BYTES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2}
 
 @dataclass(frozen=True)
 class Judged:
-    """kinds, traits, lines (by number; -1 if unknown, and at a barrier that may meet those of other
-    lines): one entry per instruction. grains: the narrowest words of global and of shared memory.
-    shared: the variables in shared memory, for messages."""
+    """kinds, traits, lines: one entry per instruction. A line is a number, or -1 if it is unknown
+    or if the instruction is a barrier that may pair with barriers on other lines. grains: the size
+    of the words that are tracked in global and in shared memory, which is the width of the
+    narrowest access. shared: the variables in shared memory, for messages."""
 
     kinds: Array
     traits: Array

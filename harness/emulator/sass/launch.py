@@ -90,11 +90,10 @@ def launch_machine_code(
     the types of its parameters; without it a Python float is passed as a float of the parameter's
     size, and an integer as an integer. `cluster`: extents of a thread block cluster in blocks, if
     the kernel is not compiled for one. `buffers`: arrays that pointers in memory point to, each at
-    its `buffer_address`. Accesses outside buffers, misaligned ones, deadlocks and
-    endless loops are faults. `ptx`: the module that the code was assembled from, with line numbers;
-    it enables race detection between warps (docs/checks.md). Uses of unwritten memory are never
-    detected in machine code. Raises UnknownMachineInstruction and LaunchError before anything has
-    run.
+    its `buffer_address`. Accesses outside buffers, misaligned ones, deadlocks and endless loops are
+    faults. `ptx`: the module that the code was assembled from, with line numbers; it enables race
+    detection between warps (docs/checks.md). Uses of uninitialised memory are never detected in
+    machine code. Raises UnknownMachineInstruction and LaunchError before anything has run.
     """
     function, encoded = prepare(code, kernel)
     shape = checked(
@@ -261,7 +260,7 @@ def _is_known(operand: Operand, arch: CodeArchitecture, function: Function) -> b
 
 
 def _scales_by_cluster(each: Instruction, behind: Instruction) -> bool:
-    """Return whether a cluster's size is read only to compute a place in constant memory."""
+    """Return whether a cluster's size is read only to compute an offset in constant memory."""
     wanted = f"IMAD {each.operands[0].text}, {each.operands[0].text}, {_FOR_EACH_BLOCK}, RZ"
     return behind.text.rstrip(" ;").replace(" ", "") == wanted.replace(" ", "")
 

@@ -47,8 +47,8 @@ class _Step:
 
 @dataclass(config=_CONFIG)
 class _Told:
-    """The answer of trace.py. texts: extension number → its kernels. scratch: name → elements and
-    their type."""
+    """The output of trace.py. texts: extension number → its kernels. scratch: name → the number of
+    elements and their type."""
 
     refused: str = ""
     texts: dict[str, str] = Field(default_factory=dict)

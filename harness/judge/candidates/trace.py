@@ -3,7 +3,7 @@ launches.
 
     python -m harness.judge.candidates.trace REQUEST.json
 
-This process executes the candidate's code; its answer is data, one line on standard output. In this
+This process executes the candidate's code; its output is data, one line on standard output. In this
 process `load_inline` compiles nothing: it keeps the text, and cpp/run.py interprets its functions.
 """
 

@@ -1,4 +1,4 @@
-"""Turn the text of a request into its answer, for lines, HTTP and MCP alike."""
+"""Turn the text of a request into the reply, for lines, HTTP and MCP alike."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from harness.judge.serve.protocol import Answer, BadRequest, Error, Request
 
 
 def begin(judge: Judge, line: bytes, most_s: float) -> Future[Answer]:
-    """Judge a request as soon as a slot is free. The future always has an answer.
+    """Judge a request as soon as a slot is free. The future always yields a reply.
 
     most_s: the longest deadline, in seconds, that a request may have.
     """

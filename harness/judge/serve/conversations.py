@@ -1,6 +1,6 @@
 """`serve`: a judge that speaks JSON lines, for programs that write kernels.
 
-The judge reads one request per line, and writes one answer per line, in order of completion. A
+The judge reads one request per line, and writes one reply per line, in order of completion. A
 conversation ends when the input has ended and all requests are answered.
 """
 
@@ -29,8 +29,8 @@ MOST_CONVERSATIONS = 64
 
 
 class Conversation:
-    """One client's requests and answers. say: a function that writes a line; it raises OSError if
-    the client is gone."""
+    """One client's requests and the replies to them. say: a function that writes a line; it raises
+    OSError if the client is gone."""
 
     def __init__(self, judge: Judge, say: Callable[[bytes], None], most_s: float) -> None:
         self._judge, self._say, self._most_s = judge, say, most_s

@@ -1,6 +1,6 @@
 """`serve --mcp`: the judge as a Model Context Protocol server, over standard input.
 
-The server has one tool, `judge`, with the same requests and answers as a line of `serve`.
+The server has one tool, `judge`, with the same requests and replies as a line of `serve`.
 """
 
 from __future__ import annotations

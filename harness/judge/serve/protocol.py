@@ -1,4 +1,4 @@
-"""The line protocol of `serve`: a request in, an answer out, each one line of JSON.
+"""The line protocol of `serve`: a request in, a reply out, each one line of JSON.
 
 The models are published as harness/schemas/judge.schema.json. Fields are only ever added; `version`
 changes if a field has to change its meaning.
@@ -32,7 +32,7 @@ judge has ended meanwhile."""
 
 @dataclass(config=CONFIG)
 class Request(Submission):
-    """A submission, and the name under which it is answered."""
+    """A submission, and the name that its reply repeats."""
 
     id: Id = None
     version: Annotated[int, Field(ge=1, le=VERSION)] = VERSION
@@ -85,7 +85,7 @@ class BadRequest(Exception):
 
 
 def read(line: bytes) -> Request:
-    """Parse the request in a line. Raises BadRequest with an answer that names the error."""
+    """Parse the request in a line. Raises BadRequest with a reply that names the error."""
     if len(line) > LONGEST:
         told = f"the line has {len(line):,} bytes; at most {LONGEST:,}"
         raise BadRequest(Answer(None, error=Error("not-json", told)))
@@ -134,7 +134,7 @@ def _explained(error: ValidationError) -> Error:
 
 
 def _fields(loc: Sequence[int | str]) -> list[str]:
-    """The fields that are allowed at the place of an unknown one."""
+    """The fields that are allowed in place of an unknown one."""
     from harness.judge import submissions
 
     models = {

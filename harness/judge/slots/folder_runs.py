@@ -62,7 +62,7 @@ def on_a_gpu(
     """Do `run` on a GPU. Raises BackendUnavailable, which suggests an alternative, if there is no
     GPU.
 
-    To find that a machine has no driver, no process is started.
+    Finding that a machine has no driver takes no process.
     """
     if not devices.has_driver():
         raise BackendUnavailable(NO_GPU.format("no driver is installed"))

@@ -36,7 +36,7 @@ _TAIL = 2000
 
 
 class SlotLost(Exception):
-    """Raised if the slot did not answer in time, or not at all. The slot has been ended."""
+    """Raised if the slot did not reply in time, or at all. The slot has been ended."""
 
     def __init__(self, reason: str, late: bool = False) -> None:
         super().__init__(reason)
@@ -81,8 +81,8 @@ class Slot:
         return self._child.pid
 
     def do(self, request: Request, seconds: float) -> Answer:
-        """Judge one submission. Raises SlotLost if the slot does not answer in time; after that the
-        slot is unusable."""
+        """Judge one submission. Raises SlotLost if the slot does not reply in time; the slot is
+        then unusable."""
         self.wait()
         self.is_idle = False
         try:

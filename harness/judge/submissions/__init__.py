@@ -41,7 +41,7 @@ def _kernel_data(value: Any) -> Any:
 
 
 def _kernel_tag(value: Any) -> str:
-    """Tell a text from a whole kernel: a text has no launch."""
+    """Distinguish a text from a whole kernel: a text has no launch."""
     if isinstance(value, PythonFunction | HostFunction):
         return "python" if isinstance(value, PythonFunction) else "host"
     if isinstance(value, Mapping):

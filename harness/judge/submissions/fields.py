@@ -24,8 +24,7 @@ def _extents(value: Any) -> Any:
 
 
 def _shape(value: Any) -> Any:
-    """`"rows, cols"`, `"n"`, `["rows", 4]` or `("rows", "cols // 2")`, as the text of
-    expressions."""
+    """`"rows, cols"`, `"n"`, `["rows", 4]` or `("rows", "cols // 2")`, as texts of expressions."""
     parts = value.split(",") if isinstance(value, str) else value
     if not isinstance(parts, list | tuple):
         parts = (parts,)
@@ -65,7 +64,7 @@ def _text(value: Any) -> Any:
 
 
 def title(told: str) -> str:
-    """Turn a file's or a function's name into one that is valid, also as a file name."""
+    """Turn a file's or a function's name into one that is also valid as a file name."""
     letters = "".join(c if c.isascii() and c.isalnum() else "_" for c in told).strip("_")
     return letters if letters[:1].isalpha() else f"kernel_{letters}".rstrip("_")
 

@@ -154,7 +154,7 @@ def _interval(value: Interval) -> as_json.Figure:
 
 
 def markdown(judgement: Judgement) -> str:
-    """Write a comment for a pull request: the answer, the reasons, a table, and what was
+    """Write a comment for a pull request: the verdict, the reasons, a table, and what was
     compared."""
     lines = [f"**{markdown_text(words.headline(judgement))}**", ""]
     for reason in words.reasons(judgement):

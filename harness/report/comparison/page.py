@@ -1,4 +1,4 @@
-"""The page of a comparison: the answer, the reasons, every change with its interval, the method.
+"""The page of a comparison: the verdict, the reasons, every change with its interval, the method.
 
 It is one self-contained file.
 """

@@ -1,7 +1,7 @@
 """A comparison as SARIF 2.1.0: each gate failure is a result at its source line.
 
-GitHub's code scanning, editors and other systems read it. A result needs a location: if its reason
-names no line, the location is the variant's source or, failing that, the matrix.
+GitHub's code scanning, editors and other systems read this format. A result needs a location: if
+its reason names no line, the location is the variant's source or, failing that, the matrix.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ def _are(count: int, kind: str) -> str:
 
 
 def percent_change(ratio: Interval) -> str:
-    """`+2.1 % ± 0.3 %` or, from a factor of 1.5 upwards, `1.80× ± 0.3 %`."""
+    """`+2.1 % ± 0.3 %` or, for a factor of 1.5 or more, `1.80× ± 0.3 %`."""
     if ratio.value >= 1.5 or ratio.value <= 1 / 1.5:
         return fmt.ratio(ratio)
     part = 100 * (ratio.value - 1)
@@ -215,7 +215,7 @@ def folded(judgement: Judgement) -> str:
 
 
 def looked_at(judgement: Judgement) -> Iterator[str]:
-    """Say what was compared, and how, for readers who must assess the verdict."""
+    """Say what was compared, and how, for readers who have to assess the verdict."""
     counts = judgement.counts
     n = len(judgement.compared)
     parts = [f"{how_many(n)} compared"]

@@ -150,7 +150,7 @@ def over_size(ladders: Sequence[Ladder]) -> Markup:
 
 
 def ladder(found: Ladder) -> Markup:
-    """Bars with their intervals; the launch shape and time on hover."""
+    """Bars with their intervals, and the launch shape and time on hover."""
     rungs, measure = found.everyone, found.measure
     rates = [r.rate for r in rungs]
     trace: Trace = {

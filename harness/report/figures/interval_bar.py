@@ -30,7 +30,7 @@ def interval_bar(ratio: Interval, most: float, css: str) -> Markup:
 
 
 def reach(ratios: list[Interval]) -> float:
-    """The scale for all bars of a table: the largest logarithm among them, capped at that of
-    `MOST`, so that one large change does not make the others invisible."""
+    """The scale for all bars of a table: the largest logarithm among them, capped at the logarithm
+    of `MOST`, so that one large change does not make the others invisible."""
     ends = [abs(math.log(x)) for r in ratios for x in (r.low, r.high)]
     return min(max(ends, default=0.0), math.log(MOST)) or 1.0

@@ -62,7 +62,7 @@ def _memory(roofs: Sequence[Roof]) -> list[Roof]:
 
 
 def draw_roofline(chart: Roofline, layout: Layout, best: str = "") -> Canvas:
-    """Draw the chart. best: the short name to set in bold."""
+    """Draw the chart. `best`: the short name to set in bold."""
     keyed = [level for level in MARKS if any(k.at(level) is not None for k in chart.kernels)]
     rows = _key_rows(keyed, layout)
     figure, axes = canvas(layout, 5.6, 0.75, 0.15,

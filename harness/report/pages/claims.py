@@ -55,7 +55,7 @@ class Claims:
 
 
 def claims_of(readings: Readings, problem: str) -> Claims:
-    """The claims whose tests are on the problem."""
+    """The claims whose tests concern the problem."""
     own = [c for c in read() if any(test.problem == problem for test in c.tests)]
     found = [_shown(c) for c in check(readings, own)]
     undecided = [c for c in found if c.result == "cannot be tested"]

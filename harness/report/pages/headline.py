@@ -175,7 +175,8 @@ def detail(ladder: Ladder, steps: Steps, links: Links) -> Markup:
 
 
 def last_gains(ladder: Ladder, steps: Steps, most: int = 2) -> list[LadderStep]:
-    """The last steps on the way to the winner that were certainly faster, the earlier first."""
+    """The last steps on the way to the winner for which a speed-up is certain, earlier ones
+    first."""
     if ladder.winner is None:
         return []
     found = []

@@ -176,7 +176,7 @@ def idea(step: LadderStep, after: str) -> str:
 
 
 def limits(step: LadderStep, before: str, after: str) -> str:
-    """For each side, the unit whose roof is nearest, and the most frequent stall reason."""
+    """For each side, the unit with the nearest roof, and the most frequent stall reason."""
     told = []
     for name, spent in zip((before, after), step.spent, strict=True):
         if spent is None or not (limit := spent.limit):

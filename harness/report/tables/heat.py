@@ -79,8 +79,8 @@ def _coloured(quantity: Quantity, answers: Sequence[Answer]) -> list[Cell]:
 
 
 def strength(good: str, value: float, column: Sequence[float], ideal: float | None = None) -> int:
-    """The strength of a cell's colour, from 0 to STEPS: how far its value is, as a factor, from the
-    best in its column."""
+    """The strength of a cell's colour, from 0 to STEPS, by the factor between its value and the
+    best one in its column."""
     if good == "neutral":
         return 0
     ideals = [ideal] if ideal is not None else []

@@ -39,7 +39,7 @@ _COMPILER_FLAGS = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
 
 
 class EarlierResults:
-    """The results of earlier runs, in a folder: one file per variant and key."""
+    """The results of earlier runs, in a folder with one file per variant and key."""
 
     def __init__(self, limits: Limits, device: Device) -> None:
         self._folder = cache.CACHE.parent / "emulated"

@@ -96,7 +96,7 @@ def shrunk(start: Mapping[str, int], shows: Callable[[Numbers], bool]) -> Number
 
 def _least(value: int, shows: Callable[[int], bool]) -> int:
     """The smallest number found for which `shows` holds: searched from below, then between the last
-    two tried."""
+    two numbers tried."""
     below, above = 0, value
     for candidate in _from_below(value):
         if shows(candidate):

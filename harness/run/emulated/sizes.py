@@ -45,8 +45,8 @@ def stand_in(sizes: Sizes, works: Iterable[tuple[Sizes, Work]], limits: Limits) 
     """Return the size to count in place of one that is too large, or None if there is none.
 
     works: the sizes of the matrix. The nearest is the one whose parameters differ by the smallest
-    factors overall. So a size with few columns does not represent one with few rows, nor does
-    uniform data represent skewed data.
+    factors overall. Thus a size with few columns does not represent one with few rows, nor uniform
+    data skewed data.
     """
     every = list(works)
     found = [each for each, work in every if is_within(work, limits)]

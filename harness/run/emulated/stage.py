@@ -251,7 +251,7 @@ class Stage:
             return _Near({}, str(error).splitlines()[0])
 
     def _near(self, cases: Sequence[Case]) -> _Near:
-        """The largest size, at or below the group's own, that is quick enough to count.
+        """The largest size, no larger than the group's own, that is quick enough to count.
 
         If other cases of the group were counted before, their size is used.
         """
@@ -331,8 +331,8 @@ class Stage:
                 self._run.keep(emulated(case, instead, self._work(instead), reason))
 
     def _failure(self, cases: Iterable[Case], told: Mapping[str, Sequence[Record]]) -> str:
-        """The reason why cases with a counted stand-in were not counted themselves; empty if all
-        were."""
+        """The reason why cases with a counted stand-in were not counted at their own size; empty if
+        all were."""
         for case in cases:
             ends = [r for r in told.get(case.id, ()) if isinstance(r, Emulated)]
             if not self._run.known.is_emulated(case.id) and not (ends and ends[-1].counted):

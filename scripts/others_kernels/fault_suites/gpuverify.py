@@ -1,13 +1,13 @@
 """GPUVerify's CUDA tests: small kernels with or without a race, a divergent barrier or a failed
 assertion.
 
-The head of a test states the answer that the tool must give, and the extents of the launch. A block
-is limited to 1024 threads, even if a test has more. Annotations become code: `__assert` and
-`__requires` are checked, invariants are empty, and statements about other threads or earlier
+The head of a test states the result that the tool must report, and the extents of the launch. A
+block is limited to 1024 threads, even if a test specifies more. Annotations become code: `__assert`
+and `__requires` are checked, invariants are empty, and statements about other threads or earlier
 accesses are assumed to hold. Functions that are only declared return 0. A pointer gets an array of
 different values. A scalar gets the value in the head's counterexample, else one from a
 `__requires`, else 1; a scalar called `size` gets the length of an array. The kernels are compiled
-without optimisation, because most compute nothing that is used.
+without optimisation, because most of them compute nothing that is used.
 
 These tests are omitted, because no launch can show what the head says: tests in which the tool must
 refuse the source, fails at an invariant, or assumes indices that differ from the launch's (an

@@ -22,7 +22,8 @@ VERTICES = 40
 
 @dataclass(frozen=True)
 class Graph:
-    """The neighbours of each vertex, in one list, and the start of each vertex's part."""
+    """The neighbours of all vertices in one list, and the position at which each vertex's
+    neighbours begin."""
 
     starts: np.ndarray
     ends: np.ndarray
@@ -33,8 +34,8 @@ class Graph:
 
 
 def by_blocks(clone: Path) -> Iterator[Kernel]:
-    """Kernels with shared memory, which may lack barriers: 8 blocks of 64 threads on a small graph.
-    Their arrays are longer than necessary."""
+    """Kernels that use shared memory and may lack barriers: 8 blocks of 64 threads on a small
+    graph. Their arrays are longer than necessary."""
     graph = _small_graph()
     random = np.random.default_rng(6)
     data = {"data1": np.full(4096, 25), "data2": random.integers(0, 50, 4096)}
@@ -105,8 +106,8 @@ def _small_graph() -> Graph:
 
 
 def _read_graph(path: Path) -> Graph:
-    """Read a graph file in ECL's format: the numbers of vertices and edges, the starts, the
-    ends."""
+    """Read a graph file in ECL's format: the numbers of vertices and edges, where each vertex's
+    edges start, and where the edges end."""
     numbers = np.fromfile(path, np.int32)
     vertices = int(numbers[0])
     return Graph(numbers[2 : 3 + vertices], numbers[3 + vertices :])

@@ -1,9 +1,9 @@
 """Indigo3: whole graph programs, with and without planted bugs.
 
-The suite generates its programs by its own configuration. Which of them are run was decided before
-any was: a draw of those without a bug, and for each kind of bug a draw of those that have this bug
-and no other. Three kinds are left out: an endless loop of the host, a sum that overflows, and an
-order of operations are no faults of a kernel.
+The suite generates its programs from its own configuration. The programs to run were chosen before
+any was run: a random sample of those without a bug and, for each kind of bug, a random sample of
+those with this bug and no other. Three kinds are left out because they are not faults of a kernel:
+an endless loop on the host, a sum that overflows, and an order of operations.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ _MULTIPROCESSORS = 4  # persistent threads are as many as these hold
 
 @dataclass(frozen=True)
 class Code:
-    """A program of the suite. faults: the kinds of faults that show its bug, or that it has without
-    one."""
+    """A program of the suite. faults: the kinds of faults that reveal its bug, or that it has
+    although no bug was planted."""
 
     source: Path
     bug: str
@@ -108,12 +108,12 @@ def in_ptx(code: Code, folder: Path) -> set[str]:
 
 
 def in_machine_code(code: Code, folder: Path) -> set[str]:
-    """The same for its machine code, which does not show uses of unwritten memory."""
+    """The same for its machine code, which does not show uses of uninitialised memory."""
     return kinds(_row(code, folder)["code"])
 
 
 def rows() -> dict[str, dict[str, str]]:
-    """Read what has been found, by program."""
+    """Read the faults found so far, by program."""
     if not TABLE.exists():
         return {}
     with TABLE.open(encoding="utf-8", newline="") as file:
@@ -121,15 +121,15 @@ def rows() -> dict[str, dict[str, str]]:
 
 
 def kinds(said: str) -> set[str]:
-    """Return the kinds of the faults that a cell of the table tells of."""
+    """Return the kinds of the faults that a cell of the table mentions."""
     told = (each.removeprefix(_UNCHECKED) for each in said.split(_BESIDE) if each)
     return {each.split(": ")[1] for each in told}
 
 
 def _row(code: Code, folder: Path) -> dict[str, str]:
-    """Run a program unless the table has it, and keep what was found in each form: the fault of the
-    first launch that has one, and the one that this launch has without checks. To run it again,
-    remove its line."""
+    """Run a program unless the table already has it, and keep the findings for PTX and for machine
+    code: the fault of the first launch that has one, and the fault that this launch has without
+    checks. To run a program again, remove its line."""
     known = rows()
     if code.name not in known:
         told = {end: _faults_of(code, folder, end == "code") for end in ("ptx", "code")}
@@ -142,8 +142,8 @@ def _row(code: Code, folder: Path) -> dict[str, str]:
 
 
 def _faults_of(code: Code, folder: Path, machine_code: bool) -> str:
-    """Run a program on a small graph of the suite, to its first fault. Some take a source as well;
-    the others ignore it."""
+    """Run a program on a small graph of the suite, to its first fault. Some programs also take a
+    source vertex; the others ignore it."""
     built = programs.build(code.source, folder / code.name, [code.library], _OPTIONS)
     run = programs.run(built, [str(code.data), "1", "0"], machine_code, again=True,
                        multiprocessors=_MULTIPROCESSORS, to_first_fault=True)  # fmt: skip
@@ -164,7 +164,7 @@ def _drawn(paths: list[Path], count: int) -> list[Path]:
 
 
 def _generated(clone: Path, folder: Path, bug: str) -> list[Path]:
-    """Let the suite generate its CUDA programs, without bugs or with them."""
+    """Let the suite generate its CUDA programs, with or without bugs."""
     own = folder / bug
     if not own.exists():
         for each in ("codeGen", "scripts"):

@@ -16,7 +16,7 @@ class Kernel:
 
     source: CUDA, or PTX if it begins with `.version`. entry: a part of the kernel's name, if the
     source has several kernels. written: the initialised bytes of its first array; None for all.
-    options: those of nvcc for this source.
+    options: nvcc's options for this source.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Kernel:
 @dataclass(frozen=True)
 class Suite:
     """A suite, which is one row of the table. title: its title in the table. commit: the commit of
-    the clone from which `kernels` reads; it is None for Indigo3's whole programs."""
+    the clone from which `kernels` reads; None for Indigo3's whole programs."""
 
     title: str
     repository: str

@@ -24,8 +24,8 @@ _END = re.compile(r"^\s*(~?\s*exists|forall|filter)", re.MULTILINE)
 
 
 class NotALaunch(Exception):
-    """Raised for a test that cannot run as one launch on one card: it uses two cards or proxies, or
-    need not end."""
+    """Raised for a test that cannot run as one launch on one card: it uses two cards or two
+    proxies, or may not end."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,8 @@ class Instruction:
 
 @dataclass(frozen=True)
 class Test:
-    """threads: the instructions of each. blocks: the block of each thread. initial: the initial
-    values by location."""
+    """threads: each thread's instructions. blocks: each thread's block. initial: the initial values
+    by location."""
 
     name: str
     threads: tuple[tuple[Instruction, ...], ...]

@@ -31,7 +31,8 @@ class Access:
 
 @dataclass(frozen=True)
 class Message:
-    """The effects that a strong write publishes. scopes: those of the release and of the write."""
+    """The effects that a strong write publishes. scopes: the scopes of the release and of the
+    write."""
 
     thread: int
     scopes: tuple[str, str]
@@ -107,8 +108,8 @@ def _can_go(test: Test, state: State, n: int) -> bool:
 
 
 def _step(test: Test, state: State, n: int) -> State | None:
-    """Execute one instruction of a thread, and return the new state; None for another iteration of
-    a loop that changes nothing."""
+    """Execute one instruction of a thread, and return the new state; None for a further iteration
+    of a loop that changes nothing."""
     thread = state.threads[n]
     each = test.threads[n][thread.at]
     place = (thread.at, thread.registers, state.memory, thread.clock[:n] + thread.clock[n + 1 :])
@@ -230,7 +231,7 @@ def _fence(test: Test, state: State, n: int, each: Instruction) -> State:
 
 
 def _barrier(test: Test, state: State, n: int, each: Instruction) -> State:
-    """Execute a barrier, which waits for the whole block if no number of threads is given."""
+    """Execute a barrier; it waits for the whole block if no number of threads is given."""
     op, thread = each.operands, state.threads[n]
     block = test.blocks[n]
     key = (block, thread.value(op[1] if len(op) > 1 else op[0]))

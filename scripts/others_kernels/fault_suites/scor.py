@@ -1,4 +1,4 @@
-"""ScoR's microbenchmarks: scopes, fences and locks that are too weak, or just strong enough."""
+"""ScoR's microbenchmarks: scopes, fences and locks that are too weak or just strong enough."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bare measurement: plain allocations, one launch between two events, and no other overhead.
+"""A bare measurement: plain allocations, one launch between two events, and no other overhead.
 
     python scripts/timing/costs/bare.py PLACEMENTS
 

@@ -1,4 +1,4 @@
-"""Measure by how much the inputs' states lengthen a kernel's time, which should be zero, and a
+"""Measure by how much the inputs' states lengthen a kernel's time (which should be zero) and a
 batch.
 
     python scripts/timing/costs/states.py [ROUNDS]

@@ -1,4 +1,4 @@
-"""Blocks that wait for the whole grid, and warps that arrive at a barrier without waiting."""
+"""Blocks that wait for the whole grid, and warps that arrive at a barrier without waiting there."""
 
 from __future__ import annotations
 

@@ -35,9 +35,9 @@ def test_results_and_counts_of_random_kernels_are_those_of_a_scalar_interpreter(
     `chunk_threads`.
 
     Warp instructions are compared as well, but only if all schemes of reconvergence agree on them:
-    not in kernels in which a lane breaks, continues or exits inside a branch, or exits in a loop.
+    they are not compared if a lane breaks, continues or exits inside a branch, or exits in a loop.
     The test is slow, because it takes many kernels to find two features that fail together, and
-    each is interpreted thread by thread and launched three times.
+    each kernel is interpreted thread by thread and launched three times.
     """
     note(case.kernel.ptx())
     found = compare(case)

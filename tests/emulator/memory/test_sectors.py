@@ -72,7 +72,7 @@ def sectors(report: LaunchReport) -> tuple[float, float]:
 
 
 def of(words: Iterable[int], size: int = 4) -> int:
-    """The sectors of words of this size at these places of one buffer."""
+    """The sectors of words of this size at these offsets in one buffer."""
     return len({place * size // 32 for place in words})
 
 
@@ -151,7 +151,7 @@ def test_lanes_in_several_buffers_touch_each_its_own(compile_ptx: CompilePtx) ->
 def test_shared_and_constant_memory_and_parameters_are_not_global(
     compile_ptx: CompilePtx,
 ) -> None:
-    """Of `spaces`, only the store to the variable in global memory is counted."""
+    """In the kernel `spaces`, only the store to the variable in global memory is counted."""
     report = run(compile_ptx(SOURCE), "spaces", 1, 64, [np.zeros(4, np.float32)])
     assert sectors(report) == (0, 8)
 

@@ -1,4 +1,4 @@
-"""Device functions that are called and not inlined, module variables, and names of kernels."""
+"""Device functions that are called rather than inlined, module variables, and names of kernels."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Vector registers, which PTX has although nvcc does not use them; ptxas assembles every kernel
-here."""
+"""Vector registers, which exist in PTX although nvcc does not use them; ptxas assembles every
+kernel here."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class Outcome:
 @dataclass
 class Memory:
     """The memory that one thread can access: global buffers by number, its block's shared memory,
-    its own."""
+    and its local memory."""
 
     buffers: list[bytearray]
     shared: bytearray
@@ -105,7 +105,7 @@ class Thread:
     def run(
         self, body: Sequence[Statement], path: Place
     ) -> Generator[tuple[Place, Collective], Results, str]:
-        """Execute; yield at collectives. Returns how the body was left, "" at its end."""
+        """Execute; yield at collectives. Return how the body was left; "" if it ran to its end."""
         for at, each in enumerate(body):
             place = (path, at)
             if isinstance(each, If | Loop | Switch):

@@ -185,7 +185,7 @@ class Loop:
 
 @dataclass(frozen=True)
 class Leave:
-    """`break` or `continue` of the innermost loop, or leaving the kernel: `ret`, `exit`."""
+    """`break` or `continue` in the innermost loop, or an exit from the kernel: `ret`, `exit`."""
 
     what: str
     condition: Guard

@@ -50,7 +50,8 @@ def shared_wavefronts(
 def shared_wavefronts_ideal(
     addresses: Addresses, active: Active, bytes_per_lane: int, *, is_load: bool
 ) -> Counts:
-    """The wavefronts of the same instruction without bank conflicts: one per non-empty phase."""
+    """The wavefronts that the same instruction would take without bank conflicts: one per non-empty
+    phase."""
     lanes = _lanes_per_phase(bytes_per_lane)
     ideal = _phases(active, lanes)
     if is_load and lanes < WARP_SIZE:
@@ -110,8 +111,8 @@ def lanes_by_address(ordered: Addresses, active: Active, known: int = 1) -> tupl
     """The number of distinct addresses, summed over warps, and the largest number of active lanes
     on one address.
 
-    Each warp has an active lane, as `by_address` returns them. Maxima of at most `known` are not
-    searched for.
+    Each warp has an active lane; the lanes are in the order in which `by_address` returns them.
+    Maxima that are not above `known` are not searched for.
     """
     step = ordered[:, 1:] != ordered[:, :-1]
     distinct = len(ordered) + int(np.count_nonzero(step)) - int(np.count_nonzero(~active[:, 0]))
@@ -162,7 +163,7 @@ def _merges(addresses: Addresses, active: Active) -> Active:
 
 
 def _phases(active: Active, lanes: int) -> Counts:
-    """The number of phases of this many lanes with an active lane."""
+    """The number of phases, of this many lanes each, that have an active lane."""
     if lanes >= WARP_SIZE:
         return global_requests(active)
     return active.reshape(len(active), -1, lanes).any(axis=2).sum(axis=1).astype(np.int64)

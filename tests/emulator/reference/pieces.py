@@ -2,8 +2,8 @@
 
 No piece may depend on an order that hardware leaves open, because equal results would then be a
 coincidence: data that other threads can see is written only before a barrier and read only after
-it, each total is updated only by one operation, which commutes, and collectives are placed where
-whole blocks meet.
+it, each total is updated only by one operation, which commutes, and collectives are placed only
+where whole blocks meet.
 
 A strategy is created once for each set of arguments: Hypothesis checks each new one, which takes
 longer than generating examples.
@@ -155,7 +155,8 @@ def _computing(draw: st.DrawFn, context: Context) -> Body:
 
 
 def _type(draw: st.DrawFn) -> tuple[str, Reg, Reg | None]:
-    """A type for a load or store, and the register that holds it, or two for a vector."""
+    """A type for a load or store, and the register that holds the value, or two registers for a
+    vector."""
     type_ = draw(st.sampled_from(["u32", "u64", "s32", "b32", "u8", "s8", "u16", "s16", "b64"]))
     bits = int(type_[1:])
     kinds = ["b32", "b64"] if bits < 32 else [f"b{bits}"]
@@ -168,7 +169,7 @@ def _type(draw: st.DrawFn) -> tuple[str, Reg, Reg | None]:
 @cache
 @st.composite
 def _accesses(draw: st.DrawFn, context: Context) -> Body:
-    """A load or store at a place that no other thread writes at the same time."""
+    """A load or store at an address that no other thread writes at the same time."""
     guard = draw(MAYBE)
     type_, register, second = _type(draw)
     size = int(type_[1:]) // 8 * (1 if second is None else 2)
@@ -272,8 +273,8 @@ def _leaving(draw: st.DrawFn, context: Context) -> Body:
 
 @cache
 def _parts(context: Context, least: int, most: int) -> st.SearchStrategy[list[Body]]:
-    """All parts have equal weight, except branches and loops, which have twice as much: two
-    strategies each, so they are never cached."""
+    """All parts have equal weight, except branches and loops, which have twice the weight: there
+    are two strategies for each, so they are never cached."""
     options = [_computing(context), _accesses(context), _atomics(context)]
     if context.depth < 3:
         options += [_ifs(context), _loops(context), _ifs(context), _loops(context)]
@@ -293,8 +294,8 @@ def bodies(draw: st.DrawFn, context: Context, least: int, most: int) -> Body:
 @cache
 @st.composite
 def _collectives(draw: st.DrawFn, full_warps: bool) -> Body:
-    """An instruction that all threads execute together. Lanes missing from the last warp are not
-    read."""
+    """An instruction that all threads execute together. Lanes that are missing from the last warp
+    are not read."""
     result = draw(st.sampled_from(POOL["b32"]))
     predicate = draw(st.sampled_from(POOL["pred"]))
     condition = draw(guards())
@@ -338,7 +339,7 @@ BARRIER = Collective("bar.sync", None, (0,))
 @cache
 @st.composite
 def phases(draw: st.DrawFn, full_warps: bool, plain: bool) -> Body:
-    """A phase that writes shared memory, then one that reads it, each up to a barrier; or
+    """A phase that writes shared memory and one that reads it, each of which ends at a barrier; or
     nothing."""
     out: list[Statement] = []
     for shared in draw(st.sampled_from([(), ("write", "read")])):

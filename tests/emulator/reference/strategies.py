@@ -1,4 +1,4 @@
-"""Random kernels, launches and inputs, within the limits of the PTX ISA and CUDA.
+"""Random kernels, launches and inputs that are within the limits of the PTX ISA and CUDA.
 
 A kernel is a prologue that initialises every register, a body made of `pieces`, and an epilogue
 that stores every register. Threads leave early only after the last barrier or collective.
@@ -62,7 +62,8 @@ from reference.pieces import (
 
 @dataclass(frozen=True)
 class Case:
-    """A kernel with everything that its launch needs; printed without the kernel, which is long."""
+    """A kernel with everything that its launch needs; it is printed without the kernel, which is
+    long."""
 
     kernel: Kernel = field(repr=False)
     grid: tuple[int, int, int]
@@ -80,7 +81,8 @@ class Case:
         return SLOT * int(np.prod(self.block)) + TOTAL_BYTES
 
     def buffers(self) -> list[np.ndarray]:
-        """Input, output, totals and own slots: half edge values, half random bits."""
+        """Input, output, totals and the threads' own slots: half of the values are edge values,
+        half random bits."""
         random = np.random.default_rng(self.seed)
         sizes = (64, self.threads * OUTPUT_STRIDE // 8, TOTAL_SLOTS, self.threads)
         made = []

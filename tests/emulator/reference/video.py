@@ -68,7 +68,7 @@ def _first(name: str, mode: str, a: int, b: int) -> int:
 def meaning(name: str, mode: str, types: tuple[str, str, str], *words: str) -> Meaning:
     """`types` are those of d, a and b (`u32`, `s32`); an absent modifier is an empty word.
 
-    `mode` is a comparison, the treatment of shifts by 32 and more, or the operand that `vmad`
+    `mode` is a comparison, the treatment of shifts by 32 or more, or the operand that `vmad`
     negates.
     """
     if name == "vmad":

@@ -1,4 +1,5 @@
-"""Collisions of a warp's atomics on addresses, compared with those that follow from the indices."""
+"""Collisions of a warp's atomics on addresses, compared with the collisions that follow from the
+indices."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ UNIFORM = "smsp__sass_average_branch_targets_threads_uniform.pct"
 
 
 def counts(report: LaunchReport) -> tuple[float, float, float]:
-    """The numbers of all branches, divergent ones and uniform ones."""
+    """The numbers of all branches, of divergent ones and of uniform ones."""
     kinds = ("", "_threads_divergent", "_threads_uniform")
     total, divergent, uniform = (report.counter(TARGETS.format(kind)).value for kind in kinds)
     return total, divergent, uniform
@@ -45,8 +45,8 @@ def test_a_warp_diverges_where_its_lanes_go_both_ways(limit: int, diverged: int)
 
 
 def test_warps_diverge_in_some_blocks_and_not_in_others() -> None:
-    """In block b the lanes from 8·b on have finished: 0, 8, 16, 24, then all 32 of the first
-    warp."""
+    """In block b, the first 8·b threads do not branch: 0, 8, 16, 24, and then all 32 lanes of the
+    first warp."""
     body = """
     mov.u32 %r2, %ctaid.x;
     shl.b32 %r2, %r2, 3;
@@ -72,7 +72,7 @@ def test_a_choice_by_block_diverges_no_warp() -> None:
 
 
 def test_lanes_that_are_elsewhere_do_not_make_a_branch_divergent() -> None:
-    """Of the 16 lanes that reach the inner branch, all go the same way."""
+    """All of the 16 lanes that reach the inner branch take the same path."""
     body = """
     setp.lt.u32 %p1, %i, 16;
     @%p1 bra DONE;

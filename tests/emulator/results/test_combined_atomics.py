@@ -1,7 +1,7 @@
-"""Atomics of several lanes on one address, compared with ptxas 13.0's machine code for each kernel.
+"""Atomics by several lanes on one address, compared with ptxas 13.0's machine code for each kernel.
 
-If the lanes of a warp are combined, the machine code executes REDUX (or counts the lanes) and then
-a RED or ATOMG by one lane.
+If ptxas combines the operations of a warp's lanes, the machine code executes REDUX (or counts the
+lanes), and then a single lane executes a RED or ATOMG.
 """
 
 from __future__ import annotations

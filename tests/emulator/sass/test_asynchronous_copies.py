@@ -1,4 +1,5 @@
-"""Asynchronous copies: when they complete, the zeros after them, and their sectors.
+"""Asynchronous copies: when they complete, the zeros that follow the copied bytes, and their
+sectors.
 
 The sectors are those that an H200 counted for tiles with padded rows.
 """

@@ -128,7 +128,7 @@ SOURCE = "\n".join([
 
 
 def line_of(text: str) -> int:
-    """The only source line with this text."""
+    """The only source line that contains this text."""
     [number] = [n for n, line in enumerate(SOURCE.splitlines(), 1) if text in line]
     return number
 

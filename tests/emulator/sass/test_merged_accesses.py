@@ -1,5 +1,4 @@
-"""Wavefronts counted in PTX are not called exact where ptxas may merge accesses to shared
-memory."""
+"""Wavefronts counted in PTX are not called exact if ptxas may merge accesses to shared memory."""
 
 from __future__ import annotations
 
@@ -98,7 +97,7 @@ again:
 
 
 def test_registers_that_add_each_other_are_followed_in_no_time() -> None:
-    """Each register has two definitions, and so on: without memoisation, the search would take 2^32
-    steps."""
+    """Each register has two definitions, and so do the registers that these use: without
+    memoisation, the search would take 2^32 steps."""
     module = parse(ADD_EACH_OTHER)
     assert merged_accesses(translate(module, find_kernel(module, "k"))) == frozenset()

@@ -260,7 +260,7 @@ def test_a_vote_by_parts_of_a_warp_each_with_its_mask_is_each_parts_own(
 
 
 def ballots(of: np.ndarray, votes: np.ndarray) -> np.ndarray:
-    """For each lane, the bits of the lanes of its part that vote yes."""
+    """For each lane, the bits of the lanes that vote yes in the lane's own group."""
     return ((of & (votes != 0)) << np.arange(32, dtype=np.uint64)).sum(1)
 
 

@@ -1,4 +1,4 @@
-"""Planted races are found in machine code as in PTX, and nothing else is reported."""
+"""Planted races are found in machine code just as in PTX, and nothing else is reported."""
 
 from __future__ import annotations
 

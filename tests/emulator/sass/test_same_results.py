@@ -1,7 +1,7 @@
-"""PTX and machine code give the same results, and the same global accesses where ptxas does not
-change them.
+"""PTX and machine code give the same results, and the same global accesses unless ptxas changes
+them.
 
-The test checks ptxas's translation as well as ours. tests/test_fidelity.py makes the same
+The test checks ptxas's translation as well as the emulator's. tests/test_fidelity.py makes the same
 comparison for every kernel with GPU readings.
 """
 

@@ -1,7 +1,7 @@
 """Video instructions in ptxas's machine code, which show why some of their forms are refused.
 
-The instructions' definitions are those of the manual. A form is supported exactly if the machine
-code agrees with its definition: if that changes with another ptxas, the list in
+The instructions' definitions are those of the manual. A form is supported if and only if the
+machine code agrees with its definition: if this changes with another ptxas, the list in
 `decode/arithmetic/video.py` has to change as well.
 """
 

@@ -1,4 +1,4 @@
-"""The judge over HTTP and MCP: the same requests and answers, for authorised clients."""
+"""The judge over HTTP and MCP: the same requests and replies, for authorised clients."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ALLOWED = {"Authorization": f"Bearer {TOKEN}"}
 
 
 class JudgeOfTests:
-    """A judge that finds every kernel right, immediately."""
+    """A judge that immediately finds every kernel correct."""
 
     def submit(self, submission: Submission) -> Future[Judged]:
         done: Future[Judged] = Future()

@@ -1,4 +1,5 @@
-"""`serve` answers every line: a request with verdicts, anything else with the error in it."""
+"""`serve` replies to every line: to a request with verdicts, to anything else with the error in
+it."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ def line(name: str, **more: object) -> str:
 
 @pytest.fixture
 def asked(tmp_path: Path) -> Asked:
-    """Send lines to a separate judge: asked(lines, option, …) → its answers."""
+    """Send lines to a separate judge: asked(lines, option, …) → its replies."""
 
     def ask(lines: Sequence[str], *options: str) -> list[dict[str, Any]]:
         ended = subprocess.run(
@@ -231,7 +232,7 @@ def test_it_ends_with_whoever_started_it_and_leaves_no_process(tmp_path: Path) -
 
 
 def _below(pid: int) -> list[int]:
-    """All processes below a given one."""
+    """All descendants of a given process."""
     parents: dict[int, list[int]] = {}
     for path in Path("/proc").glob("[0-9]*"):
         try:

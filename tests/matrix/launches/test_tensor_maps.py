@@ -1,4 +1,4 @@
-"""A tensor map among a step's arguments: its numbers if it is valid, otherwise a refusal."""
+"""A tensor map among a step's arguments: its numbers if the map is valid, otherwise a refusal."""
 
 from __future__ import annotations
 

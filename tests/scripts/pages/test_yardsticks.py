@@ -1,4 +1,4 @@
-"""A committed run with inputs or libraries other than today's is marked."""
+"""A committed run with inputs or libraries other than the current ones is marked."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def script(script_of: Callable[[str], ModuleType]) -> ModuleType:
 
 
 def run(libraries: list[str], **digests: str) -> Any:
-    """A run of transpose, made from today's files except for the given libraries."""
+    """A run of transpose, made from the current files except for the given libraries."""
     names = ("problem.py", "with_torch.py", "v0_naive.cu")
     made_from = {
         f"transpose/{name}": digests.get(

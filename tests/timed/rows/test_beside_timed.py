@@ -1,4 +1,4 @@
-"""A commit's kernels and today's on the simulated device, in the same rounds."""
+"""A commit's kernels and the current ones on the simulated device, in the same rounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of libraries in a run on the simulated device."""
+"""Rows for libraries in a run on the simulated device."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def verdict(kernel: str, kind: str, speedup: float, width: float = 0.01) -> dict
 
 
 class FakeServe:
-    """A stand-in that answers every request as a judge with a GPU would."""
+    """A stand-in that replies to every request as a judge with a GPU would."""
 
     def __init__(self, told: Callable[[str, float], dict[str, Any]]) -> None:
         self._told = told

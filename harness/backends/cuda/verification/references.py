@@ -27,7 +27,8 @@ class References:
         self._given[is_other] = reference, bound
 
     def error(self, is_other: bool = False) -> float | str:
-        """Return the worst error of the results now in the outputs, as a fraction of its bound.
+        """Return the worst error of the results that are now in the outputs, as a fraction of its
+        bound.
 
         If elements of an output are out of bounds, return a sentence with their number instead.
         """

@@ -71,9 +71,9 @@ def no_proxy_fence(
 def product_not_awaited(
     p: Launched, own: int, verb: int, product: int, maker: int, newer: int
 ) -> str:
-    """maker: the instruction that computed the value from an accumulator; -1 if the value is an
-    accumulator itself. newer: the number of groups committed after that of the `wgmma`; -1 if that
-    group is not committed.
+    """`maker`: the instruction that computed the value from an accumulator; -1 if the value is an
+    accumulator itself. `newer`: the number of groups committed after the group of the `wgmma`; -1
+    if this group is not committed.
     """
     does = "reads" if verb == layout.READ else "overwrites"
     what = "a sum"
@@ -90,7 +90,7 @@ def product_not_awaited(
 
 
 def product_not_fenced(p: Launched, own: int, toucher: int) -> str:
-    """toucher: the instruction that wrote a register after the last fence; -1 if there was no
+    """`toucher`: the instruction that wrote a register after the last fence; -1 if there was no
     fence."""
     what = "this is the warpgroup's first product and no wgmma.fence comes before it"
     if toucher >= 0 and _multiplies(p.opcode(toucher)):
@@ -197,7 +197,8 @@ def no_reduction_of_type(p: Launched, site: int, element: int) -> str:
 
 
 def no_such_box(p: Launched, site: int, why: int, *numbers: int) -> str:
-    """why: a number of TensorMap::Place. numbers: five coordinates, and how many of them count."""
+    """`why`: a value of TensorMap::Place. `numbers`: five coordinates, and how many of them are
+    used."""
     coordinates = ", ".join(map(str, numbers[: numbers[-1]]))
     what = (
         "whose first is not at a multiple of 16 bytes"

@@ -1,4 +1,4 @@
-"""Messages for memory faults: bounds, alignment, unwritten values, stacks, textures."""
+"""Messages for memory faults: bounds, alignment, uninitialised values, stacks, textures."""
 
 from __future__ import annotations
 

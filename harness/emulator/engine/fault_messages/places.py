@@ -27,7 +27,7 @@ def fault_at(
 
 
 def line_in(location: Location, file: str) -> str:
-    """A line's number, with its file unless that is `file`."""
+    """A line's number, preceded by its file's name unless the file is `file`."""
     where = "" if location.file == file else f" of {basename(location.file)}"
     return f"{location.line}{where}"
 
@@ -76,7 +76,7 @@ class Launched:
         raise NotImplementedError
 
     def name(self, memory: int) -> str:
-        """Name a buffer, given its number, or the memory of a block or thread."""
+        """Name a buffer by its number, or the memory of a block or thread."""
         names = {layout.SHARED_MEMORY: "shared memory", layout.LOCAL_MEMORY: "local memory"}
         return names.get(memory) or self.memory.allocations[memory].name
 
@@ -101,7 +101,7 @@ class Launched:
         return f"thread {index_of(number, self.block)}"
 
     def block_of(self, number: int) -> str:
-        """Name another block at the beginning of a clause; empty for the same block."""
+        """Name the other block at the beginning of a clause; empty if it is the same block."""
         return "" if number < 0 else f"block {index_of(number, self.grid)}, "
 
 

@@ -1,4 +1,4 @@
-"""Name the lines and mbarriers of waits."""
+"""Name the lines and mbarriers at which threads waited."""
 
 from __future__ import annotations
 

@@ -56,11 +56,11 @@ class Encoded:
     `constants` holds one lane's values of the rows that never change. Those of the launch are zero
     here and in `params` (number, offset into the parameters, bytes) and `symbols` (number, name,
     offset, shift in bits). `rows` are those of the program's registers. `heads` are the basic
-    blocks at which loops that may wait begin, each with its first entry in `watched` and their
-    number: the rows that show whether a pass was in vain. `meetings` are the basic blocks in which
-    lanes of a warp synchronise, with the mask's row, and the site of what tells them of each other,
-    or -1. `in_step`: whether the warps of a block have to go in step, as threads test mbarriers.
-    `why_only_judged`: why only the judge can run it; empty if the fast run can.
+    blocks at which loops that may wait begin, each with the index of its first entry in `watched`
+    and the number of its entries: the rows that show whether an iteration changed nothing.
+    `meetings` are the basic blocks in which lanes of a warp synchronise, each with the mask's row
+    and the site at which they exchange values, or -1. `in_step`: whether the warps of a block have
+    to advance in step. `why_only_judged`: why only the judge can run it; empty otherwise.
     """
 
     ops: NDArray[Any]
@@ -179,7 +179,7 @@ class _Encoder(ComputingEncoder, VideoEncoder, MemoryEncoder, TextureEncoder):
     # --- warps ----------------------------------------------------------------------------
 
     def _warp(self, op: Op, name: str, mode: int = 0) -> None:
-        """Pass the mask as the last operand, and tell the judge that operand's number."""
+        """Pass the mask as the last operand, and tell the judge the operand's number."""
         rows = self.sources(op)
         results = [self.result(op, i, optional=i > 0) for i in range(len(op.results))]
         self.emit(name, results, rows, site=op.site, count=len(rows) - 1, immediate=mode)

@@ -135,7 +135,7 @@ class Emitter:
         return self._symbol_shifted(PARAMETERS, 0, 0, 8)
 
     def _symbol(self, symbol: SymbolAddress) -> tuple[int, int]:
-        """The row of an address, and its lane size in bytes."""
+        """The row of an address, and the size of its lanes in bytes."""
         if symbol.space in ("shared", "local"):
             own = self.program.shared if symbol.space == "shared" else self.program.local
             return self.constant(own[symbol.name] + symbol.offset & (1 << 64) - 1, 8), 8
@@ -207,7 +207,8 @@ class Emitter:
         return narrower
 
     def result(self, op: Op, number: int = 0, *, optional: bool = False) -> int:
-        """The row of a result. If nothing reads the result, any row or, with `optional`, none."""
+        """The row of a result. If nothing reads the result, this may be any row or, with
+        `optional`, none."""
         register = op.results[number] if number < len(op.results) else None
         if register is None or register.slot not in self.wanted:
             return NOWHERE if optional else self.trash

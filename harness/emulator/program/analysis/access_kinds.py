@@ -2,8 +2,8 @@
 accesses.
 
 For each word, the race check keeps a stamp of the last accesses: one integer that holds an index
-into the log, the kind of access and the thread. Indices ascend, so an access came before a barrier
-if and only if its index is below the barrier's.
+into the log, the kind of access and the thread. Indices increase, so an access came before a
+barrier if and only if its index is less than the barrier's.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ def kind_of(program: Program, op: Op) -> int:
 
 
 def of_mbarriers(opcode: str) -> bool:
-    """Return whether an instruction acts on an mbarrier, or signals one when its data arrives."""
+    """Return whether an instruction acts on an mbarrier, or signals one when its data has
+    arrived."""
     names = ("mbarrier.", "cp.", "st.async", "red.async")
     return opcode.startswith(names) and "mbarrier" in opcode
 
@@ -66,7 +67,7 @@ def tests_mbarriers(program: Program) -> bool:
 
 
 def fences(program: Program) -> list[bool]:
-    """Return for each site whether its atomic is also a fence."""
+    """Return, for each site, whether its atomic is also a fence."""
     return [_orders(site.opcode) for site in program.sites]
 
 
@@ -110,7 +111,8 @@ def _granules(program: Program) -> dict[str, int]:
 
 
 def _least(program: Program, size: Callable[[Op], int]) -> dict[str, int]:
-    """The narrowest access to a state space; generic accesses are included for every space."""
+    """The width of the narrowest access to a state space; generic accesses count for every
+    space."""
     found: dict[str, list[int]] = {space: [] for space in ("global", "shared", "local")}
     for block in program.blocks:
         for op in block.ops:
@@ -143,9 +145,10 @@ _BY_BITS = ("and", "or", "xor")
 def atomic_rule(program: Program, op: Op, *, wanted: bool) -> str:
     """How machine code implements an atomic: one of the rules above, or the name of its operation.
 
-    A shared addition of 1 whose result is not read has a form of its own. On an address that is the
-    same for all threads, the lanes of a warp are combined and one of them accesses memory. The rule
-    for a vector's first element applies to all its elements. `wanted`: whether the result is read.
+    An addition of 1 to shared memory whose result is not read has a form of its own. If the address
+    is the same for all threads, the operations of a warp's lanes are combined, and a single lane
+    accesses memory. The rule for a vector's first element applies to all its elements. `wanted`:
+    whether the result is read.
     """
     if len(op.variant) == 3:
         return UNCOUNTED if op.variant[2] == "0" else VECTOR + op.variant[2]
@@ -164,8 +167,8 @@ def _is_one(program: Program, op: Op) -> bool:
 
 
 def _combines(program: Program, op: Op, *, wanted: bool) -> bool:
-    """Return whether ptxas 13.0 combines the lanes, as seen in its machine code for sm_80 and
-    sm_90."""
+    """Return whether ptxas 13.0 combines the lanes' operations, as seen in its machine code for
+    sm_80 and sm_90."""
     space, operation = op.variant
     type_ = op.source_types[2]
     if space not in ("global", "shared") or type_[0] not in "us" or type_[1:] == "16":

@@ -51,7 +51,7 @@ def arithmetic(opcode: str) -> Arithmetic | None:
     multiplication.
 
     A matrix instruction of m × n × k is 2·m·n·k operations of a warp, all of whose lanes take part,
-    or of a warpgroup's four warps. If the first factor is sparse, half of them are executed.
+    or of a warpgroup's four warps. If the first operand is sparse, half of them are executed.
     """
     name, modifiers, types = split_opcode(opcode)
     if name == "mma" or not _PRODUCTS.isdisjoint(modifiers):

@@ -58,7 +58,7 @@ def _signed(offset: object) -> int:
 
 
 class _Alignment:
-    """The largest power of two that certainly divides a value."""
+    """The largest power of two that is known to divide a value."""
 
     def __init__(self, program: Program) -> None:
         self._program = program

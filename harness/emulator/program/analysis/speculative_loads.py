@@ -1,6 +1,6 @@
 """Find loads that the compiler added to those of the source, which must not be reported as faults.
 
-A load from a variable's own fixed address cannot fail, so the compiler may execute it where the
+A load from a variable's own fixed address cannot fail, so the compiler may execute it when the
 source would not, and discard the result with a select.
 """
 
@@ -66,8 +66,8 @@ class _Loads:
         return True
 
     def _users(self, slot: int, place: _Place) -> Iterator[tuple[_Place | None, int]]:
-        """The readers of a register's value after an operation: (place, operand), or None for
-        control."""
+        """The readers of a register's value after an operation: (position, operand), or None for a
+        branch."""
         todo = [(place[0], place[1] + 1)]
         seen: set[int] = set()
         while todo:

@@ -1,9 +1,10 @@
-"""Find the loads and atomics that read flags rather than data: their results steer a thread.
+"""Find the loads and atomics that read flags rather than data: their results affect what a thread
+does next.
 
 A volatile access orders nothing between threads. Programs still use volatile accesses for flags:
 one thread writes a word, and others poll it until they may continue. The result of such a load
 reaches a comparison, a branch or an address. A value that is only stored to global memory is data.
-The analysis does not follow values through shared or local memory, so it treats a value as steering
+The analysis does not follow values through shared or local memory, so it treats a value as a flag
 if it is stored there, or through a pointer that may point there. `judge/ordering/volatile_words.h`
 describes the consequences.
 """
@@ -21,7 +22,8 @@ _COMPARES = ("set", "testp", "slct", "vset", "vote", "match", "redux")
 
 
 def steering_sites(program: Program) -> frozenset[int]:
-    """Find the volatile and atomic accesses whose result steers a thread."""
+    """Find the volatile and atomic accesses whose result affects a thread's branches or
+    addresses."""
     back: dict[int, set[int]] = defaultdict(set)
     for register, made in flows(program.blocks).items():
         for each in made:
@@ -39,7 +41,8 @@ def steering_sites(program: Program) -> frozenset[int]:
 
 
 def depends_on_order(program: Program) -> bool:
-    """Return whether behaviour may depend on thread timing: flags, tickets, locks, messages."""
+    """Return whether behaviour may depend on the timing of threads: flags, tickets, locks,
+    messages."""
     if steering_sites(program):
         return True
     shared = sum(access_kind(site.opcode) != PLAIN for site in program.sites)

@@ -1,7 +1,7 @@
-"""Find loops that lanes of a warp leave after different numbers of iterations.
+"""Find loops that the lanes of a warp leave after different numbers of iterations.
 
-ptxas unrolls loops. Lanes that leave an unrolled loop early run its last iterations apart from the
-others, so that their accesses become separate requests in machine code, but not in PTX: in
+ptxas unrolls loops. Lanes that leave an unrolled loop early run its last iterations separately from
+the others, so their accesses become separate requests in machine code, but not in PTX: in
 `sgemv/v0_k_of_32`, 32 lanes reading 1,021 columns make 140 requests in machine code and 128 in PTX.
 """
 

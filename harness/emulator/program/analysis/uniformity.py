@@ -55,7 +55,7 @@ def _varies(op: Op, varying: set[int]) -> bool:
 
 
 def _parts(block: Block, varying: set[int]) -> bool:
-    """Return whether threads may leave a block for different successors."""
+    """Return whether threads may go from a block to different successors."""
     end = block.terminator
     if isinstance(end, Branch):
         return end.predicate.slot in varying
@@ -63,7 +63,7 @@ def _parts(block: Block, varying: set[int]) -> bool:
 
 
 def _between(blocks: Sequence[Block], number: int, end: int) -> set[int]:
-    """The blocks on the paths from one block to where its paths reconverge."""
+    """The blocks on the paths from a block to the point where these paths reconverge."""
     found: set[int] = set()
     todo = list(successors(blocks[number].terminator))
     while todo:
@@ -75,7 +75,7 @@ def _between(blocks: Sequence[Block], number: int, end: int) -> set[int]:
 
 
 def _post_dominators(blocks: Sequence[Block]) -> list[int]:
-    """Find, for each block, the nearest block that every path from it goes through."""
+    """For each block, find the nearest block that every path from it goes through."""
     order = _from_the_exit(blocks)
     place = {number: i for i, number in enumerate(order)}
     nearest = {_EXIT: _EXIT}

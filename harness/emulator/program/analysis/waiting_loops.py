@@ -44,11 +44,10 @@ Code = list[Mark | To | tuple[Op, int | None]]
 class WaitingLoops:
     """`heads`: the head blocks of loops that may wait, with the slots to compare.
 
-    `warp_syncs`: the blocks in which lanes of a warp synchronise, with the mask, and the site if
-    what they get depends on the other lanes, else -1. Without heads, only those in which the mask
-    is known when the block begins. `clocks`: whether the program reads a
-    clock, which may end a wait without the action of another thread. `at_mbarriers`: whether the
-    loops wait only at mbarriers.
+    `warp_syncs`: the blocks in which lanes of a warp synchronise, each with the mask, and the site
+    if its result depends on the other lanes, else -1. If `heads` is empty, only blocks whose mask
+    is known when they begin. `clocks`: whether the program reads a clock, which may end a wait
+    without the action of another thread. `at_mbarriers`: whether the loops wait only at mbarriers.
     """
 
     heads: Mapping[int, tuple[int, ...]]
@@ -156,7 +155,7 @@ def _may_change(op: Op, sites: Sequence[Site]) -> bool:
 
 
 def flows(blocks: Sequence[Block]) -> dict[int, set[int]]:
-    """Map each register to those computed from it in one operation."""
+    """Map each register to the registers computed from it by a single operation."""
     found: dict[int, set[int]] = defaultdict(set)
     for op in (op for block in blocks for op in block.ops):
         written = {register.slot for register in op.registers_written()}

@@ -13,7 +13,8 @@ ANYWHERE = "*"
 
 
 def written_buffers(program: Program) -> frozenset[str]:
-    """`param+offset` of pointers and names of variables; ANYWHERE if an address is not known."""
+    """The pointers, as `param+offset`, and the names of variables; ANYWHERE if an address is not
+    known."""
     origins: dict[int, frozenset[str]] = {}
     changed = True
     while changed:

@@ -128,7 +128,8 @@ class Decoder(
         ]  # fmt: skip
 
     def _mov_vector(self, instruction: Instruction, count: int, types: list[str]) -> list[Op]:
-        """Move registers to as many others, all at once: the two lists may overlap."""
+        """Move registers to the same number of others, all at once, because the two lists may
+        overlap."""
         operands = self.given(instruction, 2)
         if len(types) != 1 or types[0] not in signatures.MOVE_TYPES - {"pred"}:
             raise self.unknown()

@@ -246,7 +246,7 @@ class MbarrierDecoder(MemoryDecoder):
         return ops
 
     def _arrive_after_copies(self, instruction: Instruction, words: list[str]) -> list[Op]:
-        """Complete the thread's copies and arrive; the arrival counts only with `.noinc`."""
+        """Complete the thread's copies, then arrive; the arrival is counted only with `.noinc`."""
         counts = words[:1] == ["noinc"]
         space, rest = self._space(words[counts:])
         if rest != ["b64"] or space not in ("", "shared"):

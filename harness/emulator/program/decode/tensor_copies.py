@@ -188,7 +188,7 @@ class TensorCopyDecoder(MbarrierDecoder):
         return ops
 
     def _bits_of(self, value: Source, kind: str, part: Part, ops: list[Op]) -> Source:
-        """The part of a value that goes to a part of the map, and any bits above it."""
+        """The part of a value that is stored in one part of the map, and any bits above it."""
         if kind == "u32":
             return value
         high, low = self.declare("!map value", "u64"), self.declare("!map part", "u32")

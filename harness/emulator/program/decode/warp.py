@@ -152,8 +152,8 @@ class WarpDecoder(OperandReader):
     def _op_setmaxnreg(
         self, instruction: Instruction, modifiers: list[str], types: list[str]
     ) -> list[Op]:
-        """In the emulator, no warp waits for registers that other warps release: the judge adds up
-        the requests.
+        """In the emulator, no warp waits for registers that other warps release; the judge only
+        adds up the requests.
         """
         (count,) = self.given(instruction, 1)
         known = modifiers in (["inc", "sync", "aligned"], ["dec", "sync", "aligned"])

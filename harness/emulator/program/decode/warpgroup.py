@@ -7,10 +7,10 @@ for them. The accumulators are computed when the `wgmma` is issued; using them w
 reported as a fault. The operands are treated as being read until the warp waits for the group; a
 write to them before that is reported, too. A `wgmma` is one operation of four warps: it completes
 only when all of them have issued it. Therefore the warps synchronise where they wait for it, and
-from then on any of them may signal that the tiles were read.
+after that any of them may signal that the tiles were read.
 
-If the first factor is sparse (`wgmma.mma_async.sp`), these are MMAs with a sparse factor, and the
-rows of the second are twice as deep.
+If the first operand is sparse (`wgmma.mma_async.sp`), these are sparse MMAs, and the rows of the
+second operand are twice as deep.
 
 Source: PTX ISA 9.0, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions".
 """
@@ -45,7 +45,8 @@ _WORDS_OF_B = 2  # of eight columns; twice as many if the first factor is sparse
 
 @dataclass(frozen=True)
 class _Product:
-    """`m64nNkK.D.A.B`. depth: of the second factor; a sparse first factor stores half of it."""
+    """`m64nNkK.D.A.B`. depth: that of the second operand; a sparse first operand stores half of
+    it."""
 
     columns: int
     depth: int
@@ -67,8 +68,8 @@ class _Modes:
 
 @dataclass(frozen=True)
 class _Factor:
-    """An operand in shared memory. rows: the first row, or the first column of `b`. slices: how
-    many times `_BYTES_DEEP` its rows are deep."""
+    """An operand in shared memory. rows: the first row, or the first column of `b`. slices: the
+    depth of its rows as a multiple of `_BYTES_DEEP`."""
 
     descriptor: Source
     rows: Source
@@ -146,9 +147,7 @@ class WarpgroupDecoder(MatrixDecoder):
     def _metadata(
         self, product: _Product, operands: Sequence[Operand]
     ) -> tuple[Source, str]:  # fmt: skip
-        """The metadata register of a sparse factor, and the selector of the lanes that supply
-        it.
-        """
+        """A sparse operand's metadata register, and the selector of the lanes that supply it."""
         register, selector = operands
         chosen = self.selector(selector, product.a, product.depth)
         return self.source(register, "u32"), str(chosen)
@@ -231,8 +230,8 @@ class WarpgroupDecoder(MatrixDecoder):
     def _sum_before(
         self, given: Operand, kind: str, number: int, wanted: Source, ops: list[Op]
     ) -> Source:
-        """Return the initial accumulator. If the instruction certainly does not read it, the
-        register may be unwritten.
+        """Return the initial accumulator. The register may be uninitialised if the instruction is
+        known not to read it.
         """
         if isinstance(wanted, Constant):
             return self.source(given, kind) if wanted.bits else Constant(0)
@@ -255,7 +254,7 @@ class WarpgroupDecoder(MatrixDecoder):
         return self.source(operand, "u64")
 
     def _read(self, factor: _Factor, rows: int) -> Op:
-        """The warp's access to all rows of an operand, from which its words are then taken."""
+        """The warp's access to all rows of an operand; its words are then taken from these rows."""
         variant = (str(rows), str(int(factor.turned)), str(factor.slices))
         return Op("factor_read", variant, (), (), (factor.descriptor, factor.rows),
                   ("u64", "u32"), self.site)  # fmt: skip

@@ -40,7 +40,7 @@ class Disassembler:
 
 @dataclass(frozen=True)
 class Line:
-    """One instruction as printed; `guard` and `operands` are text."""
+    """One instruction as nvdisasm prints it; `guard` and `operands` are text."""
 
     opcode: str
     operands: str
@@ -110,7 +110,7 @@ def _newest(named: tuple[tuple[str, str], ...]) -> Disassembler:
 
 
 def _asked(path: str, where: str) -> Disassembler:
-    """Ask a program for its release. Raises DisassemblerError if it does not tell."""
+    """Ask a program for its release. Raises DisassemblerError if the program does not report it."""
     try:
         said = subprocess.run(
             [path, "--version"], capture_output=True, text=True, timeout=SECONDS, errors="replace"
@@ -145,7 +145,8 @@ def printed(tool: Disassembler, content: bytes, name: str) -> str:
 
 
 def functions_in(text: str) -> list[Any]:
-    """Each function of nvdisasm's JSON. Raises one of UNLIKE_THE_KNOWN if its form is unknown."""
+    """Yield each function in nvdisasm's JSON. Raises one of UNLIKE_THE_KNOWN if its form is
+    unknown."""
     found: list[Any] = next(part for part in json.loads(text) if isinstance(part, list))
     return found
 

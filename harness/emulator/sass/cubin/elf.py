@@ -188,8 +188,8 @@ def _attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _take_bases(sections: list[Any], kernels: dict[str, Kernel]) -> None:
-    """Set the base of the parameters for kernels that have none: they lack the attribute, but
-    launch extents and stack are before the base for them too. It is the size of their bank 0."""
+    """Set the base of the parameters for kernels that have none: they lack the attribute, but their
+    launch extents and stack are before the base too. Their base is the size of their bank 0."""
     for section in sections:
         kernel = kernels.get(section.name.removeprefix(_BANK_OF_PARAMETERS))
         if section.name.startswith(_BANK_OF_PARAMETERS) and kernel and not kernel.parameters:
@@ -243,7 +243,7 @@ def _variables(symbols: Any, sections: list[Any], name: str) -> dict[str, Variab
 
 
 def _addresses(elf: ELFFile, sections: list[Any]) -> Iterator[tuple[int, str, int]]:
-    """The places in bank 4 that hold a variable's address."""
+    """The offsets in bank 4 that hold a variable's address."""
     for section in sections:
         if isinstance(section, RelocationSection) and section.name.endswith(".nv.constant4"):
             table = elf.get_section(section["sh_link"])

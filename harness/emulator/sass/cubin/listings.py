@@ -77,7 +77,7 @@ def _keep_together(tool: Disassembler, part: Sequence[tuple[Path, bytes]]) -> No
 
 
 def _listed(tool: Disassembler, cubins: Sequence[bytes], name: str) -> list[str]:
-    """Each cubin's functions as nvdisasm's JSON has them."""
+    """Each cubin's functions, as they are in nvdisasm's JSON."""
     try:
         elf = code_elf.together(cubins)
     except Exception as error:  # a damaged file makes pyelftools raise errors of any kind

@@ -32,7 +32,7 @@ class NotAnOperand(ValueError):
 
 
 def parse(text: str, bits: int) -> tuple[Operand, ...]:
-    """All operands of an instruction; `bits` are those of an immediate, as encoded."""
+    """All operands of an instruction; `bits` are an immediate's bits, as encoded."""
     apart = _WITHOUT_A_COMMA.sub(r"\1,", text)
     parts = [part.strip() for part in apart.split(",")] if text.strip() else []
     if len(parts) > _MOST_OPERANDS:

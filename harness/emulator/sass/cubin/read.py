@@ -1,4 +1,4 @@
-"""Read a cubin into its machine code: the disassembler's output joined with the ELF."""
+"""Read a cubin's machine code: the disassembler's output joined with the ELF."""
 
 from __future__ import annotations
 

@@ -18,7 +18,8 @@ _STORES = ("STL", "STG", "STS", "ST")
 
 
 def local_bytes(function: Function) -> int:
-    """A thread's local memory in bytes, rounded up so that every thread's is aligned."""
+    """A thread's local memory in bytes, rounded up so that every thread's local memory is
+    aligned."""
     frames = -(-function.local_bytes // 16) * 16
     return frames + STACK_BYTES if grows(function) else frames
 
@@ -36,7 +37,7 @@ def _through_pointer(each: Instruction) -> bool:
 
 
 def overflow(function: Function, instruction: Instruction, address: int) -> str:
-    """The message of a fault at this address if the stack is used up; empty if it is not."""
+    """The message of a fault at this address if the stack is exhausted; empty if it is not."""
     if instruction.opcode not in ("LDL", "STL") or not grows(function) or address < 1 << 31:
         return ""
     return (

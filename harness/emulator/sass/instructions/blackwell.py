@@ -1,8 +1,8 @@
 """Rows for Blackwell: two-operand IADD, float pairs, three-operand FMNMX, 256-bit accesses.
 
 A pair of floats is in two registers (`F`): `.F32x2.HI_LO` in order, `.F32x2.LO_HI` swapped, `.F32`
-one float for both, as for an immediate. A half converted to a float (`e`) is the lower half of its
-register or, with `.H1`, the upper one.
+uses one float for both, as for an immediate. A half converted to a float (`e`) is the lower half of
+its register or, with `.H1`, the upper one.
 """
 
 from __future__ import annotations

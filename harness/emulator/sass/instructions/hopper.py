@@ -3,10 +3,10 @@
 None of these instructions is documented. The meaning of each form was derived by comparing PTX with
 the code that ptxas of CUDA 13.0 generates from it for sm_90a (`tests/emulator/sass/asynchronous`).
 `SYNCS.ARRIVE.TRANS64.TMASK` (an arrival without completion) is not executed. Code that changes a
-tensor map has no instructions of its own but those that make the change visible (`UTMACCTL.IV`).
+tensor map has no special instructions except those that make the change visible (`UTMACCTL.IV`).
 
-`T` is the first of several uniform registers, in brackets, and `N` one that has no effect; `H` a
-cache policy.
+`T` is the first of several uniform registers, in brackets, and `N` a register that has no effect;
+`H` is a cache policy.
 """
 
 from __future__ import annotations

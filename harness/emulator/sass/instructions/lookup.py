@@ -1,7 +1,8 @@
 """The table row of a machine instruction, and the meaning of its modifiers.
 
-Of all rows whose modifiers an instruction has, the row with the most modifiers is used. An opcode
-with a leading U that has no row of its own is the same instruction on uniform registers.
+Of all rows whose modifiers are all present in the instruction, the row with the most modifiers is
+used. An opcode with a leading U that has no row of its own is the same instruction on uniform
+registers.
 """
 
 from __future__ import annotations

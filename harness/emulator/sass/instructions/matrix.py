@@ -2,8 +2,8 @@
 `QGMMA`, `IGMMA`).
 
 A sparse product (`.SP`) also takes a register of metadata, and the selector of the lanes that
-supply it, which a warpgroup's products of bytes do not have. In place of its depth, the flags of a
-warp's product hold the number of stored elements in a row.
+supply it, which a warpgroup's byte products do not have. For a warp's product, the flags hold the
+number of stored elements per row instead of the depth.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _factors(a: str, b: str) -> int:
 
 
 def _of_warpgroups(sparse: str, always: int) -> Iterator[Row]:
-    """Rows for a warpgroup's dense or sparse products, which are twice as deep."""
+    """Rows for a warpgroup's dense products, or for its sparse ones, which are twice as deep."""
     halves, words, bytes_ = (
         {f"64x{8 * n}x{depth * (2 if sparse else 1)}": n for n in range(1, 33)}
         for depth in (16, 8, 32)

@@ -71,7 +71,8 @@ def matched(
 
 @cache
 def _parts(shape: tuple[str, ...]) -> list[tuple[str, bool, int]]:
-    """The kind of each part, whether it may be missing, and how many after it may not."""
+    """The kind of each part, whether it may be missing, and how many of the parts after it are
+    mandatory."""
     is_needed = [not part.endswith("?") for part in shape]
     return [(p[0], not is_needed[n], sum(is_needed[n + 1 :])) for n, p in enumerate(shape)]
 
@@ -100,7 +101,8 @@ def is_numbered(operand: Operand, kind: str) -> bool:
 
 
 def predicate(operand: Operand | None) -> tuple[int, int]:
-    """The number of a predicate, uniform ones last, and whether it is inverted."""
+    """The index of a predicate (uniform predicates are numbered after the others), and whether it
+    is negated."""
     if operand is None:
         return ALWAYS, 0
     number = ALWAYS if operand.number == ZERO else operand.number

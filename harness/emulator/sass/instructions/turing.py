@@ -1,9 +1,9 @@
-"""Instructions that Turing's code has in place of those of later architectures.
+"""Instructions that Turing's code uses in place of those of later architectures.
 
 `HADD2 R0,R2.F32,-RZ.H0_H0` adds a float to -0. ptxas writes it for `cvt.rz.f16.f32`, which code for
-later architectures implements as a packing (`F2FP.PACK_AB.RZ`). Where PTX needs the half twice, the
-code uses the whole result. The instruction rounds towards zero; for rounding to nearest, ptxas
-emits a different one.
+later architectures implements with a pack instruction (`F2FP.PACK_AB.RZ`). Where PTX needs the half
+twice, the code uses the whole result. The instruction rounds towards zero; for rounding to nearest,
+ptxas emits a different one.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ _NEGATIVE_ZERO = "-RZ.H0_H0"
 
 
 def as_later(instruction: Instruction) -> Instruction:
-    """Replace an addition of a float and -0 by the packing that later code uses; return any other
-    instruction unchanged."""
+    """Replace the addition of a float and -0 by the pack instruction that later architectures use;
+    return any other instruction unchanged."""
     if instruction.opcode != "HADD2" or instruction.modifiers or len(instruction.operands) != 3:
         return instruction
     result, *both = instruction.operands

@@ -43,7 +43,8 @@ _SIGNS: Mapping[str, Callable[[Any, Any], Any]] = {
 
 
 def _checked(value: Any) -> Any:
-    """Refuse integers beyond 32 bits, which C++ would truncate unless their types are wider."""
+    """Refuse integers that do not fit in 32 bits, which C++ would truncate unless their types are
+    wider."""
     if isinstance(value, int) and not -(2**31) <= value < 2**32:
         raise Refused(f"its host code computes {value}, which an int does not hold")
     return value

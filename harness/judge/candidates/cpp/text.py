@@ -258,8 +258,8 @@ def _flat(head: Sequence[Token]) -> Iterator[Token]:
 
 
 def _function(head: Sequence[Token], body: Sequence[Token]) -> Function:
-    """The function of a definition: the name is in front of the last pair of brackets at the top
-    level."""
+    """The function that a definition defines: its name is in front of the last pair of brackets at
+    the top level."""
     depth, open_at, close_at = 0, -1, -1
     templates = _after_template(head, 0)
     for at in range(templates, len(head)):

@@ -123,7 +123,8 @@ class Block:
 
 @dataclass(frozen=True)
 class Declare:
-    """value: None if absent; is_made: `type name(arguments)`, whose value is a Braces."""
+    """value: None if absent; is_made: whether it is `type name(arguments)`, whose value is a
+    Braces."""
 
     type: str
     name: str
@@ -139,7 +140,7 @@ class If:
 
 @dataclass(frozen=True)
 class Loop:
-    """`for` and `while`. is_after: `do … while`."""
+    """`for` and `while`. is_after: whether it is `do … while`."""
 
     first: Statement | None
     condition: Expr | None

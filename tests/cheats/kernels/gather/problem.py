@@ -1,4 +1,5 @@
-"""Elements by index: a correct kernel does not read all of x, as the problem states."""
+"""Elements selected by index: a correct kernel does not have to read all of x, as the problem
+states."""
 
 from __future__ import annotations
 

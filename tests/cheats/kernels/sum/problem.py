@@ -1,4 +1,4 @@
-"""The sum of n floats: its answer is so small that storing it costs nothing."""
+"""The sum of n floats: its result is so small that storing it costs nothing."""
 
 from __future__ import annotations
 

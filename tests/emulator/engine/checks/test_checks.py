@@ -47,7 +47,7 @@ def test_a_correct_kernel_is_not_accused_and_right(
 
 
 def test_flt_min_is_not_the_identity_of_max(compile_ptx: CompilePtx) -> None:
-    """No access is faulty: only the result is wrong."""
+    """No access is faulty; only the result is wrong."""
     path = FAULTY / f"{ONLY_WRONG}.cu"
     outcome = run_file(compile_ptx, path)
     assert not outcome.report.faults

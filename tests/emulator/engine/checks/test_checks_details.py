@@ -1,4 +1,4 @@
-"""The messages of the checks, what they tolerate, and how they are turned off."""
+"""The messages of the checks, what the checks tolerate, and how they are turned off."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Boxes that are sent to several blocks of a cluster arrive when their mbarrier has completed, not
-before."""
+"""Boxes that are sent to several blocks of a cluster have arrived when their mbarrier has
+completed, and not before."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Partly written words: the unwritten part is tracked bit by bit, and arithmetic uses the whole
-word."""
+"""Partly initialised words: the uninitialised part is tracked bit by bit, and arithmetic uses the
+whole word."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ SET_BY_MASK = "and.b32 %r3, %r2, -8; or.b32 %r2, %r3, %r6;"
 
 
 def _faults_of_bits(does: str, set_: str = SET_BY_MASK) -> list[str]:
-    """The faults of a kernel that has set three bits of %r2, which was not written before."""
+    """The faults of a kernel that has set three bits of %r2, which was uninitialised."""
     body = f"""
     .shared .align 8 .b8 s[512];
     ld.param.u64 %a0, [p0];

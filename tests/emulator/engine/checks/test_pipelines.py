@@ -25,7 +25,7 @@ def defines(without: str) -> list[str]:
 
 
 def product(k: int) -> tuple[list[Any], np.ndarray]:
-    """The arguments of a one-tile matrix product, and the expected third one, as bits."""
+    """The arguments of a one-tile matrix product, and the expected value of the third, as bits."""
     random = np.random.default_rng(1)
     m, n = 72, 120
     a, b = (random.integers(-4, 5, (rows, k)).astype(ml_dtypes.bfloat16) for rows in (m, n))

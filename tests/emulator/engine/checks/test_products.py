@@ -146,7 +146,7 @@ WRONG = {
 
 
 def _registers(given_back: int) -> LaunchReport:
-    """Three warpgroups, of which two request registers that the third one releases."""
+    """Three warpgroups, two of which request registers that the third one releases."""
     text = kernel(f"""
     setp.lt.u32 %p2, %r1, 256; @%p2 bra TAKES;
     setmaxnreg.dec.sync.aligned.u32 {given_back}; bra END;

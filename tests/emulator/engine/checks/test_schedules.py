@@ -53,7 +53,7 @@ def _locked(within: str, behind: str) -> str:
 def test_a_race_that_the_usual_order_hides_is_found_and_names_the_order(
     compile_ptx: CompilePtx,
 ) -> None:
-    """In the usual order the second block takes the lock last, so its last read is not
+    """In the usual order, the second block is the last to take the lock, so its last read is not
     concurrent."""
     source = _locked("", LAST_LOOK)
     assert not _launched(compile_ptx, source, 2, 32, schedule=0).faults

@@ -154,8 +154,8 @@ def test_other_forms_are_refused_by_name(text: str, words: str) -> None:
 
 
 def changed_map(box: int = 32) -> str:
-    """A kernel that gives a copy of its map in shared memory another tensor, box and swizzle,
-    copies the map to global memory, and loads a tile by it."""
+    """A kernel that copies its tensor map to shared memory, changes the tensor, box and swizzle
+    there, copies the map to global memory, and loads a tile with it."""
     words = " ".join(
         f"ld.param.u64 %l9, [map+{n}]; st.shared.u64 [%r2+{n}], %l9;" for n in range(0, 128, 8)
     )
@@ -182,7 +182,7 @@ def changed_map(box: int = 32) -> str:
 
 
 def of_changed_map() -> tuple[list[Any], np.ndarray]:
-    """Its arguments, and the tile that it leaves in the second."""
+    """The kernel's arguments, and the tile that it leaves in the second one."""
     array = np.arange(64 * 16, dtype=np.float32)
     found = tensors.places([60, 16], [4, 256], [32, 4], [1, 1], [48, 13])
     elements = tensors.loaded(array.tobytes(), found, 4, b"\xf7\x7f\xf7\x7f")

@@ -1,4 +1,4 @@
-"""Values that were never written: copying them is no fault, using them is."""
+"""Uninitialised values: copying them is not a fault, but using them is."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ UNOPTIMISED = "-Xcicc -O0"
 
 
 def _faults(does: str) -> list[str]:
-    """The faults of a kernel that has loaded an unwritten word into %r2, and %i + 1 into %r3."""
+    """The faults of a kernel that has loaded an uninitialised word into %r2, and %i + 1 into
+    %r3."""
     body = f"""
     .shared .align 16 .b8 s[1024];
     .local .align 16 .b8 own[16];

@@ -55,7 +55,7 @@ def _memory() -> Iterator[Group]:
 
 
 def _registers_read_first() -> Iterator[Group]:
-    """A register that is written in some lanes, and read in the given ones."""
+    """A register that is written in some lanes and read in the given lanes."""
     yield Group(("setp.ne.u32 %p1, $1, 0; @%p1 mov.u32 %r20, $1; mov.u32 $0, 7; "
                  "@%p1 add.u32 $0, %r20, 1",), "u32", ("shift",))  # fmt: skip
 

@@ -1,8 +1,8 @@
 """Kernels whose threads wait at mbarriers: faulty ones, and correct ones that are nearly the same.
 
 Thread %i of 96 has a word at %a1, and another thread's word at %a2. The mbarrier `a` waits for all
-threads, `one` and `other` for one. %l6 points to the words that copies write to `buffer`, %a4 to
-the thread's own word of them.
+threads, `one` and `other` for one. %l6 points to the words that copies write to `buffer`, and %a4
+to the thread's own word among these.
 """
 
 from __future__ import annotations

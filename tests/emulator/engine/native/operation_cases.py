@@ -1,4 +1,4 @@
-"""Every computing instruction of the warp machine, as kernels of a few instructions each.
+"""Every arithmetic instruction of the warp machine, as kernels of a few instructions each.
 
 A `Group` consists of instructions with the same operands: `$1`, `$2`, … are registers that hold the
 operands, and `$0` is the result, which is a different register for each instruction. Types

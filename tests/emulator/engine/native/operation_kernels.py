@@ -20,7 +20,7 @@ def size_of(type_: str) -> int:
 
 @dataclass(frozen=True)
 class Group:
-    """Instructions with results of one type and operands of others."""
+    """Instructions whose results have one type and whose operands have others."""
 
     instructions: tuple[str, ...]
     result: str
@@ -153,7 +153,7 @@ def _floats_like(type_: str, count: int, random: np.random.Generator) -> np.ndar
 
 
 def register_class(type_: str) -> str:
-    """The letter that names registers of a type."""
+    """The letter in the names of registers of a type."""
     for format_, letter in (("f32", "f"), ("f64", "d"), ("pred", "p")):
         if type_.endswith(format_) and not type_.endswith("tf32"):
             return letter

@@ -46,7 +46,7 @@ def _warps(rows: list[dict[str, str]]) -> tuple[np.ndarray, np.ndarray, int]:
 def _predict(
     rules: ModuleType, instruction: str, width: int, addresses: np.ndarray, active: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """Predict each counter in the file of readings that the instruction changes."""
+    """Predict each counter that the file of readings has and the instruction changes."""
     opcode, space, *rest = instruction.split(" ", maxsplit=1)[0].split(".")
     if space == "global":
         requests = rules.global_requests(active)

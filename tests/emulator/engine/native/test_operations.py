@@ -90,8 +90,8 @@ def _expected(
 
 
 def _canonical(type_: str, raw: np.ndarray) -> np.ndarray:
-    """All NaNs alike: NumPy's are those of the host. The bits of ours are tested in
-    test_not_a_number.py."""
+    """All NaNs are made equal, because NumPy's are those of the host. The bits of the engine's NaNs
+    are tested in test_not_a_number.py."""
     if type_.endswith("x2") and type_ != "u16x2":
         half = f"u{raw.dtype.itemsize // 2}"
         return _canonical(type_.removesuffix("x2"), raw.view(half))

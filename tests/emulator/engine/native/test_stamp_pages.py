@@ -1,5 +1,5 @@
-"""Launches with more words than the engine keeps uncompressed stamps for, and more bytes than it
-copies."""
+"""Launches that use more words than the engine keeps uncompressed stamps for, and more bytes than
+it copies."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Random kernels full of races, unwritten words and invalid masks: whatever the judge reports, the
-fast run must have suspected."""
+"""Random kernels full of races, uninitialised words and invalid masks: whatever the judge reports
+must also be suspected by the fast run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _address(r: random.Random, space: str, even: bool) -> list[str]:
 
 
 def _vector(r: random.Random) -> list[str]:
-    """No access splits 8 bytes, so that the fast run has one stamp for two words."""
+    """No access splits 8 bytes, so the fast run has one stamp for two words."""
     space = r.choice(("shared", "shared", "global"))
     how = r.choice(("", "", "", ".volatile", ".relaxed.gpu"))
     what = r.choice((

@@ -1,5 +1,5 @@
-"""Waits at mbarriers in the fast run: it has the judge's effects and counts, and suspects whatever
-the judge reports.
+"""Waits at mbarriers in the fast run: it has the same effects and counts as the judge, and suspects
+whatever the judge reports.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ COUNTS = (BLOCK, 1, WARPS, 64)
 
 @dataclass
 class _Writer:
-    """Writes a random kernel that mostly waits for events that happen."""
+    """Writes a random kernel that mostly waits for events that do happen."""
 
     r: random.Random
     faulty: bool
@@ -37,7 +37,7 @@ class _Writer:
         return self.faulty and self.r.random() < 0.07
 
     def by(self, test: str, lines: list[str]) -> None:
-        """Lines for the threads that a test chooses; all of them if it is empty."""
+        """Lines for the threads that a test chooses; for all threads if the choice is empty."""
         self.labels += 1
         past = f"$past{self.labels}"
         self.lines += [test, f"@!%p1 bra {past};", *lines, f"{past}:"] if test else lines
@@ -67,7 +67,7 @@ class _Writer:
         self.by(test, [f"{again}:", tested, f"@!%p2 bra {again};"])
 
     def access(self) -> None:
-        """Mostly of a thread's own word or of one that its warp has to itself."""
+        """An access, mostly to a thread's own word or to a word that only its warp uses."""
         space, base = self.r.choice((("shared", "%l2"), ("shared", "%l2"), ("global", "%l1")))
         times, plus = self.r.choice(((1, 0), (1, 0), (1, 1), (1, 32), (0, 3), (5, 2)))
         where = [f"mad.lo.u32 %r1, %i, {times}, {plus};", f"rem.u32 %r1, %r1, {WORDS};",
@@ -121,14 +121,14 @@ class _Writer:
         self.read(who)
 
     def read(self, test: str = "") -> None:
-        """Reads copied data, but not always in threads that know of the copy's end."""
+        """Reads copied data, but not always in threads that know that the copy has ended."""
         plus = self.r.choice((0, 1, 5))
         where = [f"add.u32 %r1, %i, {plus}; rem.u32 %r1, %r1, {WORDS};",
                  "mad.wide.u32 %a1, %r1, 4, %l2; ld.shared.u32 %r2, [%a1];"]  # fmt: skip
         self.by("" if self.wrong() else test, where)
 
     def meet(self) -> None:
-        """Threads meet at a barrier, or some of them hand over to others."""
+        """Threads meet at a barrier, or some threads arrive and others wait for them."""
         number, warp = self.r.randrange(len(COUNTS) + 1), 32 * self.r.randrange(WARPS)
         of_warp = f"sub.u32 %r1, %i, {warp}; setp.lt.u32 %p1, %r1, 32;"
         other = f"sub.u32 %r1, %i, {warp}; setp.ge.u32 %p1, %r1, 32;"

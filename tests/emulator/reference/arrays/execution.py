@@ -1,6 +1,6 @@
 """Execute a kernel on arrays, all threads of a launch at once: slow, without checks, and simple.
 
-In every warp, of the lanes that can continue, those at the lowest basic block run next. The
+In every warp, among the lanes that can continue, those at the lowest basic block run next. The
 arithmetic is NumPy's, and the cost of an access follows the reference's `memory_rules.py`: only the
 program is shared with the engine.
 """
@@ -238,8 +238,8 @@ class _Execution:
         return (base + plus).astype(np.int64)
 
     def _places(self, space: str, addresses: Array, width: int) -> tuple[Array, Array, Any]:
-        """The bytes of a memory, the position of each active lane's access in them, and its
-        buffer."""
+        """The bytes of a memory, and for each active lane the position of its access in them and
+        its buffer."""
         active = self.lanes.active[0]
         at = addresses[0][active]
         if space == "shared":
@@ -266,7 +266,7 @@ class _Execution:
             self._write(op, self._spread(raw[:, i]), i)
 
     def _spread(self, values: Array) -> Array:
-        """Put active lanes' values at their positions among all lanes."""
+        """Put the active lanes' values at their positions among all lanes."""
         out = np.zeros((1, self.count), values.dtype)
         out[self.lanes.active] = values
         return out
@@ -317,7 +317,7 @@ def _join(masks: dict[int, Array], target: int, more: Array) -> None:
 
 
 def _as(value: Array, type_: str, result_type: str | None = None) -> Array:
-    """Convert a value to another type: its low bits, or an extension as the result's type
+    """Convert a value to another type: its low bits, or the extension that the result's type
     requires."""
     to = np.dtype(NUMPY_TYPES[type_])
     value = np.ascontiguousarray(value)

@@ -1,4 +1,4 @@
-"""Floating-point instructions with one rounding, as in the hardware.
+"""Floating-point instructions that round once, as in the hardware.
 
 NumPy's add, multiply, divide and square root round once and are used directly. NumPy has no fused
 multiply-add: it is computed precisely enough to be rounded only once as well. Payloads of NaNs are
@@ -47,7 +47,7 @@ def fma_f32(a: Array, b: Array, c: Array) -> Array:
     The product of two floats is exact in double precision. The sum is rounded to double and then to
     single, which differs from rounding once only if the double lies exactly half-way between two
     floats (or the float is subnormal); for these lanes the sum is rounded to odd instead, after
-    which the second rounding is right.
+    which the second rounding is correct.
     """
     product = np.multiply(a, b, dtype=np.float64)
     addend = c.astype(np.float64)

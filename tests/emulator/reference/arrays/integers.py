@@ -235,7 +235,7 @@ def extend(wrap: bool, a: Array, position: Array) -> Array:
 
 
 def mask(wrap: bool, position: Array, length: Array) -> Array:
-    """`bmsk`: this many set bits from a position on, cut off at the top."""
+    """`bmsk`: this many set bits, starting at a position and cut off at the top."""
     if wrap:
         position, length = position & np.uint32(31), length & np.uint32(31)
     count = np.minimum(length, np.uint32(32))

@@ -152,7 +152,8 @@ def column_address(
 
 
 def wmma(lanes: Lanes, variant: tuple[str, ...], *operands: Array) -> tuple[Array, ...]:
-    """`wmma.mma`; `variant`: m, n, k, layouts of a and b, four types, registers of a, b, c."""
+    """`wmma.mma`; `variant`: m, n, k, the layouts of a and b, the four types, and the registers of
+    a, b and c."""
     m, n, k = (int(v) for v in variant[:3])
     d_type, a_type, b_type, c_type = variant[5:9]
     counts = [int(v) for v in variant[9:12]]

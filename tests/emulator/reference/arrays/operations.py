@@ -1,4 +1,4 @@
-"""The results of computing instructions, on arrays.
+"""The results of arithmetic instructions, on arrays.
 
 `implementation(op)` returns a function from operand arrays to the result array. Operands have the
 NumPy type of their PTX type, and so do results. Definitions are those of the PTX ISA manual;
@@ -43,7 +43,8 @@ NUMPY_TYPES: dict[str, type[np.generic]] = {
 
 
 def implementation(op: Op) -> Function:
-    """The function that implements a computing operation. KeyError for any other operation."""
+    """The function that implements an arithmetic operation. Raises KeyError for any other
+    operation."""
     if op.name == "cvt" and fp8.concerns(op):
         return fp8.conversion(op)
     if op.name == "cvt":

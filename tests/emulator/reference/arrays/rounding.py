@@ -42,7 +42,7 @@ def _cancels(name: str, a: Array, b: Array, c: Array | None = None) -> Array:
     """Return whether the terms of a sum have opposite signs: in that case an exact zero is -0 when
     rounding down.
 
-    Terms that are both +0 have a sum of +0 in every direction.
+    The sum of two terms that are both +0 is +0 in every direction.
     """
     first, second = np.signbit(a), np.signbit(b)
     if c is not None:

@@ -1,5 +1,5 @@
 """Kernels that change tensor maps leave the bytes that the driver would encode, from PTX and from
-machine code, and copy by them."""
+machine code, and copy with them."""
 
 from __future__ import annotations
 

@@ -27,8 +27,9 @@ def _between(
     copy: str, waits: str = "", fence: str = "fence.proxy.async;", expected: int = SIZE,
     then: str = "", before: str = "", end: str = MEET,
 ) -> str:  # fmt: skip
-    """Each block has its rank times 100, plus the thread index, in 128 bytes, and 150 in the next
-    ones, where those of the block before it come. waits: the condition for blocks that do not."""
+    """Each block's first 128 bytes contain its rank times 100, plus the thread index; the next 128
+    bytes contain 150 until the preceding block's bytes arrive there. waits: the condition under
+    which a block waits."""
     return kernel(f"""@!%p1 mbarrier.init.shared::cta.b64 [%r3], 1;
         fence.mbarrier_init.release.cluster; mov.u32 %r20, %cluster_ctarank;
         add.u32 %r21, %r20, 1; and.b32 %r21, %r21, 3;

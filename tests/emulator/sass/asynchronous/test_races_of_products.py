@@ -1,4 +1,4 @@
-"""Races in a warp-specialised matrix product are found in machine code as in PTX, with their
+"""Races in a warp-specialised matrix product are found in machine code just as in PTX, with their
 lines."""
 
 from __future__ import annotations

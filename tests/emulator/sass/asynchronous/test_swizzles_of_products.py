@@ -1,4 +1,5 @@
-"""A `wgmma` whose descriptor has a different swizzle from the tensor map that filled its tile."""
+"""A `wgmma` whose descriptor specifies a different swizzle from the tensor map that filled its
+tile."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ _MODES = {"128B": 1, "64B": 2, "32B": 3}
 
 
 def _product(descriptor: str) -> str:
-    """Multiply a tile's first sixteen columns by those of its first eight rows."""
+    """Multiply a tile's first sixteen columns by the first sixteen columns of its first eight
+    rows."""
     body = f"""
     {INIT}
     @%p1 bra WAITS;

@@ -178,7 +178,7 @@ def test_two_addresses_may_stand_without_a_comma() -> None:
     ],
 )
 def test_an_address_may_follow_a_register_without_a_comma(text: str, parts: list[str]) -> None:
-    """The texts are those that nvdisasm of CUDA 13.0 writes for loads and atomics of shared
+    """The texts are those that CUDA 13.0's nvdisasm writes for loads from and atomics on shared
     memory."""
     assert [found.text for found in operands.parse(text, 0)] == parts
 

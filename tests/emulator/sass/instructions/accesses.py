@@ -1,7 +1,7 @@
 """Memory accesses, each executed alone: a lane's address is the sum of the terms in the text.
 
 Global addresses are `data`, plus 512 bytes per lane if a register is part of the address; shared
-addresses are 16 bytes apart per lane. Loaded, stored and remaining data is compared byte by byte.
+addresses are 16 bytes apart per lane. Loaded, stored and unchanged data is compared byte by byte.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def executed(text: str, values: Words) -> Left:
 
 
 def _global(each: Instruction, texts: list[str]) -> list[int]:
-    """Put the address where the text reads it; return each lane's distance from the data."""
+    """Put the address where the text reads it; return each lane's offset from the data."""
     at, apart = _memory(each), APART
     offset = FIRST - at.offset
     narrow = at.base is not None and "U32" in at.base.suffixes

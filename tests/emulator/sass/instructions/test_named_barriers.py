@@ -167,7 +167,7 @@ def test_aligned_barriers_do_not_meet_those_of_other_lines(both: Launches) -> No
 
 
 def test_there_is_no_sixteenth_barrier(both: Launches) -> None:
-    """ptxas keeps the low four bits of a constant barrier number, because a block has 16
+    """ptxas keeps only the low four bits of a constant barrier number, because a block has 16
     barriers."""
     for (fault,), _ in both(OF_THE_BLOCK, 16):
         assert fault.startswith("k.cu:42: out of bounds: barrier 16: a block has barriers 0 to 15")

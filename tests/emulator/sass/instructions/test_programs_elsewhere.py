@@ -1,4 +1,4 @@
-"""Control flow, and exchange of values between lanes, in forms that sm_90's code does not have.
+"""Control flow, and exchange of values between lanes, in forms that do not occur in sm_90's code.
 
 A program sets R1; P0 is true in the lanes of the upper half-warp. `name:` is a label, and `<name>`
 its address.

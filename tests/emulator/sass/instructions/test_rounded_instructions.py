@@ -155,7 +155,7 @@ def _sign(number: Fraction | float) -> int:
 
 
 def _sign_of_zero(name: str, mode: str, of: Sequence[Fraction | float]) -> int:
-    """The common sign of the terms; for terms of different signs, minus if rounded down."""
+    """The common sign of the terms; if the signs differ, minus when rounding down."""
     if name == "mul":
         return _sign(of[0]) * _sign(of[1])
     first = _sign(of[0]) * (_sign(of[1]) if name == "fma" else 1)
@@ -198,8 +198,8 @@ WHOLE = {"u8": 8, "u16": 16, "u32": 32, "u64": 64, "s8": 8, "s16": 16, "s32": 32
 
 
 def test_what_is_no_number_is_zero_or_the_top_bit_as_an_integer(both: Both) -> None:
-    """The result is 0, but from a double or to 64 bits only the top bit is set (PTX ISA, `cvt`);
-    ptxas writes `.NTZ` for this."""
+    """The result is 0, except that in conversions from a double or to 64 bits only the top bit is
+    set (PTX ISA, `cvt`); ptxas writes `.NTZ` for this."""
     for case, operands, out in both.ptx():
         to, source = case.result, case.sources[0]
         if case.name.startswith("cvt") and to in WHOLE:

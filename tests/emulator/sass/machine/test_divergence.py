@@ -1,9 +1,9 @@
-"""Where warps diverge, the emulator's counts equal an H200's exactly, launch by launch.
+"""For diverging warps, the emulator's counts equal an H200's exactly, launch by launch.
 
 The readings are in reports/h200/fidelity/divergence.csv.gz; scripts/divergence made them. The rules
 of machine/scheduler/replays.h were derived from the kernels of two files. The kernels of the third
-file were read after the rules were fixed: all but 22 of its 720 launches agreed, and these led to
-one more rule.
+file were read after the rules were fixed: all but 22 of its 720 launches agreed, and these 22 led
+to one more rule.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Votes and shuffles whose lanes come in different passes of a loop: each waits for all that its
-mask names, from PTX as from machine code."""
+"""Votes and shuffles whose lanes come in different passes of a loop: each waits for all lanes that
+its mask names, in PTX as in machine code."""
 
 from __future__ import annotations
 

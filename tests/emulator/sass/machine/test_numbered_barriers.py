@@ -1,5 +1,5 @@
-"""Barriers at which warps arrive several times or without waiting, and what others are told there,
-from PTX and from machine code."""
+"""Barriers at which warps arrive several times or without waiting, and which of their accesses are
+then ordered for other warps, in PTX and in machine code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Four polynomials in turn: coefficients from constant and from shared memory."""
+"""Four polynomials in turn, with coefficients in constant memory and in shared memory."""
 
 from __future__ import annotations
 

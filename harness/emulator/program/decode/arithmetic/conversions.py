@@ -60,8 +60,8 @@ class ConversionDecoder(OperandReader):
         ]  # fmt: skip
 
     def _packed(self, instruction: Instruction, modifiers: list[str], types: list[str]) -> list[Op]:
-        """`cvt.pack.sat`: two clamped integers, the upper first; bytes are put below the lower half
-        of a third operand."""
+        """`cvt.pack.sat`: two clamped integers, the upper first; bytes are placed below the lower
+        half of a third operand."""
         narrow = types[0] if types else ""
         byte = narrow in ("u8", "s8")
         wanted = [narrow, "s32", "b32"] if byte else [narrow, "s32"]

@@ -53,7 +53,7 @@ class VideoDecoder(OperandReader):
     """Scalar video instructions, and those on two half-words or four bytes."""
 
     def _selected(self, operand: Operand) -> tuple[Operand, str]:
-        """Return a register, and the part or fields of it that are selected, if any."""
+        """Return a register, and which part or fields of it are selected, if any."""
         found = _SELECTED.match(operand.text) if isinstance(operand, Name) else None
         return (Name(found[1]), found[2]) if found else (operand, "")
 

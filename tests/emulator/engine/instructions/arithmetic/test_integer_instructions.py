@@ -27,8 +27,8 @@ def _check(
     instruction: str, width: int, count: int, expected: Callable[..., int], result: int = 0,
     operands: list[np.ndarray] | None = None, kinds: list[int] | None = None,
 ) -> None:  # fmt: skip
-    """Compare the results for all pairs (or triples) of interesting values; `result` is the
-    result's width."""
+    """Compare the results for all pairs (or triples) of interesting values; `result` is the width
+    of the result."""
     values = operands or [_values(width)] * min(count, 2)
     grids = [g.ravel() for g in np.meshgrid(*values)]
     while len(grids) < count:

@@ -156,7 +156,7 @@ SHAPES = [
 
 
 def _a_element(m: int, k: int, size: int, lane: int, i: int) -> tuple[int, int]:
-    """The row and column of a_i, by the manual's formulas, case by case."""
+    """The row and column of a_i according to the manual's formulas, case by case."""
     group, thread = lane >> 2, lane % 4
     if size == 2 and k == 8:
         return (group if i < 2 else group + 8), thread * 2 + (i & 1)

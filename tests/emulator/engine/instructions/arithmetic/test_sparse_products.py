@@ -1,4 +1,4 @@
-"""Products with a sparse first factor give the same sums as on an H100.
+"""Products with a sparse first operand give the same sums as on an H100.
 
 The readings are reports/h100/sparse_products.csv.gz, written by scripts/sparse_products.
 """

@@ -1,5 +1,5 @@
-"""`wgmma` with a sparse first factor, from PTX and from machine code, in every layout of its
-factors: compared with the product of the matrix that the metadata describe."""
+"""`wgmma` with a sparse first operand, from PTX and from machine code, in every layout of its
+operands, compared with the product of the matrix that the metadata describe."""
 
 from __future__ import annotations
 
@@ -54,8 +54,9 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Both:
 
 
 def _nibbles(form: str, selector: int, words: np.ndarray) -> np.ndarray:
-    """The metadata of each row, four bits at a time, as the PTX ISA's figures show: those of a row
-    of 512 bits are in two words of four lanes, or with bytes in one for each eight rows."""
+    """The metadata of each row, four bits at a time, as the PTX ISA's figures show: the metadata of
+    a row of 512 bits are in two words of four lanes or, for bytes, in one word for each eight
+    rows."""
     bits = (words[:, None] >> np.arange(0, 32, 4, dtype=np.uint32) & 15).reshape(4, 8, 4, 8)
     if form == "s8":  # warp, row, lane, nibble: lanes 0 and 2 have rows 0 to 7, 1 and 3 the others
         halves = bits.reshape(4, 8, 2, 2, 8).transpose(0, 3, 1, 2, 4)

@@ -173,7 +173,7 @@ def test_a_descriptor_that_leads_out_of_shared_memory_is_a_fault() -> None:
 
 
 def _zeros(second_at: int) -> list[object]:
-    """The parameters of an MMA of zeros whose second operand is at the given place."""
+    """The parameters of an MMA of zeros whose second operand is at the given address."""
     image, sums, words = (np.zeros(count, np.uint32) for count in (ROOM // 2, 512, 512))
     return [image, 0, second_at >> 4, sums, words]
 

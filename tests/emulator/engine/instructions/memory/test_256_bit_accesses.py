@@ -1,4 +1,4 @@
-"""Loads and stores of 256 bits, which nvcc generates for 32-byte types from sm_100 on."""
+"""Loads and stores of 256 bits, which nvcc generates for 32-byte types for sm_100 and later."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""cp.async: the copied bytes, their time of arrival, and the bytes filled with zeros."""
+"""cp.async: the copied bytes, when they arrive, and the bytes filled with zeros."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Every atomic operation and width, in global and shared memory, compared with one lane at a
-time."""
+"""Every atomic operation and width, in global and shared memory, compared with a computation of one
+lane at a time."""
 
 from __future__ import annotations
 

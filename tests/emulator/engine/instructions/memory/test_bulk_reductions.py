@@ -20,7 +20,7 @@ NAMES = [
 
 def _kernel(name: str, size: int = 512, before: str = "bar.sync 0;") -> str:
     """Blocks of 64 threads, each of which provides 8 bytes; one thread issues the reduction of all
-    of them."""
+    these bytes."""
     return ptx_kernel(f"""ld.param.u64 %a0, [p0]; ld.param.u64 %a1, [p1]; mov.u32 %r1, %ctaid.x;
     mad.lo.u32 %r1, %r1, 64, %i; mad.wide.u32 %a1, %r1, 8, %a1; ld.global.u64 %l1, [%a1];
     mov.u32 %r2, s; mad.lo.u32 %r3, %i, 8, %r2; st.shared.u64 [%r3], %l1;

@@ -1,4 +1,4 @@
-"""Addresses of kernel parameters, in 64 bits or in 32, as LLVM keeps them with short pointers."""
+"""Addresses of kernel parameters in 64 bits or, as LLVM keeps them with short pointers, in 32."""
 
 from __future__ import annotations
 

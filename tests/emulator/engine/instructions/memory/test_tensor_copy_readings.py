@@ -1,4 +1,4 @@
-"""Copies by tensor maps leave the same bytes as on an H100, and are refused where it stops.
+"""Tensor-map copies leave the same bytes as on an H100, and are refused if the H100 stops at them.
 
 The readings are reports/h100/tensor_copies.csv.gz, written by scripts/tensor_maps/copies_on_gpu.py.
 """
@@ -40,7 +40,7 @@ def readings() -> dict[str, str]:
 
 @pytest.fixture(autouse=True)
 def engine() -> None:
-    """Once is enough: the judge executes all copies."""
+    """Run each test once, because the judge executes all copies."""
 
 
 @pytest.fixture(scope="module", params=["PTX", "machine code"])

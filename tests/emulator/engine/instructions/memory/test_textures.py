@@ -230,7 +230,8 @@ def test_a_handle_of_something_else_is_a_fault_at_its_line(
 
 
 def test_one_address_mode_is_that_of_the_axes_there_are(fetches: Module) -> None:
-    """A GPU filters a 1D texture as the only row of a 2D one, with that row's border."""
+    """A GPU filters a 1D texture like the only row of a 2D texture, including the borders of that
+    row."""
 
     def filtered(address: Any) -> float:
         out, at = np.zeros((1, 4), np.float32), np.full(1, 1.5, np.float32)

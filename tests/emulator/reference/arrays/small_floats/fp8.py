@@ -1,4 +1,4 @@
-"""Pairs of 8-bit floats, by tables of all values, in which the nearest value is looked up."""
+"""Pairs of 8-bit floats: the nearest value is looked up in tables of all values."""
 
 from __future__ import annotations
 

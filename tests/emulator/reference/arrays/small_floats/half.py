@@ -102,7 +102,8 @@ def joined(parts: list[Array]) -> Array:
 
 
 def implementation(op: Op) -> Function:
-    """The function that implements a computing operation on halves. KeyError if there is none."""
+    """The function that implements an arithmetic operation on halves. Raises KeyError if there is
+    none."""
     type_, variant = op.source_types[0], frozenset(op.variant)
     one = _bitwise(op.name, variant, element(type_)) or _computed(op.name, variant, element(type_))
 

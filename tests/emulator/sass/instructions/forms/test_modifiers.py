@@ -1,4 +1,5 @@
-"""A modifier of a machine instruction is implemented, known to change nothing, or refused by name.
+"""A modifier of a machine instruction is implemented, is known to change nothing, or is refused by
+name.
 
 forms.txt has the forms that nvdisasm has been seen to print.
 """
