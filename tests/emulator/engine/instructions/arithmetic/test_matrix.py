@@ -156,7 +156,7 @@ SHAPES = [
 
 
 def _a_element(m: int, k: int, size: int, lane: int, i: int) -> tuple[int, int]:
-    """The row and column of a_i according to the manual's formulas, case by case."""
+    """The row and column of a_i, by the manual's formulas, case by case."""
     group, thread = lane >> 2, lane % 4
     if size == 2 and k == 8:
         return (group if i < 2 else group + 8), thread * 2 + (i & 1)
@@ -335,6 +335,8 @@ def test_stmatrix_is_the_inverse(compile_ptx: CompilePtx) -> None:
 
 def test_a_tensor_core_instruction_needs_the_whole_warp() -> None:
     body = """
+    mov.f32 %f1, 0f00000000; mov.f32 %f2, %f1; mov.f32 %f3, %f1; mov.f32 %f4, %f1;
+    mov.u32 %r1, 0; mov.u32 %r2, 0; mov.u32 %r3, 0;
     setp.lt.u32 %p1, %i, 20;
     @%p1 mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f4}, {%r1,%r2}, {%r3},
         {%f1,%f2,%f3,%f4};
