@@ -19,7 +19,7 @@ union Slot {
     double number;
 };
 
-// "p" a pointer, "s" the stream, "i4" "u8" "f4" … a number and its bytes, "?" none of these.
+// "p": a pointer; "s": the stream; "i4", "u8", "f4" …: a number and its bytes; "?": none of these.
 template <typename T>
 std::string kind() {
     if (std::is_same<T, cudaStream_t>::value) return "s";
@@ -52,7 +52,8 @@ std::string signature(R (*)(Parameters...)) {
     return text;
 }
 
-// The message for the number that a function with a cudaError_t returns; empty for one with an int.
+// The message for the value that a function of type cudaError_t returns; empty for a function of
+// type int.
 template <typename R, typename... Parameters>
 const char* words(R (*)(Parameters...), int code) {
     if constexpr (std::is_same<R, cudaError_t>::value) {

@@ -18,7 +18,7 @@ inline double next() {  // evenly from -1 to 1
   return static_cast<double>(state >> 11) / static_cast<double>(uint64_t(1) << 52) - 1;
 }
 
-// Values of a type in device memory, and the same as doubles.
+// Values of a type in device memory, and the same values as doubles.
 template <class T>
 struct Array {
   T* device = nullptr;

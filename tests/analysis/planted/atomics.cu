@@ -1,6 +1,6 @@
 // How atomics collide: pairs that differ in one thing.
 
-// Each warp adds its elements' sum to the output, or each block does, for all of its warps.
+// Each warp adds its elements' sum to the output, or each block does so for all of its warps.
 template <bool each_warp>
 __device__ void added(const float* in, float* out, unsigned n) {
     __shared__ float sums[8];

@@ -1,4 +1,4 @@
-// An asynchronous copy, waited for by each thread and then by the block.
+// An asynchronous copy: each thread waits for its own, and then the block meets at a barrier.
 // LAUNCH k<<<2, 64>>>(float[128], float[128])
 // CHECK (a[1] == was[0].reshape(2, 64)[:, ::-1].reshape(-1)).all()
 #include <cuda_pipeline.h>

@@ -1,4 +1,4 @@
-// Each half of a warp synchronises itself, by a mask of its own.
+// Each half of a warp synchronises itself, with a mask of its own.
 // LAUNCH k<<<2, 32>>>(int[64], int[64])
 // CHECK (a[1] == was[0].reshape(4, 16)[:, ::-1].reshape(-1)).all()
 extern "C" __global__ void k(const int* in, int* out) {

@@ -1,4 +1,4 @@
-// Lanes that are through with the lock wait at __syncwarp() for those that still want it.
+// Lanes that are done with the lock wait at __syncwarp() for those that still want it.
 // LAUNCH k<<<3, 64>>>(unsigned[6]=0, unsigned[6]=0, unsigned[6])
 // CHECK (a[2] == sum(range(32))).all() and (a[0] == 0).all()
 extern "C" __global__ void k(unsigned* locks, unsigned* totals, unsigned* out) {

@@ -1,4 +1,4 @@
-// The block meets at an mbarrier, phase after phase, by the phase's parity.
+// The block meets at an mbarrier, phase after phase, using the phase's parity.
 // LAUNCH k<<<2, 96>>>(float[192])
 // CHECK (a[0].reshape(2, 96) == np.roll(was[0].reshape(2, 96), -5, 1)).all()
 __device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }

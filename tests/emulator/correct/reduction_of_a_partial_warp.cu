@@ -1,4 +1,4 @@
-// Values of missing lanes are read, and not added.
+// Values of missing lanes are read but not added.
 // LAUNCH k<<<2, 52>>>(int[104], int[4])
 // CHECK (a[1] == [sum(range(0, 32)), sum(range(32, 52)), sum(range(52, 84)), sum(range(84, 104))]).all()
 extern "C" __global__ void k(const int* in, int* out) {

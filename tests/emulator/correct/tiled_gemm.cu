@@ -1,4 +1,4 @@
-// Both barriers are there.
+// Both barriers are present.
 // LAUNCH k<<<(2, 2), (16, 16)>>>(float[1024], float[1024], float[1024], 32)
 // CHECK np.allclose(a[2].reshape(32, 32), was[0].reshape(32, 32) @ was[1].reshape(32, 32))
 extern "C" __global__ void k(const float* a, const float* b, float* c, int n) {

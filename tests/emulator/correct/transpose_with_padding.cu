@@ -1,4 +1,4 @@
-// The padding is there for the banks and is never read.
+// The padding only avoids bank conflicts and is never read.
 // LAUNCH k<<<(3, 2), (16, 16)>>>(float[1536], float[1536], 48, 32)
 // CHECK (a[1].reshape(48, 32) == was[0].reshape(32, 48).T).all()
 extern "C" __global__ void k(const float* in, float* out, int width, int height) {

@@ -1,4 +1,4 @@
-// The source changes after a barrier, but the copy need not have read it by then.
+// The source changes after a barrier, but the copy may not have read it yet.
 // LAUNCH k<<<2, 64>>>(float[128], float[128])
 #include <cuda_pipeline.h>
 extern "C" __global__ void k(float* x, float* out) {

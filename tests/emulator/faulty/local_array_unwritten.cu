@@ -1,4 +1,4 @@
-// Every second element is set, any may be read.
+// Every second element is set, but any element may be read.
 // LAUNCH k<<<1, 32>>>(int[32], int[32])
 extern "C" __global__ void k(const int* in, int* out) {
     int a[8];

@@ -1,4 +1,4 @@
-// A thread arrives for three where two are left.
+// A thread arrives for three threads when only two arrivals are left.
 // LAUNCH k<<<2, 64>>>(float[128])
 __device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
 __device__ void init(unsigned long long* b, unsigned count) {

@@ -1,4 +1,4 @@
-// One of two stores to a word is atomic: that the other is not makes it a race.
+// One of two stores to a word is atomic, but the other is not, which makes it a race.
 // LAUNCH k<<<1, 64>>>(int[1]=0)
 #include <cuda/atomic>
 extern "C" __global__ void k(int* last) {

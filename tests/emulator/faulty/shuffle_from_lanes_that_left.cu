@@ -1,4 +1,4 @@
-// The last warp has 20 threads, and its sum includes 12 that do not exist.
+// The last warp has 20 threads, but its sum includes 12 threads that do not exist.
 // LAUNCH k<<<2, 52>>>(int[104], int[4])
 extern "C" __global__ void k(const int* in, int* out) {
     unsigned t = threadIdx.x;

@@ -1,4 +1,4 @@
-// Thread 63 reads an element that was never written; through other arrays it reaches the output.
+// Thread 63 reads an uninitialised element, which reaches the output by way of other arrays.
 // LAUNCH k<<<2, 64>>>(float[128], float[128])
 extern "C" __global__ void k(const float* in, float* out) {
     __shared__ float s[65], turned[64];

@@ -1,4 +1,4 @@
-// Nothing precedes the element that was never set, so it is no padding.
+// Nothing precedes the element that was never set, so it is not padding.
 // LAUNCH k<<<2, 32>>>(float[64], float[256])
 extern "C" __global__ void k(const float* in, float4* out) {
     __shared__ float4 s[32];

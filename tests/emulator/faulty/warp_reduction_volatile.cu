@@ -1,4 +1,4 @@
-// The same in the style from before Volta: volatile orders the compiler's accesses, not the lanes.
+// The same in the style used before Volta: volatile orders the compiler's accesses, not the lanes.
 // LAUNCH k<<<2, 64>>>(float[128], float[2])
 extern "C" __global__ void k(const float* in, float* out) {
     __shared__ float s[64];

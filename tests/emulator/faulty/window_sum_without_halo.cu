@@ -1,4 +1,4 @@
-// There is room for the halo, but every thread loads only its own element.
+// There is room for the halo, but each thread loads only its own element.
 // LAUNCH k<<<4, 64>>>(float[256], float[256])
 #define RADIUS 16
 extern "C" __global__ void k(const float* in, float* out) {

@@ -1,7 +1,7 @@
 // Kernels right before and right after a timed launch, outside its events: they put the inputs into
 // the launch's state, and check whether its results still change after its end.
 
-// A number of an input, or of a result; `bytes` is 1, 2, 4 or 8, and `at` a multiple of it.
+// A number of an input, or of a result; `bytes` is 1, 2, 4 or 8, and `at` is a multiple of it.
 struct Place {
     void* at;
     unsigned long long bytes;
@@ -23,7 +23,7 @@ extern "C" __global__ void set_state(const Place* places, const unsigned long lo
 }
 
 __device__ __forceinline__ unsigned long long value_at(const Place place) {
-    // volatile: what another stream writes meanwhile is read from memory.
+    // volatile: values that another stream writes in the meantime are read from memory.
     switch (place.bytes) {
         case 1: return *static_cast<const volatile unsigned char*>(place.at);
         case 2: return *static_cast<const volatile unsigned short*>(place.at);

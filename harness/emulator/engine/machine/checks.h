@@ -1,4 +1,5 @@
-// Checks that suspect races and reads of unwritten memory; whether these are faults is left to the judge.
+// Checks that suspect races and reads of uninitialised memory; the judge decides whether these are
+// faults.
 //
 // Each word has a stamp for its last write and one for its reads, which say when, by which threads and how. An access
 // that nothing here orders after another thread's stamp raises a Suspicion; the judge then runs the launch again and
@@ -13,7 +14,8 @@
 
 namespace machine {
 
-// Reads of shared memory that their words' stamps already cover, and will cover until the next write.
+// Reads of shared memory that the stamps of the words already cover, and will cover until the next
+// write.
 class NotedReads {
    public:
     bool has(const Pattern& pattern, i64 first) { return place(pattern, first) == of(pattern, first); }
@@ -49,7 +51,8 @@ class Checks : public Moment {
     NotedReads noted;
     bool has_flights = false;  // whether any copies of the block report to an mbarrier
 
-    // `warps`: of a block. They may wait for each other at mbarriers if they go `in_step`.
+    // `warps`: the number in a block. They may wait for each other at mbarriers if they run
+    // `in_step`.
     Checks(const std::vector<Warp>& warps, bool in_step) : warps_(warps), in_step_(in_step) {
         if (in_step) span_bits_ = Stamp::span(Stamp::MOST_WARP, Stamp::MOST_WARP);
     }
@@ -81,8 +84,8 @@ class Checks : public Moment {
     void publish(i64 address, const Warp& warp, u32 lanes, u32 phase) {
         phases_.publish(address, warp.number, lanes, phase);
     }
-    // Lanes of a warp test an mbarrier. Everything that all warps then know of each other counts as
-    // before a barrier.
+    // Lanes of a warp test an mbarrier. All accesses that all warps then know of each other count
+    // as made before a barrier.
     void test(i64 address, Warp& warp, u32 lanes, bool together) {
         if (!phases_.test(address, warp, lanes, together, now_)) return;
         u64 known = now_;

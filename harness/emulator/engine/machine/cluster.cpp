@@ -13,13 +13,14 @@ namespace {
 constexpr int WINDOW_SHIFT = 24;
 constexpr u32 MOST_RANK = 0xFE;
 
-// The window that contains an address, or is so close that it was computed from an address in it.
+// The window that contains an address, or is so close to it that the address was computed from one
+// in that window.
 template <class T>
 u32 window_of(T address) {
     return static_cast<u32>((address + (T(1) << (WINDOW_SHIFT - 1))) >> WINDOW_SHIFT & 0xFF);
 }
 
-// A rank that no cluster has gives an address without memory.
+// A rank that does not exist in the cluster yields an address without memory.
 template <class T>
 void map_rank(Context& c, const Op& op) {
     const bool alone = blocks_of_cluster(*c.launch) == 1;

@@ -79,8 +79,8 @@ typedef struct Texture {
     i32 linear, normalized, as_fractions, is_surface;
 } Texture;
 
-// A loop that may wait, by the basic block at its head, with the rows that show whether a pass was in vain; a row
-// of 8-byte lanes is marked by its lowest bit.
+// A loop that may wait, by the basic block at its head, with the rows that show whether an
+// iteration changed anything; a row of 8-byte lanes is marked by its lowest bit.
 typedef struct Head {
     i32 block, first, count;
 } Head;
@@ -167,7 +167,8 @@ typedef struct Judged {
     const u16* traits;
     const UnsetRegister* unset;
     const Observed* observed;  // by buffer, or null
-    // To say what threads waited for at mbarriers: by site, the first one in the same line with the same opcode; or null.
+    // Used to report what threads waited for at mbarriers: for each site, the first site in the
+    // same line with the same opcode; or null.
     const i32* lines_of_waits;
     Print print;
     i32 unset_count;
@@ -177,7 +178,7 @@ typedef struct Judged {
     i32 zeroed_at, zeroed_bytes;  // the part of shared memory that the system clears for itself
 } Judged;
 
-// Memories by number: buffers from 0 on.
+// Memories by number; buffers start at 0.
 enum Memory { SHARED_MEMORY = -1, LOCAL_MEMORY = -2 };
 enum Verb { READ, WRITE, UPDATE };
 enum Hazard {

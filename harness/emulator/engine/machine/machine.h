@@ -88,7 +88,8 @@ struct Warp {
     std::vector<Copy> copies;
     i64 committed[LANES];
 
-    // The epoch before which a thread knows everything that its own warp did; all lanes if `thread` is negative.
+    // The epoch before which a thread (all lanes if `thread` is negative) knows everything that its
+    // own warp did.
     u64 knows_itself(int thread) const { return thread < 0 ? synced : std::max(synced, known[thread % LANES]); }
 };
 

@@ -1,12 +1,12 @@
 // The fast run's knowledge of mbarriers: the order that their waits establish, and the copies that
 // signal them.
 //
-// A warp whose lanes test an mbarrier acquires what its block did before the arrivals that belong to its ended phases,
-// as the judge has it (`judge/ordering/release_acquire.h`): from another warp's arrival what all other warps did, and
-// within the warp only if all of its lanes have arrived together and now test together. A copy that
-// signals an mbarrier is done for a thread that has tested it after the copy's phase, and for
-// threads ordered after such a thread (`judge/ordering/flights.h`). Here, all of this is counted in
-// epochs.
+// A warp whose lanes test an mbarrier acquires what its block did before the arrivals that belong
+// to its ended phases, as the judge has it (`judge/ordering/release_acquire.h`): from another
+// warp's arrival, what all other warps did; from an arrival within the warp, only if all of its
+// lanes arrived together and now test together. A copy that signals an mbarrier is done for a
+// thread that has tested it after the copy's phase, and for threads ordered after such a thread
+// (`judge/ordering/flights.h`). Here, all of this is counted in epochs.
 
 #pragma once
 
@@ -88,7 +88,7 @@ class Phases {
         const u64 known = own ? warp.knows_itself(thread) : warp.acquired;
         return issuer == thread || it.issued < barrier || it.issued < known || (own && itself && !it.unpublished);
     }
-    // Whether this holds for all threads of the block. It is determined once for every change.
+    // Whether this holds for all threads of the block. It is determined once after every change.
     bool is_done_for_all(u32 flight, const std::vector<Warp>& warps, u64 barrier) {
         Flight& it = flights_[flight];
         if (it.asked != changes_) it.asked = changes_, it.for_all |= known_to_all(it, warps, barrier);

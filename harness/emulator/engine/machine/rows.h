@@ -30,7 +30,7 @@ template <class T> using Cell = typename Stored<T>::Cell;
 
 enum class Shuffle { IDX, UP, DOWN, BFLY };
 
-// The lane that a lane reads, and whether that is in range (PTX ISA, shfl).
+// The lane that a lane reads from, and whether it is in range (PTX ISA, shfl).
 inline int source_of_shuffle(Shuffle mode, int lane, u32 b, u32 c, bool& in_range) {
     const int by = b & 31, clamp = c & 31, segment = c >> 8 & 31;
     const int top = (lane & segment) | (clamp & ~segment);

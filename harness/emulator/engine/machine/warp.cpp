@@ -98,7 +98,8 @@ void match(Context& c, const Op& op) {
     });
 }
 
-// A lane that is alone combines its float with no other, so the result is made canonical here.
+// A lane that is alone combines its float with no other float, so the result is made canonical
+// here.
 template <class T> T as_told(T answer) { return answer; }
 template <> f32 as_told(f32 answer) { return canonical(answer); }
 

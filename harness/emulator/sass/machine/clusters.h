@@ -7,7 +7,7 @@
 
 namespace sass {
 
-// A phase is over when every thread that has not left the kernel has arrived.
+// A phase is over when every thread that is still in the kernel has arrived.
 inline void complete_if_all_are_there(Cluster& cluster, Judge* judge) {
     if (!cluster.arrived || cluster.arrived < cluster.alive) return;
     cluster.arrived = 0;
@@ -27,7 +27,7 @@ inline void complete_if_all_are_there(Cluster& cluster, Judge* judge) {
     }
 }
 
-// A part reaches the wait. Returns true if it need not wait.
+// A group of lanes reaches the wait. Returns true if it does not have to wait.
 inline bool has_met_in_cluster(const Context& c, Block& block, Warp& warp, Part& part) {
     if (const u32 absent = part.lanes & ~warp.arrived)
         throw machine::Accusation{machine::NOT_ARRIVED, c.at, thread_of(c, __builtin_ctz(absent)), {}};

@@ -137,7 +137,8 @@ void* sass_begin(const Launch* launch, const Counts* counts);
 void sass_run(void* machine, double seconds, Verdict* verdict);
 // Copies the numbers that are part of a verdict. Returns how many there are.
 int sass_details(void* machine, i64* out, int most);
-// Copies bytes at a generic address, as the lane that last printed or failed sees them. Returns how many it copied.
+// Copies the bytes at a generic address as the lane that last printed or failed sees them. Returns
+// the number of bytes copied.
 int sass_peek(void* machine, i64 address, void* out, int most);
 void sass_end(void* machine);
 

@@ -1,5 +1,5 @@
-// Tensor-core instructions of a warp. Lane l has row l / 4 of a fragment and the columns from l % 4 on, as the PTX
-// manual shows for `mma.sync`.
+// Tensor-core instructions of a warp. Lane l holds row l / 4 of a fragment and the columns that
+// start at l % 4, as the PTX manual shows for `mma.sync`.
 
 #include <cmath>
 
@@ -11,8 +11,9 @@ namespace {
 
 enum : i32 { OF_BF16 = 1, OF_TF32 = 2, HALF_RESULT = 4 };
 
-// Reads 16 rows of the first factor and 8 columns of the second. Four adjacent lanes hold one row or column.
-// stored: the elements in a row of the first factor, which are fewer than the depth if it is sparse.
+// Reads 16 rows of the first operand and 8 columns of the second. Four adjacent lanes hold one row
+// or column. stored: the number of elements in a row of the first operand, which is less than the
+// depth if the operand is sparse.
 void fragments(const Context& c, const Instruction& n, Type a_type, Type b_type, int stored, int depth,
                Factors& factors) {
     const int chunk = 4 * held(a_type);
@@ -52,8 +53,8 @@ void add_sparse_product(Context& c, const Instruction& n, Sums sums, Type a_type
 
 using AddProduct = void(Context&, const Instruction&, Sums, Type, Type, int);
 
-// The depth or, if the first factor is sparse, the number of its stored elements in a row is the flags' second byte:
-// 4 or 8 for TF32, 8 or 16 for halves.
+// The flags' second byte is the depth or, if the first operand is sparse, the number of its stored
+// elements per row: 4 or 8 for TF32, 8 or 16 for halves.
 template <AddProduct add> void hmma(Context& c, const Instruction& n) {
     const Type type = n.flags & OF_TF32 ? TF32 : n.flags & OF_BF16 ? BRAIN : HALF;
     add(c, n, {(n.flags & HALF_RESULT) != 0, false, false}, type, type, n.flags >> 8);

@@ -17,7 +17,7 @@ constexpr int ROWS = 16, COLUMNS = 8, MOST_DEPTH = 64;
 
 enum Type : i32 { HALF, BRAIN, TF32, E4M3, E5M2, UNSIGNED, SIGNED };
 
-// The bits of an instruction's flags for its factors' types, and for clamping sums to 32 bits.
+// The bits of an instruction's flags for its operands' types, and for clamping sums to 32 bits.
 enum : i32 { CLAMPS = 1 << 13 };
 inline Type first_type(i32 flags) { return static_cast<Type>(flags >> 6 & 7); }
 inline Type second_type(i32 flags) { return static_cast<Type>(flags >> 9 & 7); }
@@ -71,7 +71,7 @@ inline u64 wide_of(const Context& c, const Instruction& n, int which, int word, 
     return static_cast<u64>(high) << 32 | low;
 }
 
-// A sparse factor's metadata name a position in one of a warp's rows twice.
+// A sparse operand's metadata name a position in one of a warp's rows twice.
 [[noreturn]] inline void undefined_metadata(const Context& c, int row) {
     throw machine::Accusation{machine::UNDEFINED_METADATA, c.at, c.warp->number * LANES + row % 8 * 4, {}};
 }
@@ -92,8 +92,8 @@ struct Sums {
 
     // Writes the product plus `before(word, lane)` to the result's registers, beginning at `first`.
     //
-    // depth: the number of elements in a row of the first factor. column(row, k): the row of the
-    // second factor by which the k-th of them is multiplied, if the first factor is sparse.
+    // depth: the number of elements in a row of the first operand. column(row, k): the row of the
+    // second operand by which the k-th of them is multiplied, if the first operand is sparse.
     template <class Before, class Column = Dense>
     void add(Context& c, const Instruction& n, const Factors& factors, int depth, int first,
              Before before, Column column = {}) const {

@@ -178,7 +178,8 @@ struct Context {
     u32 predicate(const Instruction& n, int which) const {
         return warp->predicate[n.source_predicate[which]] ^ -static_cast<u32>(n.source_inverted[which]);
     }
-    // The lanes whose guard and second predicate are both true. The others do not count as predicated on.
+    // The lanes whose guard and second predicate are both true. The other lanes do not count as
+    // predicated on.
     u32 both_predicates(const Instruction& n, u32 guarded) const {
         const u32 both = guarded & predicate(n, 0);
         counts.on[at] -= __builtin_popcount(guarded & ~both);

@@ -1,6 +1,7 @@
 // Calls to the driver: printf, malloc and free, and the message of a failed assertion.
 //
-// The calling convention passes arguments from R4 on, each aligned to its size, and returns the result in R4.
+// The calling convention passes arguments in R4 and the registers after it, each aligned to its
+// size, and returns the result in R4.
 
 #include "memory/addresses.h"
 
@@ -58,8 +59,8 @@ void release(Context& c, const Instruction& n) {
     });
 }
 
-// Here the function's address is its number (a System), which has been written to the constants. Lanes may call
-// different functions.
+// In the emulator the function's address is its number (a System), which has been written to the
+// constants. Lanes may call different functions.
 void call(Context& c, const Instruction& n) {
     const u32* address = c.source(n.source[0]);
     const u32 all = c.on;

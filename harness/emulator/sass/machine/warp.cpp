@@ -82,8 +82,9 @@ void redux(Context& c, const Instruction& n) {
     write(c, c.result(n), [&](int) { return total; });
 }
 
-// The first lane's value of a vector register, for the warp. The predicate, which is not uniform, says for each lane
-// whether its value differs from that: in a loop around a fetch, the lanes without it fetch, and the others repeat.
+// The first lane's value of a vector register, for the warp. The predicate, which is not uniform,
+// says for each lane whether its value differs from that: in a loop around a fetch, the lanes whose
+// value does not differ fetch, and the others repeat.
 void r2ur(Context& c, const Instruction& n) {
     const Operand a = operand(c, n, 0);
     const u32 value = a[__builtin_ctz(c.guarded)];

@@ -1,9 +1,9 @@
 // Products of a warpgroup: HGMMA, QGMMA and IGMMA. Each warp computes its sixteen of the 64 rows immediately, so
 // that there is nothing left to wait for.
 //
-// Words are distributed over the lanes as for HMMA; the words of a factor in shared memory are where its descriptor
-// says. If the first factor is sparse, its rows have the same words and are twice as deep, as are
-// the second factor's.
+// Words are distributed over the lanes as for HMMA; the words of an operand in shared memory are
+// where its descriptor says. If the first operand is sparse, its rows have the same words and are
+// twice as deep, as are the second operand's.
 
 #include <optional>
 
@@ -40,8 +40,9 @@ u32 word_at(const Context& c, const Descriptor& matrix, bool turned, int row, in
                          read_shared<u16>(c, matrix.by_rows(row, 2 * word + 1), lane));
 }
 
-// A factor in shared memory takes a wavefront per 128 bytes, whatever its layout and swizzle: each warp's own rows of
-// the first factor, and all of the second once per warpgroup. This agrees with an H200's counts of dense products.
+// An operand in shared memory takes a wavefront per 128 bytes, whatever its layout and swizzle:
+// each warp's own rows of the first operand, and all of the second once per warpgroup. This agrees
+// with an H200's counts of dense products.
 void count_factors(Context& c, int groups, bool a_in_memory, int slices) {
     constexpr int ROW_BYTES = WORDS * sizeof(u32);
     const int rows = (a_in_memory ? ROWS : 0) + (c.warp->number % 4 == 0 ? COLUMNS * groups * slices : 0);
@@ -49,7 +50,7 @@ void count_factors(Context& c, int groups, bool a_in_memory, int slices) {
     c.counts.wavefronts_ideal[c.at] += rows * ROW_BYTES / WAVEFRONT_BYTES;
 }
 
-// Checks that the part of a factor that a warp reads is in the block's shared memory, and reports
+// Checks that the part of an operand that a warp reads is in the block's shared memory, and reports
 // it to the judge.
 void tell(const Context& c, const Descriptor& matrix, bool turned, int first, int rows, int slices) {
     if (!c.judge) return;
@@ -60,7 +61,7 @@ void tell(const Context& c, const Descriptor& matrix, bool turned, int first, in
     c.judge->read_factor(c, matrix, turned, first, rows, slices);
 }
 
-// The columns of a sparse factor's elements, in the rows of a warp.
+// The columns of a sparse operand's elements, in the rows of a warp.
 struct Places {
     static constexpr int MOST_STORED = WORDS * MOST_HELD;
 
@@ -77,8 +78,9 @@ struct Places {
     int of[ROWS][MOST_STORED];
 };
 
-// Sources: A if it is in registers, the descriptors, the previous sums, the metadata of a sparse factor. The second
-// factor's descriptor follows the space for the first one's, even if the first factor is in registers.
+// Sources: A if it is in registers, the descriptors, the previous sums, the metadata of a sparse
+// operand. The second operand's descriptor follows the space for the first one's, even if the first
+// operand is in registers.
 void gmma(Context& c, const Instruction& n) {
     if (!c.on) return;
     const i32 flags = n.flags;

@@ -1,4 +1,4 @@
-// The device that a program sees, its errors, and the lines to the other side.
+// The device that a program sees, its errors, and the lines sent to the other side.
 #include "shared.h"
 
 #include <cstdlib>

@@ -45,7 +45,8 @@ bool fits(const void* at, size_t bytes) {
                       held->second.bytes;
 }
 
-// Tells the other side that bytes have been written: with those of another allocation, or from outside.
+// Tells the other side that bytes have been written: copied from another allocation, or from
+// outside.
 void tell_written(const void* to, const void* from, size_t bytes) {
   const Turn turn(turns());
   const auto* held = holder(to);

@@ -4,7 +4,7 @@
 // Device memory is a file that the other side maps as well (EMULATED_MEMORY, a file descriptor). An
 // allocation is mapped at the address that the emulator gives it, so pointers mean the same to
 // both, including those in memory. Each launch is written to EMULATED_OUT as lines of text, and the
-// program continues when the other side has answered on EMULATED_IN. Work is thus done in the order
+// program continues when the other side has replied on EMULATED_IN. Work is thus done in the order
 // in which it is issued, regardless of its stream. A call that is missing here ends the program
 // with a message (programs.build), and an operation that cannot be done returns an error.
 #pragma once
@@ -37,7 +37,7 @@ struct Allocation {
 
 // What is kept here outlives the program's own objects, which may free memory when it exits.
 
-// Host threads take turns: one line and its answer at a time.
+// Host threads take turns: one line and the reply to it at a time.
 using Turn = std::lock_guard<std::recursive_mutex>;
 std::recursive_mutex& turns();
 

@@ -1,4 +1,4 @@
-// Keeps an answer for as long as the input has the same address and length.
+// Keeps a result for as long as the input has the same address and length.
 // Must be refused on sight; with FROM beyond the test sizes it must gain nothing.
 #include "grid_sum.cuh"
 

@@ -1,4 +1,4 @@
-// Keeps an answer for as long as the first element stays the same: correct if inputs are random.
+// Keeps a result for as long as the first element stays the same: correct if inputs are random.
 // Must be refused on sight; with FROM beyond the test sizes it must gain nothing.
 #include "grid_sum.cuh"
 

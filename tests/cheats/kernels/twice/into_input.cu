@@ -1,4 +1,4 @@
-// Clears the input after reading it, so the next launch has an easy answer.
+// Clears the input after reading it, so the next launch has an easy result.
 // Must be refused on sight; with FROM beyond the test sizes it must fail its check.
 extern "C" __global__ void run(const float* x, float* y, unsigned int n) {
     const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -10,7 +10,8 @@ inline f64 without_subnormals(f64 a) {
     return std::fabs(a) < std::numeric_limits<f64>::min() ? std::copysign(0.0, a) : a;
 }
 
-// From a double's upper word, the upper word of its reciprocal or of its root's: `rcp.approx.ftz.f64`, MUFU.RCP64H.
+// From a double's upper word, computes the upper word of its reciprocal, or of its square root's
+// reciprocal: `rcp.approx.ftz.f64`, MUFU.RCP64H.
 inline u32 upper_reciprocal(u32 upper, bool of_root) {
     const f64 x = without_subnormals(bits_of<f64>(static_cast<u64>(upper) << 32));
     const f64 found = without_subnormals(1 / (of_root ? std::sqrt(x) : x));

@@ -11,7 +11,7 @@
 namespace machine {
 namespace {
 
-// PTX ISA, `div.approx`: the reciprocal of a divisor beyond 2^126 is flushed to zero.
+// PTX ISA, `div.approx`: the reciprocal of a divisor greater than 2^126 is flushed to zero.
 inline f32 approximate_quotient(f32 a, f32 b) {
     return std::fabs(b) > 0x1p126f ? a * std::copysign(0.0f, b) : a / b;
 }

@@ -73,7 +73,8 @@ template <class U> inline U neighbour(U raw, bool up) {
     return static_cast<U>(((raw & top) != 0) == up ? raw - 1 : raw + 1);
 }
 
-// Whether rounding to nearest went the wrong way; `above` is the sign of its result minus the exact value.
+// Whether rounding to nearest went in the wrong direction; `above` is the sign of its result minus
+// the exact value.
 inline bool went_wrong(bool negative, int above, i64 rounding) {
     return rounding == DOWN ? above > 0
            : rounding == UP ? above < 0

@@ -1,4 +1,5 @@
-// Half precision: operands are widened, and results computed so that narrowing them rounds correctly.
+// Half precision: operands are widened, and results are computed in such a way that narrowing them
+// rounds correctly.
 //
 // `.ftz`, `.sat`, `.relu` and `.satfinite` are separate operations on the rounded halves, which is equivalent, because
 // rounding never crosses 0 or 1.

@@ -35,7 +35,7 @@ struct F16 {
     static u16 narrow(f32 value) {
         const u32 raw = bits_of<u32>(value), magnitude = raw & 0x7FFFFFFF;
         const u32 normal = (magnitude + 0xFFF + (magnitude >> 13 & 1) - (u32(112) << 23)) >> 13;
-        // Floats from 0.5 on are spaced as the smallest halves are.
+        // Floats starting at 0.5 have the same spacing as the smallest halves.
         const u32 small = bits_of<u32>(bits_of<f32>(magnitude) + 0.5f) - bits_of<u32>(0.5f);
         const u32 kept = magnitude < 0x38800000 ? small : normal;
         const u32 bounded = magnitude >= 0x477FF000 ? u32(INFINITE) : kept;

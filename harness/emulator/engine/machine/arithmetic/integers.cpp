@@ -265,7 +265,7 @@ void move_words(Context& c, const Op& op) { move<u32>(c, op); }
 void move_doubles(Context& c, const Op& op) { move<u64>(c, op); }
 
 // A sum with a carry in and out; the results are the sum and the new carry. A difference is the sum with the
-// complement, as in ptxas: its carry means that nothing was borrowed, for `addc` as well.
+// complement, as in ptxas: its carry means that nothing was borrowed; this also holds for `addc`.
 template <class T, bool subtracts, class F>
 void carried(Context& c, const Op& op, i32 other, i32 carries, F first) {
     T* r = c.row<T>(op.result[0]);

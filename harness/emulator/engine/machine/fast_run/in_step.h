@@ -1,8 +1,9 @@
 // Runs the warps of a block in step, as the judge does, if threads wait at mbarriers.
 //
 // All warps that are ready at the lowest basic block execute it together, and all of these warps
-// execute each operation that other threads may notice before the next one. How often a thread
-// finds that a phase has not ended then depends on nothing else, and is as in the judge's run.
+// execute each operation that other threads may notice before any of them executes the next one.
+// How often a thread finds that a phase has not ended then depends on nothing else, and is as in
+// the judge's run.
 
 #pragma once
 
@@ -34,7 +35,8 @@ class InStep {
     bool wake();
 
    private:
-    // Rounds in which nothing changes, after which the judge decides whether anything ever will.
+    // The number of rounds without a change after which the judge decides whether anything will
+    // ever change.
     static constexpr int HOPE = 16;
 
     void hold_back(i32 at);

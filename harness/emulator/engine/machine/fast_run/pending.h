@@ -30,7 +30,7 @@ inline Pending take(Warp& warp, int n) {
 
 inline Pending lowest(Warp& warp) { return take(warp, lowest_of(warp)); }
 
-// Sends each lane to the target that its index names. Returns whether they part.
+// Sends each lane to the target that its index names. Returns whether the lanes diverge.
 inline bool switch_to(const Context& c, const Block& block, u32 lanes, Warp& warp) {
     const u32* index = c.row<u32>(block.predicate);
     const i32* const targets = c.launch->switch_targets + block.first_target;

@@ -115,7 +115,7 @@ bool Worker::run_block() {
     }
 }
 
-// The same, if the warps of a block go in step.
+// The same, if the warps of a block run in step.
 bool Worker::run_in_step() {
     for (;;) {
         const i32 at = in_step_->next();
@@ -173,7 +173,7 @@ void Worker::reduce(const Block& barrier) {
     }
 }
 
-// Runs a warp until all lanes wait or have left. Returns false if it stopped before that.
+// Runs a warp until all of its lanes wait or have left. Returns false if it stopped earlier.
 bool Worker::run_warp(Warp& warp) {
     if (!warp.pending_count) return true;
     c_.warp = &warp;

@@ -230,7 +230,7 @@ void Accesses::of_buffer(const Op* op, Request& request) {
 
 // --- bounds -------------------------------------------------------------------------------------
 
-// If an address was computed from unwritten data, that fault is reported first.
+// If an address was computed from uninitialised data, this fault is reported first.
 void Accesses::check_block_memory(const Request& request) {
     const bool shared = request.memory == SHARED_MEMORY;
     const i64 size = shared ? launch_.shared_bytes : launch_.local_bytes, width = request.width();

@@ -29,7 +29,7 @@ class Accesses {
     void issue_copy(const Op& op, const Selection& lanes);
     void commit_copies(const Selection& lanes);
     void wait_for_copies(const Op& op, const Selection& lanes);
-    // From now on the end of an mbarrier's phase says that the lanes' copies are done.
+    // After this, the end of an mbarrier's phase signals that the lanes' copies are done.
     void hand_copies_to_mbarrier(const Op& op, const Selection& lanes);
 
     // Bulk copies between global and shared memory. The bytes move when a copy is issued.
@@ -40,8 +40,8 @@ class Accesses {
     void commit_bulk_copies(const Selection& lanes);
     void wait_for_bulk_copies(const Op& op, const Selection& lanes);
 
-    // A warpgroup's product: its factor in shared memory counts as being read from issue until the warp has
-    // waited for the product's group; the emulator takes the factor's words at once.
+    // A warpgroup's product: its operand in shared memory counts as being read from issue until the
+    // warp has waited for the product's group; the emulator reads the operand's words at once.
     void read_factor(const Op& op, const Selection& lanes);
     void take_words(const Op& op, const Selection& lanes);
     void commit_products(const Selection& lanes);

@@ -41,7 +41,8 @@ class Blocks {
     u64 first_block = 0;
     Mask exited;  // lanes, by warp
 
-    // Begins new blocks. Memory is filled with 0xFF, so that unwritten data does not look right by accident.
+    // Begins new blocks. Memory is filled with 0xFF, so that uninitialised data does not look
+    // correct by accident.
     void start(u64 first, int count) {
         first_block = first;
         geometry.blocks = count;

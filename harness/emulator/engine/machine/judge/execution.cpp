@@ -124,7 +124,7 @@ void Execution::act(const Op& op, const Selection& lanes) {
     compute_one(op, about, lanes);
 }
 
-// Whether a load or a store accesses the thread's own memory, judged by its first lane.
+// Whether a load or a store accesses local memory, judging by its first lane.
 bool Execution::in_memory_of_thread(const Op& op, const Party& party) const {
     const Role role = known()[op.handler].role;
     if (role != LOADS && role != STORES) return false;
@@ -175,8 +175,8 @@ void Execution::meet(const Op& op, const Known& about, const Selection& lanes) {
                 if (row >= 0) uninitialised_.forget(party.warp, row, party.lanes);
 }
 
-// Follows the origins of the values that a shuffle returns. A value from a lane that does not take part counts
-// as unwritten.
+// Follows the origins of the values that a shuffle returns. A value from a lane that does not take
+// part counts as uninitialised.
 template <class MaskOf>
 void Execution::shuffle_ids(const Op& op, const Selection& lanes, MaskOf mask_of) {
     u32 read = 0;

@@ -1,9 +1,10 @@
 // Masks that name a lane which waits elsewhere, so that the warp would never get past the instruction.
 //
 // A shuffle, vote or `__syncwarp` waits for the lanes that its mask names and that have not exited.
-// Here lanes wait for the others (`ordering/forward_progress.h`), but go on without them where nobody else can
-// continue or a mask is made just before. A lane that reaches a barrier of the block without having executed such an
-// instruction since the last barrier will not arrive: it waits at the barrier for the lanes that wait for it.
+// Here lanes wait for the others (`ordering/forward_progress.h`), but go on without them if no
+// other lane can continue, or if a mask is computed just before. A lane that reaches a barrier of
+// the block without having executed such an instruction since the last barrier will not arrive: it
+// waits at the barrier for the lanes that wait for it.
 
 #pragma once
 

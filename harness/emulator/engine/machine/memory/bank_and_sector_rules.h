@@ -17,7 +17,7 @@ constexpr int BANKS = 32;
 constexpr int WORD_BYTES = 4;
 constexpr int SECTOR_SHIFT = 5;
 
-// The addresses of a warp's access; those of inactive lanes are meaningless.
+// The addresses of a warp's access; the addresses of inactive lanes are meaningless.
 struct Access {
     u32 active;
     int width;  // bytes per lane
@@ -41,7 +41,8 @@ bool repeats(const Pattern& pattern, const Access& access, i64 first, const Mask
     return !changed;
 }
 
-// Addresses may have any value. A pattern so wide that distances might wrap around never counts as repeated.
+// Addresses may have any value. A pattern so wide that differences might wrap around never counts
+// as repeated.
 constexpr u64 WIDEST = u64(1) << 62;
 
 inline void learn(Pattern& pattern, const Access& access, i64 first) {
@@ -72,7 +73,7 @@ void survey(Pattern& pattern, Access& access, const Mask* mask) {
     access.in_a_row = pattern.in_a_row;
 }
 
-// For lanes that all have one address, as in their last access.
+// For lanes that all have the same address, as in their last access.
 inline void survey_one(const Pattern& pattern, Access& access) {
     access.low = access.high = access.address[0];
     access.bits = access.address[0] | pattern.bits;
@@ -202,8 +203,9 @@ inline int phases(u32 active, int lanes_a_phase) {
     return count;
 }
 
-// Whether every lane i of these has the same address as lane i ^ 1, or every one the same as lane i ^ 2, where an
-// inactive lane counts as equal. A load is then served in phases of twice the length.
+// Whether every one of these lanes i has the same address as lane i ^ 1, or every one the same as
+// lane i ^ 2, where an inactive lane counts as equal. A load is then served in phases of twice the
+// length.
 inline bool agree(const Access& access, u32 lanes) {
     for (const int partner : {1, 2}) {
         bool all = true;

@@ -165,8 +165,8 @@ void copy_bulk(Context& c, const Op& op) {
             give_up(i);
         const Buffer& buffer = c.launch->buffers[slot];
         const i64 offset = source - buffer.base;
-        // A thread may write the source before the copy is done; the judge knows about bytes that
-        // were never written.
+        // A thread may write the source before the copy is done; the judge knows about
+        // uninitialised bytes.
         if (offset < 0 || offset > buffer.size - size || (c.checks && (buffer.watched || buffer.filled))) give_up(i);
         if (c.checks) {
             const Words words = words_of_shared(c, target, static_cast<int>(size));

@@ -1,4 +1,4 @@
-// How a reducing bulk copy changes its target: element by element, as an atomic does.
+// How a reducing bulk copy changes its target: element by element, as an atomic would.
 
 #pragma once
 
@@ -25,7 +25,7 @@ void reduce_each(u8* place, const u8* given, int bytes, F reduce) {
     }
 }
 
-// Unlike an addition's, a NaN of double precision is not made quiet.
+// Unlike in an addition, a NaN in double precision is not made quiet.
 inline f64 sum_in_memory(f64 a, f64 b) { return b != b ? b : a != a ? a : canonical(a + b); }
 
 inline f32 flushed_sum(f32 a, f32 b) { return flush(canonical(flush(a) + flush(b))); }

@@ -192,8 +192,8 @@ inline float nearest_half(double value) {
     return F16::widen(2 * std::fabs(value) == low + high ? half + 1 : half);
 }
 
-// A filtered value with the precision of its texels. Sums are multiples of 1/256 of a step, so anything smaller is an
-// error of the division by the largest number.
+// A filtered value with the precision of its texels. Sums are multiples of 1/256 of a step, so any
+// smaller part is an error of the division by the largest number.
 inline float narrowed(const Texture& t, double value) {
     constexpr double HALF = 0.5 + 1e-6;
     switch (t.format) {
@@ -269,7 +269,7 @@ template <class Coordinate>
 OnSurface place_on(const Texture& t, i64 size, i64 beyond, Coordinate coordinate) {
     const i64 row_bytes = i64(t.width) * t.channels * texel_bytes(t.format);
     const bool layered = t.kind == LAYERED_LINE || t.kind == LAYERED_PLANE;
-    // A layer is unsigned: for a GPU, one below the first is far above the last.
+    // A layer is unsigned: to a GPU, the layer before the first is far beyond the last.
     i64 x = coordinate(layered), y = 0, z = layered ? u32(coordinate(0)) : 0;
     if (t.kind == PLANE || t.kind == VOLUME) y = coordinate(1);
     if (t.kind == LAYERED_PLANE) y = coordinate(2);

@@ -1,4 +1,4 @@
-// Accesses to the threads' own memory, and atomics, whose lanes take turns.
+// Accesses to local memory, and atomics; in both, the lanes take turns.
 
 #pragma once
 

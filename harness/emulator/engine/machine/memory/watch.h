@@ -47,7 +47,7 @@ inline bool others_stamp(const Context& c, const Words& words) {
 }
 
 // Whether a plain access to a word conflicts with nothing. In the block's own memory, an earlier block's accesses do
-// not matter, but a word that only an earlier block has written must not be read.
+// not matter, but a word that only an earlier block has written may not be read.
 inline bool may_be_read(const Moment& checks, const Words& words, i64 word, u64 mine) {
     return checks.clear(words.written[word], mine, checks.start(), !words.own);
 }

@@ -1,10 +1,10 @@
 // Tensor-core instructions.
 //
-// The PTX ISA manual defines which lane holds which element of an `mma`: lane 4g + t has row g and, in a register of p
-// elements, the columns from p·t on. For `wmma` it leaves that open; here a lane holds consecutive elements in memory
-// order.
-// Products are exact; they are summed in double precision (integers exactly), and the sum is rounded once. All lanes
-// take part: if some are missing, the launch is left to the judge.
+// The PTX ISA manual defines which lane holds which element of an `mma`: lane 4g + t holds row g
+// and, in a register of p elements, the p columns that start at p·t. For `wmma` the manual leaves
+// this open; here a lane holds consecutive elements in memory order. Products are exact; they are
+// summed in double precision (integers exactly), and the sum is rounded once. All lanes take part:
+// if some are missing, the launch is left to the judge.
 
 #include "checks.h"
 #include "memory/tensors/matrix_descriptor.h"
@@ -102,8 +102,8 @@ void accumulate(Context& c, const Op& op, const N* product, int held, int first,
     }
 }
 
-// Reads the factors of an `mma`: sixteen or eight rows of `held` elements, and eight columns. Returns the number of
-// registers.
+// Reads the operands of an `mma`: sixteen or eight rows of `held` elements, and eight columns.
+// Returns the number of registers.
 template <class A, class B, class N>
 int factors(Context& c, const Op& op, int rows, int held, int depth, N* a, N* b) {
     constexpr int ACROSS = 4 * A::HELD;  // elements of a row's four lanes in a register
@@ -135,7 +135,8 @@ template <class D, class A, class B, class C> void mma(Context& c, const Op& op)
     accumulate<C, D>(c, op, product, rows / 4, used, place_in_rows);
 }
 
-// Only the rows of `b` that belong to a stored element are multiplied: infinities in others have no effect.
+// Only the rows of `b` that belong to a stored element are multiplied: infinities in the others
+// have no effect.
 template <class D, class A, class B, class C> void mma_sparse(Context& c, const Op& op) {
     using N = typename A::Number;
     using Vector = typename Eight<N>::Vector;

@@ -1,6 +1,6 @@
-// The columns of a sparse factor's elements: half of a row's elements are stored, and metadata say in which columns they
-// are. One of two tf32 numbers is stored, two of four numbers of other types, and two pairs of
-// eight 4-bit numbers.
+// The columns of a sparse operand's elements: half of a row's elements are stored, and metadata say
+// in which columns they are. One of two tf32 numbers is stored, two of four numbers of other types,
+// and two pairs of eight 4-bit numbers.
 //
 // A nibble of the metadata describes such a group. The PTX ISA shows which lanes' words hold the nibbles of a row
 // ("Sparse matrix storage"); reports/h100/sparse_products.csv.gz has what an H100 computes.

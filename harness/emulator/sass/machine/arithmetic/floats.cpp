@@ -239,7 +239,7 @@ void fmnmx3(Context& c, const Instruction& n) {
 
 enum : i32 { LARGEST_OF_ALL = 1, OF_MAGNITUDES = 2, ANY_NAN = 4 };
 
-// The least or the largest float of the active lanes, into a uniform register.
+// The smallest or the largest float of the active lanes, into a uniform register.
 void redux_floats(Context& c, const Instruction& n) {
     const u32* a = c.source(n.source[0]);
     const bool keeps_nan = n.flags & ANY_NAN;
@@ -268,7 +268,8 @@ void fchk(Context& c, const Instruction& n) {
 
 enum : i32 { RCP, RSQ, EX2, LG2, SIN, COS, SQRT, TANH, RCP64H, RSQ64H };
 
-// The other functions treat subnormals as zeros; ptxas scales them if there is no `.ftz` to allow that.
+// The other functions treat subnormals as zeros; ptxas scales the subnormals unless `.ftz` is
+// given.
 inline bool takes_subnormals(i32 which) { return which == SIN || which == COS || which == TANH; }
 
 inline f32 approximated(i32 which, f32 x) {

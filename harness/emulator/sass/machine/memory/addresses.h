@@ -96,7 +96,7 @@ inline i64 end_of(const Buffer& buffer, int width) {
     return buffer.base + buffer.size + (width == machine::WORD_BYTES ? buffer.slack : 0);
 }
 
-// The location of each lane's bytes. Lanes of one instruction may access different buffers.
+// The location of each lane's bytes. The lanes of one instruction may access different buffers.
 struct Places {
     u8* at[LANES];
 };
@@ -130,7 +130,7 @@ inline void in_shared_of_cluster(const Context& c, const Access& access, Places&
     });
 }
 
-// everywhere: whether the instruction may access other blocks of the cluster.
+// `everywhere`: whether the instruction may access other blocks of the cluster.
 inline void in_shared(const Context& c, const Access& access, Places& places, bool everywhere = false,
                       machine::Verb verb = machine::READ) {
     const i64 size = static_cast<i64>(c.block->shared.size()), first = own_window(*c.block);

@@ -82,7 +82,8 @@ u64 applied(i32 type, i32 operation, u8* at, u64 value, u64 other) {
     }
 }
 
-// Of the lanes that attempt a conditional store (CAST), only the first in each bank proceeds; the others must retry.
+// Of the lanes that attempt a conditional store (CAST), only the first in each bank succeeds; the
+// others have to retry.
 u32 first_in_each_bank(const Access& access) {
     u32 taken = 0, first = 0;
     each_lane(access.active, [&](int i) {

@@ -65,7 +65,7 @@ inline MbarrierPlace mbarrier_at(const Context& c, i64 address, int lane, bool e
 
 inline bool has_ended(u64 word, u32 phase) { return word >> machine::Mbarrier::PARITY_BIT != phase; }
 
-// Those of the waiting lanes whose phase has ended.
+// The waiting lanes whose phase has ended.
 inline u32 ended_lanes(Block& block, const Warp& warp, u32 lanes) {
     u32 ended = 0;
     each_lane(lanes, [&](int i) {
@@ -81,7 +81,8 @@ inline void set_lanes(Warp& warp, i32 number, u32 of, u32 lanes) {
     held = (held & ~of) | (lanes & of);
 }
 
-// Releases a part whose lanes waited for phases. The predicate says for which lanes the phase has ended.
+// Releases a group of lanes that waited for phases. The predicate says for which lanes the phase
+// has ended.
 inline void go_on_from_mbarrier(const Context& c, Block& block, Warp& warp, Part& part, u32 ended) {
     if (c.judge) c.judge->tested(block, warp, ended, part.at);
     set_lanes(warp, c.launch->instructions[part.at].result_predicate[0], part.wanted, ended);

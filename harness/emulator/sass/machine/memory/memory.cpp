@@ -93,8 +93,8 @@ void store(Context& c, const Instruction& n) {
         });
 }
 
-// A lane's 256 bits are two values of 128 bits, and one sector. A load skips the words whose bit in its mask is not
-// set; the others go to adjacent registers.
+// A lane's 256 bits are two values of 128 bits, and one sector. A load skips the words whose bit in
+// its mask is not set; the other words go to adjacent registers.
 constexpr int WIDE_WORDS = 8, WORDS_OF_PART = 4, PART_BYTES = 16;
 
 void judge_wide(Context& c, const Access& access, i32 mode, const Places& places, const u8* bytes) {
@@ -157,8 +157,8 @@ void store_256(Context& c, const Instruction& n) {
 
 enum : i32 { TRANSPOSED = 1 };
 
-// The rows of a matrix, 16 bytes each, at the addresses in the eight lanes from 8 m on. They cost as much as a separate
-// request by these lanes.
+// The rows of a matrix, 16 bytes each, at the addresses in eight lanes, starting at lane 8 m. They
+// cost as much as a separate request by these lanes.
 Access rows_of_matrix(const Context& c, const Access& all, int m, Places& places, machine::Wavefronts& cost) {
     Access rows = all;
     rows.active = 0xFFu << 8 * m;
@@ -332,8 +332,8 @@ void membar(Context& c, const Instruction&) {
     if (c.judge && c.on) c.judge->fence(c);
 }
 
-// Whether generic addresses belong to a state space: shared memory is that of the own block (S) or of the
-// cluster (D, `isspacep.shared::cluster`).
+// Whether generic addresses belong to a state space: shared memory is that of the thread's own
+// block (S) or of the cluster (D, `isspacep.shared::cluster`).
 void qspc(Context& c, const Instruction& n) {
     const Access access = addressed(c, n);
     c.set_predicate(n, 0, lanes_where([&](int i) {

@@ -1,9 +1,9 @@
 // Fetches from textures, and loads and stores of surfaces.
 //
-// A fetch has its coordinates in the registers of the first operand, with a layer before them, or after them if it has
-// gradients. The registers of the second operand hold the rest: for a scattered fetch the coordinates from the third
-// on, then the handle if no other operand has it, a level or gradients, and offsets in texels. There is only one
-// level, so no level is selected.
+// A fetch has its coordinates in the registers of the first operand, with a layer before them, or
+// after them if it has gradients. The registers of the second operand hold the rest: for a
+// scattered fetch, the third and later coordinates, then the handle if no other operand has it, a
+// level or gradients, and offsets in texels. There is only one level, so no level is selected.
 
 #include "addresses.h"
 #include "memory/sampling.h"

@@ -1,10 +1,11 @@
 // The cost of a warp's shared load or store, which is served in pieces, each for some of the lanes.
 //
-// 32-bit accesses are one piece. 64-bit accesses are one piece if every active lane i has the same address as lane
-// i ^ 1, or every one the same as lane i ^ 2, where an inactive lane counts as equal; otherwise the two half-warps are
-// two pieces. For 128-bit accesses, the same applies to each half-warp separately: the halves are never joined.
-// Stores are never joined, nor are loads if that saves no wavefront. A piece takes as many wavefronts as its fullest
-// bank has distinct words, ideally one.
+// 32-bit accesses are one piece. 64-bit accesses are one piece if every active lane i has the same
+// address as lane i ^ 1, or every one has the same address as lane i ^ 2, where an inactive lane
+// counts as equal; otherwise the two half-warps are two pieces. For 128-bit accesses, the same
+// applies to each half-warp separately: the halves are never joined. Stores are never joined, nor
+// are loads if that saves no wavefront. A piece takes as many wavefronts as its fullest bank has
+// distinct words, ideally one.
 
 #pragma once
 

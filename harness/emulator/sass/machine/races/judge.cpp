@@ -102,7 +102,7 @@ void Judge::access(const Context& c, const Access& access, i32 space, machine::V
                 bytes.insert(bytes.end(), value, value + width);
                 unchanged.push_back(!std::memcmp(places.at[i], value, width));
             }
-        // If a store leaves unwritten memory as it was, that is a coincidence.
+        // If a store leaves uninitialised memory as it was, this is a coincidence.
         for (size_t n = 0; held.own && n < unchanged.size(); n++)
             for (int w = 0; w < std::max(1, width / held.grain); w++)
                 unchanged[n] &= held.written[cells[n] + w] != 0;

@@ -1,8 +1,9 @@
 // Races in machine code: applies the PTX judge's rules of ordering to the accesses of machine code.
 //
-// Accesses by different warps of a block, and by different blocks, are judged. Those within a warp are not: ptxas
-// omits a `__syncwarp` if it knows that the lanes are together, so the code no longer shows whether the source had
-// one. Lanes that write different values to one word in one instruction are still found.
+// Accesses by different warps of a block, and by different blocks, are judged. Those within a warp
+// are not: ptxas omits a `__syncwarp` if it knows that the lanes have not diverged, so the code no
+// longer shows whether the source had one. Lanes that write different values to one word in one
+// instruction are still found.
 //
 // A chunk, in which accesses are identified by lane, is a number of consecutive blocks; it ends when all of them
 // have ended.
@@ -41,7 +42,7 @@ class Judge {
     void land(const Context& c, const UnderWay& copy);
     // --- the asynchronous machine (asynchronous.cpp) --------------------------------------------
 
-    // A lane arrives at an mbarrier, or its copy reports bytes there; and that has ended a phase.
+    // A lane arrives at an mbarrier, or its copy reports bytes there, and this has ended a phase.
     void arrive(const Context& c, int lane, const Block& home, i64 at);
     void phase_over(const Context& c, int lane, const Block& home, i64 at);
     // Lanes have seen that the phases that they tested have ended.
@@ -58,7 +59,8 @@ class Judge {
         const Block* home;
         i64 at;
     };
-    // values: the bytes of each unit written. told: null for a copy that belongs to a group of its lane.
+    // values: the bytes of each unit written. `told`: null for a copy that belongs to a group of
+    // its lane.
     void bulk(const Context& c, int lane, const Side& from, const Side& to, const u8* values, bool reduces,
               const Told* told);
     // The last bulk copy has filled a tile by a tensor map, swizzled in rows of `width` bytes.
@@ -68,7 +70,8 @@ class Judge {
     void wait_for_bulk(const Context& c, i64 newest, bool only_read);
     void fence_of_proxies(const Context& c);
 
-    // From now on, until it has waited for the group, a warp reads rows of a factor, one or two slices deep.
+    // Between this call and its wait for the group, a warp reads rows of an operand, one or two
+    // slices deep.
     void read_factor(const Context& c, const machine::Descriptor& matrix, bool turned, int first, int rows, int slices);
     void wait_for_products(const Block& block, const Warp& warp, i64 groups);
 
@@ -89,7 +92,8 @@ class Judge {
     Arrival arrives(const Block& block, const Warp& warp) {
         return races_.ordering.arrival(chunk_block(block), warp.number, races_.log.now());
     }
-    // Warps of a block have met at a barrier: all of them, or those named, after others have arrived.
+    // Warps of a block have met at a barrier: all of them, or the ones named, after others have
+    // arrived there.
     void met(i64 block, const std::vector<int>* warps, const std::vector<Arrival>& others);
 
     i64 block_of(const machine::Accusation& found) const {

@@ -21,8 +21,8 @@ class BlockBarriers {
             if (barrier.threads) barrier = Barrier{};
     }
 
-    // A part arrives at a barrier; some of its lanes may not take part in the vote. Operands: source 0 is the
-    // barrier's number, source 1, if present, the number of threads.
+    // A group of lanes arrives at a barrier; some of its lanes may not take part in the vote.
+    // Operands: source 0 is the barrier's number, source 1, if present, the number of threads.
     void arrive(Block& block, Warp& warp, Part& part, const Context& c, const Instruction& n) {
         u32 number = same_for_all(c, n, 0, part.lanes);
         u32 expected = n.source_count > 1 ? same_for_all(c, n, 1, part.lanes) : 0;
@@ -113,7 +113,7 @@ class BlockBarriers {
         judge->met(block.first + block.rank, expected ? &who : nullptr, barriers_[number].others);
     }
 
-    // A warp has arrived once all its remaining threads have; it counts as often as it arrives.
+    // A warp has arrived once all of its remaining threads have; every arrival counts.
     bool complete(const Block& block, const Barrier& barrier, int expected) const {
         int threads = 0, warps = 0;
         for (const Warp& warp : block.warps) {

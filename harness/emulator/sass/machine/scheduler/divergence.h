@@ -1,8 +1,9 @@
 // How the lanes of a warp diverge, and where they reconverge.
 //
-// Diverged lanes run as parts, one after the other; each instruction counts once per part. Parts reconverge only
-// at a convergence barrier or WARPSYNC, not merely because they reach the same address. When a branch divides a
-// warp, the larger part runs first. This agrees with an H200's counts.
+// Diverged lanes run in groups called parts, one after the other; each instruction counts once per
+// part. Parts reconverge only at a convergence barrier or WARPSYNC, not merely because they reach
+// the same address. When a branch divides a warp, the larger part runs first. This agrees with an
+// H200's counts.
 
 #pragma once
 
@@ -35,7 +36,8 @@ class Parts {
                 c.counts.on[part.at] += __builtin_popcount(part.lanes & ~on);  // counted as on, whatever its guard
                 // ~URZ before sm_90; on sm_75 there is no operand, which also means all lanes.
                 const u32 wanted = n.source_count ? operand(c, n, 0)[__builtin_ctz(part.lanes)] : EVERYBODY;
-                // A guard excludes lanes whose mask differs from the first lane's; then all of them branch.
+                // A guard excludes lanes whose mask differs from the first lane's; in that case all
+                // lanes branch.
                 const bool divided = wanted & ~on & ~warp.exited;
                 part.at = on && divided != (n.flags == IF_CONVERGED) ? n.target : next;
                 return true;

@@ -94,9 +94,9 @@ class Replays {
     // A barrier is set again for these lanes.
     void begins(Warp& warp, u32 lanes, int number) const { forget(warp.again[number], lanes); }
 
-    // A branch to addresses in a table, with one part for each address, in the order of their lowest lanes. The first
-    // part with at most half of the lanes branches off, and the others branch again. The parts are put into the order
-    // in which they branch off.
+    // A branch to addresses in a table, with one part for each address, in the order of their
+    // lowest lanes. The first part that has at most half of the lanes branches off, and the other
+    // parts branch again. The parts are put into the order in which they branch off.
     void indexed(Part* ways, int count, i32 from) const {
         for (; count > 1; ways++, count--) {
             Part* leaves = ways;

@@ -67,8 +67,8 @@ class Machine {
     const std::vector<i64>& details() const { return context_.details; }
 
    private:
-    // Runs one slice of work. Blocks start one after another; one that does not end within its slice may be waiting
-    // for another, and from then on they take turns.
+    // Runs one slice of work. Blocks start one after another; one that does not end within its
+    // slice may be waiting for another, so the two then take turns.
     bool go_on() {
         if (resident_.empty() || (launch_.slice && waited_ && started_ < total_ && may_begin())) {
             if (started_ == total_) {

@@ -34,8 +34,9 @@ inline Tested tested(const Context& c, Block& block, Warp& warp, Part& part, con
     return ended ? Tested::ENDED : Tested::NOT_YET;
 }
 
-// Called when every lane of a cluster is waiting. Lanes that wait for an mbarrier phase are told that it has not
-// ended, as on a GPU when `try_wait` times out. Returns false once this has been repeated too often without progress.
+// Called when every lane of a cluster is waiting. Lanes that wait for an mbarrier's phase are told
+// that it has not ended, as on a GPU when `try_wait` times out. Returns false once this has been
+// repeated too often without progress.
 inline bool gives_up(const Context& c, Cluster& cluster) {
     if (cluster.ended != cluster.ended_then) cluster.given_up = 0;
     cluster.ended_then = cluster.ended;

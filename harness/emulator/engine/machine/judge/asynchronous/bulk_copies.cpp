@@ -1,7 +1,7 @@
 // Bulk copies between global and shared memory, and the mbarriers and groups that say when they are done.
 //
-// The bytes move when a copy is issued. The flights say which threads may access them, and from
-// when on.
+// The bytes move when a copy is issued. The flights record which threads may access them, and since
+// when.
 
 #include "judge/accesses.h"
 #include "judge/asynchronous/stores_of_lanes.h"

@@ -8,7 +8,7 @@ namespace machine {
 
 // --- structs ------------------------------------------------------------------------------------
 
-// Unwritten members and padding may be copied.
+// Uninitialised members and padding may be copied.
 void Accesses::copy_struct(const Op& op, const Selection& lanes) {
     for (const i32 row : op.source) uninitialised_.use_row(lanes, row, op.site);
     Request reads{op.site, PLAIN, READ, op.count, 1, LOCAL_MEMORY, 0, {}}, writes = reads;
@@ -112,7 +112,7 @@ void Accesses::issue_copy(const Op& op, const Selection& lanes) {
     copies_.push_back(std::move(copy));
 }
 
-// From here until the copy lands, no thread may touch the target or write the source.
+// Between this point and the copy's landing, no thread may touch the target or write the source.
 void Accesses::take_off(Copy& copy, const std::vector<i64>& sources, const std::vector<int>& filled) {
     Request request{copy.site, PLAIN, WRITE, copy.width, 1, SHARED_MEMORY, 0, {}};
     std::vector<u8> bytes;

@@ -1,17 +1,17 @@
 // Finds registers of a warpgroup's products (`wgmma`) that are used before the wait or without a fence.
 //
-// From the issue of a product until its warp has waited for its group, the tensor cores write its sums and read
-// its factor in registers; reading or changing them in between is undefined. In addition, a `wgmma.fence` is
-// required before a warpgroup's first product, and between an instruction that writes a register and a product
-// that takes it, except for sums passed on between products of the same shape (PTX ISA 9.0, "wgmma.fence" and
-// "wgmma.wait_group").
+// From the issue of a product until its warp has waited for its group, the tensor cores write its
+// sums and read its operand in registers; reading or changing them in between is undefined. In
+// addition, a `wgmma.fence` is required before a warpgroup's first product, and between an
+// instruction that writes a register and a product that takes it, except for sums passed on between
+// products of the same shape (PTX ISA 9.0, "wgmma.fence" and "wgmma.wait_group").
 //
-// PTX does not keep the program's order. The compiler moves variables into and out of the registers that a
-// product takes, and moves arithmetic, which is not bound by `asm volatile`, after a fence or before a wait. It
-// cannot move memory accesses, warp-wide operations or other products past those. A value that is moved or
-// computed from a sum in flight is therefore followed, and reported when one of these takes it before the wait.
-// A fence counts as missing only if a value depends on a product that was issued after the last fence. Spills to
-// a thread's own memory are not followed.
+// PTX does not keep the program's order. The compiler moves variables into and out of the registers
+// that a product takes, and moves arithmetic, which is not bound by `asm volatile`, after a fence
+// or before a wait. It cannot move memory accesses, warp-wide operations or other products past
+// those. A value that is moved or computed from a sum in flight is therefore followed, and reported
+// when one of these takes it before the wait. A fence counts as missing only if a value depends on
+// a product that was issued after the last fence. Spills to local memory are not followed.
 
 #pragma once
 
@@ -54,7 +54,7 @@ class ProductRegisters {
         }
     }
 
-    // A product takes registers: sums of a shape, or a factor (`immediate` is 0).
+    // A product uses registers: sums of a given shape, or an operand (`immediate` is 0).
     void hold(const Op& op, const Selection& lanes) {
         for (const auto& [w, here] : lanes) {
             if (here != EVERYBODY)
@@ -69,7 +69,8 @@ class ProductRegisters {
 
     // --- what other instructions do -------------------------------------------------------------
 
-    // Called before lanes of a warp execute an operation. `keeps`: it moves data to or from the thread's own memory.
+    // Called before lanes of a warp execute an operation. `keeps`: whether it moves data to or from
+    // local memory.
     void pass(const Op& op, int w, u32 lanes, Flow flow, bool computes, bool keeps = false) {
         Warp& own = warps_[w];
         if (op.site == own.product) return;  // it is part of how the product is computed here

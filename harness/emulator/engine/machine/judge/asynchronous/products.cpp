@@ -48,7 +48,7 @@ void Accesses::read_factor(const Op& op, const Selection& lanes) {
     }
 }
 
-// If a factor has unwritten words, each lane's own words are checked one by one.
+// If an operand has uninitialised words, each lane's own words are checked one by one.
 void Accesses::take_words(const Op& op, const Selection& lanes) {
     for (const Party& party : lanes) {
         handle(op, party.warp, party.lanes);
@@ -80,7 +80,8 @@ void Accesses::commit_products(const Selection& lanes) {
     for (const Party& party : lanes) products_[party.warp].committed++;
 }
 
-// All but the newest groups have been read. Threads that meet the warp after this know of it.
+// All but the newest groups have been read. Threads that synchronise with the warp later know this,
+// too.
 void Accesses::wait_for_products(const Op& op, const Selection& lanes) {
     for (const Party& party : lanes) {
         Products& own = products_[party.warp];

@@ -19,7 +19,7 @@ class Waits {
 
     bool wanted() const { return lines_; }
 
-    // New blocks begin, with different mbarriers.
+    // New blocks begin, whose mbarriers are different ones.
     void start() { mbarriers_.clear(); }
 
     // An instruction arrives, and announces bytes (positive) or reports that they have arrived

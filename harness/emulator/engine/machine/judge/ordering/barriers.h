@@ -1,11 +1,13 @@
 // Barriers of the chunk's blocks: which lanes wait, which ones a complete barrier releases, and which barriers
 // are complete by count but still wrong.
 //
-// A `__syncthreads()` in a branch that some of the block's threads do not take completes on hardware when the
-// other threads arrive at another one, or have left the kernel; it then orders something else than the source says.
-// Threads may meet at different `barrier.sync` instructions without `.aligned`, which only count arrivals; but one for
-// the whole block also needs all threads. Warps that meet at a barrier with a number and a count are not checked. A warp
-// counts as often as it arrives there, as in FlashAttention-3, where warps arrive and then wait.
+// A `__syncthreads()` in a branch that some of the block's threads do not take completes on
+// hardware when the other threads arrive at another one, or have left the kernel; it then orders
+// different accesses from those that the source suggests. Threads may meet at different
+// `barrier.sync` instructions without `.aligned`, which only count arrivals; but one for the whole
+// block also needs all threads. Warps that meet at a barrier with a number and a count are not
+// checked. A warp counts as often as it arrives there, as in FlashAttention-3, where warps arrive
+// and then wait.
 
 #pragma once
 

@@ -2,10 +2,10 @@
 // write what it reads.
 //
 // A copy is done for a thread once that thread knows that it has ended. If the copy signals no
-// mbarrier, that is the thread that issued it, once it has waited for it; from then on the copy
-// counts as an access that this thread made when it waited. If the copy signals an mbarrier, it is
-// any thread that has tested the mbarrier after the copy's phase ended, and any thread ordered
-// after such a thread.
+// mbarrier, that is the thread that issued it, once it has waited for it; the copy then counts as
+// an access that this thread made when it waited. If the copy signals an mbarrier, it is any thread
+// that has tested the mbarrier after the copy's phase ended, and any thread ordered after such a
+// thread.
 
 #pragma once
 
@@ -125,8 +125,8 @@ class Flights {
         return lane < static_cast<int>(last_tested_.size()) ? last_tested_[lane] : std::pair<i64, i64>{0, 0};
     }
 
-    // Whether a lane knows that a copy is done. `ordered(other, when)` says whether this lane knows everything
-    // that another lane knew at that time.
+    // Whether a lane knows that a copy is done. `ordered(other, when)` returns whether this lane
+    // knows everything that another lane knew at that time.
     template <class Ordered>
     bool done_for(u32 number, int lane, i64 now, Ordered ordered) {
         const Flight& flight = flights_[number];

@@ -1,13 +1,14 @@
 // Decides which lanes run next where lanes may be waiting for each other, so that every lane makes progress.
 //
-// Lanes that have left a loop wait for those still in it, so that all meet again. If the lanes in the loop
-// wait for one that has left it, for example for the holder of a lock, they would wait for ever. Since Volta,
-// hardware guarantees that every lane makes progress. Lanes of a warp are therefore *parked* if they repeat a
-// loop that may wait (`waiting_loops.py`) and the last pass was in vain: the same lanes as in the pass before
-// it, with the same registers and the same values read. A pass of a loop that counts its passes, or finds
-// something new in each, is not in vain; but as such a loop may be waiting with a limit, its lanes are parked
-// after `PATIENCE` passes of the same lanes, and sooner each further time. The first `GRACE` passes are never
-// in vain, because most such loops end within them.
+// Lanes that have left a loop wait for those still in it, so that all meet again. If the lanes in
+// the loop wait for one that has left it, for example for the holder of a lock, they would wait for
+// ever. Since Volta, hardware guarantees that every lane makes progress. Lanes of a warp are
+// therefore *parked* if they repeat a loop that may wait (`waiting_loops.py`) and the last pass was
+// in vain, that is, the same lanes as in the previous pass had the same registers and read the same
+// values. A pass of a loop that counts its passes, or finds something new in each, is not in vain;
+// but because such a loop may be waiting for a limited time, its lanes are parked after `PATIENCE`
+// passes of the same lanes, and sooner each further time. The first `GRACE` passes are never in
+// vain, because most such loops end within them.
 //
 // Lanes wait at a `__syncwarp`, shuffle or vote for all lanes that the mask names, as on hardware: these may come in
 // another pass of a loop, or later because a loop was parked. When no other lane can continue, the waiting lanes try

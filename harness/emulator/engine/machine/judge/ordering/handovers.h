@@ -160,9 +160,10 @@ class Handovers {
         }
     }
 
-    // Whether a lane knows, through a flag, a ticket or a lock, what another lane did at that time. The other
-    // lane belongs to the same block (`inside`) or to `its_block`. `bare` returns where a lock was taken
-    // without a fence, if that is the reason why it does not.
+    // Whether a lane knows, through a flag, a ticket or a lock, what another lane did at that time.
+    // The other lane belongs to the same block (`inside`) or to `its_block`. `bare` receives the
+    // place where a lock was taken without a fence, if that is the reason why the lane does not
+    // know it.
     bool handed_over(bool inside, int earlier, u64 its_block, i64 when, int later, i32* bare = nullptr) const {
         if (!handover_.used()) return false;
         const u64 own = block_number(later);

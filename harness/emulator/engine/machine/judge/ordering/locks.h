@@ -51,7 +51,8 @@ class Locks {
         own.push_back({word, value, {when, until, until, site}});
     }
 
-    // A lane writes to a word. If that releases a lock, returns the time during which it held it without a fence.
+    // A lane writes to a word. If this releases a lock, returns the time during which the lane held
+    // the lock without a fence.
     Bare give_back(int lane, i64 word, u64 value, i64 now) {
         const auto found = taken_.find(lane);
         if (found == taken_.end()) return {};

@@ -1,9 +1,9 @@
 // What the threads of a block know of each other's accesses through barriers, `__syncwarp` and fences.
 //
-// A time is a position in the log of accesses. A barrier of the whole block orders everything before it, so
-// one time per block is enough. Whatever synchronises a whole warp needs one time per warp. For
-// barriers of some warps and of some lanes, a table says up to what time each knows of the others'
-// accesses; it is kept only if such a barrier occurs.
+// A time is a position in the log of accesses. A barrier of the whole block orders everything
+// before it, so one time per block is enough. Whatever synchronises a whole warp needs one time per
+// warp. For barriers of some warps and of some lanes, a table records up to what time each knows of
+// the others' accesses; it is kept only if such a barrier occurs.
 
 #pragma once
 
@@ -64,7 +64,8 @@ class Ordering {
         tell_of_fences(block, all);
     }
 
-    // What a warp passes on that arrives at a barrier without waiting there.
+    // If a warp arrives at a barrier without waiting there: its accesses that become ordered for
+    // the warps that wait.
     struct Arrival {
         int warp;                // of its block
         i64 when;
@@ -144,7 +145,8 @@ class Ordering {
         }
     };
 
-    // Warps of a block meet: all that waited now know of each other's fences and of the others'.
+    // Warps of a block meet: all warps that waited now know of each other's fences and of the other
+    // warps' fences.
     void tell_of_fences(int block, const std::vector<int>& who, const std::vector<Arrival>& others = {}) {
         Fences all;
         const int first = block * geometry_.warps;

@@ -43,7 +43,8 @@ class Races : public Handovers {
         if (const auto found = volatile_.judged(volatile_flags)) throw *found;
     }
 
-    // A thread has waited for a copy, which from then on counts as if the thread made it now.
+    // A thread has waited for a copy, which then counts as if the thread had made it at this
+    // moment.
     void land(i32 site, int lane, u32 number, const Ranges& written, Stamps* to, const Ranges& read,
               Stamps* from) {
         const u64 stamp = static_cast<u64>(log.add(site)) << EVENT_SHIFT | static_cast<u64>(lane);
@@ -210,14 +211,16 @@ class Races : public Handovers {
         }
     }
 
-    // Marks the words as flags: the value that a thread reads there steers a thread.
+    // Marks the words as flags: the value that a thread reads there affects what a thread does
+    // next.
     void steer() {
         for (const Touch& touch : request_->touches)
             for (i64 at = 0; at < request_->width(); at += stamps_->grain)
                 volatile_.steers(word_of(*request_, touch, at));
     }
 
-    // Accuses a lane if another thread's access is not ordered before its own, unless something excuses it.
+    // Reports a race by a lane if another thread's access is not ordered before its own, unless an
+    // exception applies.
     void check(Hazard hazard, size_t n, int word, u64 before, bool unchanged) {
         const Touch& touch = request_->touches[n];
         const int later = touch.lane;
@@ -256,7 +259,8 @@ class Races : public Handovers {
                                                ? VolatileWords::Sites{site, request_->site}
                                                : VolatileWords::Sites{request_->site, site};
         const bool changes_nothing = unchanged || (hazard == READ_AFTER_WRITE && before & SILENT);
-        // If a value that varies between threads equals what was there, that is a coincidence.
+        // If a value that varies between threads equals the value already there, this is a
+        // coincidence.
         const bool by_luck = is_read && stamps_->own && judged_.traits[sites.first] & VARIES;
         if (changes_nothing && !by_luck) {
             if (is_read) let_pass[sites]++;
@@ -291,7 +295,8 @@ class Races : public Handovers {
         compare(cells, values, [&](size_t n) { return cells[n]; });
     }
 
-    // Whether no two are the same. Returns false unchecked for a few words spread over a large range.
+    // Whether all words are different. Returns false without checking for a few words spread over a
+    // large range.
     bool all_differ(const std::vector<i64>& cells) {
         const auto [least, most] = std::minmax_element(cells.begin(), cells.end());
         const size_t extent = static_cast<size_t>(*most - *least) + 1;
@@ -344,8 +349,8 @@ class Races : public Handovers {
     const Request* request_ = nullptr;
     Stamps* stamps_ = nullptr;
     u64 head_ = 0;
-    // By lane: the last stamps that it was found to know. Neighbouring words usually have the same stamps, and
-    // what a lane knows once, it knows from then on.
+    // By lane: the last stamps that the lane was found to know. Neighbouring words usually have the
+    // same stamps, and a lane never forgets what it knows.
     std::vector<std::array<u64, KNOWN>> known_;
     std::array<Distance, DISTANCES> distances_{};
     std::vector<u64> made_;

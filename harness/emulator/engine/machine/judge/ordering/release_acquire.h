@@ -34,7 +34,8 @@ class ReleaseAcquire {
         Bare bare;  // when the thread held a lock without a fence, which this does not cover
     };
 
-    // Where a lock was taken without a fence, if only that made the last answer negative; otherwise -1.
+    // The place where a lock was taken without a fence, if this is the only reason why the last
+    // result was negative; otherwise -1.
     mutable i32 bare_site = -1;
 
     bool used() const { return !words_.empty() || !own_words_.empty(); }
@@ -83,9 +84,9 @@ class ReleaseAcquire {
         }
     }
 
-    // Whether one block may see what another did at that time, possibly by way of other blocks. This is asked
-    // for every word of an access, so the last answer about two blocks is kept: a positive answer holds for
-    // ever, a negative one until something is published or acquired.
+    // Whether one block may see what another did at that time, possibly by way of other blocks.
+    // This is asked for every word of an access, so the last result for two blocks is kept: a
+    // positive result holds for ever, a negative one until something is published or acquired.
     bool between_blocks(u64 earlier, i64 when, u64 later) const {
         bare_site = -1;
         Answer& answer = answer_for(earlier, later);

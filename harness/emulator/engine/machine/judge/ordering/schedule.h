@@ -1,10 +1,11 @@
 // Which warp runs next when a launch is judged in an order other than the usual one.
 //
-// Usually all warps of a chunk go through the program together, which is fastest but only one order of many.
-// Races are found from what orders the accesses, not from which came first; but which accesses occur depends
-// on the order where threads read flags or take tickets or locks. In the other orders one warp runs at a
-// time, as long as it can: order 1 prefers the first warp of the first block, order 2 the last warp of the
-// last block, and every other number is a seed for drawing warps and the lengths of their turns.
+// Usually all warps of a chunk go through the program together, which is fastest but only one order
+// of many. Races are found from what orders the accesses, not from which came first; but which
+// accesses occur depends on the order if threads read flags or take tickets or locks. In the other
+// orders one warp runs at a time, as long as it can: order 1 prefers the first warp of the first
+// block, order 2 the last warp of the last block, and every other number is a seed for drawing
+// warps and the lengths of their turns.
 
 #pragma once
 

@@ -9,8 +9,8 @@
 namespace machine {
 
 // Checks the words that an access goes to, and clears the finished copies of words that it writes.
-// `is_excused` is for a read. `ordered(other, when, lane)` says whether a lane now knows everything that another
-// lane knew at that time.
+// `is_excused` applies to a read. `ordered(other, when, lane)` returns whether a lane now knows
+// everything that another lane knew at that time.
 template <class Ordered>
 void look_at_flights(Flights& flights, const Request& request, Stamps& stamps,
                      const std::vector<i64>& cells, const Geometry& geometry, i64 now, u64 first_block,

@@ -1,10 +1,11 @@
 // Words at which volatile accesses meet unordered: flags, or unprotected data.
 //
-// `volatile` keeps the compiler from omitting an access. It orders nothing between threads. It is nevertheless
-// used for flags, and works there: a word is a flag if its value steers a thread, that is, if what some load
-// or atomic has read from it reaches a comparison or an address (or memory, where this can no longer be
-// followed; `steering.py`). At any other word, volatile accesses by two threads are a race if one of them
-// writes. Which case applies is known only at the end of the launch, as the load that steers may come last.
+// `volatile` keeps the compiler from omitting an access. It orders nothing between threads. It is
+// nevertheless used for flags, and works there: a word is a flag if its value affects what a thread
+// does next, that is, if the value that some load or atomic has read from it reaches a comparison
+// or an address (or memory, where it can no longer be followed; `steering.py`). At any other word,
+// volatile accesses by two threads are a race if one of them writes. Which case applies is known
+// only at the end of the launch, because the load with that effect may come last.
 
 #pragma once
 

@@ -1,9 +1,10 @@
-// Which bits of an operation's result are unwritten if some bits of its operands are.
+// Which bits of an operation's result are uninitialised if some bits of its operands are.
 //
-// A word may be written in part and read as a whole: a struct with its padding, bit fields, adjacent bytes.
-// Moving, masking, shifting or cutting it, or inserting a field into it, uses only the bits that remain.
-// Arithmetic uses the whole word, so its result counts as unwritten; a comparison may be decided by the written
-// bits alone. Through other operations, which may use only a part, unwritten bits are not followed.
+// A word may be written in part and read as a whole: a struct with its padding, bit fields,
+// adjacent bytes. Moving, masking, shifting or cutting it, or inserting a field into it, uses only
+// the bits that remain. Arithmetic uses the whole word, so its result counts as uninitialised; a
+// comparison may be decided by the initialised bits alone. Through other operations, which may use
+// only a part, uninitialised bits are not followed.
 
 #pragma once
 
@@ -35,7 +36,8 @@ struct Way {
     u8 detail = 0;           // the Table for BITWISE, or a Comparison, a Funnel or a Product
 };
 
-// Which bits are unwritten. `whole`: none was written, or the value was computed from such a value.
+// Which bits are uninitialised. `whole`: all of them are, or the value was computed from such a
+// value.
 struct Unset {
     u64 bits = 0;
     bool whole = false;
@@ -84,7 +86,8 @@ class PartlyWritten {
     static u64 ones(int count) { return count <= 0 ? 0 : ALL_BITS >> (64 - std::min(count, 64)); }
     static Unset all() { return {ALL_BITS, true}; }
     static Unset made(u64 bits, u64 own) { return {bits, (bits & own) == own}; }
-    // The result from one operand: any rest of a value that is unwritten as a whole is so, too.
+    // The result from one operand: any part that remains of a wholly uninitialised value is also
+    // uninitialised.
     static Unset kept(const Operand& a, u64 bits, u64 own) {
         return {bits, (bits & own) == own || (a.unset.whole && bits)};
     }
@@ -120,8 +123,9 @@ class PartlyWritten {
         return out;
     }
 
-    // A bit is unwritten if the table gives both zero and one for the operands' possible values. A mask that
-    // removes no unwritten bit leaves a value that is unwritten as a whole in that state.
+    // A bit is uninitialised if the table gives both zero and one for the operands' possible
+    // values. A mask that removes no uninitialised bit leaves a wholly uninitialised value in that
+    // state.
     static Unset by_table(const Operand* operands, u64 own, u8 table) {
         u64 may_be_one = 0, may_be_zero = 0;
         for (int minterm = 0; minterm < 8; minterm++) {
@@ -171,7 +175,7 @@ class PartlyWritten {
         return made(out, ones(32));
     }
 
-    // Whether the comparison's result is the same for all values of the unwritten bits.
+    // Whether the comparison's result is the same for all values of the uninitialised bits.
     static bool compared(const Operand& a, const Operand& b, const Way& way) {
         const u64 own = ones(8 * way.bytes), unset = (a.unset.bits | b.unset.bits) & own;
         if (!unset) return true;

@@ -1,4 +1,4 @@
-// Follows values that were read from memory that was never written: using one is a fault.
+// Follows values that were read from uninitialised memory: using such a value is a fault.
 //
 // Reading such a word is not a fault by itself. A struct is copied with its padding, a merge sort reads one
 // element past the end and then ignores it, the compiler moves loads to places where the source has none. Using
@@ -27,7 +27,7 @@ constexpr Id AS_READ = Id(1) << 31;
 // What a word of shared or local memory holds: such a value, as a whole or in part (IN_PART), or WRITTEN.
 constexpr Id WRITTEN = ~Id(0), IN_PART = Id(1) << 30, FLAGS = AS_READ | IN_PART;
 
-// The unwritten bits of a register, and the read that they come from.
+// The uninitialised bits of a register, and the read that they come from.
 struct Origin {
     Id id = 0;
     Unset unset;
@@ -87,7 +87,7 @@ class Uninitialised {
         reads_.push_back({what, site, std::move(details), lanes_.size()});
         return static_cast<u32>(reads_.size() - 1);
     }
-    // Adds one of the read's lanes, in ascending order, and `where` it read.
+    // Adds one of the lanes that read, in ascending order, and `where` it read.
     Id add(u32 read, int lane, i64 where) {
         lanes_.push_back({read, lane, where});
         return static_cast<Id>(lanes_.size());
@@ -249,7 +249,7 @@ class Uninitialised {
     };
 
     static Origin computed(Origin origin) { return {origin.id & ~FLAGS, origin.unset}; }
-    // The first operand that is unwritten as a whole, otherwise the first that is unwritten in part.
+    // The first operand that is wholly uninitialised, otherwise the first that is partly so.
     static void mix(Origin& mixed, const Registers& own, const Op& op, int i) {
         for (const i32 row : op.source) {
             const Origin each = own.of(row, i);
@@ -257,7 +257,8 @@ class Uninitialised {
         }
     }
 
-    // The result is unwritten as a whole if any operand is. Operands that are unwritten in part are not followed.
+    // The result is wholly uninitialised if any operand is. Partly uninitialised operands are not
+    // followed.
     Origin packed(const Registers& own, const Op& op, int i) const {
         Origin mixed;
         for (const Op* more : gathered_) mix(mixed, own, *more, i);

@@ -47,9 +47,9 @@ Unwritten::Memory Unwritten::memory_of(const Request& request) const {
 
 // --- reading ------------------------------------------------------------------------------------
 
-// The origins of the unwritten bits of each word read; `unwritten` says which bits those are. Their value
-// already has an id (`known`), or gets one here. A word of more than 8 bytes, which only copies have, counts
-// as written if any part of it is.
+// The origins of the uninitialised bits of each word read; `unwritten` says which bits these are.
+// Their value already has an id (`known`), or gets one here. A word of more than 8 bytes, which
+// only copies have, counts as written if any part of it is.
 template <class Bits, class Known>
 Unwritten::Origins Unwritten::read_words(const Request& request, Bits unwritten, Known known) {
     const size_t touches = request.touches.size();
@@ -126,8 +126,8 @@ Unwritten::Origins Unwritten::read(const Request& request, const Buffer& buffer)
     return read_words(request, unwritten, [](size_t, int) { return Id{0}; });
 }
 
-// An atomic on a word that is written in part may concern only that part, like a compare-and-swap that stands
-// for one on two bytes.
+// An atomic on a word that is written in part may concern only that part, like a compare-and-swap
+// that implements one on two bytes.
 void Unwritten::note(const Op& op, const Request& request, const Origins& origins) {
     if (request.verb == WRITE) return;
     for (size_t n = 0; n < request.touches.size(); n++) {

@@ -1,4 +1,4 @@
-// Which words of a chunk's memory have not been written yet, and which hold values read from such words.
+// Which words of a chunk's memory are uninitialised, and which hold values read from such words.
 
 #pragma once
 
@@ -10,8 +10,8 @@ namespace machine {
 
 class Unwritten {
    public:
-    // The unwritten words that a request found, for each word of each access; empty if all words
-    // are written.
+    // The uninitialised words that a request found, for each word of each access; empty if all
+    // words are initialised.
     using Origins = std::vector<Origin>;
 
     Unwritten(const Launch& launch, const Judged& judged, const Geometry& geometry,
@@ -29,14 +29,14 @@ class Unwritten {
     Origins read(const Request& request, const std::vector<i64>& cells);
     Origins read(const Request& request, const Buffer& buffer);
 
-    // Notes what a load or an atomic has read: its result is unwritten where the memory was.
+    // Notes what a load or an atomic has read: its result is uninitialised where the memory was.
     void note(const Op& op, const Request& request, const Origins& origins);
 
-    // Writes to the block's own memory. A store writes what its registers hold.
+    // Writes to the block's own memory. A store writes the contents of its registers.
     void write(const Request& request, const std::vector<i64>& cells);
     void store(const Op& op, const Request& request, const std::vector<i64>& cells);
 
-    // Storing an unwritten value to global memory uses it.
+    // Storing an uninitialised value to global memory counts as using it.
     void use_stored(const Op& op, const Request& request);
 
    private:

@@ -1,7 +1,9 @@
-// The locations of a warpgroup factor's elements in shared memory, from the 64 bits of its descriptor.
+// The locations of a warpgroup operand's elements in shared memory, from the 64 bits of its
+// descriptor.
 //
-// Sixteen bytes of a row (of a column, if the depth is the outer dimension) are contiguous. In a swizzled factor, rows
-// are `width` bytes apart, with eight rows per atom (PTX ISA, "Shared Memory Matrix Layout").
+// Sixteen bytes of a row (of a column, if the depth is the outer dimension) are contiguous. In a
+// swizzled operand, rows are `width` bytes apart, with eight rows per atom (PTX ISA, "Shared Memory
+// Matrix Layout").
 
 #pragma once
 
@@ -43,15 +45,15 @@ struct Descriptor {
         const u32 at = by_depth(row, 4 * number);
         return {at, at + 2};
     }
-    // The same for a lane's word in the register of the given number; `turns` registers take turns in holding eight rows
-    // each, from `first` on.
+    // The same for a lane's word in register `number`. Groups of eight rows, starting at `first`,
+    // are distributed in turn over `turns` registers.
     std::pair<u32, u32> word_of_lane(bool turned, u32 lane, u32 first, u32 number, u32 turns) const {
         return word(turned, first + number % turns * 8 + lane / 4, number / turns * 4 + lane % 4);
     }
-    // Whether the rows of a factor are deeper than those that the descriptor describes.
+    // Whether an operand's rows are deeper than those that the descriptor describes.
     bool has_half(bool turned, u32 slices) const { return !turned && slices > 1 && width == SLICE; }
-    // Calls f(address) for each sixteen bytes that a lane of a warp reads of the given rows, which are one or two slices
-    // of 32 bytes deep.
+    // Calls f(address) for each sixteen bytes that a lane of a warp reads from the given rows,
+    // which are one or two slices of 32 bytes deep.
     template <class F> void each_unit(bool turned, u32 lane, u32 first, u32 rows, u32 slices, F f) const {
         for (u32 slice = 0; slice < slices; slice++)
             if (turned)

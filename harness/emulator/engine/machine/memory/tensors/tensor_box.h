@@ -1,4 +1,5 @@
-// The box that a copy by a tensor map moves: its rows in the tensor, the part outside it, and its reduction.
+// The box that a tensor-map copy moves: its rows in the tensor, the part outside it, and its
+// reduction.
 
 #pragma once
 
@@ -56,7 +57,8 @@ inline void round_to_tf32(u8* bytes, i64 size) {
     }
 }
 
-// Copies the part of the rows that is in the tensor, row by row. tensor: its first byte; null if no part is.
+// Copies the part of the rows that is in the tensor, row by row. tensor: its first byte; null if no
+// part of the rows is in it.
 inline void gather_rows(const TensorMap& map, const std::vector<BoxRow>& rows, const u8* tensor,
                         std::vector<u8>& bytes) {
     u8* to = bytes.data();

@@ -1,7 +1,7 @@
 // A tensor map: the layout of a tensor in global memory and of a box of it in shared memory.
 //
 // NVIDIA does not document the 128 bytes that the driver encodes. `memory/tensor_maps.py` writes them and says where
-// their fields come from. Those of im2col are the emulator's own.
+// their fields come from. The bytes of im2col maps are the emulator's own.
 
 #pragma once
 
