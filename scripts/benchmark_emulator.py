@@ -92,7 +92,8 @@ def shared_reads(kernel: str, what: str, rounds: int) -> Workload:
     blocks = 64
     values = np.random.default_rng(6).random((blocks, 32, 32), dtype=np.float32)
     tiles = values.astype(np.float64)
-    # The sums that a block's 32 lanes compute: of the lane's own row, or of row after row.
+    # The sums that a block's 32 lanes compute: each of its own row, or all of one row after
+    # another.
     exact = (
         tiles.sum(2) * rounds
         if kernel == "of_columns"

@@ -38,7 +38,8 @@ for each in (signal.SIGINT, signal.SIGHUP):
         with suppress(ValueError):  # outside the main thread nothing can be changed
             signal.signal(each, signal.SIG_DFL)
 
-# A fifth of nvcc's time went to what C++17 adds to <cmath> for the host; no kernel here needs it.
+# A fifth of nvcc's time was spent on C++17's additions to <cmath> for the host; no kernel here
+# needs them.
 os.environ["NVCC_APPEND_FLAGS"] = "-D_GLIBCXX_BITS_SPECFUN_H"
 
 # Hundreds of processes start, and each would look for plugins of pydantic among all packages.

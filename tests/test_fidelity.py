@@ -108,8 +108,8 @@ def test_every_counter_of_memory_was_read_and_all_but_colliding_atomics_claim_to
         for metric in script.OF_MEMORY
         if metric.startswith("l1tex__t_") and not any(name in metric for name in colliding)
     }
-    # So are atomics on vectors; those on a half, a loop in machine code that begins with a load;
-    # and asynchronous copies, which are loads.
+    # So are atomics on vectors; atomics on a half, which are a loop in machine code that begins
+    # with a load; and asynchronous copies, which are loads.
     atomics = {metric for metric in claimed if metric.endswith(("op_red.sum", "op_atom.sum"))}
     loads = {metric for metric in claimed if metric.endswith("op_ld.sum")}
     modelled = {
@@ -121,7 +121,7 @@ def test_every_counter_of_memory_was_read_and_all_but_colliding_atomics_claim_to
         "index_add/v1_vector_atomics": atomics,
         "sgemm_tf32/v1_mma_async_copy": loads,
     }
-    # Lanes leave these loops after different numbers of trips, which ptxas may unroll.
+    # Lanes leave these loops, which ptxas may unroll, after different numbers of iterations.
     stores = {metric for metric in claimed if metric.endswith("op_st.sum")}
     uneven = {
         "convolve_1d/v3_four_per_thread": loads,

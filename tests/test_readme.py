@@ -53,8 +53,8 @@ def test_the_kernel_of_ones_own_runs_as_the_docs_say(tmp_path: Path) -> None:
 @pytest.mark.parametrize("target", ["bench", "profile"])
 def test_the_two_commands_run_as_the_readme_says(tmp_path: Path, target: str) -> None:
     assert re.search(rf"^    make {target} ", README, re.MULTILINE)
-    # As typed, but for one variant, and with this Python instead of a new environment, for which
-    # setup would need the network.
+    # As typed, except that only one variant is run, with this Python instead of a new environment,
+    # for which setup would need the network.
     command = ["make", "--no-print-directory", "-o", "setup", target, f"RUN={sys.executable}",
                f"ARGS=--backend emulator --only reduce_sum/v1_shared_memory/*/*/block=128 "
                f"--out {tmp_path / 'run'}"]  # fmt: skip

@@ -90,7 +90,7 @@ def _device(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[Difference
     was, now = (info.get("device") or {} for info in (one, other))
     if was.get("name") != now.get("name"):
         return _compared("device", was.get("name"), now.get("name"))
-    # A run from before a property was recorded does not differ in it.
+    # A run made before a property was recorded is not said to differ in it.
     keys = [key for key in was if key in now and key not in _ELSEWHERE]
     return [d for key in keys for d in _compared(key, was[key], now[key])]
 

@@ -65,7 +65,7 @@ def entry_of(key: str, make: Callable[[Path], About]) -> tuple[Path, About, bool
         made["files"] = {path.name: sha256(path) for path in work.iterdir()}
         (work / "about.json").write_text(json.dumps(made, indent=1))
         # Two processes may build the same unit. The first to finish wins, since both results are
-        # equal; its files are left alone, because another process may already be reading them.
+        # equal; its files are not touched, because another process may already be reading them.
         with FileLock(CACHE / ".lock"):
             if _current(entry) is None:
                 shutil.rmtree(entry, ignore_errors=True)
@@ -122,7 +122,7 @@ def run(source: Path, command: Sequence[str]) -> str:
         raise CompileError(f"{command[0]} does not run: {error}") from None
     if ended.code:
         said = (ended.err + ended.out).strip()
-        # nvcc says what it rejects in a source; if it says nothing, the failure is the machine's.
+        # nvcc says what it rejects in a source; if it says nothing, the machine is at fault.
         rejects = 0 < ended.code < _SIGNALLED or said.endswith(_ASSEMBLER_REJECTS)
         if not said or not rejects or _STOPPED.search(said):
             what = said or f"exit code {ended.code}, and no message"

@@ -39,6 +39,6 @@ def of(value: Any) -> tuple[Path, str] | None:
 def _modules(name: str | None) -> Iterator[ModuleType]:
     """The modules of that name. torch does not put the modules that it loads into sys.modules."""
     for each in (sys.modules.get(name or ""), *gc.get_objects()):
-        # By type(…): asking an object for its class may run code of its own.
+        # Use type(…), because asking an object for its class may run code of its own.
         if issubclass(type(each), ModuleType) and vars(each).get("__name__") == name:
             yield each

@@ -182,7 +182,7 @@ def _roofline_cases(device: Device, block: int, vectors: int) -> Iterator[tuple[
     grid = device.sm_count * (device.limits.max_threads_per_sm // block)
     threads = grid * block
     for parts in (1, 2):
-        # As many float4 as fit a quarter of the cache, in whole tiles; at least one tile.
+        # As many float4 as fit in a quarter of the cache, in whole tiles; at least one tile.
         some = grid // parts
         tile = L2_IN_FLIGHT * some * block
         count = min(max(device.l2_bytes // 4 // 16 // tile, 1) * tile, vectors // tile * tile)

@@ -219,7 +219,7 @@ class Collector:
             job_file, lines = own / "job.json", own / "lines"
             job_file.write_bytes(JOB.dump_json(job))
             lines.touch()
-            # A file for the worker's lines, as ncu might not pass open descriptors on.
+            # A file for the worker's lines, because ncu might not pass on open descriptors.
             program = [sys.executable, "-m", "harness.worker", str(job_file), str(lines)]
             asked = list(self.selection.ask.values())
             run = _Process(

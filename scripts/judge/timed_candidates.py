@@ -82,7 +82,7 @@ class Judged:
             return True
         if self.speedup is None:
             return False
-        # A candidate that writes more can only be slower; by how much depends on the card.
+        # A candidate that writes more can only be slower; how much slower depends on the card.
         opposite = "slower" if self.expected > 1 else "faster"
         return self.verdict == opposite or (self.expected == 1 and self.verdict == "slower")
 

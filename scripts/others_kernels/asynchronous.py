@@ -72,7 +72,7 @@ def _launch(number: int) -> Launch:
         return Launch((64, 64, 64), 128, 0, (128, 192, 256))
     if number < 5:
         return Launch((128, 128, 64), 128 * (number - 2), 1 if number == 3 else 5, (256, 384, 512))
-    # Persistent kernels process 16 by 8 tiles at a time, so the sizes have that many.
+    # Persistent kernels process 16 by 8 tiles at a time, so the sizes have that number of tiles.
     sizes = (256, 512, 320) if number == 5 else (2048, 2048, 256)
     return Launch((128, 256, 64), 384, 3, sizes)
 

@@ -215,7 +215,7 @@ def test_the_bank_conflicts_of_v2_are_on_the_line_that_adds() -> None:
         if any("wavefronts" in mark for mark in line.marks)
     }
     assert list(marked) == ["s[left] += s[left + stride];"]
-    # Of the whole launch, 150 wavefronts a block against 45 without conflicts.
+    # In the whole launch, 150 wavefronts per block, and 45 without conflicts.
     blocks = case.sizes["n"] // 256
     assert sum(c.wavefronts for c in costs.values()) == 150 * blocks
     assert sum(c.wavefronts_ideal for c in costs.values()) == 45 * blocks

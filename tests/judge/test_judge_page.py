@@ -93,7 +93,7 @@ def test_the_readmes_five_lines_for_python_and_for_pytest(place: Path) -> None:
     (place / "test_example.py").write_text(in_pytest)
     (place / "twice.cu").write_text(TWICE)
     (place / "reference.py").write_text("def twice(x):\n    return 2 * x\n")
-    # In one process, because both share its judge.
+    # In one process, because both share the process's judge.
     both = "import runpy, sys, pytest; runpy.run_path('example.py'); sys.exit(pytest.main(%r))"
     ended = run(place, sys.executable, "-c", both % ["-q", *plugin()])
     assert ended.returncode == 0, ended.stdout + ended.stderr

@@ -60,7 +60,7 @@ def dot(variant: str, values: np.ndarray) -> float:
 def test_small_terms_vanish_in_a_sum_of_halves_and_not_in_one_of_floats(
     variant: str,
 ) -> None:
-    # Halves near 4096 are 4 apart, so that 1.5 after 1.5 is rounded away. The emulator lets block 0
+    # Halves near 4096 are 4 apart, so each added 1.5 is rounded away. The emulator lets block 0
     # be the first to add its sum.
     n = 64 * 1024
     values = np.zeros(n)
@@ -76,7 +76,8 @@ def test_small_terms_vanish_in_a_sum_of_halves_and_not_in_one_of_floats(
 def test_a_partial_sum_past_the_largest_half_is_lost_in_halves_and_not_in_floats(
     variant: str,
 ) -> None:
-    # The first blocks read only 60000, and the sum of two of these exceeds a half's range.
+    # The first blocks read only the value 60000, and the sum of two of these exceeds a half's
+    # range.
     values = np.full(2 * 1024, 60_000.0)
     values[1024:] = -60_000
     found = dot(variant, values)
@@ -109,7 +110,7 @@ extern "C" __global__ void shifted(const __half* a, const __half* b, float* tota
 
 
 def test_blocks_that_add_in_any_order_are_right_where_the_terms_have_a_drift() -> None:
-    # As in the other state of timed inputs, where the changed elements are the largest of many.
+    # As in the other state of timed inputs, in which the changed elements are the largest of many.
     n, blocks, orders = 2**20, 1056, 2000
     rng = np.random.default_rng(1)
     problem = loading.load(KERNELS / "dot")

@@ -160,7 +160,7 @@ def test_a_filter_that_leaves_nothing_says_what_there_is(
 
 @pytest.mark.parametrize(
     ("backend", "size"),
-    # 8 bytes per element: 2^30 of them are beyond 256 MiB, 2^12 within the emulator's 2^16.
+    # 8 bytes per element: 2^30 elements exceed 256 MiB, 2^12 are within the emulator's 2^16 bytes.
     [("cuda", 2**12), ("emulator", 2**12)],
 )
 def test_a_quick_run_has_one_size_all_test_sizes_and_few_rounds(

@@ -174,7 +174,7 @@ def test_drift_cancels_in_the_paired_ratio(entries: list[Entry]) -> None:
 
 @pytest.mark.parametrize(
     ("cost", "launches"),
-    # A batch is cut to 2 ms, and not to fewer than three launches unless one takes 10 ms.
+    # A batch is cut to 2 ms, but not to fewer than three launches unless one takes 10 ms.
     [(1e3, 10), (200e3, 10), (250e3, 8), (666e3, 3), (9.9e6, 3), (10e6, 1), (1e12, 1), (0.0, 10)],
 )
 def test_a_slow_kernels_batch_is_cut(

@@ -84,7 +84,8 @@ def profile(arguments: list[str], behaviour: str, detail: str) -> int:
         if behaviour == "slow":
             time.sleep(float(detail))
         if detail and re.search(detail, name) and behaviour in MISHAPS:
-            # A function may launch several kernels, of which one has been launched by then.
+            # A function may launch several kernels, only one of which has been launched at this
+            # point.
             launches += [launch(name, step) for step in range(0 if case["steps"] else 1)]
             code = mishap(behaviour, tell, lines)
             finish()

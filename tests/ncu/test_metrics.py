@@ -15,7 +15,7 @@ from harness.ncu.metrics import base, catalogue, choose
 LIST = Path(__file__).parent.parent / "data" / "ncu_metrics_gh100.txt"
 
 # Launch and source metrics, which --query-metrics does not list: Nsight Compute 2025.3, Kernel
-# Profiling Guide, Metrics Reference. Those of memory_l1 were read on an H200.
+# Profiling Guide, Metrics Reference. The metrics of memory_l1 were read on an H200.
 UNLISTED = {
     "sm__maximum_warps_per_active_cycle_pct",
     "launch__occupancy_limit_registers",

@@ -197,7 +197,8 @@ CHILD = (
         (False, False, "time.sleep(600)", SHORT, "not done within"),
         (False, True, "os._exit(9)", LONG, "exit code 9"),
         (False, True, "time.sleep(600)", SHORT, "not done within"),
-        # A child that holds the pipe open keeps the parent waiting; the deadline ends that too.
+        # A child that holds the pipe open keeps the parent waiting; the deadline ends this wait,
+        # too.
         (True, False, "os._exit(9)", SHORT, "not done within"),
         (True, True, "os._exit(9)", SHORT, "not done within"),
     ],

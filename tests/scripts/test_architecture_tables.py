@@ -74,7 +74,8 @@ def test_nearly_all_device_functions_were_executed_from_machine_code(arch: str) 
 def test_device_functions_have_the_results_of_sm_90_but_for_signs_of_zero() -> None:
     compared = [row for row in _rows("device_functions.csv") if row["equal_to_sm_90"]]
     assert {"sm_75", "sm_90", "sm_100", "sm_120"} <= {row["arch"] for row in compared}
-    # Where there is no such instruction, CUDA's header compares, and +0 is not greater than -0.
+    # On architectures without this instruction, CUDA's header compares, and +0 is not greater than
+    # -0.
     signs = {"__hmax_nan", "__hmin_nan", "__hmax2_nan", "__hmin2_nan"}
     for row in compared:
         apart = {each.partition("(")[0] for each in row["differ_from_sm_90"].split("; ") if each}

@@ -10,8 +10,8 @@ from harness.silicon.occupancy import Occupancy, theoretical_occupancy, waves
 
 def test_a_small_kernel_fills_the_multiprocessor() -> None:
     # 256 threads are 8 warps; 64 / 8 = 8 blocks. Registers: 32 * 32 = 1024 a warp, 16384 / 1024 =
-    # 16 warps in each of four sub-partitions, 64 in all: 8 blocks too. Shared: 1024 of ours and
-    # 1024 reserved = 2048; 228 KiB / 2 KiB = 114 blocks. Warps end first.
+    # 16 warps in each of four sub-partitions, 64 in all: 8 blocks too. Shared: 1024 of the kernel's
+    # and 1024 reserved = 2048; 228 KiB / 2 KiB = 114 blocks. Warps are the limit.
     occupancy = theoretical_occupancy(architecture("sm_90"), 256, 32, 1024)
     assert occupancy == Occupancy(blocks_per_sm=8, active_warps=64, ratio=1.0, limiter="warps")
 
@@ -39,8 +39,9 @@ def test_the_best_practices_guides_second_example_holds() -> None:
 
 
 def test_registers_are_handed_out_within_sub_partitions() -> None:
-    # 72 * 32 = 2304 a warp. The file as one would hold 65536 / 2304 = 28 warps; four parts of
-    # 16384 hold 7 each, 28: the same. At 80 * 32 = 2560: 25 as one, but 6 * 4 = 24 in parts.
+    # 72 * 32 = 2304 a warp. Undivided, the register file would hold 65536 / 2304 = 28 warps; four
+    # parts of 16384 hold 7 each, also 28. At 80 * 32 = 2560: 25 if undivided, but 6 * 4 = 24 in
+    # parts.
     occupancy = theoretical_occupancy(architecture("sm_90"), 32, 80, 0)
     assert occupancy == Occupancy(24, 24, 0.375, "registers")
 
@@ -98,7 +99,7 @@ def test_a_block_that_does_not_fit_gives_no_occupancy(
 
 
 def test_the_launch_check_rounds_warps_up_to_the_sub_partitions() -> None:
-    # 17 warps of 112 * 32 = 3584 registers are 60928, which is in the file's 65536, but the check
+    # 17 warps of 112 * 32 = 3584 registers are 60928, which fits in the file's 65536, but the check
     # is made for 20 warps: 71680. The launch fails.
     assert theoretical_occupancy(architecture("sm_90"), 17 * 32, 112, 0).blocks_per_sm == 0
 

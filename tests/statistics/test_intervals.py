@@ -38,7 +38,8 @@ def test_a_batch_is_its_mean_without_the_tenth_at_either_end() -> None:
 
 
 def test_a_mean_tells_apart_what_the_ticks_of_a_median_hide() -> None:
-    # 32 ns ticks: a kernel of 6,440 ns reads 6,432 three times in four, else 6,464.
+    # 32 ns ticks: a kernel of 6,440 ns is measured as 6,432 three times in four, otherwise as
+    # 6,464.
     samples = [6432.0, 6432.0, 6432.0, 6464.0] * 25
     assert batch_time(samples) == pytest.approx(6437.6, abs=3)
     assert np.median(samples) == 6432
@@ -150,7 +151,7 @@ def test_what_the_clock_hides_widens_the_interval_and_is_no_difference() -> None
 
 
 def test_holms_procedure_stops_at_the_first_that_could_be_chance() -> None:
-    # 0.01 ≤ 0.05 / 4, 0.016 ≤ 0.05 / 3, 0.03 > 0.05 / 2: the rest is not tested.
+    # 0.01 ≤ 0.05 / 4, 0.016 ≤ 0.05 / 3, 0.03 > 0.05 / 2: the remaining ones are not tested.
     assert certain({"a": 0.01, "b": 0.03, "c": 0.016, "d": 0.04}, 0.05) == {"a", "c"}
     assert certain({}, 0.05) == set()
 

@@ -77,7 +77,7 @@ def test_a_sound_baseline_has_no_substitute() -> None:
 
 
 def test_the_shape_is_chosen_by_the_first_placements_and_reported_from_the_others() -> None:
-    # In the first two placements 64 looks best; in truth, and in all others, 128 is.
+    # In the first two placements 64 looks best; in truth, and in all other placements, 128 is best.
     found = timings(
         {
             "v0/64": lambda placement, _: 90.0 if placement < 2 else 200.0,

@@ -97,8 +97,8 @@ def test_misdeeds_cost_their_own_variants_and_no_other(measure: Measure, place: 
         status, reason = outcome(run, misdeed)
         assert status == "failed", misdeed
         assert words in reason
-    # It changes 200 elements from the fifth on; the first few may be those that a launch's state
-    # has written since.
+    # It changes 200 elements, starting with the fifth; the first few may be those that a launch's
+    # state has written since.
     _, reason = outcome(run, "change_input_when_timed")
     [element] = re.findall(r"changed at element (\d+)", reason)
     assert 5 <= int(element) < 205

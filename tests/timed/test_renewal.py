@@ -127,7 +127,7 @@ def test_a_changed_source_is_verified_and_its_sizes_are_timed_anew(
     edit(folder / "kernels" / "double" / "honest3.cu", "2 * input", "input[i] + input")
     capsys.readouterr()
     second = again()
-    # honest3 exists at n = 1024 alone, so the timings at 2048 are kept.
+    # honest3 exists only at n = 1024, so the timings at 2048 are kept.
     assert kept(first, second) == {case("honest1", 2048), case("honest2", 2048)}
     assert timed(second) == timed(first)
     assert len(rounds(second, case("honest2", 1024))) == len(rounds(first, case("honest2", 1024)))

@@ -137,7 +137,7 @@ class _Encoder:
         out["width"] = next((_WIDTHS[m] for m in instruction.modifiers if m in _WIDTHS), 4)
         slots = _Slots()
         for kind, operand in matched(row.shape, instruction):
-            # An immediate for a double gives its upper half; for other types, all of it.
+            # For a double, an immediate gives the upper half; for other types, the whole value.
             whole = kind == "d" and row.handler in table.CONVERSIONS and not table.of_double(flags)
             self._take("w" if whole else kind, operand, instruction, out, slots)
         out["source_count"] = slots.sources

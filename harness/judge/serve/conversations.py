@@ -79,7 +79,7 @@ def _skip(lines: IO[bytes]) -> None:
 
 def over_lines(judge: Judge, ready: Ready, most_s: float) -> None:
     """Serve standard input until it ends."""
-    # Output of other code must not get between the answers.
+    # Output of other code must not get between the replies.
     with os.fdopen(os.dup(1), "wb", buffering=0) as out:
         os.dup2(2, 1)
 

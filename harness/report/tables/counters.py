@@ -53,8 +53,8 @@ def _rows(readings: Readings, cases: Sequence[Planned], links: Links) -> list[Ro
     usual = statistics.mode(provenance for _, provenance in metrics.values()) if metrics else ""
     for metric, (unit, provenance) in metrics.items():
         about = meaning(metric)
-        # The prefix that nearly all have is left out: the link leads to the metric's name and
-        # meaning.
+        # The prefix that nearly all metrics have is left out: the link leads to the metric's name
+        # and meaning.
         title = "" if provenance == usual else f"{metric} ({provenance})"
         name = Cell(about.title, title=title, link=links.counter(metric))
         for step in range(most):

@@ -58,7 +58,7 @@ OTHERWISE_FAULTY = {
     "warpsync/intragroup_scan": RACE,
     "warpsync/scan_warp": RACE,
     "warpsync/shuffle": RACE,
-    # Values that were never written are stored; the tool does not check for that.
+    # Uninitialised values are stored; the tool does not check for this.
     "memcpy/arrayofstruct": UNSET,
     "pointertests/test_copy_between_memory_spaces": UNSET,
     "scope": UNSET,

@@ -62,7 +62,8 @@ def main(placements: int) -> None:
     values = random.standard_normal(TILE).astype(np.float32)
     for n, of_size in by_size.items():
         for placement in range(placements):
-            # Something else first, so that each placement gets different memory from the last one.
+            # Allocate something else first, so that each placement gets different memory from the
+            # last one.
             other = [cuda.mem_alloc(int(k)) for k in random.integers(2**20, 2**26, 6)]
             memory = {}
             for buffer in found.problems["reduce_sum"].buffers({"n": n}, "float32"):

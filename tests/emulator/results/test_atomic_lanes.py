@@ -139,7 +139,7 @@ def test_a_row_of_blocks_with_the_same_shared_addresses_counts_every_block() -> 
     """
     module = parse(ptx_kernel(body, declarations=".shared .align 4 .b8 buffer[64];"))
     report = run(module, "k", 50, 40, [], checks=False)
-    # Of a block, 32 lanes on four words and then 8 lanes on the same four.
+    # In a block, 32 lanes access four words, and then 8 lanes access the same four.
     assert reported(report, "shared") == (50 * 40, 50 * 8, 8)
 
 

@@ -91,7 +91,7 @@ def test_atomics_split_into_reductions_and_those_whose_result_is_used(
     assert _value(report, name.format("requests", "atom")) == 2
     assert _value(report, name.format("sectors", "atom")) in (8, 10)  # 16 bytes in: 5 sectors
     assert _value(report, "shared_atom_instructions") == 4
-    # The clearing stores: 2. Adding 5: 16 lanes a bank, 2 warps. Adding 1: as a store.
+    # The clearing stores: 2. Adding 5: 16 lanes per bank, 2 warps. Adding 1: the same as a store.
     assert _value(report, "memory_l1_wavefronts_shared") == 2 + 2 * 16 + 2 * 1
 
 
@@ -107,7 +107,7 @@ def test_warp_and_thread_instructions_are_counted_by_hand() -> None:
     # mov, setp, bra, add, ret by both warps; two adds by 24 and 16 lanes.
     assert _value(report, "smsp__inst_executed.sum") == 3 * (2 * 5 + 2 * 2)
     assert _value(report, "smsp__thread_inst_executed.sum") == 3 * (5 * 48 + 2 * 40)
-    # The branch is on for the eight lanes that take it.
+    # The branch's predicate is on for the eight lanes that take it.
     on = 3 * (4 * 48 + 8 + 2 * 40)
     assert _value(report, "smsp__thread_inst_executed_pred_on.sum") == on
     assert report.thread_instructions == on

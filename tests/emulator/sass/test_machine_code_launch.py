@@ -141,7 +141,7 @@ def test_machine_code_computes_what_ptx_computes(
     kernel, values = KERNELS[name]
     from_ptx, from_code = np.zeros_like(values), np.zeros_like(values)
     module = compile_ptx(SOURCE, arch)
-    # The last warps are not full, but where all lanes are to vote.
+    # The last warps are not full, except where all lanes have to vote.
     whole = kernel == "votes"
     shape: dict[str, Any] = {"grid": 4 if whole else 3, "block": 96 if whole else 100}
     report = launch(module, kernel, args=[values, from_ptx, len(values)], arch=arch, **shape)

@@ -107,7 +107,7 @@ class MemoryDecoder(CallDecoder):
             raise self.unknown()
         count = int(width[0][1:]) if width else 1
         size = TYPE_SIZES[types[0]]
-        # From sm_100 on, global memory has 256-bit accesses, in words of 32 or 64 bits.
+        # For sm_100 and later, global memory has 256-bit accesses, in words of 32 or 64 bits.
         is_256_bits = size * count == 32 and size >= 4 and space in ("", "global")
         if (size * count > 16 and not is_256_bits) or types[0] == "pred":
             raise self.unknown()

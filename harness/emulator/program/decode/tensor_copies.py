@@ -240,7 +240,7 @@ class TensorCopyDecoder(MbarrierDecoder):
             ops.append(
                 Op("st", ("global",), (), (), (to, there, word), (to_kind, "s64", "u64"), self.site)
             )
-        # It is one copy by the warp: what any lane stores, all have stored.
+        # It is one copy by the whole warp: whatever any lane stores counts as stored by all.
         whole = (Constant(0xFFFFFFFF),)
         return [*ops, Op("fence", ("",), (), (), (), (), self.site),
                 Op("syncwarp", ("",), (), (), whole, ("u32",), self.site)]  # fmt: skip

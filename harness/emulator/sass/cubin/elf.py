@@ -120,7 +120,7 @@ def _contents(elf: ELFFile, name: str) -> Contents:
 
 def _architecture(elf: ELFFile) -> str:
     flags = int(elf.header["e_flags"])
-    # Up to ABI 7 the lowest byte holds the architecture; from ABI 8 on, the second byte does.
+    # Up to ABI 7, the lowest byte holds the architecture; since ABI 8, the second byte does.
     newer = elf.header["e_ident"]["EI_ABIVERSION"] >= 8
     return f"sm_{(flags >> 8 if newer else flags) & 0xFF}"
 

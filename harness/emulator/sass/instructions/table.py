@@ -335,7 +335,8 @@ ROWS: Sequence[Row] = (
     _row("MEMBAR", "_? _? _?", "MEMBAR", harmless=ORDERS),  # for the judge
     # Control flow
     _row("BRA", "p? l", "NOTHING", (), layout.BRANCH),
-    # Skips code that all lanes would skip; if some would not, lanes branch in that code.
+    # Skips code that all lanes would skip; if some lanes would not skip it, the code itself
+    # branches.
     _row("BRA.U", "p? l", "NOTHING", (), layout.BRANCH, always=1),
     _row("BRA.U.ANY", "l", "NOTHING", (), layout.BRANCH_OF_ANY),
     _row("BRA.DIV", "s? l", "NOTHING", (), layout.BRANCH_DIV),

@@ -19,7 +19,7 @@ class Sign(Problem):
     def inputs(
         self, sizes: Mapping[str, int], dtype: str, rng: np.random.Generator, draw: int
     ) -> Mapping[str, Array]:
-        # The first is negative, so that every size has a −1 among its answers.
+        # The first is negative, so that every size has a −1 among its results.
         x = rng.integers(-2, 3, sizes["n"], dtype=dtype)
         x[0] = -1 - draw
         return {"x": x}

@@ -76,7 +76,8 @@ def test_the_rules_give_what_the_hardware_counted(rules: ModuleType, instruction
     addresses, active, width = _warps(rows)
     predicted = _predict(rules, instruction, width, addresses, active)
     # The file subtracts a whole warp's load of the parameters (1 request, 4 sectors), which a
-    # launch with fewer active lanes did not make in full: what it made less shows below zero.
+    # launch with fewer active lanes did not make in full: the part that it did not make shows as a
+    # negative number.
     lanes = np.broadcast_to(np.arange(32) * 4, active.shape)
     parameters = {
         "global_requests_ld": rules.global_requests(active) - 1,

@@ -136,6 +136,6 @@ def test_every_operation_of_the_machine_is_among_these() -> None:
         encoded = encode(translate(module, find_kernel(module, "k")), machine)
         reached |= set(encoded.ops["handler"].tolist())
     left = {name for name, number in machine.operations.items() if number not in reached}
-    # Those that change memory, and sparse products, have tests of their own.
+    # Operations that change memory, and sparse products, have tests of their own.
     elsewhere = ("reduce_bulk.", "reduce_tensor.", "mma_sparse/")
     assert {name for name in left if not name.startswith(elsewhere)} == set(UNREACHED)

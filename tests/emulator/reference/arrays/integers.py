@@ -64,7 +64,7 @@ def divide(a: Array, b: Array) -> Array:
     zero = b == 0
     safe = np.where(zero, b.dtype.type(1), b) if zero.any() else b
     if _signed(a):
-        # NumPy floors; magnitudes in unsigned arithmetic also get INT_MIN / -1 right.
+        # NumPy floors; with magnitudes in unsigned arithmetic, INT_MIN / -1 is also correct.
         kind = _unsigned_type(a)
         quotient = np.abs(a).view(kind) // np.abs(safe).view(kind)
         negative = (a < 0) != (safe < 0)

@@ -14,12 +14,12 @@ from harness.emulator import TensorMap, launch
 
 SIZE = 512
 MEET = "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;"
-# All lanes store one box, and then one row; copies of single lanes would be 32 races.
+# All lanes store one box, and then one row; separate copies by each lane would be 32 races.
 STORE = f"""{FETCH.format(SIZE)} cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group \
 [%l1, {{0, 0}}], [%r2]; {DONE}"""
 STORE_ROW = f"""{FETCH.format(SIZE)} add.u64 %l2, %l2, {SIZE};
     cp.async.bulk.global.shared::cta.bulk_group [%l2], [%r2], {SIZE}; {DONE}"""
-# Addresses of the own block's shared memory, of the other block's, and of global memory.
+# Addresses in the block's own shared memory, in the other block's, and in global memory.
 SPACES = f"""{MEET} mov.u32 %r20, %cluster_ctarank; xor.b32 %r21, %r20, 1;
     mapa.shared::cluster.u32 %r24, %r2, %r21; cvt.u64.u32 %l3, %r24;
     cvta.shared::cluster.u64 %l3, %l3; cvt.u64.u32 %l4, %r2; cvta.shared.u64 %l4, %l4;

@@ -37,7 +37,8 @@ class Axpy(Problem):
         self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
     ) -> Mapping[str, Array | float]:
         exact = self.reference(sizes, dtype, inputs)["y"]
-        # One rounding: half a unit in the last place, at least that of the smallest normal number.
+        # One rounding: half a unit in the last place, and at least that of the smallest normal
+        # number.
         return {"y": np.maximum(np.abs(exact), 2.0**-14) * 2.0**-11}
 
     def work(self, sizes: Mapping[str, int], dtype: str) -> Work:

@@ -68,7 +68,7 @@ def test_fused_multiply_add_of_floats_rounds_once() -> None:
     near = random.random((3, 3000), dtype=F32) + F32(0.5)  # results that nearly cancel
     a, b = np.concatenate([a, near[0]]), np.concatenate([b, near[1]])
     c = np.concatenate([c, -(near[0] * near[1])])
-    # Half-way cases where rounding to double first would go wrong.
+    # Half-way cases in which rounding to double first would give a wrong result.
     a = np.append(a, F32([1 + 2**-23, 2**-24 + 1, 1.0000001]))
     b = np.append(b, F32([1 + 2**-23, 1 + 2**-23, 2**-1]))
     c = np.append(c, F32([2.0**-60, -(2.0**-70), 1e-30]))
@@ -85,7 +85,7 @@ def test_fused_multiply_add_of_floats_rounds_once() -> None:
 
 
 def test_double_rounding_would_change_this_fused_multiply_add() -> None:
-    # 1 + 2^-24 exactly, a tie, plus something far below the last bit of a double.
+    # 1 + 2^-24 exactly, a tie, plus a number far below the last bit of a double.
     a, b, c = F32([2.0**-24]), F32([1 + 2.0**-23]), F32([1.0])
     for sign in (1, -1):
         tiny = F32([sign * 2.0**-80])

@@ -127,7 +127,7 @@ def test_bytes_land_at_the_wait_and_not_before() -> None:
     assert _copied(f"{COPY} cp.async.commit_group; cp.async.wait_group 1;", given).tolist() == old
     for wait in ("cp.async.commit_group; cp.async.wait_group 0;", "cp.async.wait_all;"):
         assert (_copied(f"{COPY} {wait}", given) == given).all()
-    # Not committed: in no group that wait_group waits for.
+    # Not committed, so in no group that wait_group waits for.
     assert _copied(f"{COPY} cp.async.wait_group 0;", given).tolist() == old
 
 
