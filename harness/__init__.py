@@ -19,7 +19,7 @@ __version__ = "0.1.0"
 def load(folder: str | Path, card: str | None = None) -> Run:
     """Load a run's folder as pandas tables. Raises JournalError, which says where and what to do.
 
-    card: which card's results to load, if the run has several kinds of card.
+    `card`: which card's results to load, if the run has several kinds of card.
     """
     from harness import tables
     from harness.tables import cards

@@ -62,7 +62,7 @@ _IF_COUNTED = " if counted"
 class Budget:
     """The requirement on one figure: `none`, or a relation (one of RELATIONS) and a limit.
 
-    may_be_unchecked: the gate may open although the figure is unknown.
+    `may_be_unchecked`: the gate may open although the figure is unknown.
     """
 
     relation: str

@@ -55,9 +55,8 @@ Shape = tuple[str, str, str, str]
 class Room:
     """The free memory when the device was queried, and how much of it a worker uses, in bytes.
 
-    device_taken: device memory of a worker that holds no buffers yet: its context, its code, and
-    the buffer that flushes the cache.
-    host_taken: host memory of the same worker.
+    `device_taken`: device memory of a worker that holds no buffers yet: its context, its code, and
+    the buffer that flushes the cache. `host_taken`: host memory of the same worker.
     """
 
     device_free: int

@@ -20,8 +20,8 @@ Array: TypeAlias = "npt.NDArray[Any]"
 class DType:
     """One element type.
 
-    stored: its name in NumPy, or in ml_dtypes. cpp: one word, so that DTYPE(x) converts. header:
-    the header that declares it, if the language does not.
+    `stored`: its name in NumPy, or in ml_dtypes. `cpp`: one word, so that DTYPE(x) converts.
+    `header`: the header that declares it, if the language does not.
     """
 
     stored: str

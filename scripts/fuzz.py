@@ -52,7 +52,7 @@ Try = Callable[[bytes, Path], None]
 
 @dataclass(frozen=True)
 class Target:
-    """One reader. seeds: good inputs. attempt: read one; any exception is a failure."""
+    """One reader. `seeds`: good inputs. `attempt`: read one; any exception is a failure."""
 
     seeds: Callable[[], list[bytes]]
     attempt: Try
@@ -344,8 +344,8 @@ _seeds: dict[str, list[bytes]] = {}
 def run(
     name: str, inputs: int, seed: int = 1, jobs: int = 1, deadline_s: float = DEADLINE_S
 ) -> Iterator[tuple[str, bytes]]:
-    """Yield the failures of one target as they occur. jobs: the number of processes that share the
-    inputs. If a process ends early, its whole batch is a failure; the seed reproduces the
+    """Yield the failures of one target as they occur. `jobs`: the number of processes that share
+    the inputs. If a process ends early, its whole batch is a failure; the seed reproduces the
     inputs."""
     batches = [(name, seed * 1_000_003 + i, min(BATCH, inputs - i * BATCH), deadline_s)
                for i in range(-(-inputs // BATCH))]  # fmt: skip

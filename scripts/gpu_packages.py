@@ -35,7 +35,8 @@ GOES_ON = "kernels are emulated all the same: make bench ARGS='--backend emulato
 
 
 def torch_for(cuda: tuple[int, int], pinned: str) -> str:
-    """Return the torch that a driver of this CUDA release can run. pinned: the one for CUDA 13."""
+    """Return the torch that a driver of this CUDA release can run. `pinned`: the one for CUDA
+    13."""
     return pinned if cuda >= (13, 0) else TORCH_OF_CUDA_12
 
 

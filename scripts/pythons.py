@@ -77,7 +77,8 @@ PAGE = ROOT / "docs" / "commands.md"
 
 @dataclass(frozen=True)
 class Place:
-    """A Python, and where it runs. root: the root folder of another system; empty for this one."""
+    """A Python, and where it runs. `root`: the root folder of another system; empty for this
+    one."""
 
     python: str
     version: str

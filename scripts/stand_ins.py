@@ -22,8 +22,8 @@ HEADERS_12 = ("nvidia-cuda-runtime-cu12==12.8.90", "nvidia-cuda-profiler-api-cu1
 
 @dataclass(frozen=True)
 class World:
-    """A machine. toolkit: the CUDA release of its own toolkit, if any. wrapped: whether PATH has
-    only a wrapper script for nvcc."""
+    """A machine. `toolkit`: the CUDA release of its own toolkit, if any. `wrapped`: whether PATH
+    has only a wrapper script for nvcc."""
 
     name: str
     driver: str = ""

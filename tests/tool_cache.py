@@ -45,7 +45,7 @@ _LIMITS = (resource.RLIMIT_AS, resource.RLIMIT_FSIZE, resource.RLIMIT_CPU, resou
 def install(folder: str, kept: str = "") -> None:
     """Put the programs into a folder, and name them in the environment.
 
-    kept: the folder for the tools' output, if it is not this user's cache.
+    `kept`: the folder for the tools' output, if it is not this user's cache.
     """
     if os.environ.get("NVCC", "").startswith(folder):  # a worker: pytest itself has done it
         return

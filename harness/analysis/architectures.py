@@ -58,7 +58,7 @@ class Beside:
 
 
 def beside(runs: Mapping[str, Run]) -> Iterator[Beside]:
-    """Every figure of every variant. runs: by architecture."""
+    """Every figure of every variant. `runs`: by architecture."""
     readings = {arch: Readings(run) for arch, run in runs.items()}
     for p in _shown(runs, readings):
         for figure, value in FIGURES.items():

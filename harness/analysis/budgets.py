@@ -38,10 +38,9 @@ _MAIN_LAUNCH = (".ratio", ".pct", "_per_address")
 class Check:
     """One budget of one case.
 
-    value: None if there was no figure to check; provenance is then empty.
-    where: the source line that contributes most to the figure, as `file:line`, or the kernel; empty
-    if unknown.
-    reason: why the budget was not checked.
+    `value`: None if there was no figure to check; provenance is then empty. `where`: the source
+    line that contributes most to the figure, as `file:line`, or the kernel; empty if unknown.
+    `reason`: why the budget was not checked.
     """
 
     case: str

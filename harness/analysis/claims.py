@@ -39,15 +39,14 @@ class _Strict(BaseModel):
 class Test(_Strict):
     """One comparison that decides a claim, at the largest size for which it can be made.
 
-    measure: speedup (how many times faster `variant` is than `against`, paired by round),
+    `measure`: speedup (how many times faster `variant` is than `against`, paired by round),
     percent_of_peak (of the read bandwidth measured in this run), counter (a quantity of
     harness/quantities/quantities.yaml, at the largest size counted), rate (the arithmetic rate at
     `sizes` over that at `against_sizes`), or told (a value that the kernel itself measured: an
-    output that its problem lists in `readings`).
-    tolerance: for `about`, the relative deviation allowed on either side; 0.1 is 10 %.
-    sizes: the only sizes to use; if empty, the largest.
-    launch: the launch shape to use; by default, the one at which the variant is shown.
-    against_launch: the launch shape of `against`, if different.
+    output that its problem lists in `readings`). `tolerance`: for `about`, the relative deviation
+    allowed on either side; 0.1 is 10 %. `sizes`: the only sizes to use; if empty, the largest.
+    `launch`: the launch shape to use; by default, the one at which the variant is shown.
+    `against_launch`: the launch shape of `against`, if different.
     """
 
     __test__ = False  # its name would make pytest collect it as a test

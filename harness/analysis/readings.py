@@ -46,7 +46,7 @@ estimate: a launch's one-time work then has too much weight."""
 class Reading:
     """A value in base units, with its provenance.
 
-    counted_at: the smaller size that was counted in place of the case's own. A ratio is used
+    `counted_at`: the smaller size that was counted in place of the case's own. A ratio is used
     unchanged; an amount is scaled by the ratio of the work.
     """
 

@@ -130,7 +130,7 @@ def roofline(
 ) -> Roofline:
     """The chart of the given cases, each a variant at the launch shape at which it is shown.
 
-    shorts: the label of each case's point.
+    `shorts`: the label of each case's point.
     """
     above = roofs(readings.run, cases)
     kernels, absent = [], {}

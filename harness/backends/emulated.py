@@ -28,7 +28,7 @@ class EmulatorBackend:
     name = "emulator"
 
     def __init__(self, arch: str, jobs: int = 1, *, waits: bool = False) -> None:
-        """waits: also note what threads wait for at mbarriers."""
+        """`waits`: also note what threads wait for at mbarriers."""
         self.device = emulated_device(arch)
         self._jobs, self._waits = jobs, waits
 

@@ -23,9 +23,9 @@ class Launched:
     """A batch's launches in order: for the timed ones, the nanoseconds of each part; for all
     launches, usually one more than were timed, the state of their inputs and their results.
 
-    outside: the indices of launches whose results are not within their bounds.
-    late: the indices of launches whose results changed after their end.
-    idle_ns: from the end of the stream until the device was idle.
+    `outside`: the indices of launches whose results are not within their bounds. `late`: the
+    indices of launches whose results changed after their end. `idle_ns`: from the end of the stream
+    until the device was idle.
     """
 
     times: list[list[float]] = field(default_factory=list)
@@ -36,7 +36,7 @@ class Launched:
     late: set[int] = field(default_factory=set)
 
     def judged(self, right: Right | None, changed: str) -> Batch:
-        """Compare the launches with the verified results. changed: what a check of inputs and
+        """Compare the launches with the verified results. `changed`: what a check of inputs and
         memory found afterwards.
         """
         times = tuple(map(tuple, self.times))

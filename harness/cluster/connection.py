@@ -67,7 +67,7 @@ def check(where: str) -> None:
 def opened(where: str, wanted: Requirements, jobs: int = 0) -> Iterator[WorkerPool]:
     """Yield the usable workers, after asking each for its description.
 
-    jobs: the cores of this host that local workers share; 0 for all. Raises UsageError if the
+    `jobs`: the cores of this host that local workers share; 0 for all. Raises UsageError if the
     scheduler cannot be reached, a worker has different sources, or no worker is usable.
     """
     import dask

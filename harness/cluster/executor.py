@@ -17,7 +17,7 @@ from harness.run.task_runner import TaskRunner, WorkItem
 
 
 class DaskExecutor:
-    """Runs work items on pool members with one kind of card. prefix: text that precedes each
+    """Runs work items on pool members with one kind of card. `prefix`: text that precedes each
     message.
     """
 

@@ -16,8 +16,8 @@ from harness.run.task_runner import RunSettings, WorkItem
 class Task:
     """One work item, sent to one worker once; a retry of the item is a new task.
 
-    attempt: identifies the run since it was started or resumed. key: names the task's journal on
-    the worker's disk.
+    `attempt`: identifies the run since it was started or resumed. `key`: names the task's journal
+    on the worker's disk.
     """
 
     attempt: str
@@ -37,11 +37,11 @@ class Task:
 
 @dataclass(frozen=True)
 class TaskResult:
-    """The outcome of a task whose worker survived. lost: why the GPU became unusable.
+    """The outcome of a task whose worker survived. `lost`: why the GPU became unusable.
 
-    fault: an error that the card itself reported, even if everything was measured. busy: the other
-    users of the GPU. stopped: True if the task was no longer wanted. size: the length of its
-    journal in bytes.
+    `fault`: an error that the card itself reported, even if everything was measured. `busy`: the
+    other users of the GPU. `stopped`: True if the task was no longer wanted. `size`: the length of
+    its journal in bytes.
     """
 
     size: int
@@ -56,7 +56,7 @@ class TaskResult:
 class Requirements:
     """The client's files and packages, with which a worker's must agree, and the requested backend.
 
-    harness, sources: file → its hash. packages: those whose version affects a result.
+    `harness`, `sources`: file → its hash. `packages`: those whose version affects a result.
     """
 
     backend: str
@@ -70,7 +70,7 @@ class Requirements:
 
 @dataclass(frozen=True)
 class Description:
-    """A worker's description of itself. no_gpu: why it has no usable GPU."""
+    """A worker's description of itself. `no_gpu`: why it has no usable GPU."""
 
     host: str
     cores: int

@@ -22,8 +22,8 @@ def planned(loads: Sequence[float], works: Sequence[float]) -> list[int]:
     """Assign each item to a worker, as an index in loads, so that the largest total load is
     minimal.
 
-    loads: the remaining work of each worker, 0 or more. works: the items' work in the same unit,
-    largest first; if there are many, only the first are planned.
+    `loads`: the remaining work of each worker, 0 or more. `works`: the items' work in the same
+    unit, largest first; if there are many, only the first are planned.
     """
     search = _Search(loads, works[: max(FEW, 2 * len(loads))])
     search.place(0)

@@ -46,9 +46,9 @@ class TaskMaker(Protocol):
 
 @dataclass(eq=False)
 class _Pending:
-    """A work item still to be done. deaths: why workers died while running it.
+    """A work item still to be done. `deaths`: why workers died while running it.
 
-    avoided: the GPUs on which this item's control failed.
+    `avoided`: the GPUs on which this item's control failed.
     """
 
     item: WorkItem
@@ -58,7 +58,7 @@ class _Pending:
 
 @dataclass
 class _Running:
-    """A task that is running on a worker. offset: bytes of its journal that have arrived."""
+    """A task that is running on a worker. `offset`: bytes of its journal that have arrived."""
 
     pending: _Pending
     key: str
@@ -193,7 +193,7 @@ class Sweep:
     def _for(self, pending: _Pending, meant: Member | None) -> Member | None:
         """Choose the worker for the task: one that is free, and on whose card it has not failed.
 
-        meant: the worker that the plan chose; ignored if it is busy while another would be idle.
+        `meant`: the worker that the plan chose; ignored if it is busy while another would be idle.
         """
         members = self._pool.of(self._kind)
         good = [m for m in members if m.about.gpu not in pending.avoided] or members

@@ -25,9 +25,9 @@ LOST = (OSError, TimeoutError, RuntimeError)
 
 @dataclass
 class Member:
-    """One worker. running: its tasks by key, with the cores each has.
+    """One worker. `running`: its tasks by key, with the cores each has.
 
-    delivered: the names of the files it has.
+    `delivered`: the names of the files it has.
     """
 
     address: str
@@ -50,8 +50,8 @@ class Member:
 class WorkerPool:
     """The usable members. Safe to use from any thread.
 
-    where: as given on the command line. attempt: identifies the files that workers keep for this
-    run, from its start or resumption to its end.
+    `where`: as given on the command line. `attempt`: identifies the files that workers keep for
+    this run, from its start or resumption to its end.
     """
 
     def __init__(self, client: Any, where: str, attempt: str, wanted: Requirements) -> None:

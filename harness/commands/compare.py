@@ -63,7 +63,7 @@ class CompareOptions:
     def write(self, judgement: Judgement, kernels: Path) -> Path:
         """Write the requested files and the page; return the page's path.
 
-        kernels: the folder of problems, whose files are in the repository.
+        `kernels`: the folder of problems, whose files are in the repository.
         """
         makers: list[tuple[str, Path | None, Callable[[Judgement], str]]] = [
             ("--json", self.json, lambda j: json.dumps(files.as_data(j), indent=1) + "\n"),
@@ -109,7 +109,7 @@ def carry_out(
     """Compare, print and write; return the gate's exit code. `base is new` (the same object) if one
     run has both sides.
 
-    kernels: the folder of problems, whose files are in the repository.
+    `kernels`: the folder of problems, whose files are in the repository.
     """
     judgement = judge(base, new, across_machines=across_machines, min_effect=min_effect)
     home = wanted.write(judgement, kernels)

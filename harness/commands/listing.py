@@ -16,7 +16,7 @@ def list_cases(
     config: Path | None, kernels: Path | None, backend: str, choice: filters.Choice,
     arch: str | None, whole: bool,
 ) -> None:  # fmt: skip
-    """Print the cases. whole: print each variant with its defaults instead."""
+    """Print the cases. `whole`: print each variant with its defaults instead."""
     bench = model.load(config, kernels)
     if whole:
         resolved.show(filters.narrowed(bench, choice, "cuda"), choice.only)
@@ -48,7 +48,8 @@ def count(cases: Sequence[Case]) -> str:
 def notes(found: plan.Plan, most: int | None = None) -> Iterator[str]:
     """Notes on tests that the matrix leaves out of a run, or that a run cannot verify.
 
-    most: how many of the tests that the matrix leaves out are listed; the others are only counted.
+    `most`: how many of the tests that the matrix leaves out are listed; the others are only
+    counted.
     """
     by_choice = list(found.left_out())
     yield from (f"note: {sentence}" for sentence in by_choice[:most])

@@ -18,7 +18,7 @@ __all__ = ["CarryOut", "Choice", "OutputOptions", "RunRequest"]
 
 @dataclass(frozen=True)
 class RunRequest:
-    """wanted: what to profile, for `profile`. told: output destinations besides the report."""
+    """`wanted`: what to profile, for `profile`. `told`: output destinations besides the report."""
 
     config: Path | None = None
     kernels: Path | None = None

@@ -20,9 +20,9 @@ def serve(
 ) -> None:  # fmt: skip
     """Answer requests until standard input ends, or until told to stop.
 
-    sandbox: None uses one if available. memory: MiB per process. path: a Unix
-    socket to listen on. port: an HTTP port to listen on. mcp: speak the Model Context Protocol.
-    Raises UsageError if more than one of these three is given.
+    `sandbox`: None uses one if available. `memory`: MiB per process. `path`: a Unix socket to
+    listen on. `port`: an HTTP port to listen on. `mcp`: speak the Model Context Protocol. Raises
+    UsageError if more than one of these three is given.
     """
     if (path is not None) + (port is not None) + mcp > 1:
         raise UsageError("--socket, --http and --mcp are three ways to listen: give one of them")

@@ -38,9 +38,9 @@ if fewer warps fit, or registers spill."""
 
 @dataclass(frozen=True)
 class Fact:
-    """A property of one compiled kernel, before and after. decides: whether it closes a gate.
+    """A property of one compiled kernel, before and after. `decides`: whether it closes a gate.
 
-    place: the new source line responsible, if the machine code shows it.
+    `place`: the new source line responsible, if the machine code shows it.
     """
 
     what: What
@@ -54,7 +54,8 @@ class Fact:
 
 @dataclass(frozen=True)
 class Change:
-    """One pair and its verdict. faults: reasons for the outcomes before and after, empty if ok."""
+    """One pair and its verdict. `faults`: reasons for the outcomes before and after, empty if
+    ok."""
 
     pair: Pair
     kind: Kind
@@ -132,8 +133,8 @@ def change(
 ) -> Change:
     """Determine the kind of change of a case that both sides have.
 
-    comparable: whether the compiler's results and the counts are of the same architecture and
-    method. both_timed: whether both runs are timed, so that times decide.
+    `comparable`: whether the compiler's results and the counts are of the same architecture and
+    method. `both_timed`: whether both runs are timed, so that times decide.
     """
     outcomes = _outcome(base), _outcome(new)
     faults = outcomes[0].reason, outcomes[1].reason

@@ -37,8 +37,8 @@ values."""
 
 @dataclass(frozen=True)
 class Point:
-    """run: the run's index in time order. low, high: the value's interval; for a counter, the value
-    itself."""
+    """`run`: the run's index in time order. `low`, `high`: the value's interval; for a counter, the
+    value itself."""
 
     run: int
     value: float
@@ -50,8 +50,8 @@ class Point:
 class Series:
     """One case over the runs.
 
-    what: `time` or the key of a regression metric. levels: the indices of the points at which a new
-    level begins.
+    `what`: `time` or the key of a regression metric. `levels`: the indices of the points at which a
+    new level begins.
     """
 
     case: Planned
@@ -74,8 +74,8 @@ class Series:
 
 @dataclass(frozen=True)
 class History:
-    """runs: in order of date. apart: the runs that are left out because they used another device,
-    each with that device.
+    """`runs`: in order of date. `apart`: the runs that are left out because they used another
+    device, each with that device.
     """
 
     runs: Sequence[Run]

@@ -35,7 +35,7 @@ tell"."""
 
 @dataclass(frozen=True)
 class Judgement:
-    """changes: most important first. withheld: why no times are compared; empty if they are."""
+    """`changes`: most important first. `withheld`: why no times are compared; empty if they are."""
 
     base: Run
     new: Run
@@ -79,7 +79,7 @@ def judge(
 ) -> Judgement:
     """Compare two runs. If one run has both sides, interleaved, pass it twice.
 
-    min_effect: the slowdown, as a fraction of the time, that must be found or excluded.
+    `min_effect`: the slowdown, as a fraction of the time, that must be found or excluded.
     """
     in_rounds = base is new and bool(suffix_of(new))
     pairs = within(new) if in_rounds else between(base, new)

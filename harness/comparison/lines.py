@@ -22,7 +22,7 @@ Quotient = tuple[Amount, Amount]
 
 @dataclass(frozen=True)
 class LineOfCode:
-    """A line of the new source. figures: the line's own values before and after, if it has them.
+    """A line of the new source. `figures`: the line's own values before and after, if it has them.
 
     The value before is None if the line is new or was not counted.
     """

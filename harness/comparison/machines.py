@@ -31,8 +31,8 @@ class Difference:
 class Setting:
     """The environment of the two runs.
 
-    machine: differences that make them different machines. method: differences that change the
-    meaning of times. context: other differences, which may be the subject of the comparison.
+    `machine`: differences that make them different machines. `method`: differences that change the
+    meaning of times. `context`: other differences, which may be the subject of the comparison.
     """
 
     machine: tuple[Difference, ...] = ()

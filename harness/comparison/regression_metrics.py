@@ -97,7 +97,7 @@ _LINES: Mapping[str, Quotient] = {
 class Moved:
     """A regression metric before and after; None on a side where it does not occur.
 
-    decides: whether a regression in this metric fails the gate.
+    `decides`: whether a regression in this metric fails the gate.
     """
 
     gauge: Gauge
@@ -133,7 +133,7 @@ Values = Mapping[str, Both]
 def moved(base: Side, new: Side, readings: tuple[Readings, Readings], timed: bool) -> list[Moved]:
     """The metrics for which both sides have a value and that differ, deciding ones first.
 
-    timed: whether both sides were timed, in which case times, not counters, decide.
+    `timed`: whether both sides were timed, in which case times, not counters, decide.
     """
     values = _values(base, new, readings)
     found = []

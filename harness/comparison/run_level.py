@@ -48,11 +48,9 @@ degrees of freedom are multiplied by it."""
 class Level:
     """The relation of one whole run to another, at one size and cache state.
 
-    moved: the median logarithm of new time over base time.
-    witnesses: the number of cases of unchanged code used; 0 if there were too few, in which case
-    all were used.
-    luck: the standard deviation of the run-specific offset of a case; None if there are too few
-    cases.
+    `moved`: the median logarithm of new time over base time. `witnesses`: the number of cases of
+    unchanged code used; 0 if there were too few, in which case all were used. `luck`: the standard
+    deviation of the run-specific offset of a case; None if there are too few cases.
     """
 
     moved: float
@@ -68,9 +66,9 @@ def taken_off(
 ) -> tuple[dict[int, Estimate], Level]:
     """Correct the changes at one size and cache state for the run's level and its random offsets.
 
-    pairs: number → base and new side. raw: the uncorrected logarithm of new over base of each pair.
-    unchanged: the numbers of the pairs whose code is the same. With few variants, `raw` is returned
-    unchanged.
+    `pairs`: number → base and new side. `raw`: the uncorrected logarithm of new over base of each
+    pair. `unchanged`: the numbers of the pairs whose code is the same. With few variants, `raw` is
+    returned unchanged.
     """
     told_by = [number for number in raw if number in unchanged]
     if len(told_by) < FEWEST_WITNESSES:
@@ -125,8 +123,8 @@ def _with(
 def trimmed(logs: Times, share: float = _TRIMMED) -> Estimate | None:
     """The trimmed mean over placements, which a few disturbed placements do not affect.
 
-    share: what is trimmed at each end, of five placements or more.
-    Yuen, "The two-sample trimmed t for unequal population variances", 1974.
+    `share`: what is trimmed at each end, of five placements or more. Yuen, "The two-sample trimmed
+    t for unequal population variances", 1974.
     """
     whole = estimate(logs)
     units = sorted(over_placements(logs))

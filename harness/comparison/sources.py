@@ -37,7 +37,7 @@ def source_changed(base: Side, new: Side) -> bool | None:
 
 
 def difference(base: Side, new: Side, folder: Path | None = None) -> Difference:
-    """The diff of the two sources. folder: kernels/, which contains the files."""
+    """The diff of the two sources. `folder`: kernels/, which contains the files."""
     here = Path("kernels")
     folder = folder or (here if here.is_dir() else REPOSITORY / "kernels")
     name = _name(new) or _name(base)

@@ -90,10 +90,10 @@ def changes(
 ) -> tuple[dict[int, list[TimeChange]], Looked]:  # fmt: skip
     """Map each pair that both sides timed to its changes, one per cache state.
 
-    identical: the pairs with the same machine code. in_rounds: whether one run has both sides.
-    relative: whether to compare each run's times relative to its own baseline. why: the reason why
-    no times may be compared, if so. min_effect: the slowdown to be found, as a fraction of the
-    time.
+    `identical`: the pairs with the same machine code. `in_rounds`: whether one run has both sides.
+    `relative`: whether to compare each run's times relative to its own baseline. `why`: the reason
+    why no times may be compared, if so. `min_effect`: the slowdown to be found, as a fraction of
+    the time.
     """
     timed = {
         (i, cache): (pair.base, pair.new)

@@ -47,7 +47,7 @@ def cases(
 
 
 def changed(told: Iterable[Change], why: Mapping[str, str]) -> Iterator[str]:
-    """Put the result of cases() into sentences, one per variant and reason. why: that result."""
+    """Put the result of cases() into sentences, one per variant and reason. `why`: that result."""
     reasons = Counter((_variant(c), why[c.name]) for c in told if c.name in why)
     for (variant, reason), count in reasons.items():
         yield f"{variant} changed, and {reason} ({how_many(count)})"

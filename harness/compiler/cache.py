@@ -49,7 +49,7 @@ def has(key: str) -> bool:
 def entry_of(key: str, make: Callable[[Path], About]) -> tuple[Path, About, bool]:
     """Return a key's folder, its record, and whether the entry existed before.
 
-    make: compiles into an empty folder, and returns the record. The record's `headers` are the
+    `make`: compiles into an empty folder, and returns the record. The record's `headers` are the
     files on which the results depend.
     """
     entry = _folder(key)

@@ -44,8 +44,8 @@ def declare(
 ) -> str:
     """Return the PTX with its kernels' cluster shapes declared. Raises CompileError.
 
-    clusters: map each kernel that is launched in clusters to the extents of each of its launches.
-    names: map kernels' C++ names to their symbols.
+    `clusters`: map each kernel that is launched in clusters to the extents of each of its launches.
+    `names`: map kernels' C++ names to their symbols.
     """
     wanted: dict[str, set[Extents]] = {}
     for name, extents in clusters:

@@ -59,8 +59,9 @@ class Resources:
 class Built:
     """A compiled unit: its files, and each kernel's resources.
 
-    kernels: the resources by symbol. names: the symbols of kernels for which the matrix gives C++
-    names. variables: the symbols of `__device__` variables, whose values persist between launches.
+    `kernels`: the resources by symbol. `names`: the symbols of kernels for which the matrix gives
+    C++ names. `variables`: the symbols of `__device__` variables, whose values persist between
+    launches.
     """
 
     ptx: Path

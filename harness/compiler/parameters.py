@@ -13,7 +13,7 @@ _PARAM = re.compile(
 
 @dataclass(frozen=True)
 class Parameter:
-    """A kernel parameter. type: its PTX type, such as u64, f32, or b8[24] for a structure."""
+    """A kernel parameter. `type`: its PTX type, such as u64, f32, or b8[24] for a structure."""
 
     name: str
     type: str

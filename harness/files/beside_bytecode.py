@@ -30,8 +30,8 @@ def _of_bytecode(module: str) -> Path:
 def kept(module: str, name: str, given: bytes, make: Callable[[], str]) -> str:
     """Return the text that `make` computes from an input, computing it only once per input.
 
-    module: the file of the module that computes the text. given: the input. name: only the newest
-    text of this name is kept.
+    `module`: the file of the module that computes the text. `given`: the input. `name`: only the
+    newest text of this name is kept.
     """
     path = _of_bytecode(module) / f"{name}.{sys.implementation.cache_tag}.txt"
     key = hashlib.sha256(given).hexdigest()

@@ -50,7 +50,7 @@ def _docstrings(text: str) -> Iterator[tuple[int, int]]:
     starts = [0, *accumulate(map(len, lines))]
 
     def offset(line: int, column: int) -> int:
-        """column: in bytes of UTF-8, as in syntax trees."""
+        """`column`: in bytes of UTF-8, as in syntax trees."""
         return starts[line - 1] + len(lines[line - 1].encode()[:column].decode())
 
     for node in _every_statement(ast.parse(text)):

@@ -37,7 +37,7 @@ _OLD_NUMBER = re.compile(r"[-+]?(0[0-7_]+\Z|[^:]*:)")
 
 @dataclass(frozen=True)
 class Document:
-    """A file's plain data. lines: path of keys and indices → line number, counted from 1."""
+    """A file's plain data. `lines`: path of keys and indices → line number, counted from 1."""
 
     path: Path
     data: Any

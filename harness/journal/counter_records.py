@@ -31,13 +31,13 @@ class Counted:
 class SourceLine:
     """The cost of one source line in one step of a case, as the emulator counts it.
 
-    warps, threads: instructions executed by warps, and by lanes that were predicated on;
+    `warps`, `threads`: instructions executed by warps, and by lanes that were predicated on;
     instructions of PTX if provenance is "ptx-level", else of machine code. Requests and sectors are
     of global memory, for loads and asynchronous copies unless the name says otherwise; wavefronts
-    are of shared memory. branches: the number of branches on this line that warps executed;
-    diverged: those at which a warp's lanes took different paths. atomic_lanes, atomic_addresses,
-    atomic_most_lanes: of global and shared atomics, the lanes, the distinct addresses within each
-    warp, and the most lanes of a warp on one address.
+    are of shared memory. `branches`: the number of branches on this line that warps executed;
+    diverged: those at which a warp's lanes took different paths. `atomic_lanes`,
+    `atomic_addresses`, `atomic_most_lanes`: of global and shared atomics, the lanes, the distinct
+    addresses within each warp, and the most lanes of a warp on one address.
     """
 
     case: str
@@ -81,9 +81,9 @@ class SourceLine:
 class MachineInstruction(NamedTuple):
     """The cost of one machine instruction.
 
-    `threads` are active lanes, `threads_on` those that are predicated on.
-    address: byte offset in its function. file: index into MachineCode.files. Requests and sectors
-    are of global memory, wavefronts of shared memory.
+    `threads` are active lanes, `threads_on` those that are predicated on. `address`: byte offset in
+    its function. `file`: index into MachineCode.files. Requests and sectors are of global memory,
+    wavefronts of shared memory.
     """
 
     address: Whole

@@ -134,12 +134,10 @@ class Verified:
 class Round:
     """A batch of launches of one case in one round of one placement.
 
-    samples_ns: one total per launch. steps_ns: per step, measured in other launches than the
-    totals, because an event between two kernels itself takes time.
-    repeat: the baseline's second batch. placement: the process, with its own memory, in which the
-    round ran.
-    sm_clock_hz, throttle: read right after the batch; None and empty if the driver does not report
-    them.
+    `samples_ns`: one total per launch. `steps_ns`: per step, measured in other launches than the
+    totals, because an event between two kernels itself takes time. `repeat`: the baseline's second
+    batch. `placement`: the process, with its own memory, in which the round ran. `sm_clock_hz`,
+    `throttle`: read right after the batch; None and empty if the driver does not report them.
     """
 
     case: str
@@ -159,8 +157,9 @@ class EventCost:
     """Launches of a kernel that measures its own time: the time between two events around each
     launch, minus that time.
 
-    group: the cases that were timed in the same process. The cost of two events is this difference
-    minus the time that a kernel takes to begin and to end (harness/statistics/event_cost.py).
+    `group`: the cases that were timed in the same process. The cost of two events is this
+    difference minus the time that a kernel takes to begin and to end
+    (harness/statistics/event_cost.py).
     """
 
     group: str
@@ -174,7 +173,7 @@ class EventCost:
 class Conditions:
     """The state of the GPU after a round; a value that the driver does not report is None.
 
-    others: the number of processes that compute on the GPU besides the run's own.
+    `others`: the number of processes that compute on the GPU besides the run's own.
     """
 
     group: str
@@ -212,7 +211,7 @@ class Remark:
 class Told:
     """A value that a kernel measured itself, in an output that its problem lists in `readings`.
 
-    value: the median of several launches; low, high: the lowest and the highest value.
+    `value`: the median of several launches; low, high: the lowest and the highest value.
     """
 
     case: str
@@ -228,7 +227,7 @@ class Told:
 class Ceiling:
     """A limit of the machine, measured in this run by a small kernel of the harness.
 
-    name: one of those in harness/statistics/mixes.py, l2_bandwidth, shared_bandwidth (byte/s);
+    `name`: one of those in harness/statistics/mixes.py, l2_bandwidth, shared_bandwidth (byte/s);
     fp32_rate, fp64_rate, fp16_rate, tensor_rate, bf16_tensor_rate, tf32_rate (flop/s);
     exponential_rate (1/s); empty_kernel (ns).
     """
@@ -269,7 +268,7 @@ class Outcome:
 class Located:
     """The host and GPU that run a case from now on, in a run across several machines.
 
-    gpu: its UUID; empty if there is none.
+    `gpu`: its UUID; empty if there is none.
     """
 
     case: str
@@ -291,7 +290,7 @@ class Finished:
 class Renewed:
     """A mark that a case's earlier records are no longer valid; the journal itself is append-only.
 
-    what: "case": all records of the case, for example because its source changed. "times": its
+    `what`: "case": all records of the case, for example because its source changed. "times": its
     rounds and outcome, because other cases of its group are timed again. "gone": all records,
     because the matrix no longer has the case.
     """

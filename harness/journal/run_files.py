@@ -106,7 +106,7 @@ def append_to(path: Path) -> int:
 def write(folder: Path, name: str, content: bytes | str, durable: bool = False) -> None:
     """Replace the file's content atomically. Raises OSError.
 
-    Missing folders are created. durable: return only after the content has reached the disk; for
+    Missing folders are created. `durable`: return only after the content has reached the disk; for
     content that cannot be generated again.
     """
     data = content.encode() if isinstance(content, str) else content

@@ -28,7 +28,7 @@ IsWhole = Callable[[bytes], bool]
 class Appended:
     """A file to which only this process appends, in whole lines. Safe to use from any thread.
 
-    is_whole: a function that tells whether a last line without its newline is complete; an
+    `is_whole`: a function that tells whether a last line without its newline is complete; an
     incomplete line is cut off. Raises JournalError if another process is writing, and for any disk
     error. After an error no more lines are accepted, so a torn line never ends up in the middle. If
     another process writes anyway, as the code of a measured function could, the next line or the

@@ -49,12 +49,11 @@ def check(
     """Verify and count one kernel without a GPU. The report says whether it is right, wrong or
     faulty, and has exact counters.
 
-    kernel: a Kernel, or its source or path together with entry, grid, block and args; or a
+    `kernel`: a Kernel, or its source or path together with entry, grid, block and args; or a
     triton.jit function, with grid, args, constants and num_warps. Any other function needs a GPU,
-    as its verdict says: pass it to `time` or `compare`.
-    problem: a Problem, or the folder of one. arch: the architecture to compile for and to emulate,
-    such as sm_80. Raises HarnessError if nothing can be judged, for example if the reference cannot
-    run.
+    as its verdict says: pass it to `time` or `compare`. `problem`: a Problem, or the folder of one.
+    `arch`: the architecture to compile for and to emulate, such as sm_80. Raises HarnessError if
+    nothing can be judged, for example if the reference cannot run.
     """
     submission = _submission(
         [_kernel(kernel, launch, problem, arch)], problem, "check", arch, seconds
@@ -69,9 +68,9 @@ def candidate(
     """Judge the kernels that a torch module launches, without a GPU, in the same way as `check`
     judges a single kernel.
 
-    solution: a Python file with ModelNew, or its text, as KernelBench has them; its kernels are
-    those of `load_inline`. problem: the file with Model, get_inputs and get_init_inputs. sizes:
-    replace those in that file. more: fields of a Problem, such as `tolerance` and `partly_read`.
+    `solution`: a Python file with ModelNew, or its text, as KernelBench has them; its kernels are
+    those of `load_inline`. `problem`: the file with Model, get_inputs and get_init_inputs. `sizes`:
+    replace those in that file. `more`: fields of a Problem, such as `tolerance` and `partly_read`.
     Raises UsageError, with the reason, if the launches cannot be determined from the solution's
     host code.
     """

@@ -39,8 +39,8 @@ _SHAPED = ("Array", "ShapedProblem", "ceil_div", "function_in", "next_power_of_2
 def to_folder(submission: Submission, path: Path, seed: int | None = None) -> Path:
     """Write the matrix of a submission into an empty or new folder; return it.
 
-    seed: the seed of the inputs, if different from the default.
-    Raises UsageError if the folder is not empty, or a file is missing.
+    `seed`: the seed of the inputs, if different from the default. Raises UsageError if the folder
+    is not empty, or a file is missing.
     """
     if path.exists() and any(path.iterdir()):
         raise UsageError(f"{path} holds something already\n  name an empty folder, or a new one")
@@ -354,7 +354,7 @@ def _write_source(
 def _put(own: Path, name: str, text: str, *also: str) -> None:
     """Write a kernel's file; it may not replace a problem's file or another kernel's.
 
-    also: further suffixes that the file may have; a header may not have them.
+    `also`: further suffixes that the file may have; a header may not have them.
     """
     parts = PurePosixPath(name)
     if parts.is_absolute() or ".." in parts.parts or not parts.name:

@@ -36,7 +36,7 @@ HOME = Path(".cache") / "judge"
 
 @dataclass(frozen=True)
 class Judged:
-    """One verdict per kernel, in order. run, matrix: their folders, if kept."""
+    """One verdict per kernel, in order. `run`, `matrix`: their folders, if kept."""
 
     verdicts: list[Verdict]
     run: Path | None = None
@@ -47,12 +47,11 @@ class Judge:
     """Judges submissions in ready processes. It is a context manager and safe to use from any
     thread.
 
-    jobs: submissions judged at a time; by default one per core.
-    sandbox: put bubblewrap around each slot: no network, and only its own folder writable.
-    memory: bytes that a process may allocate; by default a share of the machine's.
-    home: the folder for compiled files; in a sandbox it is a scratch folder.
-    secret: whether each submission has unpredictable inputs of its own, instead of the default
-    ones. With secret inputs, data-dependent counters vary a little.
+    `jobs`: submissions judged at a time; by default one per core. `sandbox`: put bubblewrap around
+    each slot: no network, and only its own folder writable. `memory`: bytes that a process may
+    allocate; by default a share of the machine's. `home`: the folder for compiled files; in a
+    sandbox it is a scratch folder. `secret`: whether each submission has unpredictable inputs of
+    its own, instead of the default ones. With secret inputs, data-dependent counters vary a little.
     """
 
     def __init__(
@@ -104,7 +103,7 @@ class Judge:
         """The verdict on each kernel. Raises HarnessError for a submission that is not a valid
         matrix.
 
-        keep_run: keep the run's folder for the caller; `close` removes it.
+        `keep_run`: keep the run's folder for the caller; `close` removes it.
         """
         if submission.kind == "time" and not devices.has_driver():
             raise BackendUnavailable(NO_GPU.format("no driver is installed"))

@@ -33,7 +33,7 @@ _OF_COMPARISONS: Mapping[str, Kind] = {"faster": "faster", "slower": "slower", "
 def verdicts(run: Run, kernels: Sequence[str], plain: Callable[[str], str]) -> list[Verdict]:
     """A verdict for each kernel, in order.
 
-    plain: a function that removes this machine's folders from a text.
+    `plain`: a function that removes this machine's folders from a text.
     """
     whole = _Judged(run, plain)
     return [whole.of(kernel, kernels[0]) for kernel in kernels]

@@ -29,7 +29,7 @@ def copied(
 ) -> dict[str, Any]:
     """Copy the folder's files except kernels into `own`; return the bench.yaml for the submission.
 
-    kernels: the parent folder. Raises UsageError if the folder is not a problem's.
+    `kernels`: the parent folder. Raises UsageError if the folder is not a problem's.
     """
     source = Path(problem.folder)
     if not (source / "problem.py").is_file() or not (source / "bench.yaml").is_file():

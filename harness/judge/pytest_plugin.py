@@ -33,7 +33,7 @@ COUNTED = ("instructions", "sectors", "bank_conflicts", "registers", "spills")
 class CudaKernel:
     """Checks kernels for one test.
 
-    beside: the folder of the test's file, to which paths are relative. properties: the test's
+    `beside`: the folder of the test's file, to which paths are relative. `properties`: the test's
     properties, to which each kernel's row is added.
     """
 

@@ -47,9 +47,9 @@ def kernel(
 ) -> Kernel:  # fmt: skip
     """Compile a `triton.jit` function for a problem; return it with its launch.
 
-    args: the arguments for its parameters that are not constants, in order. constants: its
-    `tl.constexpr` parameters by name; the grid may name those that are numbers. launch: grid, and
-    any other field of a Kernel. config: the index of one of the function's `triton.autotune`
+    `args`: the arguments for its parameters that are not constants, in order. `constants`: its
+    `tl.constexpr` parameters by name; the grid may name those that are numbers. `launch`: grid, and
+    any other field of a Kernel. `config`: the index of one of the function's `triton.autotune`
     configurations. Raises NotInstalled without Triton, UsageError for a kernel that cannot be
     judged, CompileError if Triton rejects the function.
     """
@@ -95,7 +95,7 @@ def kernel(
 def kernels(function: Any, problem: object, **launch: Any) -> list[Kernel]:
     """Compile every configuration of a `triton.autotune` function, each to a kernel with a name.
 
-    launch: as for `kernel`. For `compare`: [baseline, *kernels(row_sum, problem, …)].
+    `launch`: as for `kernel`. For `compare`: [baseline, *kernels(row_sum, problem, …)].
     """
     if not is_autotuned(function):
         raise UsageError("there is one kernel, and no configurations of triton.autotune")

@@ -34,7 +34,7 @@ locked."""
 class Card:
     """A card before the harness runs anything on it. Base units: hertz, watts, bytes.
 
-    others: each process that computes on the card: its process id and its memory.
+    `others`: each process that computes on the card: its process id and its memory.
     """
 
     uuid: str = ""

@@ -53,8 +53,8 @@ def some_of(names: Iterable[str]) -> WithJsonSchema:
 def argument(
     name: str, lists: Mapping[str, int], wanted: Iterable[str], choices: Mapping[str, Iterable[str]]
 ) -> WithJsonSchema:
-    """A number, a name, or a mapping. lists: key → the maximum number of expressions in its list.
-    choices: key → the words that are valid for it."""
+    """A number, a name, or a mapping. `lists`: key → the maximum number of expressions in its list.
+    `choices`: key → the words that are valid for it."""
     keys: Form = {name: {"type": "string"}}
     keys |= {key: _or_several(_WHOLE, maxItems=most) for key, most in lists.items()}
     keys |= {key: {"type": "string", "enum": list(known)} for key, known in choices.items()}

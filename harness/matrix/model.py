@@ -42,8 +42,8 @@ def load(path: Path | None = None, kernels: Path | None = None) -> Bench:
     """Load the matrix. Raises ConfigError that names the file, the line, the key and what would be
     right.
 
-    path: the top-level file; by default bench.yaml in the current folder if it exists, else the
-    default timing and limits. kernels: the folder of problems; by default `kernels/` next to the
+    `path`: the top-level file; by default bench.yaml in the current folder if it exists, else the
+    default timing and limits. `kernels`: the folder of problems; by default `kernels/` next to the
     file.
     """
     top, at, kernels = _top(path, kernels)

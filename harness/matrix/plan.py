@@ -33,8 +33,8 @@ _NEEDS_A_GPU = {
 class Plan:
     """The plan of a run: its problems, its cases, and how each is first verified.
 
-    cases: at the bench sizes, including libraries. tests: at the test sizes, for the cases' launch
-    shapes. works: by group. A problem with a faulty problem.py has only refused cases.
+    `cases`: at the bench sizes, including libraries. `tests`: at the test sizes, for the cases'
+    launch shapes. `works`: by group. A problem with a faulty problem.py has only refused cases.
     """
 
     problems: Mapping[str, Problem]

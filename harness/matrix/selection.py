@@ -55,8 +55,8 @@ def cases(
 ) -> list[Case]:
     """The cases that a pattern matches, and their baselines and libraries.
 
-    every: all cases of the chosen rows and of their baselines and libraries. Raises UsageError for
-    a pattern that matches none.
+    `every`: all cases of the chosen rows and of their baselines and libraries. Raises UsageError
+    for a pattern that matches none.
     """
     chosen = {case.id for case in every if not patterns}
     for pattern in patterns:

@@ -33,8 +33,8 @@ Whole = Callable[[Expression, str, int], int]
 class WrittenTensorMap:
     """A tensor map before its expressions have values; `buffer` is where the tensor begins.
 
-    shape, box: in elements. strides: in bytes, for all dimensions except the innermost; by default
-    there are no gaps between rows.
+    `shape`, `box`: in elements. `strides`: in bytes, for all dimensions except the innermost; by
+    default there are no gaps between rows.
     """
 
     buffer: str

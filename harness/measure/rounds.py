@@ -57,7 +57,7 @@ CACHES: tuple[Cache, ...] = ("cold", "warm")
 
 @dataclass(frozen=True)
 class Entry:
-    """A place in a round. right: the verified result with which every launch is compared."""
+    """A place in a round. `right`: the verified result with which every launch is compared."""
 
     case: Case
     built: Built | None

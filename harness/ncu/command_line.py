@@ -45,9 +45,8 @@ class Available:
 class Settings:
     """ncu's measurement settings.
 
-    cache: "all" flushes the caches before every pass, as for a cold launch; "none" leaves
-    them.
-    clock: "none" leaves the clocks as they are, as in timing; "base" locks them.
+    `cache`: "all" flushes the caches before every pass, as for a cold launch; "none" leaves them.
+    `clock`: "none" leaves the clocks as they are, as in timing; "base" locks them.
     """
 
     cache: CacheControl = "all"

@@ -90,7 +90,7 @@ class Catalogue(_Strict):
 class Selection:
     """The metrics that one run requests on one GPU.
 
-    ask: key → this GPU's name for it. absent: key → why it is not requested.
+    `ask`: key → this GPU's name for it. `absent`: key → why it is not requested.
     """
 
     catalogue: Catalogue
@@ -145,7 +145,7 @@ def choose(
 ) -> Selection:
     """The metrics of the named sets (all sets if none is named).
 
-    available: base names that the GPU has; None if that is not known, and then everything is
+    `available`: base names that the GPU has; None if that is not known, and then everything is
     requested. Raises UsageError for a set that does not exist.
     """
     found = catalogue()

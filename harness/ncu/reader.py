@@ -271,8 +271,8 @@ def records(step: Step, counts: Counts, names: Sequence[str] | None = None,
             kernel: str = "") -> Iterator[Counted | Uncounted]:  # fmt: skip
     """A step's figures for the journal.
 
-    names: the requested figures, each of which gets a record; if omitted, as for a file collected
-    elsewhere, every figure with a value gets one. kernel: the step's own name for its kernel.
+    `names`: the requested figures, each of which gets a record; if omitted, as for a file collected
+    elsewhere, every figure with a value gets one. `kernel`: the step's own name for its kernel.
     """
     by_name = catalogue().by_name()
     keys = {metric.name: key for key, metric in catalogue().metrics.items()}

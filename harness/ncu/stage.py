@@ -30,7 +30,7 @@ FOLDER = "profile"
 class ProfileOptions:
     """The command line's profiling options.
 
-    sets: empty means all. ncu: a path, or None to search for it.
+    `sets`: empty means all. `ncu`: a path, or None to search for it.
     """
 
     sets: tuple[str, ...] = ()
@@ -50,8 +50,8 @@ def profile(
     """Collect the counters that `seen` (the journal so far) lacks; return the failures that
     prevented some of them.
 
-    job: makes the worker's job for cases of one problem. Raises UsageError for a set that does not
-    exist, before anything runs.
+    `job`: makes the worker's job for cases of one problem. Raises UsageError for a set that does
+    not exist, before anything runs.
     """
     choose(wanted.sets, None)
     ncu = find(wanted.ncu)
@@ -94,7 +94,7 @@ def _selection(sets: Sequence[str], available: Available | None) -> Selection:
 def from_file(path: Path, uncounted: Collection[Uncounted] = ()) -> list[Record] | Failure:
     """Read the records of a report that was collected elsewhere; this needs neither ncu nor a GPU.
 
-    uncounted: the figures that a run could not get. If the report has no value for them either,
+    `uncounted`: the figures that a run could not get. If the report has no value for them either,
     they get the report's reason instead of that of an earlier attempt. A case in which ncu ended is
     left out, because the report may have only some of its launches.
     """

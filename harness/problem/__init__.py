@@ -75,11 +75,11 @@ class Buffer:
 class Work:
     """The minimum that any implementation must do.
 
-    read_bytes and written_bytes: each input once, each output once (compulsory traffic). flops: the
-    arithmetic of the definition; an addition or multiplication counts as one. reread_bytes: bytes
-    that must be read a second time unless the chip keeps them in the meantime, because no output
-    can be computed before all of them have been read. exponentials: how many of the operations are
-    exponentials.
+    `read_bytes` and `written_bytes`: each input once, each output once (compulsory traffic).
+    `flops`: the arithmetic of the definition; an addition or multiplication counts as one.
+    `reread_bytes`: bytes that must be read a second time unless the chip keeps them in the
+    meantime, because no output can be computed before all of them have been read. `exponentials`:
+    how many of the operations are exponentials.
     """
 
     read_bytes: int

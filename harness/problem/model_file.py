@@ -45,7 +45,7 @@ _NEEDED = ("Model", "get_inputs", "get_init_inputs")
 
 
 class ModelFile:
-    """A file in this format. sizes: replace the numbers that it assigns to names, such as `dim =
+    """A file in this format. `sizes`: replace the numbers that it assigns to names, such as `dim =
     4096`.
 
     Raises ProblemError for another kind of file, and NotInstalled without torch.

@@ -71,9 +71,9 @@ def next_power_of_2(a: int) -> int:
 class Array:
     """An array of a problem.
 
-    shape: a function of the sizes that it names. dtype: None for the case's type. limits: for an
-    input, a function of the sizes that gives two limits; random numbers lie between them, excluding
-    the second.
+    `shape`: a function of the sizes that it names. `dtype`: None for the case's type. `limits`: for
+    an input, a function of the sizes that gives two limits; random numbers lie between them,
+    excluding the second.
     """
 
     role: Role

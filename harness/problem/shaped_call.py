@@ -16,7 +16,7 @@ from harness.problem.shaped import ShapedProblem
 class ShapedCall:
     """A function that is bound to the arrays of a problem.
 
-    takes: arrays, sizes, launch keys and scalars by name, `stream` or `tensors`, in the order of
+    `takes`: arrays, sizes, launch keys and scalars by name, `stream` or `tensors`, in the order of
     the function's parameters. The function writes the outputs among its parameters and has to
     return the others, which are copied into their buffers on the same stream; the copy is part of
     the timed interval.
@@ -32,7 +32,7 @@ class ShapedCall:
     def __call__(
         self, tensors: Mapping[str, Any], stream: int, names: Mapping[str, int | float]
     ) -> None:
-        """Call the function. tensors: one-dimensional, by buffer. names: sizes and launch keys.
+        """Call the function. `tensors`: one-dimensional, by buffer. `names`: sizes and launch keys.
 
         Raises LaunchError if a result is missing, or does not fit its buffer.
         """

@@ -131,7 +131,7 @@ class Group(ABC):
         """Kill the process and its group, from any thread; the thread that waits for it sees its
         exit.
 
-        thoroughly: also kill processes that have left the group, which may hold one of the
+        `thoroughly`: also kill processes that have left the group, which may hold one of the
         harness's pipes open.
         """
         if self._code is None:  # otherwise its id may be another's by now
@@ -143,8 +143,8 @@ class Group(ABC):
     def end(self, thoroughly: bool = True) -> int:
         """Ensure that no process of the group is still running, and return the exit code.
 
-        thoroughly: also look for processes that have left its group. This inspects every process of
-        the machine, which is unnecessary after a normal exit in time.
+        `thoroughly`: also look for processes that have left its group. This inspects every process
+        of the machine, which is unnecessary after a normal exit in time.
         """
         self.kill(thoroughly)
         if self._code is None:
@@ -157,7 +157,7 @@ class Group(ABC):
 class Child(Group):
     """A group that runs a program of its own; takes the arguments of subprocess.Popen.
 
-    room_for_marks: reserve room in the environment that /proc shows, for the marks of processes
+    `room_for_marks`: reserve room in the environment that /proc shows, for the marks of processes
     forked from it.
     """
 

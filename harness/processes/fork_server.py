@@ -45,8 +45,8 @@ class ServerEnded(Exception):
 class ForkServer:
     """The harness's end of the connection to a server. Safe to use from any thread.
 
-    command: starts the server; the number of a socket is appended (see `serve`). seconds: the
-    deadline for its first reply, imports included. variables: added to its environment, where the
+    `command`: starts the server; the number of a socket is appended (see `serve`). `seconds`: the
+    deadline for its first reply, imports included. `variables`: added to its environment, where the
     user has not set them.
     """
 
@@ -74,8 +74,8 @@ class ForkServer:
     def fork(self, arguments: Sequence[str], output: int, pipe: int) -> Forked:
         """Fork a process that continues where `serve` returns. Raises ServerEnded, OSError.
 
-        output: the file for its output. pipe: a descriptor whose number in the process is appended
-        to the arguments.
+        `output`: the file for its output. `pipe`: a descriptor whose number in the process is
+        appended to the arguments.
         """
         return Forked(self, arguments, (output, pipe))
 
@@ -130,8 +130,8 @@ def serve(number: int) -> list[str] | None:
     """Fork on request. Each forked process returns with its arguments; at the end, the server
     returns None.
 
-    number: the socket's descriptor. Whatever does not survive a fork, such as a thread that holds a
-    lock or a context on a GPU, must not be started before the call.
+    `number`: the socket's descriptor. Whatever does not survive a fork, such as a thread that holds
+    a lock or a context on a GPU, must not be started before the call.
     """
     # Threads started by imports, such as a BLAS's, handle forks themselves.
     warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)

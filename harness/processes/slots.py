@@ -28,10 +28,10 @@ EMULATING = 512 << 20
 
 @dataclass
 class Slot:
-    """One worker's slot. number: the lowest number that no other held slot has.
+    """One worker's slot. `number`: the lowest number that no other held slot has.
 
-    had_company: whether another slot was held at any time while this one was. `part`: the bytes of
-    host memory that the worker may use; None for no limit.
+    `had_company`: whether another slot was held at any time while this one was. `part`: the bytes
+    of host memory that the worker may use; None for no limit.
     """
 
     number: int = 0
@@ -40,9 +40,9 @@ class Slot:
 
 
 class Slots:
-    """Hands out slots. most: how many may be held at once; None for no limit.
+    """Hands out slots. `most`: how many may be held at once; None for no limit.
 
-    available: bytes of host memory for all of them together; None if unknown.
+    `available`: bytes of host memory for all of them together; None if unknown.
     """
 
     def __init__(self, most: int | None, available: int | None = None) -> None:
@@ -65,7 +65,7 @@ class Slots:
 
     @contextmanager
     def one(self, alone: bool = False) -> Iterator[Slot]:
-        """Hold a slot as soon as one is free. alone: only while no other slot is held."""
+        """Hold a slot as soon as one is free. `alone`: only while no other slot is held."""
         slot = Slot()
         with self._changed:
             self._changed.wait_for(lambda: self._has_room(alone))

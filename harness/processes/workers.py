@@ -56,10 +56,10 @@ each."""
 class Ended:
     """The end of a worker. reason is empty if it did its whole job; `at` is its last step.
 
-    late: it ended at a deadline. killed: it was killed from outside, as far as can be determined,
-    or lacked a resource for whose lack no case is responsible, such as disk space. no_memory: the
-    device or the machine had too little memory for the data that all cases of the job share. lost:
-    no process can use the device any more.
+    `late`: it ended at a deadline. `killed`: it was killed from outside, as far as can be
+    determined, or lacked a resource for whose lack no case is responsible, such as disk space.
+    `no_memory`: the device or the machine had too little memory for the data that all cases of the
+    job share. `lost`: no process can use the device any more.
     """
 
     reason: str = ""
@@ -97,7 +97,7 @@ class Workers:
     ) -> Ended:
         """Run a job until it ends or one of its steps overruns. Safe to call from several threads.
 
-        deadline_s: for each step until the worker announces another; a step may ask for its own.
+        `deadline_s`: for each step until the worker announces another; a step may ask for its own.
         """
         if self.stopped:
             return Ended("the run was stopped", killed=True)

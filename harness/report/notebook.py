@@ -35,7 +35,7 @@ def figures(run: Run) -> str:
 def sources(run: Run, kernels: Path, variant: str = "") -> str:
     """Show each kernel's source with the cost of its lines, as far as they were counted.
 
-    kernels: the folder with the files. variant: show only this one.
+    `kernels`: the folder with the files. `variant`: show only this one.
     """
     pairs = dict.fromkeys((p.problem, p.dtype) for p in run.planned.values())
     found = (each for pair in pairs for each in listings(run, *pair, kernels))

@@ -179,7 +179,7 @@ def _keep_only(folder: Path, below: str, ending: str, wanted: Iterable[str]) -> 
 
 
 def _write_assets(folder: Path, timed: bool, alone: bool) -> None:
-    """Write the shared files. alone: whether no other run's pages use them."""
+    """Write the shared files. `alone`: whether no other run's pages use them."""
     above, below = folder.parent, folder.name
     files = {"page.css": _style(), "page.js": _asset("page.js")}
     if timed:

@@ -34,8 +34,8 @@ ENGINE_UNITS = 100
 class Compilation:
     """The result of compilation for the cases.
 
-    built: kernels, by the case's id. ready: the ids of all cases that can run, including those with
-    a Python function, which needs no compiling. refused: why launch shapes were rejected.
+    `built`: kernels, by the case's id. `ready`: the ids of all cases that can run, including those
+    with a Python function, which needs no compiling. `refused`: why launch shapes were rejected.
     """
 
     built: dict[str, Built] = field(default_factory=dict)
@@ -51,8 +51,8 @@ def compile_all(
     """Compile everything that the cases need, in parallel; one failure does not affect other
     cases.
 
-    lists: also list the machine code for the emulator, which takes one call of the
-    disassembler for many kernels if done here, and one for each variant if done later.
+    `lists`: also list the machine code for the emulator, which takes one call of the disassembler
+    for many kernels if done here, and one for each variant if done later.
     """
     cases = list(cases)
     units = _units(cases, "kernel", compiler.unit, kernels, arch)

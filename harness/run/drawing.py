@@ -39,8 +39,8 @@ generation may use as much again."""
 class Group:
     """The inputs and references of a group.
 
-    nbytes: the size of both sets of inputs with their references and bounds, and of the other state
-    of one set.
+    `nbytes`: the size of both sets of inputs with their references and bounds, and of the other
+    state of one set.
     """
 
     case: Case
@@ -63,7 +63,7 @@ def groups(cases: Iterable[Case], problems: Mapping[str, Problem]) -> list[Group
 class Drawing:
     """A context manager that generates inputs and references until it is left.
 
-    job: makes the job for a group's case, in a folder. `several`: how many processes work at the
+    `job`: makes the job for a group's case, in a folder. `several`: how many processes work at the
     same time.
     """
 

@@ -28,10 +28,10 @@ class Executor(Protocol):
 
 @dataclass(frozen=True)
 class RunContext:
-    """Where a run takes place. card: the state of the timing GPU's card. driver: the version of its
-    driver, if the GPU is remote.
+    """Where a run takes place. `card`: the state of the timing GPU's card. `driver`: the version of
+    its driver, if the GPU is remote.
 
-    cluster: the run.json entry about the workers, if any.
+    `cluster`: the run.json entry about the workers, if any.
     """
 
     backend: str
@@ -45,7 +45,7 @@ class RunContext:
 class LocalExecutor:
     """Runs work items on this machine's cores; while an item is timed, no other runs.
 
-    jobs: how many cores the workers and their emulated launches share.
+    `jobs`: how many cores the workers and their emulated launches share.
     """
 
     def __init__(self, jobs: int) -> None:

@@ -36,11 +36,11 @@ _MOST_NAMED = 3
 class Folder:
     """One run's folder, checked before anything runs and closed with the run's outcome.
 
-    path: None for a new one in reports/. choice: the command line's choice of cases. A folder with
-    results keeps the cases of its own choice; `chosen` are those to work on now, None for all.
-    only_profiling: whether to profile a run that has ended, without measuring again. beside: the
-    commit whose kernels are compared with the current ones. cluster: the workers, if any. Raises
-    UsageError if the folder holds another run, or cannot be written.
+    `path`: None for a new one in reports/. `choice`: the command line's choice of cases. A folder
+    with results keeps the cases of its own choice; `chosen` are those to work on now, None for all.
+    `only_profiling`: whether to profile a run that has ended, without measuring again. `beside`:
+    the commit whose kernels are compared with the current ones. `cluster`: the workers, if any.
+    Raises UsageError if the folder holds another run, or cannot be written.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class Folder:
     ) -> None:
         """Write how the run ended; for a run on a GPU, also the card's state during the rounds.
 
-        taken_over: how many cases reused results of earlier runs.
+        `taken_over`: how many cases reused results of earlier runs.
         """
         if card:
             seen = in_between(card, measured.of(Conditions))

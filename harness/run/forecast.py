@@ -55,7 +55,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class ForecastStep:
-    """seconds: an estimate from the rates, on one core."""
+    """`seconds`: an estimate from the rates, on one core."""
 
     stage: str
     name: str
@@ -119,8 +119,8 @@ def save(machine: str, durations: Durations) -> None:
 class Forecast:
     """The forecast of one run.
 
-    cores: the cores shared by the steps of a stage that runs several at a time.
-    durations: those known before the run, to which the run adds its own.
+    `cores`: the cores shared by the steps of a stage that runs several at a time. `durations`:
+    those known before the run, to which the run adds its own.
     """
 
     def __init__(
@@ -250,13 +250,13 @@ def steps(
     elements: Callable[[Case], int] = lambda case: 0,
     measure_s: float = math.inf,
 ) -> Iterator[ForecastStep]:
-    """The steps of a run of these cases. units: how many are compiled. timing: None if nothing is
-    timed.
+    """The steps of a run of these cases. `units`: how many are compiled. `timing`: None if nothing
+    is timed.
 
-    counted: how many cases are profiled. ahead: groups that are prepared before any is measured.
-    pace: this machine's, for a run without a GPU. elements: a function that counts the elements of
-    a case's inputs and outputs. measure_s: the seconds after which a group gets no placements
-    beyond its first look.
+    `counted`: how many cases are profiled. `ahead`: groups that are prepared before any is
+    measured. `pace`: this machine's, for a run without a GPU. `elements`: a function that counts
+    the elements of a case's inputs and outputs. `measure_s`: the seconds after which a group gets
+    no placements beyond its first look.
     """
     compile_s, verify_s, report_s = (
         (COMPILE_S, VERIFY_S, REPORT_S)

@@ -28,7 +28,7 @@ from harness.statistics.timings import Timings
 class JournalState:
     """An index of the records that existed when a run began, and of those that the run has added.
 
-    groups: case → the group that it is timed with.
+    `groups`: case → the group that it is timed with.
     """
 
     def __init__(self, groups: Mapping[str, str]) -> None:
@@ -97,7 +97,7 @@ class JournalState:
         return [p for case, p in self.planned.items() if self._groups.get(case) == group]
 
     def timings(self, cases: Sequence[Case], timing: Mapping[str, Any]) -> Timings:
-        """The timings of these cases so far. timing: as in run.json."""
+        """The timings of these cases so far. `timing`: as in run.json."""
         wanted = {case.id for case in cases}
         planned = {name: p for name, p in self.planned.items() if name in wanted}
         outcomes = {name: Outcome(name, "ok") for name in planned}

@@ -39,7 +39,7 @@ ATTEMPTS = 3
 
 @dataclass(frozen=True)
 class Drawn:
-    """A group's inputs and references, generated ahead. files: draw → file → hash."""
+    """A group's inputs and references, generated ahead. `files`: draw → file → hash."""
 
     folder: Path
     files: dict[int, dict[str, str]]

@@ -30,7 +30,7 @@ can determine."""
 def planned(
     bench: model.Bench, plan: Plan, origins: staleness.Origins, is_counted: Callable[[Case], bool]
 ) -> list[Planned]:
-    """Return the records of all cases. is_counted: whether the emulator counts the case."""
+    """Return the records of all cases. `is_counted`: whether the emulator counts the case."""
     found = []
     for case in plan.cases:
         problem = bench.problems[case.problem]
@@ -84,7 +84,7 @@ def prepared_ahead(groups: Sequence[WorkItem], cores: int, available: int | None
     """Choose the groups that are prepared side by side before the first one is timed.
 
     Preparing a group means verifying it at the timed size, which keeps one core busy. The inputs of
-    small groups can wait in memory until they are timed. available: the machine's free memory in
+    small groups can wait in memory until they are timed. `available`: the machine's free memory in
     bytes.
     """
     if cores < SEVERAL:

@@ -22,8 +22,8 @@ from harness.worker.inputs import DRAWS
 class Qualification:
     """One variant's cases: its test sizes verified and, on the emulator, its bench sizes counted.
 
-    tests: the test cases that can be run, of any variant. uncounted: case → why the emulator does
-    not count it.
+    `tests`: the test cases that can be run, of any variant. `uncounted`: case → why the emulator
+    does not count it.
     """
 
     run: Surroundings
@@ -97,8 +97,8 @@ class Qualification:
 class Judged:
     """The status of a variant's launch shapes after one worker.
 
-    wrong: why shapes failed. unfinished: shapes that were not completely verified, although none of
-    their results was wrong.
+    `wrong`: why shapes failed. `unfinished`: shapes that were not completely verified, although
+    none of their results was wrong.
     """
 
     wrong: dict[Shape, str]
@@ -113,8 +113,8 @@ def judge(
 ) -> Judged:
     """Decide on a variant's launch shapes by its verified launches.
 
-    Good shapes are in neither `wrong` nor `unfinished`. cases: the cases to decide on. tests,
-    counted: the cases that should be verified. seen: the cases that were verified.
+    Good shapes are in neither `wrong` nor `unfinished`. `cases`: the cases to decide on. `tests`,
+    `counted`: the cases that should be verified. `seen`: the cases that were verified.
     """
     wrong = _first_failures(seen)
     expected = Counter(test.shape for test in tests for _ in DRAWS)

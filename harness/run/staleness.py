@@ -88,7 +88,8 @@ def harness_files(is_timed: bool) -> Iterator[Path]:
 class Origins:
     """The inputs of each case's result; files are read once.
 
-    driver: the driver of a timed run, or None. A new driver may change the times of the same code.
+    `driver`: the driver of a timed run, or None. A new driver may change the times of the same
+    code.
     """
 
     def __init__(
@@ -108,7 +109,7 @@ class Origins:
     def of(self, case: Case, counted: bool = True) -> dict[str, str]:
         """File, `bench.yaml`, `nvcc`, `driver` or `harness` → its hash or version.
 
-        counted: whether the emulator counts the case, which a limit of bench.yaml decides.
+        `counted`: whether the emulator counts the case, which a limit of bench.yaml decides.
         """
         kernels = self._bench.kernels
         files = [kernels / case.problem / "problem.py", *self._files(case)]
@@ -223,8 +224,9 @@ def changes(
 ) -> list[Renewed]:
     """Determine which cases have to be repeated; none if the folder is empty.
 
-    plan: every case of the run, as it is now. known: the valid records so far. chosen: the cases to
-    work on. timed: the ones among them that are timed. limits: the current limits in bench.yaml.
+    `plan`: every case of the run, as it is now. `known`: the valid records so far. `chosen`: the
+    cases to work on. `timed`: the ones among them that are timed. `limits`: the current limits in
+    bench.yaml.
     """
     before: dict[str, Planned] = {}
     ended: dict[str, Outcome] = {}

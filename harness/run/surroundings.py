@@ -30,7 +30,7 @@ class Surroundings(Protocol):
         ...
 
     def do(self, job: Job, more_s: float = 0) -> Ended:
-        """Run a job in a worker. more_s: the seconds that each step may take beyond
+        """Run a job in a worker. `more_s`: the seconds that each step may take beyond
         `limits.launch_s`."""
         ...
 
@@ -52,7 +52,7 @@ class Surroundings(Protocol):
         again: bool = False,
         limits: Sequence[str] = (),
     ) -> None:
-        """Give the case its outcome. again, limits: when a resumed run repeats the case."""
+        """Give the case its outcome. `again`, `limits`: when a resumed run repeats the case."""
         ...
 
     def timings(self, cases: Sequence[Case]) -> Timings:

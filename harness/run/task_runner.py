@@ -87,8 +87,8 @@ class WorkItem:
 class TaskRunner:
     """Runs work items, one after another or several at a time, and passes on their records.
 
-    known: the state of the records so far, including those that the runner adds. built: case → its
-    compiled code.
+    `known`: the state of the records so far, including those that the runner adds. `built`: case →
+    its compiled code.
     """
 
     def __init__(
@@ -212,8 +212,8 @@ class TaskRunner:
         self, case: Case, status: str, reason: str = "", again: bool = False,
         limits: Sequence[str] = (), stage: str = "",
     ) -> None:  # fmt: skip
-        """Give the case its outcome. again, limits: when a resumed run repeats the case. stage: the
-        stage in which it ended. See Outcome."""
+        """Give the case its outcome. `again`, `limits`: when a resumed run repeats the case.
+        `stage`: the stage in which it ended. See Outcome."""
         values = {name: float(getattr(self.setting.limits, name)) for name in limits}
         self.keep(Outcome(case.id, status, reason, again, values, stage))  # type: ignore[arg-type]
 

@@ -24,8 +24,8 @@ Pair = tuple[str, str]
 def variants(both: Bench, suffix: str, base: Bench, pairs: Iterable[Pair]) -> list[Pair]:
     """The pairs whose two sides are made from the same files.
 
-    both: the matrix with the current variants and the other side's, whose names end in the suffix
-    and whose files are in a folder of that name. base: the other side's own matrix.
+    `both`: the matrix with the current variants and the other side's, whose names end in the suffix
+    and whose files are in a folder of that name. `base`: the other side's own matrix.
     """
     # Which files are included does not depend on the device, and nothing is compiled here.
     device = emulated_device(DEFAULT_ARCH)

@@ -44,7 +44,7 @@ def prepare() -> None:
 def around(shown: Iterable[Path]) -> Iterator[str]:
     """Return bubblewrap's options, in mount order: a later mount covers an earlier one.
 
-    shown: paths under /tmp that are visible inside.
+    `shown`: paths under /tmp that are visible inside.
     """
     yield from ("--unshare-all", "--die-with-parent", "--new-session", "--as-pid-1")
     yield from ("--cap-drop", "ALL")

@@ -15,8 +15,8 @@ Capability = tuple[int, int]
 
 
 class Feature(NamedTuple):
-    """A hardware feature, with the first compute capability that has it. until: the last one, if
-    later ones lack it. is_specific: whether nvcc offers it only for an architecture-specific
+    """A hardware feature, with the first compute capability that has it. `until`: the last one, if
+    later ones lack it. `is_specific`: whether nvcc offers it only for an architecture-specific
     target, such as `sm_90a`, whose code no other architecture runs."""
 
     since: Capability

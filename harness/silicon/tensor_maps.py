@@ -36,11 +36,11 @@ _CORNERS = {3: 15, 4: 7, 5: 4}  # the bits of a corner's number, without its sig
 class TensorLayout:
     """A tensor and a box of it; dimensions are listed innermost first, as in the driver's API.
 
-    element: the type, by its name in PTX. shape: in elements. strides: in bytes, for all dimensions
-    except the innermost; empty if there are no gaps between elements. box: in elements; with im2col
-    the channels and pixels of a column. steps: the distance from one loaded element to the next, in
-    each dimension. lower and upper: im2col's corners, one number for each dimension except channels
-    and images.
+    `element`: the type, by its name in PTX. `shape`: in elements. `strides`: in bytes, for all
+    dimensions except the innermost; empty if there are no gaps between elements. `box`: in
+    elements; with im2col the channels and pixels of a column. `steps`: the distance from one loaded
+    element to the next, in each dimension. `lower` and `upper`: im2col's corners, one number for
+    each dimension except channels and images.
     """
 
     element: str

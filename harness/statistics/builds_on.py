@@ -12,7 +12,7 @@ def parent(p: Planned, shape: Callable[[Group, str], Planned | None]) -> Planned
     """The case that this one improves on: the variant that it builds on, at the same sizes and
     type.
 
-    shape: a function that returns the case at whose launch shape a variant of a group is shown
+    `shape`: a function that returns the case at whose launch shape a variant of a group is shown
     (`Timings.shape`). None if the variant builds on no other, or if the other has no valid case.
     """
     return shape(group_of(p), p.builds_on) if p.builds_on else None

@@ -60,8 +60,8 @@ class Interval:
 class Estimate:
     """A mean of logarithms over independent units, with its known errors.
 
-    resolution: the largest relative error due to the clock's ticks, which remains however many
-    measurements are made. bias: the largest error of the mean if the correction for the events is
+    `resolution`: the largest relative error due to the clock's ticks, which remains however many
+    measurements are made. `bias`: the largest error of the mean if the correction for the events is
     too small. The events' cost shifts all figures of a card alike, so it largely cancels in
     differences.
     """
@@ -145,7 +145,7 @@ def estimate(logs: Times, resolution: float = 0.0, bias: float = 0.0) -> Estimat
 
 
 def time_of(times: Times, hidden: float = 0.0, in_doubt_ns: float = 0.0) -> Estimate | None:
-    """Estimate the logarithm of a time in ns. hidden: the error that the clock's steps hide
+    """Estimate the logarithm of a time in ns. `hidden`: the error that the clock's steps hide
     (`hidden_by`)."""
     if any(not (math.isfinite(t) and t > 0) for t in times.values()):
         return None
@@ -159,7 +159,7 @@ def speedup(
     """The logarithm of the speed-up of the variant: baseline / variant.
 
     Only rounds that both variants have are used; ratios are formed within each round. Logarithms
-    make the speed-up of A over B the reciprocal of B's over A. in_doubt_ns: the maximum by which
+    make the speed-up of A over B the reciprocal of B's over A. `in_doubt_ns`: the maximum by which
     both times may be too long; its effect cancels if the times are equal.
     """
     pairs = {key: (baseline[key], variant[key]) for key in baseline.keys() & variant.keys()}

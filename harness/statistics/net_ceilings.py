@@ -14,7 +14,7 @@ def ceiling_over_placements(
 ) -> Ceiling:
     """Return a ceiling, computed over all placements that measured it.
 
-    cost_ns: the events' cost, subtracted from the time of each launch.
+    `cost_ns`: the events' cost, subtracted from the time of each launch.
     """
     if ceiling.name == "empty_kernel":  # shown as measured by the events
         return ceiling

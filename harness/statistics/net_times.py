@@ -76,7 +76,7 @@ def once(
 
 
 class NetTimes:
-    """The rounds of a run. timing: run.json's settings of that name."""
+    """The rounds of a run. `timing`: run.json's settings of that name."""
 
     def __init__(
         self,

@@ -42,7 +42,7 @@ def named(folder: Path, name: str) -> Path:
 def pack(run: Path, target: Path, problem: str = "") -> None:
     """Write a run's essential files into another folder, or the same one. Raises OSError.
 
-    problem: pack only this problem of several, as if --only had chosen it.
+    `problem`: pack only this problem of several, as if --only had chosen it.
     """
     info = about.read(run / "run.json")
     content = run_files.read(run, named(run, JOURNAL).name)

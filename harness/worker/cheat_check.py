@@ -54,9 +54,10 @@ class Failure:
 
 @dataclass(frozen=True)
 class Scrutiny:
-    """The findings on a variant. seen: ids of the executed cases.
+    """The findings on a variant. `seen`: ids of the executed cases.
 
-    unseen: the reason why other cases were not executed; empty if the only reason is lack of time.
+    `unseen`: the reason why other cases were not executed; empty if the only reason is lack of
+    time.
     """
 
     remarks: tuple[Remark, ...] = ()
@@ -78,8 +79,8 @@ def scrutinise(
 ) -> Scrutiny:
     """Check a variant's test cases of one dtype, smallest first, for as long as there is time.
 
-    built: compiled code by case id; cases without compiled code are left out. A launch shape is
-    abandoned at its first failure. starting: called with each case before it is checked.
+    `built`: compiled code by case id; cases without compiled code are left out. A launch shape is
+    abandoned at its first failure. `starting`: called with each case before it is checked.
     """
     cases = [case for case in cases if case.steps and case.id in built]
     if not cases:
@@ -143,7 +144,7 @@ class _Findings:
         self.remarks[topic] = text, provenance
 
     def give_up(self, why: str, telling: bool = True) -> None:
-        """Check no further cases. telling: whether to record the reason."""
+        """Check no further cases. `telling`: whether to record the reason."""
         self.unseen = why
         if telling:
             self.remark("unseen", f"the emulator looked no further: {why}", "emulator-model")

@@ -16,7 +16,8 @@ CONTEXT = 440 << 20
 
 
 def describe(backend: Any, before: Mapping[str, int]) -> Device:
-    """The device and its free memory. before: `card.free_bytes()` before the backend was opened."""
+    """The device and its free memory. `before`: `card.free_bytes()` before the backend was
+    opened."""
     device: Device = backend.device
     if not hasattr(backend, "free_bytes"):
         return device

@@ -47,7 +47,7 @@ def generator(seed: int, *key: Any) -> np.random.Generator:
 class Inputs:
     """One draw of a group's random inputs, with the float64 reference and its bound.
 
-    fresh: a number unique to this run, or 0 for inputs that are the same in every run.
+    `fresh`: a number unique to this run, or 0 for inputs that are the same in every run.
     """
 
     def __init__(self, problem: Problem, case: Case, seed: int, draw: int, fresh: int = 0) -> None:

@@ -45,7 +45,7 @@ def of(
     modules: Mapping[Path, emulator.Module],
     executed: Mapping[str, set[int]],
 ) -> Iterator[str]:
-    """Clauses about a variant's kernels. executed: the executed lines of each PTX file."""
+    """Clauses about a variant's kernels. `executed`: the executed lines of each PTX file."""
     found: dict[str, list[tuple[str, emulator.Feature]]] = {}
     for ptx, symbol in _kernels(cases, built):
         for trait in emulator.features(modules[ptx], symbol):

@@ -17,7 +17,7 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Check:
-    """ok, or the reason for failure. error: the largest |output − reference| over its bound."""
+    """ok, or the reason for failure. `error`: the largest |output − reference| over its bound."""
 
     ok: bool
     reason: str = ""

@@ -19,7 +19,7 @@ from harness.emulator import TensorMap
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel named `k`, and its launch. arguments: a function that makes new arguments for each
+    """A kernel named `k`, and its launch. `arguments`: a function that makes new arguments for each
     launch."""
 
     text: str

@@ -42,7 +42,7 @@ _GIT = ("git", "-c", "user.name=Somebody", "-c", "user.email=somebody@example.or
 
 @dataclass(frozen=True)
 class Edit:
-    """One edit. file: its path under kernels/. variant: the compared variant, in the form of
+    """One edit. `file`: its path under kernels/. `variant`: the compared variant, in the form of
     --only."""
 
     name: str

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class Serve:
-    """A running judge. ready: its first line of output."""
+    """A running judge. `ready`: its first line of output."""
 
     process: subprocess.Popen[bytes]
     ready: dict[str, Any]
@@ -47,7 +47,8 @@ class Serve:
 
 @contextmanager
 def serve(*options: str, folder: Path | None = None) -> Iterator[Serve]:
-    """Start a judge; end it by closing its input, as a client does. folder: its working folder."""
+    """Start a judge; end it by closing its input, as a client does. `folder`: its working
+    folder."""
     command = [sys.executable, "-m", "harness", "serve", *options]
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
     process = subprocess.Popen(

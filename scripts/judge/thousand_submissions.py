@@ -73,8 +73,8 @@ def kernel(body: str) -> str:
 
 @dataclass(frozen=True)
 class Way:
-    """A kind of submission, broken or correct. before: lines that the reference executes before it
-    returns."""
+    """A kind of submission, broken or correct. `before`: lines that the reference executes before
+    it returns."""
 
     expected: str
     text: str = kernel(STORE)
@@ -168,7 +168,8 @@ def mebibytes(process: Path) -> float:
 
 @dataclass(frozen=True)
 class Count:
-    """The judge's memory when idle, in MiB. server: its main process. all: all its processes."""
+    """The judge's memory when idle, in MiB. `server`: its main process. `all`: all its
+    processes."""
 
     answered: int
     server: float

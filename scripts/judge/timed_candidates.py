@@ -61,7 +61,7 @@ __global__ void doubled(const float* input, float* output, float* spare, int n) 
 
 @dataclass(frozen=True)
 class Judged:
-    """One verdict on a candidate. half_width: half the width of the speed-up's interval, relative
+    """One verdict on a candidate. `half_width`: half the width of the speed-up's interval, relative
     to the speed-up."""
 
     way: str

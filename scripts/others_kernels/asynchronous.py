@@ -49,8 +49,8 @@ _BLOCKS, _PLACES = 128, 128  # of kernels that stay, and the tiles that the last
 
 @dataclass(frozen=True)
 class Launch:
-    """The launch of a kernel, with the same parameters as in its own host function. tile: its rows,
-    columns and depth."""
+    """The launch of a kernel, with the same parameters as in its own host function. `tile`: its
+    rows, columns and depth."""
 
     tile: tuple[int, int, int]
     threads: int

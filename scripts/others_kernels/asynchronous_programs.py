@@ -48,10 +48,10 @@ _INCLUDE: Final = {
 
 @dataclass(frozen=True)
 class Program:
-    """path: the program's file in its repository. arguments: those on its command line. host: a
-    program written here that launches the file's kernels. until: the beginning of the file's own
-    host code, which is omitted. check: a function that checks the arrays, for a program without a
-    check of its own. most: the number of launches after which the program is ended."""
+    """`path`: the program's file in its repository. `arguments`: those on its command line. `host`:
+    a program written here that launches the file's kernels. `until`: the beginning of the file's
+    own host code, which is omitted. `check`: a function that checks the arrays, for a program
+    without a check of its own. `most`: the number of launches after which the program is ended."""
 
     name: str
     path: str

@@ -30,7 +30,7 @@ _N, _K = 256, 512
 
 @dataclass(frozen=True)
 class _Kind:
-    """A launch that DeepGEMM's heuristics choose. rows: the rows of a block. ring: the number of
+    """A launch that DeepGEMM's heuristics choose. `rows`: the rows of a block. ring: the number of
     blocks that share a tile."""
 
     rows: int

@@ -58,7 +58,7 @@ class Launcher:
         return Results(self._buffers(given), report)
 
     def from_machine_code(self, cubin: Path | None = None) -> Results:
-        """Run the machine code. cubin: a different cubin to run, assembled from the same PTX."""
+        """Run the machine code. `cubin`: a different cubin to run, assembled from the same PTX."""
         given = self._arguments()
         code = read_cubin(cubin) if cubin else sources.read_listed(self.cubin)
         for each in self.launch.variables:

@@ -63,7 +63,7 @@ class Scalar:
 
 @dataclass(frozen=True)
 class Source:
-    """A file of a repository, and its compiler options. include: folders of the repository."""
+    """A file of a repository, and its compiler options. `include`: folders of the repository."""
 
     repository: str
     commit: str
@@ -87,7 +87,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Launch:
-    """One launch. unordered: the buffers whose elements have no guaranteed order."""
+    """One launch. `unordered`: the buffers whose elements have no guaranteed order."""
 
     name: str
     source: Source

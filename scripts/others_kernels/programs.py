@@ -70,7 +70,7 @@ class Program:
 def build(source: Path, folder: Path, include: Sequence[Path], options: Sequence[str],
           beside: Sequence[Path] = ()) -> Program:  # fmt: skip
     """Compile a program of one file with kernels, or reuse the files in the folder; link it with
-    the stand-in. beside: further files, which contain only host code."""
+    the stand-in. `beside`: further files, which contain only host code."""
     folder.mkdir(parents=True, exist_ok=True)
     name = source.stem
     nvcc = str(toolchain.find().nvcc)
@@ -314,12 +314,12 @@ class _Device:
 def run(program: Program, arguments: Sequence[str], machine_code: bool, checks: bool = True,
         again: bool = False, folder: Path | None = None, multiprocessors: int = 132,
         most: int = sys.maxsize, to_first_fault: bool = False) -> Run:  # fmt: skip
-    """Run a program to its end. again: also repeat a launch that had the same arguments and memory
-    before and changed nothing; otherwise such a launch counts as a repetition for timing. folder:
-    where it runs, by default where it was built. multiprocessors: the number that is reported to
-    the program. most: the number of launches after which the program ends. to_first_fault: it ends
-    after the first launch with a fault, and uses of uninitialised device memory are also faults
-    (only from PTX).
+    """Run a program to its end. `again`: also repeat a launch that had the same arguments and
+    memory before and changed nothing; otherwise such a launch counts as a repetition for timing.
+    `folder`: where it runs, by default where it was built. `multiprocessors`: the number that is
+    reported to the program. `most`: the number of launches after which the program ends.
+    `to_first_fault`: it ends after the first launch with a fault, and uses of uninitialised device
+    memory are also faults (only from PTX).
     """
     device = _Device(program, machine_code, checks, again, most, to_first_fault)
     own_in, their_out = os.pipe()

@@ -55,10 +55,11 @@ _KEYS: Final = {"path", "file", "folder", "passed", "failed", "beside", "include
 
 @dataclass(frozen=True)
 class Program:
-    """A program. beside: its files that contain only host code. passed, failed: regular expressions
-    for its statements about its own results. arguments: {source} stands for the folder of its file.
-    judgement: `program` if a fault of its own keeps it from being correct with both front ends,
-    `emulator` otherwise. reason: why this is so. not_run: why it is omitted."""
+    """A program. `beside`: its files that contain only host code. `passed`, `failed`: regular
+    expressions for its statements about its own results. `arguments`: {source} stands for the
+    folder of its file. `judgement`: `program` if a fault of its own keeps it from being correct
+    with both front ends, `emulator` otherwise. `reason`: why this is so. `not_run`: why it is
+    omitted."""
 
     name: str
     repository: str

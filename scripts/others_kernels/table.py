@@ -51,7 +51,7 @@ class Result:
 
 @dataclass
 class Held:
-    """One launch and its readings. apart: the differences between the two."""
+    """One launch and its readings. `apart`: the differences between the two."""
 
     launch: listed.Launch
     equal: int = 0

@@ -79,8 +79,8 @@ def _hash(text: str) -> str:
 
 
 def table(runs: Sequence[Run], known: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Yield the table, with a row for each commit and state of its code. known: commit → hashes of
-    its files."""
+    """Yield the table, with a row for each commit and state of its code. `known`: commit → hashes
+    of its files."""
     rows: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for run in runs:
         changed, commit = changed_sources(run), run.info["commit"]["id"]

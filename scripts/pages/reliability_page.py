@@ -55,7 +55,7 @@ name."""
 
 @dataclass(frozen=True)
 class Fault:
-    """One row. test: the name of the test function. where: its file under tests/."""
+    """One row. `test`: the name of the test function. `where`: its file under tests/."""
 
     what: str
     outcome: str

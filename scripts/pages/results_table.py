@@ -76,7 +76,7 @@ def _fail(message: str) -> int:
 
 def section(runs: Sequence[Run], relative_to: Path, is_explained: bool = True) -> Iterator[str]:
     """Yield the table and, below it, the card, date and commit of the rows' measurements.
-    is_explained: add an explanation of the columns."""
+    `is_explained`: add an explanation of the columns."""
     yield _row(HEAD)
     yield "|---|---|---|---|---:|---|---:|---:|---|"
     measured: dict[str, list[str]] = defaultdict(list)

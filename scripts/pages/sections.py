@@ -11,7 +11,7 @@ from pathlib import Path
 def origin(table: Path, root: Path, commits: str = "") -> str:
     """The line below a table: its file, and the commit and machine that produced it.
 
-    commits: what to print in place of the commit, if several commits produced the rows.
+    `commits`: what to print in place of the commit, if several commits produced the rows.
     """
     made = json.loads(table.with_name("made.json").read_text())[table.name]
     commit = commits or made["commit"]["id"]
@@ -21,7 +21,7 @@ def origin(table: Path, root: Path, commits: str = "") -> str:
 def keep(page: Path, contents: Mapping[str, str], check: bool, command: str) -> int:
     """Write each content between its markers; with `check`, only check whether all are up to date.
 
-    contents: by the markers' name. command: the command that regenerates them. Returns the exit
+    `contents`: by the markers' name. `command`: the command that regenerates them. Returns the exit
     code.
     """
     try:

@@ -110,9 +110,9 @@ class Compared:
 
 @dataclass(frozen=True)
 class Launch:
-    """One step of a case. missing: counters that should have a reading but have none.
+    """One step of a case. `missing`: counters that should have a reading but have none.
 
-    same: whether PTX and machine code produced the same bits in every output of the case.
+    `same`: whether PTX and machine code produced the same bits in every output of the case.
     """
 
     case: Case

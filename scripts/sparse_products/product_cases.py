@@ -31,10 +31,10 @@ _FP8: Final = {
 class Case:
     """A kernel in products.cu, and the words that are passed to it.
 
-    name: the kernel's name, without the selector. types: the types of the operands' numbers. depth:
-    the number of columns of the first operand, including its zeros. selector: selects the lanes
-    that supply the metadata. sums: the type of the sums. group: whether a warpgroup multiplies.
-    any_order: whether metadata are not in ascending order.
+    `name`: the kernel's name, without the selector. `types`: the types of the operands' numbers.
+    `depth`: the number of columns of the first operand, including its zeros. `selector`: selects
+    the lanes that supply the metadata. `sums`: the type of the sums. `group`: whether a warpgroup
+    multiplies. `any_order`: whether metadata are not in ascending order.
     """
 
     name: str

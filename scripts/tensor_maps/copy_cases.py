@@ -34,9 +34,9 @@ BULK = ("min_f16", "max_f16", "min_bf16", "max_bf16", "add_f16", "add_bf16", "ad
 
 @dataclass(frozen=True)
 class Case:
-    """operation: a prefix of a kernel's name in copies.cu, or `bulk_min_f16` etc. for a reduction
-    without a map. `at`: the box's coordinates. draw: the seed of special numbers; None for distinct
-    numbers, so that each byte of the result shows where it came from."""
+    """`operation`: a prefix of a kernel's name in copies.cu, or `bulk_min_f16` etc. for a reduction
+    without a map. `at`: the box's coordinates. `draw`: the seed of special numbers; None for
+    distinct numbers, so that each byte of the result shows where it came from."""
 
     operation: str
     layout: TensorLayout

@@ -43,8 +43,8 @@ TABLE = runs.ROOT / "reports" / "simulated" / "gate.csv"
 
 
 class Noise(NamedTuple):
-    """The noise of a pair of runs. as_a_whole: the fraction by which every time in the new run is
-    longer. luck: the standard deviation of each kernel's run-specific offset."""
+    """The noise of a pair of runs. `as_a_whole`: the fraction by which every time in the new run is
+    longer. `luck`: the standard deviation of each kernel's run-specific offset."""
 
     model: Any
     as_a_whole: float = 0.0
@@ -52,8 +52,8 @@ class Noise(NamedTuple):
 
 
 def run_of(noise: Noise, slowdown: float, seed: int, *sides: str) -> Run:
-    """Simulate one run. sides: "base", "new", or both; in a run of both, the base's variants end in
-    __base."""
+    """Simulate one run. `sides`: "base", "new", or both; in a run of both, the base's variants end
+    in __base."""
     rng = np.random.default_rng([seed, len("".join(sides))])
     names, effects = [], {}
     for side in sides:

@@ -129,7 +129,7 @@ def _slowed(run: Run) -> Run:
 
 
 def _beside(folder: Path, ladder: Sequence[str]) -> Run:
-    """Run every variant twice in one run. ladder: the pattern for `--only`."""
+    """Run every variant twice in one run. `ladder`: the pattern for `--only`."""
     folder.mkdir(parents=True)
     gate.commit(folder, PROBLEM)
     only = [word for pattern in ladder for word in ("--only", pattern)]

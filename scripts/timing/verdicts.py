@@ -297,7 +297,7 @@ def tabulate(
 ) -> int:
     """Make one row per noise model and effect; print and write them after each model.
 
-    effect, number: the columns' names for the effect and for the number of simulations.
+    `effect`, `number`: the columns' names for the effect and for the number of simulations.
     """
     parser.add_argument("--out", type=Path)
     parser.add_argument("--models", nargs="*")

@@ -18,7 +18,7 @@ WIGGLE = (0.0, 0.001, -0.001)
 
 @dataclass(frozen=True)
 class Variant:
-    """times: block size → the launch's time in ns; None for a run without times. counters: each
+    """`times`: block size → the launch's time in ns; None for a run without times. `counters`: each
     launch's counters."""
 
     times: Mapping[int, float | None] = field(default_factory=lambda: {256: 1e6})

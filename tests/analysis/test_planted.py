@@ -204,7 +204,7 @@ def records(
 def step_of(
     before: Sequence[Launch], after: Sequence[Launch], as_read: bool, factor: float = 1.0
 ) -> LadderStep:
-    """factor: the number by which the later variant's time is multiplied."""
+    """`factor`: the number by which the later variant's time is multiplied."""
     info = {
         "backend": "cuda", "timing": {"confidence": 0.95, "same_within": 0.01},
         "device": {"name": "a device", "sm_count": 1},

@@ -27,7 +27,7 @@ SPREAD = 0.002
 
 @dataclass(frozen=True)
 class Kernel:
-    """One variant. ns: None if it was not timed. lines: the counts of its source lines."""
+    """One variant. `ns`: None if it was not timed. `lines`: the counts of its source lines."""
 
     ns: float | None = 1e5
     counters: Mapping[str, float] = field(default_factory=dict)

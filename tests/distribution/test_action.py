@@ -36,7 +36,7 @@ GIT = ["git", "-c", "user.name=Somebody", "-c", "user.email=somebody@example.org
 
 @dataclass(frozen=True)
 class Ended:
-    """A job that has ended. outputs: those of the step that provides the action's outputs."""
+    """A job that has ended. `outputs`: those of the step that provides the action's outputs."""
 
     code: int
     said: str
@@ -67,7 +67,7 @@ class Runner:
     def job(self, repository: Path, *, anew: bool = False, **given: str) -> Ended:
         """Run one job with these inputs; each `-` in an input's name is written as `_`.
 
-        anew: install the harness, as every GitHub job has to, even though it is installed.
+        `anew`: install the harness, as every GitHub job has to, even though it is installed.
         """
         inputs = {name: self._filled(about["default"], {})
                   for name, about in ACTION["inputs"].items()}  # fmt: skip

@@ -35,7 +35,7 @@ class Factor:
 
 
 def laid_out(matrix: np.ndarray, swizzle: str, start: int, outer: bool = False) -> Factor:
-    """An operand of shape (rows or columns, depth). outer: whether the depth is the outer
+    """An operand of shape (rows or columns, depth). `outer`: whether the depth is the outer
     dimension."""
     rows, depth = matrix.shape
     width, each = WIDTHS[swizzle] // UNIT, UNIT // matrix.itemsize

@@ -19,7 +19,7 @@ DOMAIN_ID = 7
 
 @dataclass(frozen=True)
 class Launch:
-    """One profiled launch. ranges: its push/pop ranges, outermost first; None means no value."""
+    """One profiled launch. `ranges`: its push/pop ranges, outermost first; None means no value."""
 
     kernel: str
     ranges: tuple[str, ...] = ()

@@ -30,7 +30,7 @@ def found() -> str | None:
 
 
 class Chromium:
-    """One browser with one page; a context manager. profile: an empty folder for its files."""
+    """One browser with one page; a context manager. `profile`: an empty folder for its files."""
 
     def __init__(self, program: str, profile: Path) -> None:
         to_browser, self._out = os.pipe()

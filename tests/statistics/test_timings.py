@@ -26,7 +26,7 @@ def timings(
     extra: Callable[[Round], Round] = lambda r: r,
     **timing: Any,
 ) -> Timings:
-    """costs: `variant/block` → ns; the first variant is the baseline, whose second batch
+    """`costs`: `variant/block` → ns; the first variant is the baseline, whose second batch
     differs."""
     rng = np.random.default_rng(3)
     planned, records = {}, []

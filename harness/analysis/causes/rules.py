@@ -74,9 +74,8 @@ class Saving:
 class Rule:
     """One cause.
 
-    needs: other quantities that must also have improved, and by what factor.
-    way: the direction that is an improvement under this rule, for quantities that have none in the
-    catalogue.
+    `needs`: other quantities that must also have improved, and by what factor. `way`: the direction
+    that is an improvement under this rule, for quantities that have none in the catalogue.
     """
 
     key: str

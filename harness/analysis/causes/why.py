@@ -92,12 +92,12 @@ class Cause:
 class Finding:
     """What the counters say about the cause.
 
-    verdict: supported, unexplained, nothing (no difference to explain), uncounted, untimed, or
+    `verdict`: supported, unexplained, nothing (no difference to explain), uncounted, untimed, or
     identical (the same machine code, launched in the same way). If the same code is launched
-    differently, only GPU occupancy can be a cause.
-    causes: those whose rules hold, the leading one first; in an untimed step, the losses that the
-    later case avoids. other_way: what the slower case does better; in an untimed step, what the
-    earlier case does better. Only a timed run can tell which of these changes matters.
+    differently, only GPU occupancy can be a cause. `causes`: those whose rules hold, the leading
+    one first; in an untimed step, the losses that the later case avoids. `other_way`: what the
+    slower case does better; in an untimed step, what the earlier case does better. Only a timed run
+    can tell which of these changes matters.
     """
 
     verdict: str
@@ -284,7 +284,7 @@ class Explainer:
 def untimed(judged: Mapping[str, tuple[float, float]]) -> Finding:
     """Find the quantities that are smaller in the later case, and those that are larger.
 
-    judged: exact counts before and after, by quantity, from ncu or the emulator.
+    `judged`: exact counts before and after, by quantity, from ncu or the emulator.
     """
     pairs = {key: rules.Pair(*pair) for key, pair in judged.items()}
     turned = {key: pair.turned for key, pair in pairs.items()}

@@ -50,7 +50,7 @@ def as_it_was(run: Run, name: str, folder: Path | None = None) -> Source:
 
 
 def difference(run: Run, before: Planned, after: Planned, folder: Path | None = None) -> Difference:
-    """The diff of two cases' sources. folder: kernels/, which holds the files."""
+    """The diff of two cases' sources. `folder`: kernels/, which holds the files."""
     names = [_path(run, p) for p in (before, after)]
     if names[0] is None or names[1] is None:
         return Difference("", missing="the journal does not say which source was compiled")

@@ -101,7 +101,8 @@ _NO_CONTEXT = "the device has no memory left for another process of ours: others
 def _describe(device: Any, arch: str | None) -> Device:
     """Describe a card as its driver does. Raises BackendUnavailable if nvcc lacks support.
 
-    arch: the architecture to compile for; None for the best one that this nvcc knows for the card.
+    `arch`: the architecture to compile for; None for the best one that this nvcc knows for the
+    card.
     """
     get = device.get_attribute
     capability = device.compute_capability()

@@ -129,7 +129,7 @@ def kernel_call(
 def format_of(bound: Sequence[str | np.generic | TensorMap], offsets: Sequence[int] | None) -> str:
     """Write the format with which PyCUDA packs the arguments, in the notation of Python's `struct`.
 
-    offsets: the offset of each parameter in bytes; None aligns each to its size, as C does by
+    `offsets`: the offset of each parameter in bytes; None aligns each to its size, as C does by
     default.
     """
     found = ""

@@ -1,6 +1,6 @@
 """Shell completion of options, once `kernel-harness --install-completion` has been run.
 
-An invalid matrix is not an error here; it only disables suggestions.
+A faulty matrix is not an error here; it only disables suggestions.
 """
 
 from __future__ import annotations

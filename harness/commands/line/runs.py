@@ -140,8 +140,7 @@ def add(app: typer.Typer, carry_out: CarryOut = here) -> None:
         as_junit: ComparisonJunit = None,
         as_sarif: ComparisonSarif = None,
     ) -> None:
-        """Build and run a commit's kernels beside the current ones, in one run, and compare the
-        two.
+        """Build and run a commit's kernels beside today's, in one run, and compare the two.
 
         Both sides are measured in the same rounds, with the current problem.py, sizes and settings;
         the names of the commit's variants end in __base. Exit codes as for `run`; with --gate, as

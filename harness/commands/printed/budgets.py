@@ -14,8 +14,8 @@ _MOST_REASONS = 4
 
 
 def say(checks: Sequence[Check], kernels: Path = in_repository.PROBLEMS) -> None:
-    """Print the report; in a GitHub job, also annotate the line of each broken budget. kernels: the
-    folder of problems."""
+    """Print the report; in a GitHub job, also annotate the line of each broken budget. `kernels`:
+    the folder of problems."""
     for line in lines(checks):
         console.print(line, markup=False)
     for title, text in _broken(checks):

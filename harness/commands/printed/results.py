@@ -75,7 +75,7 @@ def _save(option: str, path: Path, text: str) -> None:
 
 
 def sheets(run: Run, found: Sequence[Ladder], told: Sequence[counted.Counts] = ()) -> list[Sheet]:
-    """The tables to print. told: the counted results, for a run without times."""
+    """The tables to print. `told`: the counted results, for a run without times."""
     if not run.is_timed:
         pairs = dict.fromkeys((p.problem, p.dtype) for p in run.planned.values())
         if len(pairs) > FEW:

@@ -16,7 +16,7 @@ STYLES = {"faster": "green", "slower": "red", "failed": "bold red", "best": "bol
 
 @dataclass(frozen=True)
 class Cell:
-    """kind: a verdict, or another key of STYLES. brief: the text shown on a narrow terminal."""
+    """`kind`: a verdict, or another key of STYLES. `brief`: the text shown on a narrow terminal."""
 
     text: str
     kind: str = ""
@@ -25,9 +25,9 @@ class Cell:
 
 @dataclass(frozen=True)
 class Sheet:
-    """One table. texts: how many of the first columns hold text, aligned left.
+    """One table. `texts`: how many of the first columns hold text, aligned left.
 
-    spare: the columns that a narrow terminal leaves out, in the order in which they are dropped.
+    `spare`: the columns that a narrow terminal leaves out, in the order in which they are dropped.
     """
 
     title: str

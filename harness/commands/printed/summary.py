@@ -18,8 +18,8 @@ _EMULATED_FAULT = re.compile(r"\(block \(\d+, \d+, \d+\), thread \(\d+, \d+, \d+
 def summarise(run: tables.Run, interrupted: bool, kernels: Path) -> None:
     """Print failures by reason, the number of cases per outcome, and why some were skipped.
 
-    kernels: the folder of problems. For a run with both sides of a comparison, failures of the base
-    are left out, and the comparison shows the other failures at their lines.
+    `kernels`: the folder of problems. For a run with both sides of a comparison, failures of the
+    base are left out, and the comparison shows the other failures at their lines.
     """
     ended = [(case, run.outcomes[case]) for case in run.planned]
     for reason, cases in _by_reason(ended, "failed").items():

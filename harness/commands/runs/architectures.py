@@ -29,7 +29,8 @@ def run(request: RunRequest, carry_out: CarryOut, given: Mapping[str, bool]) -> 
     """Run each architecture, and print and draw the results side by side; return the first exit
     code that is not 0.
 
-    given: map each option that is valid only for a single architecture to whether the user gave it.
+    `given`: map each option that is valid only for a single architecture to whether the user gave
+    it.
     """
     arches = list(dict.fromkeys((request.arch or "").split(SEPARATOR)))
     for arch in arches:

@@ -46,7 +46,7 @@ def carry_out(
     given: str, request: RunRequest, run: CarryOut, comparing: Comparing, changed_only: bool,
     uncommitted: bool,
 ) -> int:  # fmt: skip
-    """Build, run and compare both sides; return the exit code. run: a function that does the run
+    """Build, run and compare both sides; return the exit code. `run`: a function that does the run
     and its report."""
     comparing.wanted.check()
     config, kernels = request.matrix, request.problems

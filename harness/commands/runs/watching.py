@@ -30,7 +30,7 @@ def go_on(
 ) -> int:
     """Rerun after every change until Ctrl-C; return the last run's exit code.
 
-    seen: the files as they were when the previous run began.
+    `seen`: the files as they were when the previous run began.
     """
     again = replace(request, out=folder)
     while code not in STOPPED:

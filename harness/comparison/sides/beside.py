@@ -27,7 +27,7 @@ SUFFIX = "__base"
 
 @dataclass(frozen=True)
 class Base:
-    """A commit's matrix. home: the folder of its files, laid out as in the repository."""
+    """A commit's matrix. `home`: the folder of its files, laid out as in the repository."""
 
     commit: Commit
     bench: Bench
@@ -40,8 +40,8 @@ class Base:
 
 @dataclass(frozen=True)
 class Sides:
-    """The run to make. bench: the matrix with both sides. only: patterns for --only that match both
-    sides. notes: remarks on what the two sides do not share."""
+    """The run to make. `bench`: the matrix with both sides. `only`: patterns for --only that match
+    both sides. `notes`: remarks on what the two sides do not share."""
 
     bench: Bench
     only: tuple[str, ...]

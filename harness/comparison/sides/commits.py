@@ -25,7 +25,7 @@ _MOST_NAMED = 5
 
 @dataclass(frozen=True)
 class Commit:
-    """A commit of the repository whose top is `root`. given: the text that the user typed."""
+    """A commit of the repository whose top is `root`. `given`: the text that the user typed."""
 
     given: str
     sha: str

@@ -73,7 +73,7 @@ def bind(
 ) -> Callable[[], Any]:
     """Bind all arguments and return the call. Raises LaunchError if a parameter has no value.
 
-    by: the callable to use instead of the function, such as a compiled version of it.
+    `by`: the callable to use instead of the function, such as a compiled version of it.
     """
     known = {**case.sizes, **case.launch, **case.let, "tensors": tensors, "stream": stream}
     wrong = []
@@ -118,9 +118,9 @@ def results(
 ) -> list[tuple[Any, Any]]:
     """List the copies still to be made: pairs of a buffer's tensor and its result.
 
-    buffers: each buffer's tensor, by name. plain: torch.Tensor. A result must be exactly of this
-    class, because a subclass may compute when it is copied. Raises LaunchError for anything that
-    cannot be a result. One such case is a view of a buffer: a function that returns a view has
+    `buffers`: each buffer's tensor, by name. `plain`: torch.Tensor. A result must be exactly of
+    this class, because a subclass may compute when it is copied. Raises LaunchError for anything
+    that cannot be a result. One such case is a view of a buffer: a function that returns a view has
     computed nothing.
     """
     if returned is None:

@@ -76,7 +76,7 @@ def lacking() -> str:
 def compiled(function: Callable[..., Any], torch: Any) -> Callable[..., Any]:
     """Wrap the function in torch.compile: one graph, for the sizes with which it is called.
 
-    The function is compiled on the first call. torch: the package. Raises NotInstalled with the
+    The function is compiled on the first call. `torch`: the package. Raises NotInstalled with the
     missing requirement.
     """
     if missing := lacking():

@@ -29,9 +29,9 @@ def chosen(
     kernel: str, own: Dim3 | None, asks: bool, asked: int | Sequence[int] | None,
     limits: Architecture, most: int = MOST_BLOCKS,
 ) -> Dim3:  # fmt: skip
-    """Choose a launch's cluster. own: the extents that the kernel is compiled for. asks: whether
-    the launch has to specify the extents. most: the maximum number of blocks in a cluster. Raises
-    LaunchError.
+    """Choose a launch's cluster. `own`: the extents that the kernel is compiled for. `asks`:
+    whether the launch has to specify the extents. `most`: the maximum number of blocks in a
+    cluster. Raises LaunchError.
     """
     given = None
     if asked is not None:

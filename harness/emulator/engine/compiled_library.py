@@ -36,8 +36,8 @@ COMPILING_S = 600.0
 def compiled(name: str, header: CHeader, *folders: Path) -> Any | str:
     """Load the first folder's sources as a library, or return why there is none.
 
-    header: declares the library's functions. folders: folders of headers, which sources include by
-    their path relative to the folder.
+    `header`: declares the library's functions. `folders`: folders of headers, which sources include
+    by their path relative to the folder.
     """
     compiler = _compiler()
     if not compiler:

@@ -27,11 +27,12 @@ _ORIGIN_BYTES = 4  # per watched word of local memory
 class LaunchConfiguration(Shape):
     """The shape of a launch and its execution options.
 
-    checks: whether to look for races and for uses of uninitialised memory. jobs: how many blocks
-    may run at the same time in the fast run. chunk_blocks: how many blocks the judge executes
-    together. held_blocks: how many blocks a device holds at the same time, if blocks may wait for
-    each other; otherwise 0. fitting_blocks: how many blocks fit in this machine's memory. cluster:
-    the number of blocks in a thread block cluster, which always execute together.
+    `checks`: whether to look for races and for uses of uninitialised memory. `jobs`: how many
+    blocks may run at the same time in the fast run. `chunk_blocks`: how many blocks the judge
+    executes together. `held_blocks`: how many blocks a device holds at the same time, if blocks may
+    wait for each other; otherwise 0. `fitting_blocks`: how many blocks fit in this machine's
+    memory. `cluster`: the number of blocks in a thread block cluster, which always execute
+    together.
     """
 
     checks: bool

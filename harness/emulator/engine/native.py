@@ -59,10 +59,10 @@ class GivenUp(Exception):
 class Outcome:
     """The result of a run.
 
-    printed: by block number, in the order of the run. observed: present only if requested. ticks:
-    thread instructions that were executed; a partly active warp counts as a whole one. waits:
-    whether the fault is that threads wait in a loop for an event that no thread will cause. waited:
-    what threads waited for at mbarriers, if requested.
+    `printed`: by block number, in the order of the run. `observed`: present only if requested.
+    `ticks`: thread instructions that were executed; a partly active warp counts as a whole one.
+    `waits`: whether the fault is that threads wait in a loop for an event that no thread will
+    cause. `waited`: what threads waited for at mbarriers, if requested.
     """
 
     fault: Fault | None

@@ -21,8 +21,8 @@ BLOCK_MEMORY_BYTES = 2**28  # a chunk's shared and local memory, with the checks
 class CompiledFor:
     """A kernel's compiled-in launch constraints.
 
-    block: the only block shape allowed; most_threads: per block, by `__launch_bounds__`.
-    shared_bytes: static, per block. local_bytes: per thread.
+    `block`: the only block shape allowed; most_threads: per block, by `__launch_bounds__`.
+    `shared_bytes`: static, per block. `local_bytes`: per thread.
     """
 
     kernel: str
@@ -34,8 +34,8 @@ class CompiledFor:
 
 @dataclass(frozen=True)
 class Shape:
-    """shared_bytes: per block, static and dynamic. budget: in thread instructions. dynamic_bytes:
-    the dynamic part of shared memory."""
+    """`shared_bytes`: per block, static and dynamic. `budget`: in thread instructions.
+    `dynamic_bytes`: the dynamic part of shared memory."""
 
     grid: Dim3
     block: Dim3

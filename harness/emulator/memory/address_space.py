@@ -102,7 +102,7 @@ class AddressSpace:
     ) -> Allocation:  # fmt: skip
         """Place a buffer of bytes, aligned as by cudaMalloc.
 
-        address: where the data is in this process, if the caller knows.
+        `address`: where the data is in this process, if the caller knows.
         """
         base = address_of_slot(len(self.allocations))
         allocation = Allocation(

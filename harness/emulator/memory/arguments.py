@@ -92,7 +92,7 @@ def pack(
     kernel: Kernel, args: Any, names: Sequence[str] | None, memory: AddressSpace, first: int = 0,
     buffers: Any = (),
 ) -> bytes:  # fmt: skip
-    """Pack the parameters; place the buffers, and arrays among the parameters, in memory. first:
+    """Pack the parameters; place the buffers, and arrays among the parameters, in memory. `first`:
     the parameters' offset in their bank; they are aligned relative to the bank's start, and the
     bytes before them are zeros."""
     if not _is_list(args):
@@ -245,7 +245,7 @@ def track_first_writes(
     program: Program, memory: AddressSpace, params: bytes, args: Sequence[Any],
     written: Mapping[int, Array] | None, buffers: Mapping[int, Array] | None = None,
 ) -> None:  # fmt: skip
-    """Update the written-byte maps of some arguments' buffers. buffers: further maps, by the
+    """Update the written-byte maps of some arguments' buffers. `buffers`: further maps, by the
     addresses of their buffers."""
     starts = list(program.param_offsets().values())
     bases = {allocation.base: allocation for allocation in memory.allocations}

@@ -50,7 +50,7 @@ def place(memory: AddressSpace, module: Module, contents: dict[str, Array]) -> N
 def named(contents: Mapping[str, Array], name: str, dtype: Any) -> Array:
     """Return a variable as an array of the given type, which shares the variable's memory.
 
-    contents: the bytes of all variables. `name` is as in the machine code, or as in the source if
+    `contents`: the bytes of all variables. `name` is as in the machine code, or as in the source if
     only one variable has it.
     """
     if not isinstance(name, str):

@@ -41,7 +41,7 @@ def source_name(symbol: str) -> str:
 
 @dataclass(frozen=True)
 class SharedVariables:
-    """starts: the offset of each variable; of_lines: the variable of each line that accesses only
+    """`starts`: the offset of each variable; of_lines: the variable of each line that accesses only
     one.
     """
 

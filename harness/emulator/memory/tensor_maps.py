@@ -49,14 +49,14 @@ class TensorMap:
 
     Dimensions are listed innermost first, as in the driver's API.
 
-    array: where the tensor begins. box: the elements of a box in each dimension; for im2col, the
-    channels of a pixel and the pixels of a column. shape: the tensor's shape; by default the
-    array's shape, reversed. strides: in bytes, for all dimensions except the innermost; by default
-    without gaps. element: the element type; by default the array's; "bf16" if 16-bit integers hold
-    the bits. steps: the distance from one loaded element to the next. swizzle: "none", "32B", "64B"
-    or "128B". fill: "zero" or "nan", for elements outside the tensor. lower, upper: the corners of
-    the im2col pixel box, for each dimension except channels and images. offset: where in the array
-    the tensor begins, in elements.
+    `array`: where the tensor begins. `box`: the elements of a box in each dimension; for im2col,
+    the channels of a pixel and the pixels of a column. `shape`: the tensor's shape; by default the
+    array's shape, reversed. `strides`: in bytes, for all dimensions except the innermost; by
+    default without gaps. `element`: the element type; by default the array's; "bf16" if 16-bit
+    integers hold the bits. `steps`: the distance from one loaded element to the next. `swizzle`:
+    "none", "32B", "64B" or "128B". `fill`: "zero" or "nan", for elements outside the tensor.
+    `lower`, `upper`: the corners of the im2col pixel box, for each dimension except channels and
+    images. `offset`: where in the array the tensor begins, in elements.
     """
 
     array: Array

@@ -38,14 +38,12 @@ _MOST = 1 << 17
 class Texture:
     """A texture object: an array of texels, and how they are fetched.
 
-    texels: in the shape of `kind`, whose last axis runs along a row: (width,), (height, width),
+    `texels`: in the shape of `kind`, whose last axis runs along a row: (width,), (height, width),
     (depth, height, width), (layers, width), (layers, height, width) or (6, size, size); 2 or 4
-    `channels` add one more trailing axis.
-    address: one mode, or one for each of x, y and z.
-    filter: "linear" interpolates between neighbours, if a fetch gives floats.
-    normalized: coordinates go from 0 to 1.
-    fractions: integers are read as floats from 0 or -1 to 1.
-    Fetches read level 0.
+    `channels` add one more trailing axis. `address`: one mode, or one for each of x, y and z.
+    `filter`: "linear" interpolates between neighbours, if a fetch gives floats. `normalized`:
+    coordinates go from 0 to 1. `fractions`: integers are read as floats from 0 or -1 to 1. Fetches
+    read level 0.
     """
 
     texels: Array
@@ -97,7 +95,7 @@ class Surface:
 
 @dataclass(frozen=True)
 class Described:
-    """A checked texture or surface. size: width, height, and depth or layers."""
+    """A checked texture or surface. `size`: width, height, and depth or layers."""
 
     what: Texture | Surface
     size: tuple[int, int, int]

@@ -32,7 +32,7 @@ def _order(
 ) -> list[int]:
     """Order the strongly connected components topologically, and the blocks inside each loop.
 
-    entered_from: the predecessors in the whole program, because the block that leads into a loop
+    `entered_from`: the predecessors in the whole program, because the block that leads into a loop
     may be the entry of the loop around it, which is not among `nodes`."""
     inside = set(nodes)
     edges = {n: [t for t in successors[n] if t in inside] for n in nodes}

@@ -36,7 +36,7 @@ class Counter:
 
 def of_mixed(executed: Sequence[Executed], kinds: Callable[[int], Iterable[str]]) -> Uncounted:
     """Return the counters that leave out requests whose lanes access several state spaces, each
-    with the reason. kinds: the operations to which each instruction's requests belong."""
+    with the reason. `kinds`: the operations to which each instruction's requests belong."""
     found: Uncounted = {}
     for number, each in enumerate(executed):
         if not each.mixed_requests:
@@ -55,10 +55,10 @@ def of_mixed(executed: Sequence[Executed], kinds: Callable[[int], Iterable[str]]
 class Executed:
     """Counts of one instruction over the launch; `file` and `line` refer to the CUDA source.
 
-    threads: active lanes; threads_predicated_on: those whose guard was true. branches: the number
-    of warps that executed a branch here; diverged_warps: how many of them had lanes that took
-    different paths. mixed_requests: requests whose lanes access several state spaces; nothing else
-    is counted for these.
+    `threads`: active lanes; threads_predicated_on: those whose guard was true. `branches`: the
+    number of warps that executed a branch here; diverged_warps: how many of them had lanes that
+    took different paths. `mixed_requests`: requests whose lanes access several state spaces;
+    nothing else is counted for these.
     """
 
     opcode: str
@@ -100,7 +100,7 @@ def of_instructions(
 ) -> Iterator[Counter]:
     """Count the instructions executed by warps and by threads, and threads per warp instruction.
 
-    warps_again and threads_again: repeated issues, which are counted here but not at an
+    `warps_again` and `threads_again`: repeated issues, which are counted here but not at an
     instruction.
     """
     warps = warps_again + sum(each.warps for each in instructions)

@@ -15,8 +15,8 @@ class Observed:
     """One buffer in one launch.
 
     Each array has an entry per byte: 0, or 1 + the index of the first instruction to access it
-    (`LaunchReport.place` gives its location). read_before_write: reads of bytes that the launch had
-    not written before. An atomic both reads and writes, even if its result is unused.
+    (`LaunchReport.place` gives its location). `read_before_write`: reads of bytes that the launch
+    had not written before. An atomic both reads and writes, even if its result is unused.
     """
 
     name: str

@@ -24,10 +24,10 @@ class Completion:
 class Wait:
     """The waits of one line at one mbarrier.
 
-    place: the line, and the lines that call it if it is inlined. mbarrier: its variable and offset.
-    phases: the first and the last that were waited for, counted from 0 in each block; -1 is the
-    phase before the first, for which no thread waits. by: the operations that completed these
-    phases, in program order.
+    `place`: the line, and the lines that call it if it is inlined. `mbarrier`: its variable and
+    offset. `phases`: the first and the last that were waited for, counted from 0 in each block; -1
+    is the phase before the first, for which no thread waits. `by`: the operations that completed
+    these phases, in program order.
     """
 
     place: str

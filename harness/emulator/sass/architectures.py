@@ -20,18 +20,18 @@ from harness.emulator.memory.address_space import LOCAL_WINDOW, SHARED_WINDOW
 class CodeArchitecture:
     """The layout that code of one architecture relies on.
 
-    block_at, grid_at, stack_at: offsets in constant bank 0 of the launch extents, three words each,
-    and of the first address after a thread's local memory. windows_at: offsets of the bases that
-    make shared and local addresses generic; Blackwell's code reads the shared one from a special
-    register. registers_at: special registers of PTX that the driver fills, and their offsets.
-    Blackwell's code subtracts 0xa0 for each block of a cluster; clusters are not supported on
-    Blackwell. reserved_at: offset of the shared memory reserved for the system, before a block's
-    own. reserved_shared: bytes at the start of a kernel's shared memory that belong to the driver;
-    addresses include them. has_clusters: whether it is known where code reads cluster data and the
-    address of the parameters. known_at: the offsets before the parameters whose contents are known,
-    if code also reads other offsets; a kernel that does is refused. None if code reads no other
-    offsets than those above. was_read: whether the counts of this architecture were compared with
-    hardware readings.
+    `block_at`, `grid_at`, `stack_at`: offsets in constant bank 0 of the launch extents, three words
+    each, and of the first address after a thread's local memory. `windows_at`: offsets of the bases
+    that make shared and local addresses generic; Blackwell's code reads the shared one from a
+    special register. `registers_at`: special registers of PTX that the driver fills, and their
+    offsets. Blackwell's code subtracts 0xa0 for each block of a cluster; clusters are not supported
+    on Blackwell. `reserved_at`: offset of the shared memory reserved for the system, before a
+    block's own. `reserved_shared`: bytes at the start of a kernel's shared memory that belong to
+    the driver; addresses include them. `has_clusters`: whether it is known where code reads cluster
+    data and the address of the parameters. `known_at`: the offsets before the parameters whose
+    contents are known, if code also reads other offsets; a kernel that does is refused. None if
+    code reads no other offsets than those above. `was_read`: whether the counts of this
+    architecture were compared with hardware readings.
     """
 
     name: str

@@ -27,11 +27,11 @@ ZERO = 255
 class Operand:
     """One operand as written.
 
-    number: the register's or predicate's number; for a constant, its bank; for an immediate written
-    as an integer, its value. bits: an immediate's 32 bits as encoded in the instruction. base,
-    uniform, offset: the address of a constant or memory operand; `uniform` is the number of an
-    added uniform register, or the first of a matrix descriptor. suffixes: the dotted parts after
-    the name.
+    `number`: the register's or predicate's number; for a constant, its bank; for an immediate
+    written as an integer, its value. `bits`: an immediate's 32 bits as encoded in the instruction.
+    `base`, `uniform`, `offset`: the address of a constant or memory operand; `uniform` is the
+    number of an added uniform register, or the first of a matrix descriptor. `suffixes`: the dotted
+    parts after the name.
     """
 
     kind: Kind
@@ -79,11 +79,12 @@ class Parameter:
 class Function:
     """A kernel with the functions that it calls, which follow it in its section.
 
-    parameter_base: the offset of the parameters in constant bank 0. registers: the number per
-    thread. shared_bytes: the static part, without the driver's reserved part, which ends at
-    shared_start. local_bytes: per thread. cluster: the extents of its thread block clusters in
-    blocks; zeros if only the launch determines it; None without clusters. entries: symbol →
-    address, for the kernel and the functions that it calls. banks: the kernel's own constant banks.
+    `parameter_base`: the offset of the parameters in constant bank 0. `registers`: the number per
+    thread. `shared_bytes`: the static part, without the driver's reserved part, which ends at
+    shared_start. `local_bytes`: per thread. `cluster`: the extents of its thread block clusters in
+    blocks; zeros if only the launch determines it; None without clusters. `entries`: symbol →
+    address, for the kernel and the functions that it calls. `banks`: the kernel's own constant
+    banks.
     """
 
     name: str
@@ -113,10 +114,10 @@ class Variable:
 
 @dataclass
 class MachineCode:
-    """A cubin. banks: constant bank → bytes, for the module; sections: initial contents.
+    """A cubin. `banks`: constant bank → bytes, for the module; sections: initial contents.
 
-    addresses: variables' addresses in bank 4, as (offset, symbol, addend).
-    `device` holds the state that persists between launches.
+    `addresses`: variables' addresses in bank 4, as (offset, symbol, addend). `device` holds the
+    state that persists between launches.
     """
 
     name: str

@@ -59,8 +59,8 @@ def counters(
 ) -> tuple[Counter, ...]:
     """Every counter of a launch that is not among the unknown ones.
 
-    meets_others: whether the numbers of loop iterations depend on other threads. was_read: whether
-    these counters were compared with readings of this architecture's hardware.
+    `meets_others`: whether the numbers of loop iterations depend on other threads. `was_read`:
+    whether these counters were compared with readings of this architecture's hardware.
     """
     again = (
         sum(each.warps_again for each in instructions),

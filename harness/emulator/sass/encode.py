@@ -56,8 +56,8 @@ _WITHOUT_PREDICATES = {
 
 @dataclass
 class Encoded:
-    """constants: (bank, offset), or an immediate's bits → the index of its row, counted from 1. Row
-    0 is zero. registers: rows per warp."""
+    """`constants`: (bank, offset), or an immediate's bits → the index of its row, counted from 1.
+    Row 0 is zero. `registers`: rows per warp."""
 
     instructions: Array
     registers: int

@@ -69,7 +69,7 @@ _WITH_RESERVED = {engine_layout.RACE_BETWEEN, engine_layout.RACE_AT_ONCE,
 
 @dataclass(frozen=True)
 class Clustered:
-    """The clusters of a launch. is_explicit: whether the launch or its kernel specifies any."""
+    """The clusters of a launch. `is_explicit`: whether the launch or its kernel specifies any."""
 
     extents: Dim3
     is_explicit: bool
@@ -77,7 +77,7 @@ class Clustered:
 
 @dataclass(frozen=True)
 class Ran:
-    """The outcome of a launch. printed: the output of each call, block by block."""
+    """The outcome of a launch. `printed`: the output of each call, block by block."""
 
     faults: tuple[Fault, ...]
     printed: tuple[str, ...]
@@ -99,8 +99,8 @@ def bank_of_parameters(
 ) -> bytes:  # fmt: skip
     """Fill constant bank 0 as the driver does, as far as code is known to read the bank.
 
-    params: the bank, with zeros before the parameters. registers: special registers of PTX that the
-    driver stores there.
+    `params`: the bank, with zeros before the parameters. `registers`: special registers of PTX that
+    the driver stores there.
     """
     bank = bytearray(params)
     for at, extents in ((arch.block_at, shape.block), (arch.grid_at, shape.grid)):
@@ -144,7 +144,7 @@ def execute(
     memory: AddressSpace, banks: Mapping[int, Array], cluster: Clustered,
     judged: Judged | None = None,
 ) -> Ran:  # fmt: skip
-    """Execute all blocks, or stop at the first fault. judged: None to skip race detection."""
+    """Execute all blocks, or stop at the first fault. `judged`: None to skip race detection."""
     library = load().library
     constants = _constants(encoded, banks)
     held = [banks.get(n, np.zeros(0, np.uint8)) for n in range(_BANKS)]

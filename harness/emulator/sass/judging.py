@@ -40,10 +40,10 @@ _BYTES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2}
 
 @dataclass(frozen=True)
 class Judged:
-    """kinds, traits, lines: one entry per instruction. A line is a number, or -1 if it is unknown
-    or if the instruction is a barrier that may pair with barriers on other lines. grains: the size
-    of the words that are tracked in global and in shared memory, which is the width of the
-    narrowest access. shared: the variables in shared memory, for messages."""
+    """`kinds`, `traits`, `lines`: one entry per instruction. A line is a number, or -1 if it is
+    unknown or if the instruction is a barrier that may pair with barriers on other lines. `grains`:
+    the size of the words that are tracked in global and in shared memory, which is the width of the
+    narrowest access. `shared`: the variables in shared memory, for messages."""
 
     kinds: Array
     traits: Array
@@ -53,7 +53,7 @@ class Judged:
 
 
 def judged(function: Function, lines: OfLines) -> Judged:
-    """Collect the data for a function. lines: facts from the same kernel's PTX."""
+    """Collect the data for a function. `lines`: facts from the same kernel's PTX."""
     retried = {_line(i.location) for i in function.instructions if "CAST" in i.modifiers} - {None}
     kinds = [_kind(each, lines, retried) for each in function.instructions]
     for number in _waits_for_reading(function):
@@ -137,7 +137,7 @@ def _line(location: Location | None) -> tuple[str, int] | None:
 class CodePlace(Launched):
     """Names for messages about machine code.
 
-    reserved: the bytes of shared memory that precede the kernel's own, and are included in the
+    `reserved`: the bytes of shared memory that precede the kernel's own, and are included in the
     fault's offsets.
     """
 

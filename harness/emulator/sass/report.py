@@ -14,10 +14,10 @@ from harness.emulator.results.faults import Fault
 class MachineCount(Executed):
     """Counts of one machine instruction.
 
-    diverged_warps: how often lanes of a warp diverged there. colliding: for an atomic, how often
-    lanes accessed the same address. branch_targets: for a branch, how often a warp executed it.
-    warps_again, threads_again: additional counts, because the multiprocessor issues the instruction
-    again (machine/scheduler/replays.h).
+    diverged_warps: how often lanes of a warp diverged there. `colliding`: for an atomic, how often
+    lanes accessed the same address. `branch_targets`: for a branch, how often a warp executed it.
+    `warps_again`, `threads_again`: additional counts, because the multiprocessor issues the
+    instruction again (machine/scheduler/replays.h).
     """
 
     address: int

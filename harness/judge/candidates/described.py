@@ -47,8 +47,8 @@ class _Step:
 
 @dataclass(config=_CONFIG)
 class _Told:
-    """The output of trace.py. texts: extension number → its kernels. scratch: name → the number of
-    elements and their type."""
+    """The output of trace.py. `texts`: extension number → its kernels. `scratch`: name → the number
+    of elements and their type."""
 
     refused: str = ""
     texts: dict[str, str] = Field(default_factory=dict)
@@ -68,9 +68,9 @@ def submission(
 ) -> Submission:  # fmt: skip
     """A candidate's kernels, with the launches that it makes at these sizes.
 
-    solution: a Python file with ModelNew, or its text. problem: the file with Model, get_inputs and
-    get_init_inputs. more: fields of the Problem, such as `partly_read`.
-    Raises UsageError, with the reason, if its launches cannot be determined.
+    `solution`: a Python file with ModelNew, or its text. `problem`: the file with Model, get_inputs
+    and get_init_inputs. `more`: fields of the Problem, such as `partly_read`. Raises UsageError,
+    with the reason, if its launches cannot be determined.
     """
     stated = replace(read(problem, sizes), **more)
     text = Path(solution).read_text() if _is_path(solution) else str(solution)

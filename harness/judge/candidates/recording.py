@@ -43,7 +43,7 @@ _NAMES = {
 
 @dataclass(frozen=True)
 class Place:
-    """A pointer to an array element. type: its pointee type in C++."""
+    """A pointer to an array element. `type`: its pointee type in C++."""
 
     array: str
     offset: int = 0
@@ -53,7 +53,7 @@ class Place:
 
 @dataclass
 class Recording:
-    """The recording so far. arrays: name → its elements and type; steps: launches, in order."""
+    """The recording so far. `arrays`: name → its elements and type; steps: launches, in order."""
 
     arrays: dict[str, tuple[int, str]] = field(default_factory=dict)
     scratch: list[str] = field(default_factory=list)

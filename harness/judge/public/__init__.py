@@ -19,8 +19,8 @@ from harness.judge.submissions import Problem
 def read(path: str | Path, sizes: Mapping[str, int] | None = None, **scalars: float) -> Problem:
     """Read the problem in a file.
 
-    sizes: replacements, by name, for the file's own sizes, most of which are too large to be
-    emulated. scalars: values for scalars that the definition declares but does not set. Raises
+    `sizes`: replacements, by name, for the file's own sizes, most of which are too large to be
+    emulated. `scalars`: values for scalars that the definition declares but does not set. Raises
     UsageError, which says what is too large or missing, for a file that is not in one of these
     formats.
     """

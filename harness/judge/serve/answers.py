@@ -13,7 +13,7 @@ from harness.judge.serve.protocol import Answer, BadRequest, Error, Request
 def begin(judge: Judge, line: bytes, most_s: float) -> Future[Answer]:
     """Judge a request as soon as a slot is free. The future always yields a reply.
 
-    most_s: the longest deadline, in seconds, that a request may have.
+    `most_s`: the longest deadline, in seconds, that a request may have.
     """
     answer: Future[Answer] = Future()
     try:

@@ -29,8 +29,8 @@ MOST_CONVERSATIONS = 64
 
 
 class Conversation:
-    """One client's requests and the replies to them. say: a function that writes a line; it raises
-    OSError if the client is gone."""
+    """One client's requests and the replies to them. `say`: a function that writes a line; it
+    raises OSError if the client is gone."""
 
     def __init__(self, judge: Judge, say: Callable[[bytes], None], most_s: float) -> None:
         self._judge, self._say, self._most_s = judge, say, most_s

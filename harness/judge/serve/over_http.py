@@ -31,7 +31,7 @@ WAITING = 256
 
 
 def over_http(judge: Judge, ready: Ready, most_s: float, port: int) -> None:
-    """Serve until told to stop. port: 0 for any free port. Raises NotInstalled."""
+    """Serve until told to stop. `port`: 0 for any free port. Raises NotInstalled."""
     uvicorn = _library("uvicorn")
     token = os.environ.get(TOKEN) or secrets.token_urlsafe(32)
     if not os.environ.get(TOKEN):

@@ -32,7 +32,7 @@ judge has ended meanwhile."""
 
 @dataclass(config=CONFIG)
 class Request(Submission):
-    """A submission, and the name that its reply repeats."""
+    """A submission, and the name under which it is answered."""
 
     id: Id = None
     version: Annotated[int, Field(ge=1, le=VERSION)] = VERSION

@@ -36,9 +36,9 @@ def run(
 ) -> Run:  # fmt: skip
     """Run the matrix in a folder into `out`; return the run.
 
-    seed: the seed of the inputs, in place of the matrix's own. with_ceilings: also measure the
-    GPU's limits, which a page shows but no verdict needs.
-    Raises HarnessError if the matrix cannot run at all; a failed kernel is recorded in the run.
+    `seed`: the seed of the inputs, in place of the matrix's own. `with_ceilings`: also measure the
+    GPU's limits, which a page shows but no verdict needs. Raises HarnessError if the matrix cannot
+    run at all; a failed kernel is recorded in the run.
     """
     started = datetime.now(timezone.utc)
     bench = model.load(folder / "bench.yaml")

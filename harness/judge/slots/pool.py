@@ -46,9 +46,9 @@ class SlotLost(Exception):
 class Slot:
     """One process that judges submissions in sequence.
 
-    home: its working folder, for compiled files. matrices: the folder of its submissions, which it
-    only reads. memory: bytes that each of its processes may allocate; 0 for no limit. walls: the
-    sandbox around the slot, if any; no process outside this sandbox writes or removes files in
+    `home`: its working folder, for compiled files. `matrices`: the folder of its submissions, which
+    it only reads. `memory`: bytes that each of its processes may allocate; 0 for no limit. `walls`:
+    the sandbox around the slot, if any; no process outside this sandbox writes or removes files in
     `home`, because a link there could lead anywhere.
     """
 

@@ -51,8 +51,9 @@ _CONFIG = ConfigDict(extra="forbid", frozen=True)
 
 @dataclass(config=_CONFIG)
 class Request:
-    """folder: the submission's matrix. out: the run's folder, if it is to be kept. timed: whether
-    to time on a GPU. keep: whether to keep the run's folder, with the data that its page needs."""
+    """`folder`: the submission's matrix. `out`: the run's folder, if it is to be kept. `timed`:
+    whether to time on a GPU. `keep`: whether to keep the run's folder, with the data that its page
+    needs."""
 
     folder: str
     out: str

@@ -75,7 +75,7 @@ class Page:
 
 
 def problems(runs: Mapping[str, Run]) -> Iterator[Problem]:
-    """Every problem's figures. runs: by architecture."""
+    """Every problem's figures. `runs`: by architecture."""
 
     def which(each: Beside) -> tuple[str, str]:
         return each.planned.problem, each.planned.dtype
@@ -102,7 +102,7 @@ def text(figure: str, answer: Answer) -> str:
 def write(runs: Mapping[str, Run], labels: Sequence[str], folder: Path) -> Path:
     """Write architectures.html to a folder with one run per architecture; return its path.
 
-    labels: how exact the counters of each architecture are.
+    `labels`: how exact the counters of each architecture are.
     """
     from harness.report import site  # plotting takes a second to import
 

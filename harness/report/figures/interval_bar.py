@@ -14,7 +14,8 @@ MOST = 1.1
 
 
 def interval_bar(ratio: Interval, most: float, css: str) -> Markup:
-    """The bar of a change. most: the logarithm at either edge; larger changes are cut off there."""
+    """The bar of a change. `most`: the logarithm at either edge; larger changes are cut off
+    there."""
 
     def at(value: float) -> float:
         part = max(-1.0, min(1.0, math.log(value) / most))

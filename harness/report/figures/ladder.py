@@ -106,7 +106,7 @@ def _bars(axes: Axes, ladder: Ladder, layout: Layout) -> None:
 
 
 def _numbers(axes: Axes, ladder: Ladder, rung: Rung, row: int, name: str) -> None:
-    """Write the numbers to the right of a bar. name: the text above the bar in the narrow
+    """Write the numbers to the right of a bar. `name`: the text above the bar in the narrow
     drawing."""
     value, bold = fmt.three(rung.rate.value), role_of(ladder, rung) == "accent"
     if name:

@@ -12,7 +12,7 @@ _HEIGHT, _GAP, _WIDTH = 24.0, 1.5, 110.0
 
 @dataclass(frozen=True)
 class Bar:
-    """height: as a fraction of the tallest bar; None draws a failure mark. role: a colour's
+    """height: as a fraction of the tallest bar; None draws a failure mark. `role`: a colour's
     name."""
 
     name: str

@@ -81,7 +81,7 @@ def _line(figure: Figure) -> ClaimRow:
 
 
 def wanted(test: Test, in_full: bool = False) -> str:
-    """The test in words: `v1 against v0: speed-up below 1`. in_full: with the variants' names."""
+    """The test in words: `v1 against v0: speed-up below 1`. `in_full`: with the variants' names."""
     names = short_names(list(dict.fromkeys(n for n in (test.variant, test.against) if n)))
     if in_full:
         names = {name: name for name in names}

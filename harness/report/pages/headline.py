@@ -53,7 +53,7 @@ Told = Mapping[str, tuple[Sequence[Ladder], Sequence[Steps]]]
 def stories(
     run: Run, problem: str, told: Told, links: Links, counts: Sequence[Counts] = ()
 ) -> list[Story]:
-    """One story per type of a problem. counts: the counted results, for a run without times."""
+    """One story per type of a problem. `counts`: the counted results, for a run without times."""
     return [
         timed(own, steps, links) if own
         else _with_counts(emulated(run, problem, dtype), largest(counts, problem, dtype), links)

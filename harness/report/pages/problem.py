@@ -195,8 +195,8 @@ class Maker:
         self, group: Group, steps: Sequence[LadderStep], number: int, typed: bool,
         apart: Sequence[str], links: Links,
     ) -> Panel:  # fmt: skip
-        """number: the panel's number. typed: whether there are several types. apart: the sizes that
-        vary."""
+        """`number`: the panel's number. `typed`: whether there are several types. `apart`: the
+        sizes that vary."""
         run, shown = self.run, self._shown(group)
         first = number == 0
         key = slug("-".join(group))
@@ -229,7 +229,7 @@ class Maker:
         )
 
     def _roofline(self, ladder: Ladder, wanted: bool) -> Roofed | None:
-        """The ladder's roofline. wanted: true at every size with counted bytes or, if there is
+        """The ladder's roofline. `wanted`: true at every size with counted bytes or, if there is
         none, only at the largest size."""
         if not wanted:
             return None

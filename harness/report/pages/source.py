@@ -49,7 +49,7 @@ class Listing:
 def listings(run: Run, problem: str, dtype: str, folder: Path | None = None) -> list[Listing]:
     """Each variant at its largest counted size, and at the launch shape at which it is shown.
 
-    folder: the kernels/ folder with the files; by default the one in the working folder.
+    `folder`: the kernels/ folder with the files; by default the one in the working folder.
     """
     lines = run.lines
     cases: dict[str, list[Planned]] = defaultdict(list)

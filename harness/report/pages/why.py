@@ -36,7 +36,7 @@ MOST = 3
 
 @dataclass(frozen=True)
 class Moved:
-    """A quantity that changed, in words. soft: whether it was not counted exactly, and so cannot
+    """A quantity that changed, in words. `soft`: whether it was not counted exactly, and so cannot
     explain anything."""
 
     text: str

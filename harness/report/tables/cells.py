@@ -21,7 +21,7 @@ from harness.tables.roofs import OVER
 class Cell:
     """`sort` is the number behind a formatted text; plain text sorts by itself.
 
-    mark: a word after the text, such as a verdict, which is also its CSS class. brief: the text
+    `mark`: a word after the text, such as a verdict, which is also its CSS class. `brief`: the text
     shown on a narrow screen.
     """
 

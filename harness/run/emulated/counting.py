@@ -22,7 +22,7 @@ class Counting:
     """Counts cases one after another. A case gets its Emulated record only after all its other
     records are stored.
 
-    works: group → the work model at that size.
+    `works`: group → the work model at that size.
     """
 
     run: Surroundings
@@ -65,7 +65,7 @@ class _Told:
     """Collects one worker's reports, case by case: the reports of a case begin with its
     verification.
 
-    whole: the correct cases, with all their records. wrong: case → why its result is wrong.
+    `whole`: the correct cases, with all their records. `wrong`: case → why its result is wrong.
     """
 
     cases: Sequence[Case]
@@ -96,7 +96,7 @@ class _Told:
         """Complete the case whose reports were arriving, because another begins or the worker has
         ended.
 
-        unless: the case during which the worker ended too early.
+        `unless`: the case during which the worker ended too early.
         """
         if self._open and self._open[0].id != unless:
             self.whole.append(self._open)

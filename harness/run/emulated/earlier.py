@@ -76,9 +76,9 @@ class EarlierResults:
     def hand_on(self, journal: Path, planned: Callable[[], Iterable[Planned]]) -> None:
         """Store this run's results of the other cases for later runs.
 
-        planned: returns, after the run, the cases with everything that determines their results. If
-        one of a variant's files changed during the run, its results belong to no single version of
-        the source and are not stored.
+        `planned`: returns, after the run, the cases with everything that determines their results.
+        If one of a variant's files changed during the run, its results belong to no single version
+        of the source and are not stored.
         """
         if not self._left:
             return

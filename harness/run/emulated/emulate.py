@@ -34,8 +34,8 @@ def by_front_end(
 ) -> tuple[Execution, Execution | str]:
     """Execute a case's PTX and its machine code, or say why the machine code was not executed.
 
-    draw: the number of the set of inputs to use; by default that of the timed set. waits: note what
-    the PTX's threads wait for at mbarriers.
+    `draw`: the number of the set of inputs to use; by default that of the timed set. `waits`: note
+    what the PTX's threads wait for at mbarriers.
     """
     problem = loading.load(bench.kernels / case.problem)
     built = compiler.build(compiler.unit(case, bench.kernels, arch))

@@ -44,7 +44,7 @@ def is_within(work: Work, limits: Limits, times: int = 1) -> bool:
 def stand_in(sizes: Sizes, works: Iterable[tuple[Sizes, Work]], limits: Limits) -> Sizes | None:
     """Return the size to count in place of one that is too large, or None if there is none.
 
-    works: the sizes of the matrix. The nearest is the one whose parameters differ by the smallest
+    `works`: the sizes of the matrix. The nearest is the one whose parameters differ by the smallest
     factors overall. Thus a size with few columns does not represent one with few rows, nor uniform
     data skewed data.
     """

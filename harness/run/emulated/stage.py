@@ -43,7 +43,7 @@ NO_SIZE = (
 
 @dataclass(frozen=True)
 class TimedRun:
-    """The parts of the run that the stage needs. matrix: the matrix with all sizes, not only the
+    """The parts of the run that the stage needs. `matrix`: the matrix with all sizes, not only the
     chosen ones."""
 
     setting: RunSettings
@@ -82,7 +82,8 @@ def _impossible(setting: RunSettings) -> str:
 class _Held:
     """Holds back a group's records until it is known whether all its cases could be counted.
 
-    open: group → its cases that are being counted. settle: called once a group has no more cases.
+    `open`: group → its cases that are being counted. `settle`: called once a group has no more
+    cases.
     """
 
     open: dict[str, set[str]]
@@ -109,7 +110,7 @@ class _Held:
 class _Near:
     """The cases of one group counted at or near their own size: timed case → counted case.
 
-    why: the reason for not counting at the timed size. The mapping is empty if no size is quick
+    `why`: the reason for not counting at the timed size. The mapping is empty if no size is quick
     enough.
     """
 

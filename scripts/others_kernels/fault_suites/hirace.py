@@ -48,7 +48,7 @@ def all_of_them(clone: Path, bounds: bool) -> Iterator[Kernel]:
     """All kernels, each launched with 200 blocks of 256 threads on a graph of the suite, with
     arrays of that graph's size.
 
-    bounds: select kernels that access memory out of bounds, instead of the others.
+    `bounds`: select kernels that access memory out of bounds, instead of the others.
     """
     graph = _read_graph(clone / "indigo" / "input" / "power_law_200n_1000e.egr")
     length = max(graph.vertices, len(graph.ends))

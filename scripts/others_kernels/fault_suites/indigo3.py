@@ -58,7 +58,7 @@ _MULTIPROCESSORS = 4  # persistent threads are as many as these hold
 
 @dataclass(frozen=True)
 class Code:
-    """A program of the suite. faults: the kinds of faults that reveal its bug, or that it has
+    """A program of the suite. `faults`: the kinds of faults that reveal its bug, or that it has
     although no bug was planted."""
 
     source: Path

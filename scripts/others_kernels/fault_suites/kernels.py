@@ -14,9 +14,9 @@ RACE, BOUNDS = frozenset({"race"}), frozenset({"out of bounds"})
 class Kernel:
     """A kernel that has a fault of one of the kinds in `faults`, or no fault if `faults` is empty.
 
-    source: CUDA, or PTX if it begins with `.version`. entry: a part of the kernel's name, if the
-    source has several kernels. written: the initialised bytes of its first array; None for all.
-    options: nvcc's options for this source.
+    `source`: CUDA, or PTX if it begins with `.version`. `entry`: a part of the kernel's name, if
+    the source has several kernels. `written`: the initialised bytes of its first array; None for
+    all. `options`: nvcc's options for this source.
     """
 
     name: str
@@ -39,8 +39,8 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Suite:
-    """A suite, which is one row of the table. title: its title in the table. commit: the commit of
-    the clone from which `kernels` reads; None for Indigo3's whole programs."""
+    """A suite, which is one row of the table. `title`: its title in the table. `commit`: the commit
+    of the clone from which `kernels` reads; None for Indigo3's whole programs."""
 
     title: str
     repository: str

@@ -30,10 +30,10 @@ class NotALaunch(Exception):
 
 @dataclass(frozen=True)
 class Instruction:
-    """verb: st, ld, atom, fence, bar, move, add, beq, bne, goto or label.
+    """`verb`: st, ld, atom, fence, bar, move, add, beq, bne, goto or label.
 
-    order: weak, relaxed, acquire, release, acq_rel or sc. operands: registers, numbers, locations
-    and labels, as written.
+    `order`: weak, relaxed, acquire, release, acq_rel or sc. `operands`: registers, numbers,
+    locations and labels, as written.
     """
 
     verb: str
@@ -45,8 +45,8 @@ class Instruction:
 
 @dataclass(frozen=True)
 class Test:
-    """threads: each thread's instructions. blocks: each thread's block. initial: the initial values
-    by location."""
+    """`threads`: each thread's instructions. `blocks`: each thread's block. `initial`: the initial
+    values by location."""
 
     name: str
     threads: tuple[tuple[Instruction, ...], ...]

@@ -31,7 +31,7 @@ class Access:
 
 @dataclass(frozen=True)
 class Message:
-    """The effects that a strong write publishes. scopes: the scopes of the release and of the
+    """The effects that a strong write publishes. `scopes`: the scopes of the release and of the
     write."""
 
     thread: int

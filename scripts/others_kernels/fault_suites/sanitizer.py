@@ -14,7 +14,7 @@ from fault_suites.kernels import BOUNDS, RACE, Kernel
 def kernels(clone: Path) -> Iterator[Kernel]:
     def made(path: str, entry: str, faults: frozenset[str], grid: int, block: int,
              *words: int) -> Kernel:  # fmt: skip
-        """Make a kernel. words: the number of elements of each array."""
+        """Make a kernel. `words`: the number of elements of each array."""
 
         def arguments() -> list[Any]:
             return [np.zeros(count, np.int32) for count in words]

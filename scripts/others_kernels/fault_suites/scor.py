@@ -12,7 +12,7 @@ from fault_suites.kernels import RACE, Kernel
 
 
 def kernels(clone: Path, plain: bool) -> Iterator[Kernel]:
-    """The kernels of the suite. plain: remove the word `volatile` from the source."""
+    """The kernels of the suite. `plain`: remove the word `volatile` from the source."""
     for path in sorted((clone / "microbenchmarks" / "src").glob("*.cu")):
         text = path.read_text()
         grid, block = (

@@ -45,7 +45,7 @@ _WORDS_OF_B = 2  # of eight columns; twice as many if the first factor is sparse
 
 @dataclass(frozen=True)
 class _Product:
-    """`m64nNkK.D.A.B`. depth: that of the second operand; a sparse first operand stores half of
+    """`m64nNkK.D.A.B`. `depth`: that of the second operand; a sparse first operand stores half of
     it."""
 
     columns: int
@@ -68,7 +68,7 @@ class _Modes:
 
 @dataclass(frozen=True)
 class _Factor:
-    """An operand in shared memory. rows: the first row, or the first column of `b`. slices: the
+    """An operand in shared memory. `rows`: the first row, or the first column of `b`. `slices`: the
     depth of its rows as a multiple of `_BYTES_DEEP`."""
 
     descriptor: Source
@@ -264,7 +264,7 @@ class WarpgroupDecoder(MatrixDecoder):
     ) -> list[Source]:
         """Load the words that each lane holds of eight rows, or of sixteen rows of `a`.
 
-        row: the first of these rows, relative to the operand's first row; for `b`, a column.
+        `row`: the first of these rows, relative to the operand's first row; for `b`, a column.
         """
         words = tuple(self.declare(f"!wgmma {name}{i}", "u32") for i in range(count))
         turns = count // _WORDS_OF_B // factor.slices  # registers of the same words of the rows

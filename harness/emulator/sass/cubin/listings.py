@@ -28,7 +28,7 @@ def listing(content: bytes, name: str, kept: Path | None = None) -> Listing:
     """Return nvdisasm's listing of a cubin. Raises DisassemblerError, or CubinError if nvdisasm
     refuses the file.
 
-    kept: the file in which the listing is stored for later calls.
+    `kept`: the file in which the listing is stored for later calls.
     """
     tool = disassembler.find()
     text = _kept(kept, tool, content) if kept else None

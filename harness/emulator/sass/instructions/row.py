@@ -16,9 +16,9 @@ Groups = tuple[Flags, ...]
 class Row:
     """One row of the table.
 
-    groups: the modifiers with an effect, and their flags; the modifiers of a group exclude each
-    other. harmless: the modifiers that change no result, with the reason. always: flags that need
-    no modifier. space: a memory access's state space.
+    `groups`: the modifiers with an effect, and their flags; the modifiers of a group exclude each
+    other. `harmless`: the modifiers that change no result, with the reason. `always`: flags that
+    need no modifier. `space`: a memory access's state space.
     """
 
     name: str

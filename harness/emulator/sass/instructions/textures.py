@@ -33,8 +33,8 @@ _SIZES = {"U8": 0, "U16": 0, "64": 0, "128": 0}
 
 @dataclass(frozen=True)
 class Read:
-    """kind: that of the texture. handle: None if the handle is among other values. channels: one
-    bit each."""
+    """`kind`: that of the texture. `handle`: None if the handle is among other values. `channels`:
+    one bit each."""
 
     kind: int
     handle: Operand | None

@@ -23,7 +23,7 @@ _CREATED = {
 
 
 class Methods:
-    """of_type: substitutes template parameters in a type's text."""
+    """`of_type`: substitutes template parameters in a type's text."""
 
     def __init__(self, recording: Recording, of_type: Callable[[str], str]) -> None:
         self._recording, self._of_type = recording, of_type

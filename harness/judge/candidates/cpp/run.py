@@ -31,7 +31,7 @@ class _Jumped(Exception):
 
 
 class Host(Expressions):
-    """The functions of one extension, ready to call. number: the extension's number."""
+    """The functions of one extension, ready to call. `number`: the extension's number."""
 
     def __init__(self, text: Parted, number: int, recording: Recording) -> None:
         self._text, self._number, self._recording = text, number, recording

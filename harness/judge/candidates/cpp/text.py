@@ -48,7 +48,7 @@ class Token(NamedTuple):
 
 @dataclass(frozen=True)
 class Macro:
-    """parameters: None for an object-like macro."""
+    """`parameters`: None for an object-like macro."""
 
     parameters: tuple[str, ...] | None
     body: tuple[Token, ...]
@@ -66,8 +66,8 @@ class Function:
 
 @dataclass
 class Parted:
-    """device: text for nvcc. kernels: name → its qualified C++ name. constants: the tokens of each
-    top-level statement that assigns a value to a name. bound: Python names → functions."""
+    """`device`: text for nvcc. `kernels`: name → its qualified C++ name. `constants`: the tokens of
+    each top-level statement that assigns a value to a name. `bound`: Python names → functions."""
 
     device: str = ""
     kernels: dict[str, str] = field(default_factory=dict)

@@ -17,7 +17,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Name:
-    """path: `torch::empty`. template: the text between < and >, or None."""
+    """`path`: `torch::empty`. `template`: the text between < and >, or None."""
 
     path: str
     template: tuple[str, ...] | None = None
@@ -56,7 +56,7 @@ class Either:
 
 @dataclass(frozen=True)
 class Assign:
-    """sign: `+` for `+=`; empty for `=`."""
+    """`sign`: `+` for `+=`; empty for `=`."""
 
     sign: str
     target: Expr
@@ -123,7 +123,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Declare:
-    """value: None if absent; is_made: whether it is `type name(arguments)`, whose value is a
+    """`value`: None if absent; is_made: whether it is `type name(arguments)`, whose value is a
     Braces."""
 
     type: str
@@ -140,7 +140,7 @@ class If:
 
 @dataclass(frozen=True)
 class Loop:
-    """`for` and `while`. is_after: whether it is `do … while`."""
+    """`for` and `while`. `is_after`: whether it is `do … while`."""
 
     first: Statement | None
     condition: Expr | None

@@ -17,7 +17,7 @@ from harness.emulator.sass import MachineCode, MachineReport, launch_machine_cod
 
 @dataclass(frozen=True)
 class Case:
-    """arguments: a function that makes new arguments for each launch."""
+    """`arguments`: a function that makes new arguments for each launch."""
 
     name: str
     text: str

@@ -28,7 +28,7 @@ def _between(
     then: str = "", before: str = "", end: str = MEET,
 ) -> str:  # fmt: skip
     """Each block's first 128 bytes contain its rank times 100, plus the thread index; the next 128
-    bytes contain 150 until the preceding block's bytes arrive there. waits: the condition under
+    bytes contain 150 until the preceding block's bytes arrive there. `waits`: the condition under
     which a block waits."""
     return kernel(f"""@!%p1 mbarrier.init.shared::cta.b64 [%r3], 1;
         fence.mbarrier_init.release.cluster; mov.u32 %r20, %cluster_ctarank;

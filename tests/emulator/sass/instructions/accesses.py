@@ -46,7 +46,7 @@ def result_of(each: Instruction) -> int | None:
 
 
 def executed(text: str, values: Words) -> Left:
-    """values: the contents of the operands' registers, a word and its neighbours by lane."""
+    """`values`: the contents of the operands' registers, a word and its neighbours by lane."""
     each = instruction(text)
     texts = ["S2R R240,SR_TID.X", "IMAD.WIDE R242,R240,0x4,c[0x0][0x160]",
              "IMAD.WIDE R244,R240,0x10,c[0x0][0x168]"]  # fmt: skip

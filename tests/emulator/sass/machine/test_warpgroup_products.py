@@ -15,7 +15,7 @@ from harness.emulator.sass import MachineCode, MachineReport, launch_machine_cod
 
 
 class Product(NamedTuple):
-    """modes: the operands after the predicate. instruction: the machine instruction that ptxas
+    """`modes`: the operands after the predicate. `instruction`: the machine instruction that ptxas
     generates."""
 
     types: str
