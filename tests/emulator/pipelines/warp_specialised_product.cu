@@ -1,6 +1,6 @@
 // c = a bᵀ of bfloat16 by a warp-specialised pipeline, as kernels for Hopper are written: one
 // warpgroup requests tiles from the TMA unit, two multiply. They synchronise at two barriers per
-// slot: `present` says that its tiles are there, `free` that both warpgroups are done with them.
+// slot: `present` signals that its tiles are there, `free` that both warpgroups are done with them.
 //
 // Setting any of these macros to 0 introduces a bug: WAITS_FOR_TILES, WAITS_FOR_ROOM, WAITS_FOR_PRODUCTS.
 #include "common/tensor_memory_access.cuh"

@@ -112,7 +112,7 @@ struct Pattern {
     u8 leader[LANES];
     u32 alone;  // lanes that are the only one at their address
 
-    // Whether it is the pattern of exactly these lanes at one address.
+    // Whether this is the pattern in which exactly these lanes share one address.
     bool is_one_address(u32 lanes) const { return active == lanes && low == high && !in_a_row; }
 };
 

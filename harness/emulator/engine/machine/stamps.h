@@ -54,7 +54,8 @@ class Stamp {
     static u64 block(u64 stamp) { return stamp >> BLOCK_SHIFT; }
     static int thread(u64 stamp) { return stamp & 1023; }
     static int warp(u64 stamp) { return (stamp & 1023) / LANES; }
-    // The readers' warps, from the lowest to the highest number. If there are several, they take the thread's place.
+    // The readers' warps, from the lowest to the highest number. If there are several, their range
+    // takes the place of the thread.
     static u64 span(int lowest, int highest) { return static_cast<u64>(lowest | highest << WARP_BITS); }
     static int lowest(u64 stamp) { return readers(stamp) <= ONE_WARP ? warp(stamp) : stamp & MOST_WARP; }
     static int highest(u64 stamp) { return readers(stamp) <= ONE_WARP ? warp(stamp) : stamp >> WARP_BITS & MOST_WARP; }

@@ -14,8 +14,8 @@ void check_count(Context& c, const Op& op) {
     });
 }
 
-// Tells the checks about an arrival. `is_first`: at this address, among the warp's lanes;
-// `are_all`: all of its lanes have now arrived there, in one phase.
+// Tells the checks about an arrival. `is_first`: whether it is the first at this address among the
+// warp's lanes; `are_all`: whether all of the warp's lanes have now arrived there, in one phase.
 void tell(const Context& c, const u8* place, bool is_first, bool are_all, bool ends) {
     const i64 address = place - c.shared;
     if (is_first || are_all) c.checks->arrive(address, *c.warp, are_all);

@@ -82,8 +82,9 @@ std::vector<i64> Accesses::waited_for(int lane) {
 
 // --- bulk copies --------------------------------------------------------------------------------
 
-// Each lane copies its own bytes, in units whose width equals the required alignment. Operands: the target, the source,
-// the size, the mbarrier, and a mask of blocks; in each of these, the target and the mbarrier are at the same address.
+// Each lane copies its own bytes, in units whose width equals the required alignment. Operands: the
+// target, the source, the size, the mbarrier, and a mask of blocks; in each of these blocks, the
+// target and the mbarrier are at the same address.
 void Accesses::copy_bulk(const Op& op, const Selection& lanes) {
     constexpr int UNIT = 16;
     const bool to_shared = op.immediate, to_many = op.immediate == IN_MANY_BLOCKS;

@@ -21,8 +21,8 @@ class ClusterBarriers {
     ClusterBarriers(const Launch& launch, const Geometry& geometry)
         : launch_(launch), geometry_(geometry) {}
 
-    // Called when a phase of a cluster is complete, with the cluster's first block in the chunk and the time
-    // up to which its threads have released what they did.
+    // Called when a phase of a cluster is complete, with the cluster's first block in the chunk and
+    // the time up to which its threads have released their accesses.
     std::function<void(int first_block, i64 released)> told;
 
     void start() {

@@ -35,7 +35,7 @@ class Log {
     }
     i64 chunk_began() const { return chunks_.back(); }
     u64 first_block() const { return first_blocks_.back(); }  // of the chunk that is executed
-    // The first thread block of the chunk that an event belongs to.
+    // The first thread block of the chunk to which an event belongs.
     u64 first_block(i64 event) const {
         const auto after = std::upper_bound(chunks_.begin(), chunks_.end(), event);
         return first_blocks_[after - chunks_.begin() - 1];
