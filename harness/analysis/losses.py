@@ -93,7 +93,7 @@ class _Case:
                    self._share(spent - ideal, "wavefronts"), place)  # fmt: skip
 
     def _scattered(self) -> Iterator[tuple[Loss, float]]:
-        """Sectors beyond those that an access needs, at the line with the most of them."""
+        """Sectors in excess of those that an access needs, at the line with the most of them."""
         if self.exactly("sectors") is None:
             return
         by_line: dict[tuple[str, int, str], list[float]] = defaultdict(lambda: [0.0, 0.0])

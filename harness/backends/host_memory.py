@@ -224,5 +224,5 @@ def line_counts(
 
 
 def relative(text: str) -> str:
-    """Make paths below the working directory relative to it."""
+    """Make paths under the working directory relative to it."""
     return text.replace(f"{Path.cwd()}/", "")

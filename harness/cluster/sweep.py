@@ -115,7 +115,7 @@ class Sweep:
         return self._found
 
     def stop(self) -> None:
-        """Stop the running tasks, and collect their records from the workers that still answer."""
+        """Stop the running tasks, and collect their records from the workers that still reply."""
         try:
             members = [running.member for running in self._running.values()]
             self._pool.ask(remote.stop, [r.key for r in self._running.values()], of=members)

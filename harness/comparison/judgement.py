@@ -167,8 +167,8 @@ def _not_compared(
 
 
 def _moved_as_a_whole(looked: Looked, min_effect: float) -> Iterator[str]:
-    """Report sizes at which most kernels changed by the same factor, and no unchanged code shows
-    whether the machine did.
+    """Report sizes at which most kernels changed by the same factor, but no unchanged code shows
+    whether the machine changed.
     """
     for (group, cache), level in looked.levels.items():
         if not level.witnesses and abs(math.expm1(level.moved)) > min_effect:

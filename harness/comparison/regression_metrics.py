@@ -110,7 +110,7 @@ class Moved:
 
     @property
     def size(self) -> float:
-        """The factor of the change; infinite if it is from or to 0."""
+        """The factor of the change; infinite if the change is from or to 0."""
         few, many = sorted(abs(value) for value in _numbers(self.gauge, (self.base, self.new)))
         return many / few if few else float("inf")
 

@@ -36,8 +36,8 @@ class SourceLine:
     of global memory, for loads and asynchronous copies unless the name says otherwise; wavefronts
     are of shared memory. `branches`: the number of branches on this line that warps executed;
     diverged: those at which a warp's lanes took different paths. `atomic_lanes`,
-    `atomic_addresses`, `atomic_most_lanes`: of global and shared atomics, the lanes, the distinct
-    addresses within each warp, and the most lanes of a warp on one address.
+    `atomic_addresses`, `atomic_most_lanes`: for global and shared atomics, the number of lanes, of
+    distinct addresses within each warp, and the largest number of a warp's lanes on one address.
     """
 
     case: str

@@ -266,7 +266,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Located:
-    """The host and GPU that run a case from now on, in a run across several machines.
+    """The host and GPU that run a case after this record, in a run across several machines.
 
     `gpu`: its UUID; empty if there is none.
     """

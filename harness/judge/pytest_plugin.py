@@ -6,7 +6,7 @@
 
 The fixture needs no GPU. A kernel that is incorrect, or breaks a budget of its `expect`, fails the
 test, which shows the fault and the lines around it. At the end a table lists all kernels;
-`--junit-xml` has its rows as properties of their tests.
+`--junit-xml` records its rows as properties of their tests.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The written form of each matrix value, for the JSON Schema that editors use.
+"""The form in which each matrix value is written, for the JSON Schema that editors use.
 
 A schema covers kinds and choices. The validators of values.py, next to which each form is declared,
 make finer checks, such as whether an expression is valid.

@@ -277,7 +277,7 @@ class _Process:
     def _end_worker(self) -> None:
         """End only the worker, so that ncu notices and writes its results so far.
 
-        The worker's process id may have been reused: a process that was not started with our job
+        The worker's process id may have been reused: a process that was not started with this job's
         file is not killed.
         """
         with contextlib.suppress(OSError):

@@ -156,7 +156,7 @@ class Workers:
                 worker.kill()
 
     def stop(self) -> None:
-        """Kill all workers that still run; a worker that ends from now on is not at fault."""
+        """Kill all workers that still run; a worker that ends after this call is not at fault."""
         with self._lock:
             self.stopped = True
             for worker in self._running:

@@ -65,7 +65,7 @@ class Timings(NetTimes):
         return [p for _, p in best.values()]
 
     def slowest(self, group: Group, variant: str, cache: str = "cold") -> Planned | None:
-        """The valid case at which a variant is slowest, in the same placements."""
+        """The valid case at which a variant is slowest, in the placements used for selection."""
         sound = (p for p in self.groups[group] if self._outcomes[p.case].status == "ok")
         own = [p for p in sound if p.variant == variant]
         return max(own, key=lambda p: self._cost(p.case, cache), default=None)

@@ -68,7 +68,7 @@ class Inputs:
         return found
 
     def changed(self, problem: Problem, case: Case, changes: Mapping[str, Change]) -> Inputs:
-        """The same draw with new values in some places, and the correct results for them."""
+        """The same draw with new values at some positions, and the correct results for them."""
         other = self._with(changes)
         other.reference = problem.reference(case.sizes, case.dtype, other.values)
         other.tolerance = problem.tolerance(case.sizes, case.dtype, other.values)

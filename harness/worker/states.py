@@ -54,7 +54,7 @@ ROOM = 16.0
 
 
 class _Level(NamedTuple):
-    """How many numbers to change, and by what factor to exceed the array's largest value."""
+    """How many numbers to change, and the factor by which they exceed the array's largest value."""
 
     numbers: int
     larger: float = 0.0

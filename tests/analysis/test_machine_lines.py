@@ -1,4 +1,4 @@
-"""Machine instructions are listed below the source line that they belong to."""
+"""Machine instructions are listed under the source line that they belong to."""
 
 from __future__ import annotations
 

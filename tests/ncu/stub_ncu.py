@@ -1,4 +1,4 @@
-"""A stand-in for ncu: answers queries, pretends to profile, and misbehaves on request.
+"""A stand-in for ncu, which answers queries, pretends to profile, and misbehaves on request.
 
 It is run as `ncu`; the environment variable STUB_NCU selects its behaviour. It also acts as the
 worker: the last two arguments are the worker's, namely a job and the file for its lines.

@@ -21,8 +21,8 @@ UNITS, VARIANTS, GROUPS = 12, 8, 10
 
 
 class Simulated:
-    """A run whose steps take the time that the rates give, times the machine's factor for their
-    stage."""
+    """A run whose steps take the time that follows from the rates, times the machine's factor for
+    their stage."""
 
     def __init__(self, durations: Durations, pace: dict[str, float], groups: int = GROUPS) -> None:
         self.now, self.said = 0.0, list[str]()

@@ -111,7 +111,7 @@ class FakeLaunches:
             raise DeviceFault("unspecified launch failure")
 
     def hang_card(self) -> None:
-        """Simulate a launch that never ends, after which the GPU does not answer."""
+        """Simulate a launch that never ends, after which the GPU does not respond."""
         if self._launches > 40 and not flag("mended").exists():
             flag("lost").touch()
             time.sleep(3600)

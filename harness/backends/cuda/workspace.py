@@ -225,7 +225,7 @@ class CudaWorkspace(DeviceBuffers):
         flush: Flush,
         is_other: bool = False,
     ) -> list[float]:
-        """Time one launch: the nanoseconds of all steps together or, with `apart`, of each.
+        """Time one launch: the nanoseconds of all steps together or, with `apart`, of each step.
 
         A warm launch follows another launch. The warm-up has its own outputs and scratch, so those
         of the timed launch are still poisoned, and its own state of the inputs, so its result

@@ -1,4 +1,5 @@
-"""The address space of a launch: the caller's arrays and the module's variables, far apart.
+"""The address space of a launch: the caller's arrays and the module's variables, with large gaps
+between them.
 
 Every allocation has 64 GiB of addresses of its own, with its data in the middle, so an index beyond
 either end of an array never reaches another array.

@@ -67,7 +67,8 @@ def place(
     frame: Box,
     leaders_from: float = 11.0,
 ) -> list[Placed | None]:
-    """Find a place for each label: right of its point if possible, else the nearest free one.
+    """Find a position for each label: to the right of its point if possible, otherwise the nearest
+    free position.
 
     Positions and sizes are in typographic points (1/72 inch). Labels are placed from the top down,
     each at the nearest candidate that is free; its leader line may not cross another label. A label

@@ -119,7 +119,7 @@ def _role(i: int, reasons: int) -> str:
 
 
 def _key_rows(reasons: Sequence[str], layout: Layout, left: float) -> list[list[int]]:
-    """The indices of the reasons, in rows of as many as fit."""
+    """The indices of the reasons, in rows, each with as many as fit."""
     rows: list[list[int]] = [[]]
     used, room = 0.0, layout.width - (0.1 if layout.narrow else left) - 0.1
     for i, reason in enumerate(reasons):

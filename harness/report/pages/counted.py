@@ -38,7 +38,7 @@ def answer(found: Counts, links: Links) -> Markup:
 
 
 def steps(found: Counts, links: Links) -> list[Markup]:
-    """The largest change on each step, in the matrix's order."""
+    """The largest change in each step, in the matrix's order."""
     return [
         Markup("{} {}.").format(_name(rung, links), step)
         for rung in found.rungs if (step := counts.changed(found, rung))

@@ -1,5 +1,5 @@
-"""The distinct sectors that a launch reads and writes, compared with sets of addresses worked out
-by hand."""
+"""The distinct sectors that a launch reads and writes, compared with sets of addresses that were
+worked out by hand."""
 
 from __future__ import annotations
 

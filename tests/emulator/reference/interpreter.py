@@ -265,7 +265,7 @@ def execute(
     kernel: Kernel, grid: Dim3, block: Dim3, buffers: list[bytearray], scalars: dict[str, int],
     shared_bytes: int,
 ) -> Outcome:  # fmt: skip
-    """Run every block in turn; `buffers` belong to the u64 parameters, in order."""
+    """Run the blocks one after another; `buffers` belong to the u64 parameters, in order."""
     outcome = Outcome()
     pointers = [name for type_, name in PARAMETERS if type_ == "u64"]
     named = dict(scalars)

@@ -196,7 +196,8 @@ def test_a_kernel_from_machine_code(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", SPECIALIZED)
 def test_specialised_warps_from_machine_code(name: str, tmp_path: Path) -> None:
-    """The groups of warps meet at barriers in different places, and exchange registers."""
+    """The groups of warps synchronise at barriers at different places in the code, and exchange
+    registers."""
     module, case, about = parse(ptx_of(name)), case_of(name), LAUNCHES[name]
     (kernel,) = module.kernels
     source, cubin = tmp_path / "k.ptx", tmp_path / "k.cubin"

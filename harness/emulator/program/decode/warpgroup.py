@@ -185,8 +185,8 @@ class WarpgroupDecoder(MatrixDecoder):
     def _modes(
         self, product: _Product, operands: Sequence[Operand], *, in_registers: bool
     ) -> _Modes:
-        """Read the two scales, which integers do not have, and for halves in memory their
-        layout."""
+        """Read the two scales, which integer MMAs do not have, and the layout of halves in
+        memory."""
         turned = (2 - in_registers) * (product.a in ("f16", "bf16"))
         if len(operands) != (0 if product.sum == "s32" else 2 + turned):
             raise self.unknown(f"{len(operands)} operands behind the predicate")

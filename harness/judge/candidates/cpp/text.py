@@ -249,7 +249,8 @@ def _is_call(head: Sequence[Token]) -> bool:
 
 
 def _flat(head: Sequence[Token]) -> Iterator[Token]:
-    """The tokens outside all brackets, where those of template parameters are brackets, too."""
+    """The tokens outside all brackets; the angle brackets of template parameters count as brackets,
+    too."""
     depth = 0
     for token in head:
         depth += (token.text in "([<") - (token.text in ")]>")

@@ -1,4 +1,4 @@
-"""Decode conversions between numbers, to 16-bit and 8-bit formats, and of packed pairs."""
+"""Decode conversions between numbers, to 16-bit and 8-bit formats, and between packed pairs."""
 
 from __future__ import annotations
 
