@@ -34,7 +34,8 @@ class UsageError(HarnessError):
 class ConfigError(HarnessError):
     """A bench.yaml cannot be used as it is.
 
-    `where` is `file:line`; `key` is the dotted path of the key; `remedy` says what would be right.
+    `where` is `file:line`; `key` is the dotted path of the key; `remedy` says what would be
+    correct.
     """
 
     def __init__(self, what: str, where: str = "", key: str = "", remedy: str = "") -> None:

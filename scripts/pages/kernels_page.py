@@ -3,7 +3,7 @@
     python scripts/pages/kernels_page.py            write the page
     python scripts/pages/kernels_page.py --check    exit 1 if it is out of date
 
-Reads the matrix, the heads of the kernels' files and the runs committed in reports/h200/.
+Reads the matrix, the head comments of the kernels' files and the runs committed in reports/h200/.
 """
 
 from __future__ import annotations

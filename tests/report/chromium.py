@@ -1,4 +1,5 @@
-"""A headless Chromium, controlled by its DevTools protocol over a pipe: one process for all pages.
+"""A headless Chromium, controlled through its DevTools protocol over a pipe: one process for all
+pages.
 
 Debian's package is `chromium`.
 """

@@ -121,7 +121,8 @@ def _blank(found: re.Match[str]) -> str:
 
 
 def parse_integer(token: str) -> int:
-    """The value of an integer literal. Raises ValueError if it is not one, or has over 64 bits."""
+    """The value of an integer literal. Raises ValueError if the text is not an integer, or has more
+    than 64 bits."""
     digits = token.rstrip("U")
     octal = len(digits) > 1 and digits[0] == "0" and digits[1].isdigit()
     value = int(digits, 8 if octal else 0)

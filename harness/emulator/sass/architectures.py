@@ -30,7 +30,7 @@ class CodeArchitecture:
     the driver; addresses include them. `has_clusters`: whether it is known where code reads cluster
     data and the address of the parameters. `known_at`: the offsets before the parameters whose
     contents are known, if code also reads other offsets; a kernel that does is refused. None if
-    code reads no other offsets than those above. `was_read`: whether the counts of this
+    code reads no offsets other than those above. `was_read`: whether the counts of this
     architecture were compared with hardware readings.
     """
 

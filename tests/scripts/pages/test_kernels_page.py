@@ -55,7 +55,7 @@ def script(reading_once: Callable[[str], ModuleType]) -> ModuleType:
 
 @pytest.fixture(scope="module")
 def shown() -> dict[str, Table]:
-    """Problem → its table, by a parser of Markdown."""
+    """Problem → its table, as a Markdown parser reads it."""
     found: dict[str, Table] = {}
     tokens = MarkdownIt("commonmark").enable("table").parse(PAGE.read_text(encoding="utf-8"))
     for before, token in pairwise(tokens):
