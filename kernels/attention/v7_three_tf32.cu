@@ -143,7 +143,7 @@ __global__ void __launch_bounds__(THREADS, 3)
             }
         }
 
-        // A lane's scores for keys 2 t and 2 t + 1 are its first factors t and t + 4, so it needs
+        // A lane's scores for keys 2 t and 2 t + 1 are its first operands t and t + 4, so it needs
         // those rows of v. Its four neighbours in a row go to four adjacent products.
 #pragma unroll
         for (unsigned int j = 0; j < KEYS / 8; j++) {

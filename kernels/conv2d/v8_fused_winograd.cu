@@ -101,7 +101,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                 for (unsigned int i = 0; i < M / 16; i++) multiply_three_tf32(sums[p][i][j], a[i], b);
             }
         }
-        // All are done with the previous factors: they have passed the barrier after them.
+        // All are done with the previous operands: they have passed the barrier after them.
         if (step + 1 < steps) store(next);
         __syncthreads();
     }

@@ -2,7 +2,7 @@
 //
 // Idea: mark all data as used only once. The accesses of v1a and v2b leave data in the L2 cache
 // that is not needed again. Marked as streaming (ld.global.cs, st.global.cs), it is evicted first,
-// and written data leaves for memory while reads are still arriving.
+// so written data is flushed to memory while loads are still in flight.
 //
 // Contract: any 1 <= n <= 2^31, no shared memory. Any grid that covers n with a pack of 16 bytes per
 // thread. The arrays may start anywhere, as in v2b.

@@ -1,8 +1,8 @@
 // output[i] = a[i] * b[i], float16
 //
 // Idea: mark all data as used only once. The accesses of v2 leave data in the L2 cache that is not
-// needed again. Marked as streaming (ld.global.cs, st.global.cs), it is evicted first, and written
-// data leaves for memory while reads are still arriving.
+// needed again. Marked as streaming (ld.global.cs, st.global.cs), it is evicted first, so written
+// data is flushed to memory while loads are still in flight.
 //
 // Contract: any 1 <= n <= 2^31, no shared memory. Any grid that covers n with eight elements per
 // thread. The arrays may start anywhere, as in v2.

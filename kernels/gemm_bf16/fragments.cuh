@@ -2,7 +2,7 @@
 // sums of 64 × 32 elements of c in registers.
 //
 // In a fragment of the sums, 16 × 8, lane 4 g + t holds [g][2t], [g][2t + 1], [g + 8][2t] and
-// [g + 8][2t + 1]. ldmatrix distributes the factors in this way: a in rows, and b in rows too,
+// [g + 8][2t + 1]. ldmatrix distributes the operands in this way: a in rows, and b in rows too,
 // because its rows are the instruction's columns.
 #pragma once
 

@@ -2,7 +2,7 @@
 //
 // Idea: v8 divides 1,024 × 1,024 sums into 32 tiles, so three of four multiprocessors are idle.
 // With tiles of 128 × 64 there are 128. Then a row of a serves fewer products, which costs nothing
-// if the factors are in the L2 cache; for large matrices v8 remains better. The smaller tiles leave
+// if the inputs are in the L2 cache; for large matrices v8 remains better. The smaller tiles leave
 // room for a ring of eight slots.
 //
 // Contract: any m >= 1, and n and k multiples of 8; tensor maps of a with boxes of 64 × 128

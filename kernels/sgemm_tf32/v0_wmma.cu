@@ -1,4 +1,4 @@
-// c = a b, factors rounded to TF32, sums in float32; a is m × k, b is k × n, c is m × n, row-major
+// c = a b, inputs rounded to TF32, sums in float32; a is m × k, b is k × n, c is m × n, row-major
 //
 // Idea: a tensor core multiplies a 16 × 8 by an 8 × 16 tile in one instruction of a whole warp. The
 // wmma functions of CUDA C++ take the tiles from shared memory and hide which lane holds which

@@ -1,4 +1,4 @@
-// c = a b, factors rounded to TF32, sums in float32; a is m × k, b is k × n, c is m × n, row-major
+// c = a b, inputs rounded to TF32, sums in float32; a is m × k, b is k × n, c is m × n, row-major
 //
 // Idea: the tensor cores are so fast that v0 waits for everything else. Here the tiles arrive
 // by asynchronous copies, two in flight while a third is multiplied, as in sgemm/v7; the

@@ -1,4 +1,4 @@
-// c = a b, factors cut to TF32, sums in float32; a is m × k, b is k × n, c is m × n, row-major
+// c = a b, inputs cut to TF32, sums in float32; a is m × k, b is k × n, c is m × n, row-major
 //
 // Idea: the tensor cores of compute capability 9.0 are twice as fast with `wgmma`, which 128
 // threads issue and which reads shared memory itself, as in gemm_bf16/v5: the tensor memory

@@ -1,4 +1,4 @@
-// c = a b, factors cut to TF32, sums in float32; a is m × k, b is k × n, c is m × n, row-major
+// c = a b, inputs cut to TF32, sums in float32; a is m × k, b is k × n, c is m × n, row-major
 //
 // Idea: adjacent blocks of v2 fetch the same rows of a, and while one writes its part of c its
 // tensor cores are idle. Here two of them form a cluster, and each fetches half of these rows for

@@ -1,10 +1,10 @@
-// c = a b, factors cut to TF32, sums in float32; a is m × k, b is k × n, c is m × n, row-major
+// c = a b, inputs cut to TF32, sums in float32; a is m × k, b is k × n, c is m × n, row-major
 //
 // Idea: tensor maps require rows aligned to 16 bytes, so v2 to v4 leave odd sizes to v1. Here the
 // factors are first copied to slightly longer rows, and v3 does the rest. The copies cost one read
 // and one write per word; the product reads it dozens of times.
 //
-// Contract: any m, n, k >= 1, and factors of less than 2^32 elements. `padded` has `rows` rows of
+// Contract: any m, n, k >= 1, and inputs of less than 2^32 elements. `padded` has `rows` rows of
 // `columns`, rounded up to a multiple of 4; blocks of 256 threads, one for each row. The product is
 // computed as in v3, with tensor maps of the copies: they have the shapes of a and b, and the
 // padded rows' strides. Compute capability 9.0.
