@@ -1,7 +1,7 @@
 """PTX kernels with Hopper's asynchronous instructions, for fuzz_kernels.py to break.
 
 The kernels are small, so that a launch takes milliseconds. Together they use TMA copies, bulk
-copies and reductions, mbarriers of all kinds, multicast, clusters, `wgmma`, also sparse,
+copies and reductions, mbarriers of all kinds, multicast, clusters, dense and sparse `wgmma`,
 `tensormap.replace`, `setmaxnreg`, `elect` and `stmatrix`.
 """
 

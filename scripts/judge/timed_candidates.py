@@ -8,7 +8,7 @@ moves, and which candidates are faster than the incumbent, are therefore known i
 candidate is a copy of the incumbent.
 
 All candidates come in one submission, after the incumbent, several times: the first includes their
-compilation. Then some candidates come alone, each in a submission with the incumbent.
+compilation. Then some candidates come on their own, each in a submission with the incumbent.
 candidates.csv has every verdict, rates.csv a row for each submission, and for each series of single
 candidates. The exit code is 1 if a verdict contradicts the bytes, an interval is wider than
 requested, or fewer than 10 candidates per minute were judged in one submission.

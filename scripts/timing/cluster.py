@@ -3,11 +3,12 @@
     python scripts/timing/cluster.py                       # two GPUs; reports/h200/cluster
     python scripts/timing/cluster.py --backend emulator --only copy/v0_coalesced --size n=2**20
 
-scaling.csv has one row per number of workers. jobs: the total number of cores of all workers; it is
-the same per worker in each row. wall_s: from the command to the last record, before anything is
-drawn; everything was compiled beforehand. speedup: over one worker. same: the number of cases and
-cache states with the same verdict as in the run with one worker; apart: the other cases, with the
-verdict of each run. Only results.csv and run.json of the runs are kept next to the table.
+scaling.csv has one row per number of workers. `jobs`: the total number of cores of all workers; it
+is the same per worker in each row. `wall_s`: from the command to the last record, before anything
+is drawn; everything was compiled beforehand. `speedup`: over one worker. `same`: the number of
+cases and cache states with the same verdict as in the run with one worker; `apart`: the other
+cases, with the verdict of each run. Only results.csv and run.json of the runs are kept next to the
+table.
 """
 
 from __future__ import annotations

@@ -8,11 +8,11 @@ A table of 20 variants is measured by the harness's own rounds and looks, on sim
 or both sides in one. In addition to the noise within a run, a run may be slower as a whole, and
 every kernel may have a run-specific offset that all of its placements share.
 
-One row per mode and noise. false: pairs of runs of equal kernels in which any verdict is slower or
-faster. found_2pct: pairs in which one variant takes 2 % longer and its verdict is slower.
-cannot_tell: of these pairs, those in which its verdict differs, and the gate exits with 3. passed:
-pairs of runs of equal kernels for which the gate opens. half: half the width of a change's
-interval, as a fraction of the time, on average.
+One row per mode and noise. `false`: pairs of runs of equal kernels in which any verdict is slower
+or faster. `found_2pct`: pairs in which one variant takes 2 % longer and its verdict is slower.
+`cannot_tell`: of these pairs, those in which its verdict differs, and the gate exits with 3.
+`passed`: pairs of runs of equal kernels for which the gate opens. `half`: half the width of a
+change's interval, as a fraction of the time, on average.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@ GPU.
 
 A commit's kernel is compared with itself, and with the same kernel plus a few instructions, using
 `python -m harness beside git:HEAD --gate`. gate.csv has one row per comparison; existing rows count
-towards the total. kernels: `equal` or `slower`. commit: of the harness. code: the exit code, 0 if
-the gate opens and 1 if it closes. change: the ratio of the time to the commit's, minus 1, with its
-interval.
+towards the total. `kernels`: `equal` or `slower`. `commit`: of the harness. `code`: the exit code,
+0 if the gate opens and 1 if it closes. `change`: the ratio of the time to the commit's, minus 1,
+with its interval.
 """
 
 from __future__ import annotations

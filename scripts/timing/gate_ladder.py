@@ -10,11 +10,11 @@ git:HEAD` of a repository in which nothing changed. The identity of the machine 
 the comparison, so that it has to decide from the times alone. Earlier runs are named by their
 folders.
 
-gate_ladder.csv has a row per comparison of one size. mode: two runs, or one run. card: the first
-part of its UUID. cases: how many were compared. blamed: how many of these get the verdict slower or
-faster, which is always false. code: the exit code of the gate, 3 if it cannot tell.
-code_2pct: the exit code when one variant's launches are made 2 % longer on paper (their net time),
-found_2pct: whether that variant is called slower.
+gate_ladder.csv has a row per comparison of one size. `mode`: two runs, or one run. `card`: the
+first part of its UUID. `cases`: how many were compared. `blamed`: how many of these get the verdict
+slower or faster, which is always false. `code`: the exit code of the gate, 3 if it cannot tell.
+`code_2pct`: the exit code when one variant's launches are made 2 % longer on paper (their net
+time), found_2pct: whether that variant is called slower.
 """
 
 from __future__ import annotations

@@ -4,17 +4,17 @@
 
 All variants of reduce_sum in blocks of 256 threads, with the libraries, are run several times; the
 packed runs are kept in the folder runs/ of the output. Earlier runs can be named by their folders
-instead. repeatability.csv, one row per size and cache. inside: the share of a run's speed-up
-intervals that contain the median of the other runs' speed-ups. exact: the share that exact
+instead. repeatability.csv, one row per size and cache. `inside`: the share of a run's speed-up
+intervals that contain the median of the other runs' speed-ups. `exact`: the share that exact
 intervals would have: less than 95 %, because the median of a few runs is not the truth either.
-dealt_low, dealt_high: the range that contains 90 % of the shares inside if the same placements are
-assigned to the runs at random, all speed-ups of a placement together. If `inside` lies in this
-range too, nothing distinguishes a run from the placements that it happened to get. variance: a
+`dealt_low`, `dealt_high`: the range that contains 90 % of the shares inside if the same placements
+are assigned to the runs at random, all speed-ups of a placement together. If `inside` lies in this
+range too, nothing distinguishes a run from the placements that it happened to get. `variance`: a
 speed-up's variance between runs over the variance that its intervals imply, averaged over the
-speed-ups. 1 means that the intervals are exact; below 1 they are wider than necessary. overlap: the
-share of pairs of intervals from two runs that overlap. The differences are those between a
+speed-ups. 1 means that the intervals are exact; below 1 they are wider than necessary. `overlap`:
+the share of pairs of intervals from two runs that overlap. The differences are those between a
 speed-up's values in two runs. positions.csv: how long the launches at each position of a batch
-took, over the mean of their batches, averaged over all batches of a size and cache; trend: the
+took, over the mean of their batches, averaged over all batches of a size and cache; `trend`: the
 slope of that ratio from the first position to the last.
 """
 

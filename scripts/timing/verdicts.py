@@ -3,15 +3,15 @@
     python scripts/timing/verdicts.py --runs 2000 --out reports/h200/timing/power.csv
 
 Each run is a ladder of 16 variants at 3 launch shapes on a simulated device: the harness's own
-measurement, with its looks, its choice of launch shapes and its verdicts, on simulated times. The
-first six noise models are textbook ones; `journal` samples the noise of the committed runs of
+measurement, with its looks, its selection of launch shapes and its verdicts, on simulated times.
+The first six noise models are textbook ones; `journal` samples the noise of the committed runs of
 repeatability.py, placement by placement and round by round.
 
-One row per noise model and effect. found: runs in which the verdict on the truly faster variant is
-that it is faster than the baseline. false: runs in which any two equal kernels of the ladder get
-the verdict that they differ. covered: the share of the intervals of the variants' displayed
-speed-ups that contain the truth; leader_covered: the same for the fastest variant. placements: on
-average. commit: of the harness that was simulated.
+One row per noise model and effect. `found`: runs in which the verdict on the truly faster variant
+is that it is faster than the baseline. `false`: runs in which any two equal kernels of the ladder
+get the verdict that they differ. `covered`: the share of the intervals of the variants' displayed
+speed-ups that contain the truth; `leader_covered`: the same for the fastest variant. `placements`:
+on average. `commit`: of the harness that was simulated.
 """
 
 from __future__ import annotations

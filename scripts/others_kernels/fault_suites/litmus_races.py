@@ -3,7 +3,7 @@
 The executions considered are sequentially consistent interleavings: if none of them races, no other
 execution races. The ordering rules follow "Memory Consistency Model" of the PTX manual: a release
 pattern is ordered with the acquire pattern that reads from it, each `fence.sc` with the next, and
-so are threads at barriers.
+threads that meet at barriers are ordered, too.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Random pieces of a kernel: statements, bodies, and collectives of a whole block.
 
-No piece may depend on an order that hardware leaves open, because equal results would then be a
-coincidence: data that other threads can see is written only before a barrier and read only after
+No piece may depend on an order that hardware leaves open, because equal results would then be
+coincidental: data that other threads can see is written only before a barrier and read only after
 it, each total is updated only by one operation, which commutes, and collectives are placed only
 where whole blocks meet.
 
