@@ -26,7 +26,7 @@ clusters."""
 def machine_code(cubin: Path) -> dict[str, str]:
     """Map each kernel to the SHA-256 of its SASS, without names and line numbers.
 
-    Empty if the file is not in a format that cubins have had so far.
+    Empty if the file is not in a known cubin format.
     """
     return {
         section.name.removeprefix(".text."): hashlib.sha256(section.data()).hexdigest()

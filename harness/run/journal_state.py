@@ -84,8 +84,8 @@ class JournalState:
         return case in self.emulated and bool(self.emulated[case].counted)
 
     def about(self, cases: Sequence[Case]) -> list[Record]:
-        """The records from which a work item with these cases continues: all of its group's, and
-        the ceilings."""
+        """The records from which a work item with these cases resumes: those of its group, and the
+        ceilings."""
         groups = {case.group for case in cases}
         planned = [p for group in groups for p in self.in_group(group)]
         rounds = [r for p in planned for r in self._rounds.get(p.case, ())]

@@ -5,7 +5,7 @@
 The two runs are from cards of one kind in different hosts, which differ in the cost of two events
 around a launch. hosts.csv, one row per size and cache: cases (speed-ups over the baseline that both
 have), median_pct and p95_pct (of the differences between the two runs, in either direction), the
-same of raw intervals between events, and floor_us: the cost of two events in each run.
+same for raw intervals between events, and floor_us: the cost of two events in each run.
 """
 
 from __future__ import annotations

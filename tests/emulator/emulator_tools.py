@@ -38,7 +38,7 @@ def find_nvcc() -> str:
 
 
 def assemble(ptx: Path, cubin: Path, arch: str) -> Path:
-    """Assemble PTX to machine code, with lines. Fails with the assembler's message."""
+    """Assemble PTX to machine code, with line information. Fails with the assembler's message."""
     command = [find_nvcc(), "-lineinfo", "-cubin", f"-arch={arch}", str(ptx), "-o", str(cubin)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -3,9 +3,9 @@
     GET  /        the first line of `serve`
     POST /judge   a request, as on a line; its answer
 
-Every reply of the judge has status 200, errors included; 400 is an invalid request, 401 a missing
-token, 413 a body that is too long, 503 an overloaded judge. The server listens on 127.0.0.1 and
-accepts no other host name, so that no page in a browser can reach it.
+Every reply from the judge itself has status 200, even an error; 400 is an invalid request, 401 a
+missing token, 413 a body that is too long, 503 an overloaded judge. The server listens on 127.0.0.1
+and accepts no other host name, so that no page in a browser can reach it.
 """
 
 from __future__ import annotations

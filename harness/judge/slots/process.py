@@ -2,7 +2,7 @@
 
     python -m harness.judge.slots.process BYTES KEPT
 
-The process imports everything in advance, and holds the server from which workers are forked. A
+The process imports everything in advance, and runs the server from which workers are forked. A
 request is a line on standard input, a reply a line on standard output. Changes that a submission's
 problem.py makes to its process end with that process; a kernel runs in another process, with a
 deadline of its own. BYTES limits the allocations of any process here; 0 for no limit. KEPT limits

@@ -149,7 +149,7 @@ class Samples:
             )  # fmt: skip
 
     def late(self, launches: int) -> set[int]:
-        """The indices of launches whose results changed after their end."""
+        """The indices of launches whose results changed after they had finished."""
         if not self._memory:
             return set()
         self._kernels.stream.synchronize()

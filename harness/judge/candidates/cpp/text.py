@@ -137,7 +137,7 @@ def _blank(text: str) -> str:
 
 
 class _Chunks:
-    """The top-level statements and definitions of a text."""
+    """The top-level statements and definitions in a source text."""
 
     def __init__(self, lines: str, text: str, found: Parted, host: Parted | None = None) -> None:
         self._tokens, self._text = tokens(lines), text
