@@ -1,5 +1,5 @@
-// No barrier separates the partial sums from the tree; most sums are 0, which hides the race by
-// luck. LAUNCH k<<<2, 128>>>(int[256]=0, int[2])
+// No barrier between the partial sums and the tree, and most sums are 0 as before: only luck hides it.
+// LAUNCH k<<<2, 128>>>(int[256]=0, int[2])
 extern "C" __global__ void k(const int* in, int* out) {
     __shared__ int sums[128];
     int t = threadIdx.x;
