@@ -116,7 +116,8 @@ class _Parsed:
             with warnings.catch_warnings():  # Python warns about text that is refused anyway
                 warnings.simplefilter("ignore")
                 return ast.parse(self.text.strip(), mode="eval").body
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
+        # At too many parentheses, Python 3.11 now and then raises SystemError instead.
+        except (SyntaxError, ValueError, RecursionError, MemoryError, SystemError):
             remedy = QUOTE_IT if is_cut(self.text) else f"allowed: {_ALLOWED}"
             raise ExpressionError(f"`{self.text}` is not an expression", remedy=remedy) from None
 

@@ -301,3 +301,14 @@ def test_a_value_that_yaml_cut_at_a_comma_is_told_to_be_quoted(text: str) -> Non
     assert is_cut(text)
     with pytest.raises(ExpressionError, match=r"quote it: inside \[ \] and { } a comma ends"):
         Expression(text)
+
+
+def test_an_expression_at_which_python_itself_fails_is_refused_like_any_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def failing(*_: object, **__: object) -> None:
+        raise SystemError("AST constructor recursion depth mismatch (before=54, after=48)")
+
+    monkeypatch.setattr("harness.matrix.expressions.ast.parse", failing)
+    with pytest.raises(ExpressionError, match="is not an expression"):
+        _ = Expression("n + 1").names
