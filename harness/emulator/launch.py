@@ -154,7 +154,8 @@ def variable_addresses(module: Module) -> dict[str, int]:
 
 
 def buffer_address(module: Module, number: int) -> int:
-    """The address of a launch's `buffers[number]`: after the module's variables and its heap."""
+    """The address at which a launch places `buffers[number]`. The module's variables and its heap
+    come first."""
     first = len(_contents(module)) + (_device(module).heap is not None)
     return address_of_slot(first + number)
 

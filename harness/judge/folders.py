@@ -39,7 +39,7 @@ _SHAPED = ("Array", "ShapedProblem", "ceil_div", "function_in", "next_power_of_2
 def to_folder(submission: Submission, path: Path, seed: int | None = None) -> Path:
     """Write the matrix of a submission into an empty or new folder; return it.
 
-    `seed`: the seed of the inputs, if different from the default. Raises UsageError if the folder
+    `seed`: the seed for the inputs, or None for the default seed. Raises UsageError if the folder
     is not empty, or a file is missing.
     """
     if path.exists() and any(path.iterdir()):

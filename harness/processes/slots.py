@@ -30,8 +30,8 @@ EMULATING = 512 << 20
 class Slot:
     """One worker's slot. `number`: the lowest number that no other held slot has.
 
-    `had_company`: whether another slot was held at any time while this one was. `part`: the bytes
-    of host memory that the worker may use; None for no limit.
+    `had_company`: whether another worker held a slot at any time while this worker held its own.
+    `part`: how many bytes of host memory the worker may use; None for no limit.
     """
 
     number: int = 0

@@ -28,10 +28,10 @@ class Executor(Protocol):
 
 @dataclass(frozen=True)
 class RunContext:
-    """Where a run takes place. `card`: the state of the timing GPU's card. `driver`: the version of
-    its driver, if the GPU is remote.
+    """The machine on which a run measures.
 
-    `cluster`: the run.json entry about the workers, if any.
+    `card`: the state of the GPU that is timed. `driver`: that GPU's driver version, if it is on
+    another machine. `cluster`: the workers, as run.json describes them; None without a cluster.
     """
 
     backend: str

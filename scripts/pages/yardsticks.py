@@ -6,6 +6,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
+from harness.analysis.lines.sources import has_same_code
 from harness.errors import HarnessError
 from harness.files import source_text
 from harness.matrix import model
@@ -43,9 +44,9 @@ def is_today(run: Run, name: str, digest: str) -> bool:
     if not path.is_file():
         return False
     content = path.read_bytes()
-    source, code = (str((run.info.get(key) or {}).get(name, "")) for key in ("sources", "code"))
+    source = str((run.info.get("sources") or {}).get(name, ""))
     return source_text.is_of(content, digest) or (
-        source.startswith(digest) and source_text.code_sha256(content) == code
+        source.startswith(digest) and has_same_code(run, name, content)
     )
 
 

@@ -28,8 +28,8 @@ class FakeWorkspace:
     """Every launch takes its variant's time, which increases from call to call; warm launches take
     half of it.
 
-    `wrong`: variant → the number of calls after which one launch of each batch is wrong. `changed`:
-    the same, for a batch that changed an input.
+    `wrong` maps a variant to a number of calls; after them, one launch of each of its batches gives
+    a wrong result. `changed` does the same for batches that change an input.
     """
 
     def __init__(

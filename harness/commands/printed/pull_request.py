@@ -15,7 +15,7 @@ from harness.files import in_repository
 def error(title: str, text: str, kernels: Path = in_repository.PROBLEMS) -> None:
     """Print an annotation at the first source line that the text names, or for the whole job.
 
-    `kernels`: the folder of problems, which holds the file that a run names.
+    `kernels`: the problems' folder, in which the named file is looked up.
     """
     if os.environ.get("GITHUB_ACTIONS") == "true":
         sys.stdout.write(command(title, text, kernels) + "\n")

@@ -155,8 +155,7 @@ def _computing(draw: st.DrawFn, context: Context) -> Body:
 
 
 def _type(draw: st.DrawFn) -> tuple[str, Reg, Reg | None]:
-    """A type for a load or store, and the register that holds the value, or two registers for a
-    vector."""
+    """Draw the type of a load or store, and its register; a vector of two has a second register."""
     type_ = draw(st.sampled_from(["u32", "u64", "s32", "b32", "u8", "s8", "u16", "s16", "b64"]))
     bits = int(type_[1:])
     kinds = ["b32", "b64"] if bits < 32 else [f"b{bits}"]
