@@ -12,11 +12,8 @@ from typing import Any
 
 from harness.emulator.errors import UnknownInstruction
 from harness.emulator.program.analysis.liveness import annotate
-from harness.emulator.program.analysis.waiting_loops import (
-    keep_loop_conditions,
-    loops_by_head,
-    split_at_warp_syncs,
-)
+from harness.emulator.program.analysis.waiting_loops import keep_loop_conditions, loops_by_head
+from harness.emulator.program.analysis.warp_syncs import need_splitting, split_at_warp_syncs
 from harness.emulator.program.block_order import execution_order
 from harness.emulator.program.calls import CallTranslator, as_memory
 from harness.emulator.program.ir import (
@@ -65,7 +62,7 @@ class _Translator(CallTranslator):
         self.out_of_line()
         self.begin_stack(beside_recursion=bool(self.frames))
         blocks = self._blocks()
-        if loops_by_head(blocks, self.sites):
+        if loops_by_head(blocks, self.sites) or need_splitting(blocks, self.sites):
             self.code = split_at_warp_syncs(self.code, self.sites, self.new_label)
             blocks = self._blocks()
         shared, static = self._shared_layout()

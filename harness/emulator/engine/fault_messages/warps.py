@@ -54,8 +54,8 @@ def lane_missed(_: Place, __: int, lane: int) -> str:
 def lane_elsewhere(p: Place, own: int, lane: int, there: int) -> str:
     return (
         f"the mask of a vote or shuffle names lane {lane}, which waits at another one in line "
-        f"{p.line(there, own)}: let all these lanes execute the same one, or launch the machine "
-        "code, where such lanes meet"
+        f"{p.line(there, own)}: lanes meet only at instructions of the same kind and type, with "
+        "the same mask"
     )
 
 

@@ -58,9 +58,10 @@ class Encoded:
     offset, shift in bits). `rows` are those of the program's registers. `heads` are the basic
     blocks at which loops that may wait begin, each with the index of its first entry in `watched`
     and the number of its entries: the rows that show whether an iteration changed nothing.
-    `meetings` are the basic blocks in which lanes of a warp synchronise, each with the mask's row
-    and the site at which they exchange values, or -1. `in_step`: whether the warps of a block have
-    to advance in step. `why_only_judged`: why only the judge can run it; empty otherwise.
+    `meetings` are the basic blocks in which lanes of a warp synchronise, each with the mask's row,
+    the site at which they exchange values, or -1, and the instruction's kind, or -1. `in_step`:
+    whether the warps of a block have to advance in step. `why_only_judged`: why only the judge can
+    run it; empty otherwise.
     """
 
     ops: NDArray[Any]
@@ -121,7 +122,7 @@ class _Encoder(ComputingEncoder, VideoEncoder, MemoryEncoder, TextureEncoder):
             heads.append((number, len(watched), len(slots)))
             watched += [self._watched(slot) for slot in slots]
         syncs = found.warp_syncs.items()
-        meetings = [(number, self.read(mask, "u32"), site) for number, (mask, site) in syncs]
+        meetings = [(n, self.read(sync.mask, "u32"), sync.site, sync.kind) for n, sync in syncs]
         return Encoded(
             np.array(self.ops, layout.OP), _blocks(blocks), np.array(targets, np.int32),
             np.array(self.values, np.uint64), np.array(self.places, np.int32),

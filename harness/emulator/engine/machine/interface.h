@@ -88,6 +88,7 @@ typedef struct Head {
 typedef struct Meeting {  // a basic block at which lanes of a warp meet, and the row of their mask
     i32 block, mask;
     i32 site;  // of what gives them a value that depends on the others; -1 if nothing does
+    i32 kind;  // lanes at meetings of one kind meet each other; -1 if all must execute the same instruction
 } Meeting;
 
 typedef struct Launch {

@@ -15,7 +15,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from harness.emulator.program.analysis.access_kinds import PLAIN, access_kind, fences
-from harness.emulator.program.analysis.waiting_loops import flows, reachable
+from harness.emulator.program.analysis.control_flow import reachable
+from harness.emulator.program.analysis.waiting_loops import flows
 from harness.emulator.program.ir import Op, Program, Register, terminator_reads
 
 _COMPARES = ("set", "testp", "slct", "vset", "vote", "match", "redux")

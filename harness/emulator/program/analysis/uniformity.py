@@ -6,7 +6,7 @@ computed from are uniform, and if no divergent branch selects among several valu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from harness.emulator.program.ir import Block, Branch, Op, Program, Special, Switch, successors
 
@@ -18,26 +18,30 @@ _EXIT = -1
 
 def varying_registers(program: Program) -> frozenset[int]:
     """Registers that may differ between threads of a block."""
+    return varying_in(program.blocks)
+
+
+def varying_in(blocks: Sequence[Block]) -> frozenset[int]:
     writers: dict[int, list[int]] = {}
-    for number, block in enumerate(program.blocks):
+    for number, block in enumerate(blocks):
         for op in block.ops:
             for register in op.registers_written():
                 writers.setdefault(register.slot, []).append(number)
     several = {slot for slot, numbers in writers.items() if len(numbers) > 1}
     varying: set[int] = set()
     apart: set[int] = set()  # blocks that only some threads may reach
-    after = _post_dominators(program.blocks)
+    after = _post_dominators(blocks)
     changed = True
     while changed:
         changed = False
-        for number, block in enumerate(program.blocks):
+        for number, block in enumerate(blocks):
             for op in block.ops:
                 written = {register.slot for register in op.registers_written()} - varying
                 if written and _varies(op, varying):
                     varying |= written
                     changed = True
-            if number not in apart and _parts(block, varying):
-                more = _between(program.blocks, number, after[number])
+            if number not in apart and parts_threads(block, varying):
+                more = _between(blocks, number, after[number])
                 chosen = {s for s in several - varying if not more.isdisjoint(writers[s])}
                 changed |= bool(chosen) or not more <= apart
                 varying |= chosen
@@ -54,7 +58,7 @@ def _varies(op: Op, varying: set[int]) -> bool:
     return any(name.startswith(_OF_THREADS) for name in specials)
 
 
-def _parts(block: Block, varying: set[int]) -> bool:
+def parts_threads(block: Block, varying: Set[int]) -> bool:
     """Return whether threads may go from a block to different successors."""
     end = block.terminator
     if isinstance(end, Branch):

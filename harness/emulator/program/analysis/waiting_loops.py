@@ -13,45 +13,27 @@ describes how this is used.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.emulator.program.analysis.access_kinds import PLAIN, access_kind, of_mbarriers
-from harness.emulator.program.ir import (
-    Block,
-    Constant,
-    Mark,
-    Op,
-    Program,
-    Register,
-    Site,
-    Source,
-    Special,
-    To,
-    successors,
-    terminator_reads,
-)
-
-_WARP_SYNCS = frozenset({"syncwarp", "shfl", "vote", "match", "redux", "elect"})
-_TELL = _WARP_SYNCS - {"syncwarp", "elect"}
-_WHOLE_WARP = ("wgmma.", "mma.", "wmma.", "ldmatrix.", "stmatrix.", "movmatrix.", "setmaxnreg.")
-_EVERYBODY = Constant(0xFFFFFFFF)
-
-Code = list[Mark | To | tuple[Op, int | None]]
+from harness.emulator.program.analysis.control_flow import edges_of, loop_of, reachable
+from harness.emulator.program.analysis.warp_syncs import WarpSync, warp_syncs
+from harness.emulator.program.ir import Block, Op, Program, Site, Special, terminator_reads
 
 
 @dataclass(frozen=True)
 class WaitingLoops:
     """`heads`: the head blocks of loops that may wait, with the slots to compare.
 
-    `warp_syncs`: the blocks in which lanes of a warp synchronise, each with the mask, and the site
-    if its result depends on the other lanes, else -1. If `heads` is empty, only blocks whose mask
-    is known when they begin. `clocks`: whether the program reads a clock, which may end a wait
-    without the action of another thread. `at_mbarriers`: whether the loops wait only at mbarriers.
+    `warp_syncs`: the blocks in which lanes of a warp synchronise. If `heads` is empty, only blocks
+    whose mask is known when they begin. `clocks`: whether the program reads a clock, which may end
+    a wait without the action of another thread. `at_mbarriers`: whether the loops wait only at
+    mbarriers.
     """
 
     heads: Mapping[int, tuple[int, ...]]
-    warp_syncs: Mapping[int, tuple[Source, int]]
+    warp_syncs: Mapping[int, WarpSync]
     clocks: bool
     at_mbarriers: bool
 
@@ -64,13 +46,7 @@ def waiting_loops(program: Program) -> WaitingLoops:
         changing = {r.slot for n in loop for op in blocks[n].ops for r in op.registers_written()}
         there = blocks[head].live_in & changing | _found(blocks, loop)
         heads[head] = tuple(sorted(_telling(blocks, loop) & there))
-    warp_syncs = {
-        number: (known, op.site if op.name in _TELL else -1)
-        for number, block in enumerate(blocks)
-        for op in block.ops
-        if (mask := _meeting(op, program.sites)) is not None
-        and (known := mask if heads else _at_start(mask, block)) is not None
-    }
+    syncs = warp_syncs(blocks, program.sites, with_computed=bool(heads))
     sources = (s for block in blocks for op in block.ops for s in op.sources)
     clocks = any(
         isinstance(s, Special) and s.name.startswith(("clock", "globaltimer")) for s in sources
@@ -81,7 +57,7 @@ def waiting_loops(program: Program) -> WaitingLoops:
         for op in blocks[head].ops
         if _may_change(op, program.sites)
     )
-    return WaitingLoops(heads, warp_syncs, clocks, at_mbarriers)
+    return WaitingLoops(heads, syncs, clocks, at_mbarriers)
 
 
 def keep_loop_conditions(blocks: Sequence[Block], sites: Sequence[Site]) -> None:
@@ -90,43 +66,6 @@ def keep_loop_conditions(blocks: Sequence[Block], sites: Sequence[Site]) -> None
         telling = _telling(blocks, loop)
         for number in loop:
             blocks[number].live_out |= telling & _found(blocks, [number])
-
-
-def split_at_warp_syncs(code: Code, sites: Sequence[Site], new_label: Callable[[], str]) -> Code:
-    """Begin a new block wherever lanes synchronise."""
-    out: Code = []
-    last: int | None = None
-    starts = {
-        entry[0].site
-        for entry in code
-        if isinstance(entry, tuple) and _meeting(entry[0], sites) is not None
-    }
-    for entry in code:
-        site = entry[0].site if isinstance(entry, tuple) else None
-        if site in starts and site != last:
-            out.append(Mark(new_label()))
-        last = site
-        out.append(entry)
-    return out
-
-
-def _at_start(mask: Source, block: Block) -> Source | None:
-    """A mask as it is known when a block begins; None if the block computes it."""
-    if not isinstance(mask, Register):
-        return mask
-    makers = [op for op in block.ops if any(r.slot == mask.slot for r in op.registers_written())]
-    if not makers:
-        return mask
-    made = makers[0].sources[0] if makers[0].name == "mov" else None
-    return made if len(makers) == 1 and isinstance(made, Constant) else None
-
-
-def _meeting(op: Op, sites: Sequence[Site]) -> Source | None:
-    """The mask of the lanes that an operation synchronises: for an instruction of a whole warp, all
-    of them."""
-    if op.name in _WARP_SYNCS:
-        return op.sources[-1]
-    return _EVERYBODY if sites[op.site].opcode.startswith(_WHOLE_WARP) else None
 
 
 def loops_by_head(blocks: Sequence[Block], sites: Sequence[Site]) -> dict[int, set[int]]:
@@ -141,7 +80,7 @@ def loops_by_head(blocks: Sequence[Block], sites: Sequence[Site]) -> dict[int, s
             if _may_change(op, sites)
             for register in op.registers_written()
         }
-        if tainted and number in (loop := _loop(blocks, number)):
+        if tainted and number in (loop := loop_of(edges_of(blocks), number)):
             onwards = onwards or flows(blocks)
             tainted |= reachable(onwards, tainted)
             if any(r.slot in tainted for n in loop for r in terminator_reads(blocks[n].terminator)):
@@ -189,25 +128,3 @@ def _found(blocks: Sequence[Block], numbers: Iterable[int]) -> set[int]:
         if op.name in ("atom", "ld")
         for register in op.registers_written()
     }
-
-
-def _loop(blocks: Sequence[Block], number: int) -> set[int]:
-    """The blocks that lie on a cycle through a given block."""
-    onwards = {n: list(successors(block.terminator)) for n, block in enumerate(blocks)}
-    back: dict[int, list[int]] = defaultdict(list)
-    for n, targets in onwards.items():
-        for target in targets:
-            back[target].append(n)
-    return reachable(onwards, [number]) & reachable(back, [number])
-
-
-def reachable(edges: Mapping[int, Iterable[int]], starts: Iterable[int]) -> set[int]:
-    """The nodes reachable from a start; the start itself only if an edge leads back to it."""
-    found: set[int] = set()
-    todo = list(starts)
-    while todo:
-        for target in edges.get(todo.pop(), ()):
-            if target not in found:
-                found.add(target)
-                todo.append(target)
-    return found

@@ -27,16 +27,6 @@ extern "C" __global__ void halves(const int* in, unsigned* out) {
     const unsigned own = threadIdx.x < 16 ? 0xFFFFu : 0xFFFF0000u;
     EACH_IN_ITS_PASS(__popc(__ballot_sync(own, in[threadIdx.x] > pass / 3)));
 }
-extern "C" __global__ void apart(const int* in, unsigned* out) {
-    unsigned found;  // no __ballot_sync: the compiler would make one of two
-    if (threadIdx.x % 2)
-        asm volatile("{.reg .pred p; setp.gt.s32 p, %1, 0; vote.sync.ballot.b32 %0, p, -1;}"
-                     : "=r"(found) : "r"(in[threadIdx.x]));
-    else
-        asm volatile("{.reg .pred p; setp.gt.s32 p, %1, 1; vote.sync.ballot.b32 %0, p, -1;}"
-                     : "=r"(found) : "r"(in[threadIdx.x]));
-    out[threadIdx.x] = found;
-}
 """
 GIVEN = np.arange(32, dtype=np.int32) * 7 % 4
 FIRST, SECOND = GIVEN > 0, GIVEN > 1
@@ -60,15 +50,3 @@ def test_lanes_wait_for_those_that_come_in_another_pass(
         else:
             faults = launch(module, kernel, 1, 32, [GIVEN, out]).faults
         assert (kernel, faults, out.tolist()) == (kernel, (), wanted.tolist())
-
-
-def test_lanes_that_meet_at_two_votes_are_reported_from_ptx(
-    compile_ptx: CompilePtx, read_source: ReadSource
-) -> None:
-    out = np.zeros(32, np.uint32)
-    (fault,) = launch(compile_ptx(SOURCE), "apart", 1, 32, [GIVEN, out]).faults
-    assert fault.kind == "warp mask"
-    assert "which waits at another one in line" in fault.message
-    assert not launch_machine_code(read_source(SOURCE), "apart", 1, 32, [GIVEN, out]).faults
-    met = sum(1 << n for n in range(32) if GIVEN[n] > (n % 2 == 0))
-    assert (out == met).all()

@@ -46,6 +46,7 @@ void InStep::hold_back(i32 at) {
     } catch (const Accusation&) {
         throw Suspicion{LEFT_TO_THE_JUDGE, 0, 0};
     }
+    if (!progress_.joining().empty()) throw Suspicion{MASK, 0, 0};
     lanes_ = selected(mask);
 }
 

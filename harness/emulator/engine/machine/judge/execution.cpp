@@ -28,12 +28,12 @@ inline void Execution::handle(const Known& about, const Op& op, const Party& par
     }
 }
 
-void Execution::execute(const Block& block, const Selection& lanes) {
-    for (i32 n = block.first; n < block.last;) {
+void Execution::run(i32 first, i32 last, const Selection& lanes) {
+    for (i32 n = first; n < last;) {
         i32 end = n;
-        while (end < block.last && known()[launch_.ops[end].handler].role == COMPUTES) end++;
+        while (end < last && known()[launch_.ops[end].handler].role == COMPUTES) end++;
         if (end > n) compute(n, end, lanes);
-        if (end < block.last) act(launch_.ops[end], lanes);
+        if (end < last) act(launch_.ops[end], lanes);
         n = end + 1;
     }
 }
@@ -113,7 +113,7 @@ void Execution::act(const Op& op, const Selection& lanes) {
         case PRINTS: print(op, lanes); return;
         case FAILS: fail(op, lanes); return;
         case ENTERS_FRAME: check_frame(op, lanes); break;
-        case MEETS: meet(op, about, lanes); break;
+        case MEETS: meet({{&op, lanes}}, lanes); break;
         default:
             if (launch_.checks) {
                 for (const Party& party : lanes)
@@ -142,63 +142,133 @@ void Execution::compute_one(const Op& op, const Known& about, const Selection& l
     }
 }
 
-// Lanes meet at a warp-wide instruction whose mask names the members.
-void Execution::meet(const Op& op, const Known& about, const Selection& lanes) {
-    const i32 mask_row = op.source[op.count];
-    const auto mask_of = [&](int w, int i) {
-        return reinterpret_cast<const u32*>(blocks_.warps[w].registers + mask_row)[i];
-    };
+// --- lanes that meet at a warp-wide instruction whose mask names them ------------------------------
+
+i32 Execution::meeting_of(const Block& block) const {
+    i32 n = block.first;
+    while (known()[launch_.ops[n].handler].role != MEETS) n++;
+    return n;
+}
+
+void Execution::execute_together(const std::vector<Attendance>& all) {
+    Comers comers;
+    Mask everybody(geometry_.all_warps());
+    for (const Attendance& each : all) {
+        const Block& block = launch_.blocks[each.block];
+        const i32 meeting = meeting_of(block);
+        run(block.first, meeting, each.lanes);
+        comers.push_back({&launch_.ops[meeting], each.lanes});
+        for (const Party& party : each.lanes) everybody[party.warp] |= party.lanes;
+    }
+    const Selection together = selected(everybody);
+    meet(comers, together);
+    exchange(comers, together);
+    for (size_t n = 0; n < all.size(); n++) {
+        const Block& block = launch_.blocks[all[n].block];
+        run(static_cast<i32>(comers[n].op - launch_.ops) + 1, block.last, all[n].lanes);
+    }
+}
+
+// Those of the comers that are lanes of one warp.
+Execution::Comers Execution::of_warp(const Comers& comers, int warp) const {
+    Comers out;
+    for (const Comer& comer : comers)
+        for (const Party& party : comer.lanes)
+            if (party.warp == warp) out.push_back({comer.op, {party}});
+    return out;
+}
+
+// Checks the masks, and follows what the lanes learn from each other. `all`: the lanes of all comers.
+void Execution::meet(const Comers& comers, const Selection& all) {
     if (launch_.checks) {
-        each_of(lanes, [&](int w, int i) {
-            if (!(mask_of(w, i) >> i & 1))
-                throw Accusation{LANE_NOT_NAMED, op.site, geometry_.lane(w, i),
-                                 {i, mask_of(w, i)}};
-        });
-        for (const Party& party : lanes) {
-            u32 named = 0;
-            each_lane(party.lanes, [&](int i) { named |= mask_of(party.warp, i); });
+        Mask masks(geometry_.all_warps());
+        for (const Comer& comer : comers)
+            each_of(comer.lanes, [&](int w, int i) {
+                const u32 mask = named(*comer.op, w, i);
+                if (!(mask >> i & 1))
+                    throw Accusation{LANE_NOT_NAMED, comer.op->site, geometry_.lane(w, i), {i, mask}};
+                masks[w] |= mask;
+            });
+        const Op& first = *comers[0].op;
+        for (const Party& party : all) {
             races_.ordering.some_lanes(party.warp, party.lanes, races_.log.now());
-            masks_.met(about.family, party.warp, party.lanes, named, exited_[party.warp],
-                       op.site);
+            masks_.met(known()[first.handler].family, party.warp, party.lanes, masks[party.warp],
+                       exited_[party.warp], first.site);
         }
-        races_.after_locks(lanes, true);
+        races_.after_locks(all, true);
     }
     // A shuffle passes its first operand on without using it; all other operands are used.
-    const bool shuffles = op.count == 3;
-    for (int n = shuffles; n <= op.count; n++)
-        uninitialised_.use_row(lanes, op.source[n], op.site);
-    if (shuffles)
-        shuffle_ids(op, lanes, mask_of);
-    else
-        for (const Party& party : lanes)
-            for (const i32 row : op.result)
+    const bool shuffles = comers[0].op->count == 3;
+    for (const Comer& comer : comers)
+        for (int n = shuffles; n <= comer.op->count; n++)
+            uninitialised_.use_row(comer.lanes, comer.op->source[n], comer.op->site);
+    if (shuffles) return shuffle_ids(comers, all);
+    for (const Comer& comer : comers)
+        for (const Party& party : comer.lanes)
+            for (const i32 row : comer.op->result)
                 if (row >= 0) uninitialised_.forget(party.warp, row, party.lanes);
 }
 
 // Follows the origins of the values that a shuffle returns. A value from a lane that does not take
 // part counts as uninitialised.
-template <class MaskOf>
-void Execution::shuffle_ids(const Op& op, const Selection& lanes, MaskOf mask_of) {
+void Execution::shuffle_ids(const Comers& comers, const Selection& all) {
     u32 read = 0;
     bool begun = false;
-    for (const Party& party : lanes) {
+    for (const Party& party : all) {
         const int w = party.warp;
+        const Op* by[LANES];
+        for (const Comer& comer : of_warp(comers, w))
+            each_lane(comer.lanes[0].lanes, [&](int i) { by[i] = comer.op; });
         Origin origins[LANES];
         const u32 gone = exited_[w] | ~geometry_.lanes_of(w);
         each_lane(party.lanes, [&](int i) {
             bool in_range;
-            const int source = shuffle_source(op, w, i, in_range);
-            const bool there = party.lanes >> source & 1;
-            origins[i] = uninitialised_.of(w, op.source[0], there ? source : i);
-            if (!launch_.checks || !in_range || mask_of(w, i) & ~gone & u32(1) << source) return;
-            if (!begun) read = uninitialised_.begin(ABSENT_LANE, op.site, {});
+            const int wanted = shuffle_source(*by[i], w, i, in_range);
+            const int source = party.lanes >> wanted & 1 ? wanted : i;
+            origins[i] = uninitialised_.of(w, by[source]->source[0], source);
+            if (!launch_.checks || !in_range || named(*by[i], w, i) & ~gone & u32(1) << wanted) return;
+            if (!begun) read = uninitialised_.begin(ABSENT_LANE, by[i]->site, {});
             begun = true;
-            origins[i] = {uninitialised_.add(read, geometry_.lane(w, i), source), {ALL_BITS, true}};
+            origins[i] = {uninitialised_.add(read, geometry_.lane(w, i), wanted), {ALL_BITS, true}};
         });
         each_lane(party.lanes, [&](int i) {
-            uninitialised_.put(w, op.result[0], i, origins[i]);
-            uninitialised_.put(w, op.result[1], i, {});
+            uninitialised_.put(w, by[i]->result[0], i, origins[i]);
+            uninitialised_.put(w, by[i]->result[1], i, {});
         });
+    }
+}
+
+// Executes the instruction by which the comers meet, once in each warp.
+void Execution::exchange(const Comers& comers, const Selection& all) {
+    const Known& about = known()[comers[0].op->handler];
+    for (const Party& party : all) {
+        const Comers own = of_warp(comers, party.warp);
+        blocks_.enter(party.warp, party.lanes);
+        if (own.size() == 1) {
+            handle(about, *own[0].op, party);
+            continue;
+        }
+        Op op = *own[0].op;
+        u8* const registers = blocks_.c.registers;
+        const auto bytes = [&](int n) { return n == 0 ? about.way.bytes : 4; };
+        for (int n = 0; n < SPARE_RESULTS; n++) op.result[n] = (SPARE_SOURCES + n) * SPARE_ROW;
+        for (int n = 0; n <= op.count; n++) {
+            op.source[n] = n * SPARE_ROW;
+            for (const Comer& comer : own)
+                each_lane(comer.lanes[0].lanes, [&](int i) {
+                    std::memcpy(spare_ + op.source[n] + i * bytes(n),
+                                registers + comer.op->source[n] + i * bytes(n), bytes(n));
+                });
+        }
+        blocks_.c.registers = spare_;
+        handle(about, op, party);
+        blocks_.c.registers = registers;
+        for (const Comer& comer : own)
+            each_lane(comer.lanes[0].lanes, [&](int i) {
+                for (int n = 0; n < SPARE_RESULTS; n++)
+                    if (comer.op->result[n] >= 0)
+                        std::memcpy(registers + comer.op->result[n] + i * 4, spare_ + op.result[n] + i * 4, 4);
+            });
     }
 }
 

@@ -135,19 +135,41 @@ class Judge {
         const Selection lanes = selected(mask);
         if (lanes.empty()) return;
         const Block& block = launch_.blocks[at_];
-        Counts& counts = blocks_.c.counts;
-        for (const Party& party : lanes) {
-            counts.block_warps[at_]++;
-            counts.block_lanes[at_] += __builtin_popcount(party.lanes);
-            blocks_.c.clock += static_cast<i64>(block.charge) * LANES;
-        }
+        count(lanes);
         if (blocks_.c.clock > launch_.budget) {
             verdict.outcome = OVER_BUDGET;
             locate(verdict, geometry_.first_of(lanes));
             return;
         }
+        if (!progress_.joining().empty()) return step_together(lanes);
         execution_.execute(block, lanes);
         leave(block, lanes);
+    }
+
+    // Lanes meet others that have waited at other basic blocks.
+    void step_together(const Selection& lanes) {
+        std::vector<Attendance> all{{at_, lanes}};
+        for (const auto& [number, others] : progress_.joining()) {
+            at_ = number;
+            all.push_back({number, selected(others)});
+            count(all.back().lanes);
+        }
+        at_ = all[0].block;
+        execution_.execute_together(all);
+        for (const Attendance& each : all) {
+            at_ = each.block;
+            leave(launch_.blocks[at_], each.lanes);
+        }
+    }
+
+    // Counts an execution of the basic block.
+    void count(const Selection& lanes) {
+        Counts& counts = blocks_.c.counts;
+        for (const Party& party : lanes) {
+            counts.block_warps[at_]++;
+            counts.block_lanes[at_] += __builtin_popcount(party.lanes);
+            blocks_.c.clock += static_cast<i64>(launch_.blocks[at_].charge) * LANES;
+        }
     }
 
     // The lanes that run next. Sets `at_` to their basic block.

@@ -11,7 +11,8 @@
 // vain, because most such loops end within them.
 //
 // Lanes wait at a `__syncwarp`, shuffle or vote for all lanes that the mask names, as on hardware: these may come in
-// another pass of a loop, or later because a loop was parked. When no other lane can continue, the waiting lanes try
+// another pass of a loop, or later because a loop was parked. Lanes also meet those that wait at another instruction,
+// if it has the same qualifiers and they name the same lanes. When no other lane can continue, the waiting lanes try
 // again; if nothing changes, they go on without those that did not come, and where loops are parked and nothing
 // changes for a long time, the launch is stuck.
 //
@@ -41,7 +42,7 @@ class ForwardProgress {
     }
 
     void start() {
-        parked_.clear(), held_.clear(), before_.clear();
+        parked_.clear(), held_.clear(), joining_.clear(), before_.clear();
         rounds_ = 0, without_ = -1;
         for (auto& [number, head] : heads_) head.start(geometry_);
     }
@@ -52,14 +53,21 @@ class ForwardProgress {
     // How often in a row the waiting lanes have tried again although nothing has changed.
     int rounds_in_vain() const { return rounds_; }
 
+    // The lanes that waited at other basic blocks and meet those that `take` left, by basic block.
+    const std::map<int, Mask>& joining() const { return joining_; }
+
     // Reduces the lanes that are ready at a basic block to those that execute it now.
     void take(int number, Mask& lanes, const Mask& exited) {
+        joining_.clear();
         const auto meeting = meetings_.find(number);
         if (meeting != meetings_.end()) who_meet(meeting->second, lanes, exited);
         const auto head = heads_.find(number);
         if (head == heads_.end() || !any(lanes)) return;
-        const Mask vain = passes_in_vain(head->second, lanes);
-        if (vain.empty() || !any(vain)) return;
+        Mask vain = passes_in_vain(head->second, lanes);
+        for (const auto& [_, others] : joining_)
+            for (size_t w = 0; w < vain.size(); w++)
+                if (others[w]) vain[w] = 0;
+        if (!any(vain)) return;
         Mask& parked = joined(parked_, number);
         for (size_t w = 0; w < vain.size(); w++) parked[w] |= vain[w], lanes[w] &= ~vain[w];
     }
@@ -78,16 +86,21 @@ class ForwardProgress {
         else if (rounds_ > HOPE && !launch_.clocks)
             give_up();
         for (const auto& [number, mask] : parked_) ready[number] = mask;
-        for (const auto& [number, mask] : held_) {
-            Mask& there = joined(ready, number);
-            for (size_t w = 0; w < mask.size(); w++) there[w] |= mask[w];
+        for (auto held = held_.begin(); held != held_.end();) {
+            if (without_ >= 0 && held->first != without_) {  // its lanes may meet those that go on
+                ++held;
+                continue;
+            }
+            Mask& there = joined(ready, held->first);
+            for (size_t w = 0; w < there.size(); w++) there[w] |= held->second[w];
+            held = held_.erase(held);
         }
         for (auto& [number, head] : heads_) {
             const auto parked = parked_.find(number);
             head.woken = parked == parked_.end() ? Mask() : parked->second;
             for (i32& passes : head.passes) passes = std::min(passes, GRACE + 1);
         }
-        parked_.clear(), held_.clear();
+        parked_.clear();
         return true;
     }
 
@@ -191,41 +204,75 @@ class ForwardProgress {
             for (size_t w = 0; w < lanes.size(); w++) lanes[w] |= held->second[w];
             held_.erase(held);
         }
-        if (meeting.block == without_) {
-            without_ = -1;
-            look_elsewhere(meeting, lanes);
-            return;
-        }
+        const bool without = meeting.block == without_;
+        if (without) without_ = -1;
         Mask waits(lanes.size());
         for (size_t w = 0; w < lanes.size(); w++) {
-            const u32 all = geometry_.lanes_of(static_cast<int>(w));
-            const u32 missing = lanes[w] ? all & ~(lanes[w] | exited[w]) : 0;
-            const u32* named = reinterpret_cast<const u32*>(warps_[w].registers + meeting.mask);
-            if (missing)
-                each_lane(lanes[w], [&](int i) {
-                    if (named[i] & missing) waits[w] |= u32(1) << i;
-                });
+            const u32 missing = lanes[w] ? geometry_.lanes_of(static_cast<int>(w)) & ~(lanes[w] | exited[w]) : 0;
+            if (!missing) continue;
+            each_lane(lanes[w], [&](int i) {
+                if (named(meeting, w)[i] & missing) waits[w] |= u32(1) << i;
+            });
             lanes[w] &= ~waits[w];
+            const u32 met = meet_elsewhere(meeting, w, waits[w], exited[w], without);
+            lanes[w] |= met, waits[w] &= ~met;
+            if (!without) continue;
+            look_elsewhere(meeting, w, waits[w]);
+            lanes[w] |= waits[w], waits[w] = 0;
         }
         if (any(waits)) held_[meeting.block] = waits;
     }
 
-    // Lanes go on without others that their masks name. What a vote or shuffle gives is not known if such a lane waits
-    // at another one: hardware lets them meet.
-    void look_elsewhere(const Meeting& meeting, const Mask& lanes) const {
-        for (const auto& [place, mask] : before_) {
-            const auto other = meetings_.find(place.second);
-            if (place.first != 0 || other == meetings_.end() || place.second == meeting.block) continue;
-            if (meeting.site < 0 || other->second.site < 0) continue;
-            for (size_t w = 0; w < lanes.size(); w++) {
-                const u32* named = reinterpret_cast<const u32*>(warps_[w].registers + meeting.mask);
-                each_lane(lanes[w], [&](int i) {
-                    const u32 there = named[i] & static_cast<u32>(mask[w]) & ~lanes[w];
-                    if (there)
-                        throw Accusation{LANE_ELSEWHERE, meeting.site, geometry_.lane(static_cast<int>(w), i),
-                                         {__builtin_ctz(there), other->second.site}};
-                });
+    const u32* named(const Meeting& meeting, size_t w) const {
+        return reinterpret_cast<const u32*>(warps_[w].registers + meeting.mask);
+    }
+
+    // The waiting lanes of a warp that meet lanes at other instructions of the same kind: together they are all lanes
+    // that each of them names, or, where they go on `without` those that did not come, some.
+    u32 meet_elsewhere(const Meeting& meeting, size_t w, u32 waits, u32 exited, bool without) {
+        u32 met = 0;
+        if (meeting.kind < 0) return met;
+        const auto name_alike = [&](const Meeting& where, u32 lanes, u32 mask) {
+            u32 alike = 0;
+            each_lane(lanes, [&](int i) { alike |= static_cast<u32>(named(where, w)[i] == mask) << i; });
+            return alike;
+        };
+        while (waits) {
+            const u32 mask = named(meeting, w)[__builtin_ctz(waits)];
+            const u32 here = name_alike(meeting, waits, mask);
+            std::map<int, u32> elsewhere;
+            u32 came = here;
+            for (const auto& [number, held] : held_) {
+                const Meeting& other = meetings_.at(number);
+                const u32 there = other.kind == meeting.kind ? name_alike(other, held[w], mask) : 0;
+                if (there) elsewhere[number] = there, came |= there;
             }
+            waits &= ~here;
+            const u32 missing = mask & geometry_.lanes_of(static_cast<int>(w)) & ~exited & ~came;
+            if (elsewhere.empty() || (missing && !without)) continue;
+            met |= here;
+            for (const auto& [number, there] : elsewhere) {
+                joined(joining_, number)[w] |= there;
+                held_[number][w] &= ~there;
+                if (!any(held_[number])) held_.erase(number);
+            }
+        }
+        return met;
+    }
+
+    // Lanes go on without others that their masks name. What a vote or shuffle gives is not known if such a lane waits
+    // at one with which it cannot meet.
+    void look_elsewhere(const Meeting& meeting, size_t w, u32 lanes) const {
+        if (meeting.site < 0) return;
+        for (const auto& [number, held] : held_) {
+            const Meeting& other = meetings_.at(number);
+            if (other.site < 0) continue;
+            each_lane(lanes, [&](int i) {
+                const u32 there = named(meeting, w)[i] & held[w];
+                if (there)
+                    throw Accusation{LANE_ELSEWHERE, meeting.site, geometry_.lane(static_cast<int>(w), i),
+                                     {__builtin_ctz(there), other.site}};
+            });
         }
     }
 
@@ -240,7 +287,7 @@ class ForwardProgress {
     const Geometry& geometry_;
     std::vector<Warp>& warps_;
     std::map<int, Passes> heads_;
-    std::map<int, Mask> parked_, held_;
+    std::map<int, Mask> parked_, held_, joining_;
     std::unordered_map<int, Meeting> meetings_;  // by basic block
     State before_;
     int rounds_ = 0;    // retries during which nothing has changed
