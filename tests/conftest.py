@@ -142,6 +142,7 @@ def script_of() -> Iterator[Callable[[str], ModuleType]]:
             "sparse_products",
             "tensor_maps",
             "textures",
+            "asynchronous_counters",
         ):
             patch.syspath_prepend(str(scripts / folder))
         yield importlib.import_module
