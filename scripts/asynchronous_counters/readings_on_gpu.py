@@ -1,7 +1,7 @@
 """Record a GPU's counters for Hopper's asynchronous instructions, launch by launch.
 
     python scripts/asynchronous_counters/readings_on_gpu.py prepare FOLDER
-    python scripts/asynchronous_counters/readings_on_gpu.py FOLDER OUT [SECONDS]
+    python scripts/asynchronous_counters/readings_on_gpu.py FOLDER OUT [SECONDS [FILE …]]
 
 The first compiles the kernels, where there is nvcc, and has the emulator say what each launch
 leaves in memory. The second needs a GPU, ncu and NumPy, and writes two files in OUT:
@@ -12,8 +12,9 @@ leaves in memory. The second needs a GPU, ncu and NumPy, and writes two files in
   digest of what the launch left, and `expected` the emulator's; `error` says why there is nothing.
 - asynchronous.json has the GPU, the driver and ncu.
 
-Launches that do not fit into SECONDS (240 by default) are left out, the second readings first. The
-environment variable NCU names another ncu.
+Launches that do not fit into SECONDS (240 by default) are left out, the second readings first.
+FILE, such as `products` or `held_out`, reads the launches of some files alone. The environment
+variable NCU names another ncu.
 """
 
 from __future__ import annotations
@@ -287,8 +288,8 @@ def write_machine(out: Path, metrics: Sequence[str]) -> None:
     (out / "asynchronous.json").write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
 
 
-def read(folder: Path, out: Path, seconds: float) -> None:
-    """Read every part for which there is time, and say how it went."""
+def read(folder: Path, out: Path, seconds: float, files: Sequence[str]) -> None:
+    """Read every part of some files for which there is time, and say how it went."""
     began = time.monotonic()
     out.mkdir(parents=True, exist_ok=True)
     metrics = offered()
@@ -296,7 +297,7 @@ def read(folder: Path, out: Path, seconds: float) -> None:
     with gzip.open(out / "asynchronous.csv.gz", "wt", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(HEAD)
-        for part in parts():
+        for part in (each for each in parts() if each.file in files):
             if time.monotonic() > began + seconds:
                 print(f"no time for {part.file}, reading {part.reading}", file=sys.stderr)
                 continue
@@ -332,8 +333,9 @@ def main(arguments: list[str]) -> int:
         folder, file, numbers, told = arguments[1:]
         launch(Path(folder), file, [int(each) for each in numbers.split(",")], Path(told))
     else:
-        folder, out, *seconds = arguments
-        read(Path(folder), Path(out), float(seconds[0]) if seconds else SECONDS)
+        folder, out, *more = arguments
+        seconds = float(more[0]) if more else SECONDS
+        read(Path(folder), Path(out), seconds, more[1:] or FILES)
     return 0
 
 

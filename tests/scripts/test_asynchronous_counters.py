@@ -146,7 +146,7 @@ def test_a_visit_without_time_writes_a_table_without_readings(
 ) -> None:
     out = stand_in / "out"
     monkeypatch.setattr(script, "write_machine", lambda *_: None)
-    script.read(stand_in, out, -1.0)
+    script.read(stand_in, out, -1.0, FILES)
     with gzip.open(out / "asynchronous.csv.gz", "rt", encoding="utf-8", newline="") as file:
         assert list(csv.reader(file)) == [list(script.HEAD)]
 
@@ -213,3 +213,24 @@ def test_a_launch_passes_its_arguments_and_reads_what_it_left(
         with pytest.raises(driver.DriverError, match="cuLaunchKernel failed: error 719"):
             script.executed(context, None, addresses, failing)
     assert library.calls[-1] == "cuDevicePrimaryCtxRelease_v2"
+
+
+@pytest.mark.parametrize("file", ["tensor_copies", "held_out"])
+def test_a_process_executes_its_launches_and_writes_what_each_left(
+    script: ModuleType,
+    script_of: Callable[[str], ModuleType],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    file: str,
+) -> None:
+    library = Driver()
+    monkeypatch.setattr(script_of("cuda_driver").ctypes, "CDLL", lambda _: library)
+    (tmp_path / f"{file}.cubin").write_bytes(b"")
+    launches, told = script.every(file), tmp_path / "told"
+    script.launch(tmp_path, file, range(len(launches)), told)
+    found = [line.split() for line in told.read_text().splitlines()]
+    wanted = [script.one_launch.digest(each.buffers()) for each in launches]
+    assert found == [[str(number), each] for number, each in enumerate(wanted)]
+    encoded = [name for name in library.calls if "TensorMapEncode" in name]
+    assert len(encoded) == sum(len(each.maps) for each in launches)
+    assert ("cuTensorMapEncodeIm2col" in encoded) == (file == "tensor_copies")
