@@ -33,7 +33,13 @@ from harness.emulator.errors import LaunchError
 from harness.emulator.memory.address_space import AddressSpace
 from harness.emulator.memory.grid_workspace import synchronises_grid
 from harness.emulator.program.allocation import STACK, STACK_BYTES
-from harness.emulator.program.analysis.access_kinds import PLAIN, access_kind, fences, of_mbarriers
+from harness.emulator.program.analysis.access_kinds import (
+    PLAIN,
+    access_kind,
+    fences,
+    fills_cluster,
+    of_mbarriers,
+)
 from harness.emulator.program.analysis.liveness import unwritten_registers
 from harness.emulator.program.analysis.speculative_loads import speculative_loads
 from harness.emulator.program.analysis.steering import depends_on_order, steering_sites
@@ -248,6 +254,7 @@ def traits(program: Program) -> list[int]:
         | layout.REACHES_ALL * (".cta" not in site.opcode)
         | layout.OF_MBARRIER * of_mbarriers(site.opcode)
         | layout.IS_CAS * _swaps(site.opcode)
+        | layout.FILLS_CLUSTER * fills_cluster(site.opcode)
         for site, fence in zip(program.sites, are_fences, strict=True)
     ]
     for block in program.blocks:

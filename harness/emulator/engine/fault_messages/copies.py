@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.emulator.engine import layout
-from harness.emulator.engine.fault_messages.places import VERBS, Launched
+from harness.emulator.engine.fault_messages.places import VERBS, Launched, index_of
 from harness.emulator.engine.layout import SHARED_MEMORY
 from harness.silicon.tensor_maps import ELEMENTS
 
@@ -156,6 +156,13 @@ def not_a_count(p: Launched, own: int, count: int) -> str:
     return (
         f"`{p.opcode(own)}` sets an mbarrier up for {count} arrivals, which is not from 1 to "
         f"{(1 << 20) - 1}"
+    )
+
+
+def mbarrier_elsewhere(p: Launched, own: int, target: int, mbarrier: int) -> str:
+    return (
+        f"`{p.opcode(own)}` fills shared memory of block {index_of(target, p.grid)} and reports to "
+        f"an mbarrier of block {index_of(mbarrier, p.grid)}: both must be in one block's memory"
     )
 
 

@@ -149,7 +149,7 @@ typedef struct Verdict {
 
 // What is known about an instruction, by site.
 enum Trait { IS_FENCE = 1, REACHES_ALL = 2, IS_LOAD = 4, IS_STORE = 8, SPECULATIVE = 16,
-             OF_MBARRIER = 32, IS_CAS = 64, STEERS = 128, VARIES = 256 };
+             OF_MBARRIER = 32, IS_CAS = 64, STEERS = 128, VARIES = 256, FILLS_CLUSTER = 512 };
 
 // By byte of a buffer: 1 + the site that did this first, or 0.
 typedef struct Observed {
@@ -199,7 +199,7 @@ enum What {
     NO_PROXY_FENCE, NO_SUCH_BLOCK, BLOCK_HAS_LEFT, BLOCK_MAY_LEAVE, ARRIVED_TWICE, NOT_ARRIVED,
     NOT_A_TENSOR_MAP, OTHER_TENSOR_MAP, NO_REDUCTION_OF_TYPE, NO_SUCH_BOX, UNDEFINED_METADATA, NO_SUCH_BARRIER, BARRIERS_OF_A_WARP,
     PRODUCT_NOT_AWAITED, PRODUCT_NOT_FENCED, REGISTERS_USED_UP, NOT_A_COUNT,
-    OTHER_SWIZZLE, HALF_OF_ROWS,
+    OTHER_SWIZZLE, HALF_OF_ROWS, MBARRIER_ELSEWHERE,
 };
 
 // The destination of a bulk copy, in its immediate: 0 for global memory, 1 for the shared memory at

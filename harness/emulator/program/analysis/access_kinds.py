@@ -56,6 +56,13 @@ def of_mbarriers(opcode: str) -> bool:
     return opcode.startswith(names) and "mbarrier" in opcode
 
 
+def fills_cluster(opcode: str) -> bool:
+    """Return whether an instruction is a bulk copy that may fill another block's shared memory."""
+    return opcode.startswith(("cp.async.bulk.", "cp.reduce.async.bulk.")) and (
+        "shared::cluster" in opcode
+    )
+
+
 def is_test_of_mbarrier(program: Program, op: Op) -> bool:
     """Return whether an operation tests whether an mbarrier's phase has ended."""
     return op.name == "ld" and of_mbarriers(program.sites[op.site].opcode)

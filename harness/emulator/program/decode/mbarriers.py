@@ -302,7 +302,13 @@ class MbarrierDecoder(MemoryDecoder):
             return [*ops, *self.arrive_in_many(place, done, blocks[0])]
         if between:
             return [*ops, *self._arrive_in_another(place, done)]
-        return [*ops, self._update("arrive", "shared", barrier, None, Constant(0), done)]
+        return [*ops, self.arrive_at(place, done)]
+
+    def arrive_at(self, place: Source, done: Register) -> Op:
+        """Report bytes to the mbarrier of a copy, which may be in another block of the cluster."""
+        read = (place, Constant(0), Constant(0), done)
+        kinds = ("u64", "s64", "u64", "u64")
+        return Op("atom", ("shared", "arrive"), (), (), read, kinds, self.site)
 
     def arrive_in_many(self, place: Source, done: Register, ranks: Source) -> list[Op]:
         """Report bytes to the mbarrier at the same offset in each of several blocks of the

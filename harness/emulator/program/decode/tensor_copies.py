@@ -96,7 +96,7 @@ class TensorCopyDecoder(MbarrierDecoder):
         done = self._less(count, ops)
         if ranks is not None:
             return [*ops, *self.arrive_in_many(place, done, ranks)]
-        return [*ops, self._update("arrive", "shared", barrier, None, Constant(0), done)]
+        return [*ops, self.arrive_at(place, done)]
 
     def _map_and_coordinates(
         self, operand: Operand, dimensions: int, ops: list[Op]

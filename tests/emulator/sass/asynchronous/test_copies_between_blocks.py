@@ -1,4 +1,4 @@
-"""Bulk copies and reductions from one block's shared memory to another's, and to several blocks:
+"""Bulk copies to another block's shared memory, and to several blocks, and reductions there:
 correct and faulty ones, from PTX and from machine code."""
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ from sass.asynchronous.both import Both, Case, together
 from sass.asynchronous.test_same_as_ptx import MEET, OF_RED_ASYNC, TELLS
 from tensor_kernels import WAIT, kernel
 
-from harness.emulator import Fault, UnknownInstruction, launch, parse
+from harness.emulator import Fault, TensorMap, UnknownInstruction, launch, parse
 from harness.emulator.sass import launch_machine_code
 
 BLOCKS, SIZE = 4, 128
 TO_ANOTHER = "shared::cluster.shared::cta"
 COPY = f"cp.async.bulk.{TO_ANOTHER}.{TELLS} [%r26], [%r2], 128, [%r25];"
+FROM_GLOBAL = f"cp.async.bulk.shared::cluster.global.{TELLS} [%r26], [%l2], 128, [%r25];"
+BOX = f"cp.async.bulk.tensor.1d.shared::cluster.global.tile.{TELLS} [%r26], [%l1, {{0}}], [%r25];"
 REDUCE = f"cp.reduce.async.bulk.{TO_ANOTHER}.{TELLS}"
 MANY = f"""mov.b16 %h1, 10; setp.ne.u32 %p5, %r20, 2; @%p5 bra ASKED;
     cp.async.bulk.shared::cluster.global.{TELLS}.multicast::cluster \
@@ -64,6 +66,8 @@ def _reduced(operation: str, type_: str) -> np.ndarray:
 
 RIGHT = {
     "copy": (_between(COPY), BEFORE),
+    "from_global": (_between(FROM_GLOBAL), np.tile(GIVEN, (BLOCKS, 1))),
+    "box": (_between(BOX), np.tile(GIVEN - 900, (BLOCKS, 1))),
     "many": (_between(MANY, ODD_WAIT), np.where(np.arange(BLOCKS)[:, None] % 2, GIVEN, 150)),
     "all_into_the_first": (
         _between(FIRST + f"{REDUCE}.add.u32 [%r26], [%r2], 128, [%r25];", FIRST_WAITS,
@@ -94,6 +98,17 @@ WRONG = {
     "no_such_rank": ("out of bounds", _between(MANY.replace("%h1, 10", "%h1, 48"), ODD_WAIT)),
     "past_the_end": ("out of bounds", _between(COPY.replace("[%r26]", "[%r26+8064]"))),
     "fewer_bytes": ("deadlock", _between(COPY.replace("128", "112"))),
+    "global_read_before_it_came": ("race", _between(FROM_GLOBAL, "bra LEAVES;")),
+    "box_read_before_it_came": ("race", _between(BOX, "bra LEAVES;")),
+    "box_past_the_end": ("out of bounds", _between(BOX.replace("[%r26]", "[%r26+8064]"))),
+    "box_to_a_block_that_leaves": ("cluster", _between(
+        BOX, before="setp.eq.u32 %p6, %r20, 2; @%p6 bra GONE;", end="").replace(
+        "[%l6], %r12;", "[%l6], %r12; GONE:")),
+    **{
+        f"own_mbarrier_of_{name}": ("mbarrier", _between(copy.replace("%r25", "%r3")))
+        for name, copy in {"copy": COPY, "from_global": FROM_GLOBAL, "box": BOX}.items()
+    },
+    "own_target_and_anothers_mbarrier": ("mbarrier", _between(BOX.replace("%r26", "%r10"))),
 }  # fmt: skip
 
 
@@ -110,7 +125,7 @@ def _faults(both: Both, name: str) -> list[tuple[tuple[Fault, ...], np.ndarray]]
     outs = [np.zeros((BLOCKS, 32), np.int32) for _ in range(2)]
     for out in outs:
         out[0] = GIVEN
-    given = [[bytes(128), out.reshape(-1)] for out in outs]
+    given = [[TensorMap((GIVEN - 900).astype(np.int32), [32]), out.reshape(-1)] for out in outs]
     shape = (name, BLOCKS, 32)
     ptx = launch(both.ptx, *shape, given[0], cluster=BLOCKS)
     code = launch_machine_code(both.code, *shape, given[1], cluster=BLOCKS, ptx=both.ptx)

@@ -55,6 +55,8 @@ void Accesses::execute(const Op& op, Verb verb, const Selection& lanes) {
     uninitialised_.use_row(lanes, op.source[0], op.site);
     Touches touches = addressed(op, lanes);
     if (op.space != GENERIC) {
+        if (judged_.traits[op.site] & FILLS_CLUSTER)
+            for (Touch& touch : touches) into_window(op.site, touch);
         in_one_space(op, verb, op.space, std::move(touches));
     } else {
         find_mixed(op, touches);
@@ -273,13 +275,14 @@ void Accesses::check_buffers(const Touches& touches, i32 site, int width, Verb v
 void Accesses::handle(const Op& op, int warp, u32 lanes, int block) {
     blocks_.enter(warp, lanes);
     const bool elsewhere = block >= 0;
+    const i64 first = op.space == SHARED ? 0 : SHARED_WINDOW;
     i64* const addresses = elsewhere ? blocks_.c.row<i64>(op.source[0]) : nullptr;
     i64 before[LANES];
     if (elsewhere) {  // addresses become those that a thread of that block would use
         blocks_.c.shared = blocks_.shared_of(block);
         std::memcpy(before, addresses, sizeof before);
         each_lane(lanes, [&](int i) {
-            addresses[i] -= (addresses[i] + op.immediate - SHARED_WINDOW) / WINDOW_BYTES * WINDOW_BYTES;
+            addresses[i] -= (addresses[i] + op.immediate - first) / WINDOW_BYTES * WINDOW_BYTES;
         });
     }
     const auto put_back = [&] {

@@ -112,6 +112,7 @@ class Accesses {
     void land(const Selection& lanes, Lands lands);
     void count_landing(const Copy& copy);
     void place_units(Request& request, bool outside);
+    Touch mbarrier_of(i32 site, i64 address, const Touch& target) const;
     void report_to_mbarrier(i32 site, const Touch& mbarrier, const Request& from, const Request& to);
     void join_group(i32 site, const Request& from, const Request& to);
     Ranges ranges_of(const Request& request);

@@ -86,9 +86,17 @@ void tell_of_bytes(Context& c, const Instruction& n, i64 address, const Block& t
     tell(c, mbarrier_at(c, there, lane_of(c), true), lane_of(c), 0, -size, false);
 }
 
+// The mbarrier that a copy reports to, which must be in the block that the copy goes to.
 Judge::Told told_of(const Context& c, const Instruction& n, i64 address, const Block& target) {
     const i64 there = n.flags & TO_MANY ? own_window(target) | in_window(address) : address;
     const MbarrierPlace place = mbarrier_at(c, there, lane_of(c), true);
+    if (place.block != &target) {
+        const auto in_grid = [&](const Block& block) {
+            return machine::BlockPlace(*c.launch, static_cast<u64>(block.first + block.rank)).in_grid(*c.launch);
+        };
+        throw machine::Accusation{machine::MBARRIER_ELSEWHERE, c.at, thread_of(c, lane_of(c)),
+                                  {in_grid(target), in_grid(*place.block)}};
+    }
     return {place.block, place.at};
 }
 
@@ -133,10 +141,9 @@ void copy_bulk(Context& c, const Instruction& n) {
     }
     for (Block* const block : targets_of(c, n, to, last >> 16, size)) {
         u8* const place = in_shared_memory(c, *block, in_window(to), size) + in_window(to);
-        if (c.judge) {
-            const Judge::Told told = told_of(c, n, word_of(c, n, 0, 1), *block);
+        const Judge::Told told = told_of(c, n, word_of(c, n, 0, 1), *block);
+        if (c.judge)
             c.judge->bulk(c, lane_of(c), source, side(block, in_window(to), place), bytes.data(), reduction, &told);
-        }
         put(place);
         tell_of_bytes(c, n, word_of(c, n, 0, 1), *block, size);
     }
@@ -234,8 +241,8 @@ void load_box(Context& c, const Instruction& n) {
     machine::gather_rows(box.map, box.rows, box.tensor, bytes);
     for (Block* const block : targets_of(c, n, to, last >> 16, room)) {
         u8* const shared = in_shared_memory(c, *block, in_window(to), room);
+        const Judge::Told told = told_of(c, n, word_of(c, n, 0, 1), *block);
         if (c.judge) {
-            const Judge::Told told = told_of(c, n, word_of(c, n, 0, 1), *block);
             c.judge->bulk(c, lane_of(c), rows_of_tensor(box, machine::unit_of_rows(box.map, box.first)),
                           rows_in_shared(box, *block, in_window(to), TensorMap::ATOM, true, shared), bytes.data(),
                           false, &told);

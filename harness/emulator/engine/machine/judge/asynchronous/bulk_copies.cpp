@@ -121,6 +121,8 @@ void Accesses::copy_bulk(const Op& op, const Selection& lanes) {
         for (const int block : targets_of(op, 4, w, i)) {
             if (to_many)
                 for (Touch& touch : to.touches) touch.block = block;
+            Touch mbarrier{to_shared ? address(3) : 0, w, lane, block};
+            if (to_shared && !to_many) mbarrier = mbarrier_of(op.site, address(3), to.touches[0]);
             bulk(op.site, from, to, bytes, reduction);
             if (!launch_.checks) continue;
             if (!to_shared) {
@@ -128,11 +130,21 @@ void Accesses::copy_bulk(const Op& op, const Selection& lanes) {
                 continue;
             }
             if (geometry_.cluster > 1) of_others(op, to);
-            Touch mbarrier{address(3), w, lane, to.touches[0].block};
-            into_window(op.site, mbarrier);
             report_to_mbarrier(op.site, mbarrier, from, to);
         }
     });
+}
+
+// The mbarrier that a copy to one block reports to. Both must be in the memory of the same block.
+Touch Accesses::mbarrier_of(i32 site, i64 address, const Touch& target) const {
+    Touch mbarrier{address, target.warp, target.lane};
+    into_window(site, mbarrier);
+    const int filled = home_of(geometry_, target), there = home_of(geometry_, mbarrier);
+    if (filled != there)
+        throw Accusation{MBARRIER_ELSEWHERE, site, target.lane,
+                         {geometry_.in_grid(blocks_.first_block + filled),
+                          geometry_.in_grid(blocks_.first_block + there)}};
+    return mbarrier;
 }
 
 // Finds and checks the memory of a copy's units, which begin at addresses of global or of shared

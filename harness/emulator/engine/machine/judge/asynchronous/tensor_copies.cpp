@@ -79,8 +79,14 @@ void Accesses::copy_tensor(const Op& op, const Selection& lanes) {
                        SHARED_MEMORY, 0, {}};
         if (reduction) outside.verb = UPDATE, outside.kind = ATOMIC;
         const i64 base = static_cast<i64>(map.address);
+        // A copy to one block may go to another block of the cluster, in whose window its addresses then are.
         const auto in_block = [&](int n) { return to_many ? address(n) % WINDOW_BYTES : address(n); };
-        i64 place_of_row = in_block(0);
+        Touch target{in_block(0), w, lane}, mbarrier{to_shared ? in_block(2 + op.width + op.kind) : 0, w, lane};
+        if (to_shared && !to_many) {
+            into_window(op.site, target);
+            mbarrier = mbarrier_of(op.site, mbarrier.address, target);
+        }
+        i64 place_of_row = target.address;
         check_box(op, map, place_of_row, inside.verb, lane);
         for (const BoxRow& row : rows) {
             for (i64 n = row.low; n < row.high; n += unit) {
@@ -102,9 +108,10 @@ void Accesses::copy_tensor(const Op& op, const Selection& lanes) {
                 std::memcpy(bytes.data() + n * unit, place(inside, inside.touches[n]), unit);
         }
         const Request &from = to_shared ? outside : inside, &to = to_shared ? inside : outside;
-        for (const int block : targets_of(op, 3 + op.width + op.kind, w, i)) {
-            if (to_many)
-                for (Touch& touch : inside.touches) touch.block = block;
+        for (const int each : targets_of(op, 3 + op.width + op.kind, w, i)) {
+            const int block = to_many ? each : target.block;
+            for (Touch& touch : inside.touches) touch.block = block;
+            if (to_many) mbarrier.block = block;
             if (to.touches.empty()) break;
             bulk(op.site, from, to, bytes, reduction);
             if (!launch_.checks) continue;
@@ -113,8 +120,8 @@ void Accesses::copy_tensor(const Op& op, const Selection& lanes) {
                 continue;
             }
             races_.swizzles.filled(races_.log, map.swizzle_bytes());
-            if (to_many && geometry_.cluster > 1) of_others(op, inside);
-            report_to_mbarrier(op.site, {in_block(2 + op.width + op.kind), w, lane, block}, from, to);
+            if (geometry_.cluster > 1) of_others(op, inside);
+            report_to_mbarrier(op.site, mbarrier, from, to);
         }
         if (op.result[0] >= 0) {
             u32* const result = reinterpret_cast<u32*>(blocks_.warps[w].registers + op.result[0]);
