@@ -42,8 +42,15 @@ for each in (signal.SIGINT, signal.SIGHUP):
 # needs them.
 os.environ["NVCC_APPEND_FLAGS"] = "-D_GLIBCXX_BITS_SPECFUN_H"
 
-# Hundreds of processes start, and each would look for plugins of pydantic among all packages.
+# Hundreds of processes start, and each would look for plugins of pydantic among all packages, and
+# start threads for NumPy's matrix products, which wait by spinning.
 os.environ["PYDANTIC_DISABLE_PLUGINS"] = "__all__"
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
+
+# Thousands of launches allocate the same memory. The C library would give it back to the system
+# after each, which took most of the time that the system spent on the emulator's tests.
+for each in ("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"):
+    os.environ.setdefault(each, str(2**30))
 
 tool_cache.install(str(REPOSITORY / ".cache" / "tests"))
 
