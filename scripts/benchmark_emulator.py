@@ -29,10 +29,16 @@ import numpy.typing as npt
 import typer
 
 from harness import emulator
+from harness.backends.emulated import EmulatorBackend
+from harness.backends.emulated_device import emulated_device
+from harness.backends.machine_code import MachineCodeWorkspace
 from harness.compiler import compile as compiler
 from harness.compiler.compile import Unit
 from harness.emulator import sass
 from harness.machine.environment import cores, describe
+from harness.matrix import model, plan
+from harness.problem import loading
+from harness.worker.inputs import Inputs
 
 ROOT = Path(__file__).parents[1]
 KERNELS = ROOT / "kernels"
@@ -207,6 +213,8 @@ WORKLOADS = [
 SHARED_OUT = (3, 6, 9)  # of these, what is also measured on several cores
 LARGE = [lambda: addition(26), lambda: addition(28), lambda: doubling(28)]
 """The workloads whose memory is measured."""
+PRODUCTS, PRODUCTS_DRAW = ("v5_wide_tiles", "v8_tensor_memory_stores"), 1
+"""Kernels that use TMA and warpgroup products, and the draw whose sums are exact."""
 
 
 class Peak:
@@ -336,6 +344,37 @@ def of_large_buffers() -> None:
         print(f"| {on.title} | {statistics.median(on.seconds):.1f} s | {memory} |", flush=True)
 
 
+def of_warpgroup_products() -> None:
+    """Print the time of a matrix product whose tiles are moved by TMA, from PTX and from machine
+    code."""
+    print("\n| kernel of gemm_bf16, 1,024³, bfloat16, checks on | PTX | machine code |")
+    print("|---|--:|--:|")
+    bench = model.load(ROOT / "bench.yaml")
+    device, sizes = emulated_device("sm_90"), dict.fromkeys("mnk", 1024)
+    problem = loading.load(bench.kernels / "gemm_bf16")
+    for case in plan.cases_at(bench, device, "gemm_bf16", [sizes]):
+        if case.dtype != "bfloat16" or case.variant not in PRODUCTS:
+            continue
+        given = Inputs(problem, case, bench.timing.seed, PRODUCTS_DRAW).values
+        exact = problem.reference(case.sizes, case.dtype, given)["c"]
+        bound = problem.tolerance(case.sizes, case.dtype, given)["c"]
+        buffers = problem.buffers(case.sizes, case.dtype)
+        built = compiler.build(compiler.unit(case, bench.kernels, "sm_90"))
+        cells = []
+        for workspace in (
+            EmulatorBackend("sm_90").workspace(problem, buffers, given),
+            MachineCodeWorkspace(buffers, given),
+        ):
+            with workspace as launched:
+                start = time.perf_counter()
+                found = launched.run(case, built)
+                cells.append(f"{time.perf_counter() - start:.1f} s")
+            wrong = np.abs(found.outputs["c"].astype(np.float64).reshape(exact.shape) - exact)
+            if found.faults or not np.all(wrong <= bound):
+                raise SystemExit(f"{case.variant}: wrong: {found.faults or 'the result'}")
+        print(f"| {case.variant} | {' | '.join(cells)} |", flush=True)
+
+
 def main(
     runs: Annotated[int, typer.Option(help="Runs of each, after one more.", min=1)] = 5,
     one: Annotated[int | None, typer.Option(hidden=True)] = None,
@@ -348,6 +387,7 @@ def main(
     on_one_core(runs)
     on_several_cores(runs)
     of_large_buffers()
+    of_warpgroup_products()
 
 
 if __name__ == "__main__":
