@@ -236,3 +236,5 @@ def _products() -> Iterator[Launch]:
         yield one(f"{kind}_{columns}", 0)
     yield one("bf16_sparse_64", 1)
     yield one("bf16_sparse_64", 2, 2)
+    for count in (0, 1, 3):
+        yield Launch("products", "loop_of_s8", (128, 256, 0, count, 8192, 40960), 1, 128, data="s8")

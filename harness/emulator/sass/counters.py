@@ -81,8 +81,8 @@ def _goes_elsewhere(each: MachineCount) -> bool:
     hardware reading supports them."""
     if _base(each) in hopper.OPCODES or each.opcode == "BRA.U.ANY":
         return True
-    if "GMMA.SP." in each.opcode:
-        return True
+    if "GMMA.SP." in each.opcode or ("GMMA" in each.opcode and "gdesc[URZ]" in each.text):
+        return True  # sparse products, and products of nothing
     through_pointer = f"{RELATIVE_CALL} R" in each.text
     return ".SPIN" in each.opcode or each.opcode == CALL_OF_DRIVER or through_pointer
 

@@ -135,6 +135,10 @@ class _Encoder:
         out["result_predicate"] = ALWAYS
         out["source_predicate"] = ALWAYS
         out["width"] = next((_WIDTHS[m] for m in instruction.modifiers if m in _WIDTHS), 4)
+        if matrix.multiplies_nothing(instruction):
+            out["flags"] = hopper.ENDS_GROUP
+            self._refine(row, instruction, out)
+            return
         slots = _Slots()
         for kind, operand in matched(row.shape, instruction):
             # For a double, an immediate gives the upper half; for other types, the whole value.

@@ -111,3 +111,21 @@ SPARSE_PRODUCT(s8, 64, "k64", ".s32.s8.s8", "")
 PRODUCT(bf16_sparse_registers_64, 64,
         "sp.sync.aligned.m64n64k32.f32.bf16.bf16 " PLACES_64 ", " SPARSE_REGISTERS_64 ", 1, 1, 0",
         IN_REGISTERS COMMA "r"(metadata))
+
+// A loop around the products of one group. If there may be none of them (d = 0), ptxas ends the
+// group with a product of nothing: does it cost anything?
+extern "C" __global__ void __launch_bounds__(128) loop_of_s8(ARRAYS, NUMBERS) {
+    fetch(tile, in, f);
+    show_to_copies();
+    __syncthreads();
+    const uint64_t first = describe(tile, a, b, c), second = describe(tile + e, a, b, c);
+    uint32_t sums[4] = {};
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+#pragma unroll 1
+    for (int i = 0; i < d; ++i)
+        asm volatile("wgmma.mma_async.sync.aligned.m64n8k32.s32.s8.s8 " PLACES_8 ", " FACTORS_8 ";"
+                     : SUMS_8 : "l"(first), "l"(second) : "memory");
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+    tell(out, sums[0] + 3 * sums[1] + 5 * sums[2] + 7 * sums[3]);
+}

@@ -12,7 +12,7 @@ _FLOAT = re.compile(r"[-+]?(?:\d+(?:\.\d*)?(?:e[-+]?\d+)?|INF|QNAN|SNAN)$", re.I
 _CONSTANT = re.compile(r"c\[(0x[0-9a-f]{1,2})\]\[([^\[\]]*)\]((?:\.\w+)*)$")
 _MEMORY = re.compile(r"(?:desc\[(UR\d+|URZ)\])?\[([^\[\]]*)\]((?:\.\w+)*)$")
 _HINT = re.compile(r"desc\[(UR\d{1,2}|URZ)\]$")
-_DESCRIPTOR = re.compile(r"gdesc\[(UR\d{1,2})\]((?:\.\w+)*)$")
+_DESCRIPTOR = re.compile(r"gdesc\[(UR\d{1,2}|URZ)\]((?:\.\w+)*)$")
 _KINDS: dict[str, Kind] = {
     "R": "register", "UR": "uniform", "P": "predicate", "UP": "uniform predicate",
     "B": "barrier", "SB": "name",

@@ -53,6 +53,18 @@ def _of_warpgroups(sparse: str, always: int) -> Iterator[Row]:
 OPCODES: Final = frozenset({"HMMA", "IMMA", "HGMMA", "QGMMA", "IGMMA"})
 
 
+_OF_NOTHING = ("RZ", "gdesc[URZ]", "RZ", "!UPT", "gsb0")
+
+
+def multiplies_nothing(instruction: Instruction) -> bool:
+    """Return whether a warpgroup's product has neither sums nor factors. ptxas writes one to end a
+    group on a path without products."""
+    return (
+        instruction.opcode == "HGMMA"
+        and tuple(operand.text for operand in instruction.operands) == _OF_NOTHING
+    )
+
+
 def check(instruction: Instruction) -> None:
     """Refuse a selector that a sparse product does not have (Unencodable)."""
     if "SP" not in instruction.modifiers:

@@ -81,8 +81,7 @@ struct Places {
 // Sources: A if it is in registers, the descriptors, the previous sums, the metadata of a sparse
 // operand. The second operand's descriptor follows the space for the first one's, even if the first
 // operand is in registers.
-void gmma(Context& c, const Instruction& n) {
-    if (!c.on) return;
+void multiply(Context& c, const Instruction& n) {
     const i32 flags = n.flags;
     const int groups = flags & 63;
     const Type a_type = first_type(flags), b_type = second_type(flags);
@@ -122,7 +121,13 @@ void gmma(Context& c, const Instruction& n) {
         else
             sums.add(c, n, factors, depth, first, before);
     }
-    if (!(flags & ENDS_GROUP)) return;
+}
+
+// A group may also be ended by an instruction that multiplies no columns.
+void gmma(Context& c, const Instruction& n) {
+    if (!c.on) return;
+    if (n.flags & 63) multiply(c, n);
+    if (!(n.flags & ENDS_GROUP)) return;
     c.warp->products++;
     look_at_products(c, *c.block);
 }
