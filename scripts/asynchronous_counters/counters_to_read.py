@@ -69,9 +69,6 @@ _EACH = {
 }  # fmt: skip
 OF_INSTRUCTIONS = ("memory_l1_wavefronts_shared", "memory_l1_wavefronts_shared_ideal")
 """Nsight Compute sums these over the instructions; their names take no `.sum`."""
-MAY_VARY = ("inst_executed", "branch_targets", "lsuin_requests", "op_misc", "wavefronts.sum")
-"""Parts of the names of counters that depend on how often a thread polls, in the one kernel that
-does."""
 
 
 def _all() -> Iterator[str]:

@@ -196,9 +196,8 @@ def collected(folder: Path, part: Part, metrics: Sequence[str], deadline: float)
             kind = "held_out" if part.file == mixed_kernels.FILE else "probe"
             for metric, value in values.items():
                 yield kind, str(part.reading), part.file, one.kernel, one.name, metric, value
-        # A launch that hangs, or that says nothing at all, is left out.
-        left = left[len(results) + (not ended or not results) :]
-        if time.monotonic() > deadline:
+        left = left[len(results) + (not ended) :]  # without the launch that hung, if one did
+        if time.monotonic() > deadline or (ended and not results):
             return
 
 
@@ -216,6 +215,9 @@ def _under_ncu(
         left = max(1.0, min(LONGEST, deadline - time.monotonic()))
         said, ended = _said(command, left)
         lines = told.read_text("utf-8").splitlines() if told.exists() else []
+    for line in said.splitlines():
+        if line.startswith("==ERROR=="):
+            print(line, file=sys.stderr)
     found = (line.partition(" ") for line in lines)
     return table(said), {int(number): text for number, _, text in found}, ended
 
@@ -294,6 +296,7 @@ def read(folder: Path, out: Path, seconds: float, files: Sequence[str]) -> None:
     out.mkdir(parents=True, exist_ok=True)
     metrics = offered()
     write_machine(out, metrics)
+    every_row: list[Row] = []
     with gzip.open(out / "asynchronous.csv.gz", "wt", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(HEAD)
@@ -302,8 +305,11 @@ def read(folder: Path, out: Path, seconds: float, files: Sequence[str]) -> None:
                 print(f"no time for {part.file}, reading {part.reading}", file=sys.stderr)
                 continue
             rows = list(collected(folder, part, metrics, began + seconds))
+            every_row += rows
             writer.writerows(rows)
             print(summary(part, rows, time.monotonic() - began), file=sys.stderr)
+    for metric, kernels in sorted(varying(every_row).items()):
+        print(f"{metric} varies: {', '.join(sorted(kernels))}", file=sys.stderr)
 
 
 def summary(part: Part, rows: Sequence[Row], seconds: float) -> str:
@@ -324,6 +330,13 @@ def summary(part: Part, rows: Sequence[Row], seconds: float) -> str:
     )
     others = [f"different: {', '.join(sorted(set(differ)))}"] if differ else []
     return "\n    ".join([line, *others, *failed])
+
+
+def varying(rows: Sequence[Row]) -> dict[str, set[str]]:
+    """The counters whose second reading differs from the first, each with the kernels."""
+    first = {row[2:6]: row[6] for row in rows if row[1] == "1"}
+    again = [row for row in rows if row[1] == "2" and first.get(row[2:6], row[6]) != row[6]]
+    return {row[5]: {other[3] for other in again if other[5] == row[5]} for row in again}
 
 
 def main(arguments: list[str]) -> int:

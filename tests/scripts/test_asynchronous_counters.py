@@ -234,3 +234,22 @@ def test_a_process_executes_its_launches_and_writes_what_each_left(
     encoded = [name for name in library.calls if "TensorMapEncode" in name]
     assert len(encoded) == sum(len(each.maps) for each in launches)
     assert ("cuTensorMapEncodeIm2col" in encoded) == (file == "tensor_copies")
+
+
+def test_counters_that_a_second_reading_does_not_repeat_are_named(script: ModuleType) -> None:
+    def row(reading: str, kernel: str, metric: str, value: str) -> tuple[str, ...]:
+        return ("probe", reading, "barriers", kernel, "1 <1,32>", metric, value)
+
+    same = [row(n, *each, "1") for n in "12" for each in (("poll", "tma"), ("arrive", "lsu"))]
+    other = [row("1", "poll", "lsu", "7"), row("2", "poll", "lsu", "8")]
+    assert script.varying([*same, *other]) == {"lsu": {"poll"}}
+
+
+def test_an_ncu_that_starts_nothing_ends_the_part_with_what_it_said(
+    script: ModuleType, stand_in: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = stand_in / "ncu"
+    program.write_text("#!/bin/sh\necho '==ERROR== no permission'\n")
+    part = script.Part("barriers", (0, 1))
+    assert not list(script.collected(stand_in, part, script.METRICS, float("inf")))
+    assert "no permission" in capsys.readouterr().err
