@@ -184,8 +184,6 @@ class CallTranslator(AllocationTranslator):
         }
         labels = {name: self.new_label() for name in fitting}
         targets = tuple(labels.get(name, wrong) for name in self.module.functions)
-        if not fitting:
-            raise decoder.unknown("a call through a pointer, with no function of that form")
         for name in sorted(fitting):
             self.keep_free(self.module.functions[name], site, guarded)
         self.code.append(To(Switch(index, (), site, pointer), targets, guarded))

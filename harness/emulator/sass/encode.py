@@ -103,6 +103,8 @@ class _Encoder:
                 self._encode(turing.as_later(instruction), out[number])
             except Unencodable as missing:
                 raise self._unknown(instruction, str(missing)) from None
+        for address in set(self.function.entries.values()) - {0}:
+            out[address // INSTRUCTION_BYTES]["begins_function"] = 1
         return Encoded(out, self.trash + words, self.constants, self._takes_turns())
 
     def _unknown(self, instruction: Instruction, detail: str) -> UnknownMachineInstruction:
@@ -147,6 +149,7 @@ class _Encoder:
         out["source_count"] = slots.sources
         if row.control == layout.CALL and slots.sources:  # through a pointer
             out["control"] = layout.RETURN
+            out["flags"] |= layout.THROUGH_POINTER
         if instruction.opcode in hopper.OPCODES:
             hopper.check(row, instruction)
         if instruction.opcode in matrix.OPCODES:

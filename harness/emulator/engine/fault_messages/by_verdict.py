@@ -42,6 +42,7 @@ _VERDICTS: dict[int, tuple[str, Callable[..., str]]] = {
     layout.MISALIGNED_MATRIX_ROW: ("misaligned", memory.matrix_row),
     layout.TOO_MANY_ARRIVALS: ("mbarrier", copies.too_many_arrivals),
     layout.NOT_A_COUNT: ("mbarrier", copies.not_a_count),
+    layout.ARRIVAL_ENDS_PHASE: ("mbarrier", copies.arrival_ends_phase),
     layout.MBARRIER_ELSEWHERE: ("mbarrier", copies.mbarrier_elsewhere),
     layout.REGISTERS_USED_UP: ("deadlock", copies.registers_used_up),
     layout.COPIED_IN_PART: ("misaligned", copies.copied_in_part),

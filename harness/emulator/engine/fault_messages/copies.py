@@ -159,6 +159,13 @@ def not_a_count(p: Launched, own: int, count: int) -> str:
     )
 
 
+def arrival_ends_phase(p: Launched, own: int) -> str:
+    return (
+        f"`{p.opcode(own)}` ends the mbarrier's phase, and says that it does not (noComplete): by "
+        "the PTX ISA this is undefined"
+    )
+
+
 def mbarrier_elsewhere(p: Launched, own: int, target: int, mbarrier: int) -> str:
     return (
         f"`{p.opcode(own)}` fills shared memory of block {index_of(target, p.grid)} and reports to "

@@ -119,8 +119,12 @@ def not_whole_warp(_: Place, __: int) -> str:
 
 
 def no_target(_: Place, __: int, index: int, count: int, _by: int, pointer: int = 0) -> str:
+    """`_by`: 0 for a branch, 1 for a call through `pointer`, 2 for one through a pointer that is
+    known only not to be null."""
     if not _by:
         return f"indirect branch to entry {index} of {count}"
+    if _by == 2:
+        return "a call through a pointer that is no function of this module"
     if pointer == 0:
         return "a call through a null function pointer"
     return f"a call through {pointer & (1 << 64) - 1:#x}, which is no function of this module"

@@ -95,6 +95,8 @@ class MbarrierDecoder(MemoryDecoder):
         more: Source = amount if expects and amount is not None else Constant(0)
         drops = instruction.opcode.startswith("mbarrier.arrive_drop")
         name = "arrive_drop" if drops else "arrive"
+        if "noComplete" in rest:
+            name += ".within"
         return [*ops, self._update(name, space, where, self.result(target), count, more)]
 
     _mbarrier_arrive_drop = _mbarrier_arrive

@@ -2,8 +2,8 @@
 
 None of these instructions is documented. The meaning of each form was derived by comparing PTX with
 the code that ptxas of CUDA 13.0 generates from it for sm_90a (`tests/emulator/sass/asynchronous`).
-`SYNCS.ARRIVE.TRANS64.TMASK` (an arrival without completion) is not executed. Code that changes a
-tensor map has no special instructions except those that make the change visible (`UTMACCTL.IV`).
+Code that changes a tensor map has no special instructions except those that make the change visible
+(`UTMACCTL.IV`).
 
 `T` is the first of several uniform registers, in brackets, and `N` a register that has no effect;
 `H` is a cache policy.
@@ -113,6 +113,8 @@ ROWS: Sequence[Row] = (
         for name, how in (("", layout.ONE | layout.EXPECTED),
                           *((f".{each}", flag) for each, flag in _ARRIVALS.items()))
     ),
+    row("SYNCS.ARRIVE.TRANS64.TMASK.ART0", "R m v", "SYNCS.ARRIVE", {"OPTOUT": layout.DROPS},
+        always=layout.GIVEN | layout.TOGETHER, space=layout.SHARED),
     row("SYNCS.PHASECHK.TRANS64", "P m v", "NOTHING", {"TRYWAIT": layout.WAITS}, layout.PHASE_TEST,
         space=layout.SHARED),
     row("ARRIVES.LDGSTSBAR.64.TRANSCNT", "m", "ARRIVES", always=layout.LANDED, space=layout.SHARED),
@@ -142,6 +144,9 @@ ROWS: Sequence[Row] = (
     row("UCGABAR_WAIT", "", "NOTHING", (), layout.CLUSTER_WAIT),
     row("USETMAXREG.TRY_ALLOC.CTAPOOL", "P i", "NOTHING", (), layout.TAKE_REGISTERS),
     row("USETMAXREG.DEALLOC.CTAPOOL", "i", "GIVE.REGISTERS", is_uniform=True),
+    # Around a fence of aliases
+    row("UP2UR", "R q s i", "P2R", groups={"B1": 1, "B2": 2, "B3": 3}, is_uniform=True),
+    row("UR2UP", "q? s i?", "R2P", is_uniform=True),
     # Warp-wide
     row("ELECT", "P R p", is_uniform=True),
     *(row(f"STSM.16.{turned}88{count}", "m v", "STSM", always=flags | number << 4,

@@ -48,7 +48,7 @@ def parts(opcode: str, modifiers: tuple[str, ...], kind: str) -> Mapping[str, in
         return _HALF_OF_FLOAT
     if opcode in ("I2F", "I2FP"):
         return _BYTES
-    if opcode == "R2P":
+    if opcode in ("R2P", "UR2UP"):
         return _BYTES_OF_PREDICATES
     if opcode == "F2FP" and "UNPACK_B" in modifiers:
         return _HALF_OF_FLOAT

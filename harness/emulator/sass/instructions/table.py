@@ -193,7 +193,7 @@ ROWS: Sequence[Row] = (
     _row("FSETP", "P P? s s p", groups=(*_OF_FLOATS, {"FTZ": 64})),
     _row("FSET.BF", "R s s p", "FSET", _OF_FLOATS),
     _row("FSEL", "R s s p", "SEL"),
-    _row("FMNMX", "R s s p", groups=({"NAN": 1}, {"FTZ": 4, "XORSIGN": 2})),
+    _row("FMNMX", "R s s p", groups=({"NAN": 1}, {"FTZ": 4}, {"XORSIGN": 2})),
     _row("FCHK", "P s s", harmless=FORMS),
     _row("MUFU", "R s", groups={
         "RCP": 0, "RSQ": 1, "EX2": 2, "LG2": 3, "SIN": 4, "COS": 5, "SQRT": 6, "TANH": 7,
@@ -214,7 +214,7 @@ ROWS: Sequence[Row] = (
         for opcode, shape in (("HMUL2", "R h h"), ("HFMA2", "R h h h"))
         for form, handler, groups in (("", "", _HALVES), (".BF16_V2", ".BF16", _BRAINS))
     ),
-    _row("HMNMX2", "R h h p", groups=({"NAN": 32}, {"FTZ": 16, "XORSIGN": 64})),
+    _row("HMNMX2", "R h h p", groups=({"NAN": 32}, {"FTZ": 16}, {"XORSIGN": 64})),
     _row("HMNMX2.BF16_V2", "R h h p", "HMNMX2.BF16", ({"NAN": 32}, {"XORSIGN": 64})),
     _row("HSETP2", "P P? h h p", groups=(*_OF_FLOATS, {"FTZ": 64})),
     _row("HSETP2.BF16_V2", "P P? h h p", "HSETP2.BF16", _OF_FLOATS),

@@ -40,6 +40,7 @@ typedef struct Instruction {
     i32 source_predicate[3], source_inverted[3];
     i32 control;  // a Control: how the scheduler handles it
     i32 target;   // the instruction that a branch leads to
+    i32 begins_function;  // whether a pointer may lead here
     i32 barrier;  // number of a convergence barrier
     i32 space, width, is_wide;  // of a memory access: a Space, bytes per lane, 64-bit addresses
     i64 immediate;
@@ -99,7 +100,9 @@ enum OfArrival {
     EXPECTED = 4, COMPLETED = 8,              // the operand's bytes are expected, or have arrived
     BYTE = 16, LANDED = 128,                  // one byte is expected, or has arrived
     DROPS = 32, ELSEWHERE = 64,               // the mbarrier may be another block's
+    TOGETHER = 256,  // does not end the phase; all lanes get the word before, with a mask of those at the mbarrier
 };
+enum OfCall { THROUGH_POINTER = 1 };  // `flags` of a RETURN: it is a call
 enum OfPhase { WAITS = 1 };  // `flags`: lanes stay until a phase has ended
 // `flags` of a copy by the bulk copy unit: the lowest three bits are a map's dimensions.
 enum OfBulk {

@@ -33,6 +33,7 @@ UNREACHED = dict.fromkeys(
         "ld.phase/8",
         *(f"atom.{name}/u64" for name in ("arrive", "arrive.relaxed", "arrive_in_many")),
         *(f"atom.{name}/u64" for name in ("arrive_drop", "arrive_drop.relaxed")),
+        *(f"atom.{name}/u64" for name in ("arrive.within", "arrive_drop.within")),
         "copy_bulk",  # and those that reduce
         "copy_tensor",  # and those that reduce
         "bulk_commit",

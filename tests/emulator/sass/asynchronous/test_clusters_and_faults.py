@@ -162,8 +162,6 @@ def test_what_hangs_or_is_outside_is_a_fault_of_the_kind_that_ptx_has(
 
 
 REFUSED = {
-    "TMASK": "mbarrier.arrive.noComplete.release.cta.shared::cta.b64 %l7, [%r3], 1; "
-    "st.shared.u64 [%r2], %l7;",
     "LDGMC": "multimem.ld_reduce.global.add.u32 %r9, [%l2]; st.shared.u32 [%r2], %r9;",
     "LDGDEPBAR": """cp.async.ca.shared.global [%r2], [%l2], 16; cp.async.commit_group;
         cp.async.wait_group 1; cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;""",

@@ -3,6 +3,8 @@ correct and faulty ones, from PTX and from machine code."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from reference.semantics import atomic
@@ -130,6 +132,24 @@ def _faults(both: Both, name: str) -> list[tuple[tuple[Fault, ...], np.ndarray]]
     ptx = launch(both.ptx, *shape, given[0], cluster=BLOCKS)
     code = launch_machine_code(both.code, *shape, given[1], cluster=BLOCKS, ptx=both.ptx)
     return list(zip((ptx.faults, code.faults), outs, strict=True))
+
+
+@pytest.mark.parametrize("drop", ["", "_drop"])
+def test_an_arrival_that_must_not_end_the_phase_and_does_is_a_fault(
+    tmp_path: Path, drop: str
+) -> None:
+    within = "noComplete.release.cta.shared::cta.b64"
+    text = kernel(
+        f"""@!%p1 mbarrier.init.shared::cta.b64 [%r3], 96; bar.sync 0;
+        mbarrier.arrive{drop}.{within} %l7, [%r3], 3; st.global.u64 [%l2], %l7;"""
+    )
+    both = together([Case("k", text, list)], tmp_path)
+    arguments = [bytes(128), np.zeros(8, np.int32)]
+    ptx = launch(both.ptx, "k", 1, 32, arguments)
+    code = launch_machine_code(both.code, "k", 1, 32, arguments, ptx=both.ptx)
+    for fault in (*ptx.faults, *code.faults):
+        assert (fault.kind, "ends the mbarrier's phase" in fault.message) == ("mbarrier", True)
+    assert len(ptx.faults) == len(code.faults) == 1
 
 
 @pytest.mark.parametrize("name", RIGHT)

@@ -93,6 +93,22 @@ def _mbarriers() -> Iterator[Case]:
         @%p3 bra ROUND;"""
         + RESULT.format("%r21"),
     )
+    within = "noComplete.release.cta.shared::cta.b64"
+    yield arrival("arrive_within", f"mbarrier.arrive.{within} %l7, [%r3], 3;", 100)
+    yield arrival("drop_within", f"mbarrier.arrive_drop.{within} %l7, [%r3], 2;", 80)
+    yield _simple(
+        "arrive_within_at_two",
+        f"""and.b32 %r9, %r1, 1; mad.lo.u32 %r10, %r9, 8, %r2; setp.lt.u32 %p4, %r1, 2;
+        @%p4 mbarrier.init.shared::cta.b64 [%r10], 70; bar.sync 0;
+        setp.gt.u32 %p4, %r1, 20; @%p4 bra LAST; mbarrier.arrive.{within} %l7, [%r10], 2;
+        mbarrier.pending_count.b64 %r12, %l7; bra END;
+        LAST: mbarrier.arrive.shared::cta.b64 %l7, [%r10]; mbarrier.pending_count.b64 %r12, %l7;
+        END: mad.lo.u32 %r12, %r9, 1000, %r12;"""
+        + RESULT.format("%r12"),
+    )
+    alias = "st.shared.u32 [%r2], %r1; fence.proxy.alias; ld.shared.u32 %r12, [%r2];"
+    yield _simple("fence_of_aliases", f"setp.eq.u32 %p4, %r1, 3; @%p1 bra END; {alias} "
+                  f"selp.u32 %r12, 5, %r12, %p4; {RESULT.format('%r12')} END:")  # fmt: skip
     # A warp that waits for the lanes of another one.
     yield _simple(
         "warps",

@@ -294,8 +294,9 @@ void Accesses::handle(const Op& op, int warp, u32 lanes, int block) {
         entries()[op.handler].handler(blocks_.c, op);
         put_back();
     } catch (const Suspicion& found) {
-        if (found.reason != NOBODY_TO_ARRIVE) throw;
-        throw Accusation{TOO_MANY_ARRIVALS, op.site, geometry_.lane(warp, found.lane), {}};
+        if (found.reason != NOBODY_TO_ARRIVE && found.reason != PHASE_ENDS) throw;
+        throw Accusation{found.reason == PHASE_ENDS ? ARRIVAL_ENDS_PHASE : TOO_MANY_ARRIVALS, op.site,
+                         geometry_.lane(warp, found.lane), {}};
     }
 }
 

@@ -23,7 +23,8 @@ void tell(const Context& c, const u8* place, bool is_first, bool are_all, bool e
 }
 
 // Arrivals at an mbarrier, and bytes that are expected or have arrived. `Releases`: they publish what was done before.
-template <bool Drops, bool Releases>
+// `Within`: they must not end the phase.
+template <bool Drops, bool Releases, bool Within = false>
 void arrive(Context& c, const Op& op) {
     const u64 *counts = c.row<u64>(op.source[1]), *more_bytes = c.row<u64>(op.source[2]);
     u64* result = op.result[0] >= 0 ? c.row<u64>(op.result[0]) : nullptr;
@@ -45,6 +46,7 @@ void arrive(Context& c, const Op& op) {
         if (!state.update(static_cast<i64>(counts[i]), static_cast<i64>(more_bytes[i]), Drops))
             throw Suspicion{NOBODY_TO_ARRIVE, op.site, i};
         const u64 updated = state.word();
+        if (Within && !same_phase(word, updated)) throw Suspicion{PHASE_ENDS, op.site, i};
         std::memcpy(place, &updated, sizeof updated);
         if (result) result[i] = word;
         if (!c.checks) return;
@@ -98,6 +100,8 @@ std::vector<Entry> mbarrier_entries() {
     return {
         {"ld.phase/8", load_phase, LOADS},
         {"atom.arrive/u64", arrive<false, true>, ARRIVES}, {"atom.arrive_drop/u64", arrive<true, true>, ARRIVES},
+        {"atom.arrive.within/u64", arrive<false, true, true>, ARRIVES},
+        {"atom.arrive_drop.within/u64", arrive<true, true, true>, ARRIVES},
         {"atom.arrive.relaxed/u64", arrive<false, false>, ARRIVES},
         {"atom.arrive_drop.relaxed/u64", arrive<true, false>, ARRIVES},
         {"mbarrier_count", check_count},

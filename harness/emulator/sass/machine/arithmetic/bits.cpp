@@ -7,6 +7,11 @@
 namespace sass {
 namespace {
 
+constexpr u32 ALL_OF_A_BYTE = (1u << ALWAYS) - 1;
+
+// Uniform predicates follow the others.
+int first_predicate(const Instruction& n) { return n.uniform ? ALWAYS + 1 : 0; }
+
 // One half of the 64 bits (d:a), shifted by b.
 enum : i32 { RIGHT = 1, HIGH = 2, SIGNED = 4, WRAPS = 8, OF_64 = 16 };
 
@@ -152,7 +157,7 @@ void bmsk(Context& c, const Instruction& n) {
 void p2r(Context& c, const Instruction& n) {
     const int byte = 8 * n.flags;
     const u32 bits = static_cast<u32>(n.immediate) << byte;
-    const u32* held = c.warp->predicate;
+    const u32* held = c.warp->predicate + first_predicate(n);
     map1(c, n, [](u32 a) { return a; });
     u32* r = c.result(n);
     for (int i = 0; i < LANES; i++) {
@@ -162,15 +167,15 @@ void p2r(Context& c, const Instruction& n) {
     }
 }
 
-// The reverse: copies bits of the named byte to predicates.
+// The reverse: copies bits of the named byte to predicates, all of them if none are named.
 void r2p(Context& c, const Instruction& n) {
-    const u32 bits = static_cast<u32>(n.immediate);
+    const u32 bits = n.immediate ? static_cast<u32>(n.immediate) : ALL_OF_A_BYTE;
     const int byte = 8 * n.source[0].half;
     const Operand a = operand(c, n, 0);
     for (int p = 0; p < ALWAYS; p++) {
         if (!(bits >> p & 1)) continue;
         const u32 set = lanes_where([&](int i) { return a[i] >> byte >> p & 1; });
-        u32& held = c.warp->predicate[p];
+        u32& held = c.warp->predicate[first_predicate(n) + p];
         held = (held & ~c.on) | (set & c.on);
     }
 }

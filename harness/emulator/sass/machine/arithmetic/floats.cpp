@@ -199,13 +199,14 @@ template <bool LEAST> inline u32 extreme(u32 a, u32 b, bool keeps_nan) {
 
 template <bool LEAST> void extremes(Context& c, const Instruction& n) {
     const Operand a = operand(c, n, 0), b = operand(c, n, 1);
-    const bool keeps_nan = n.flags & KEEPS_NAN;
+    const bool keeps_nan = n.flags & KEEPS_NAN, flushes = n.flags & EXTREME_FLUSHES;
     if (n.flags & JOINS_SIGNS)  // the result takes the combined sign that the magnitudes had before
         write(c, c.result(n), [&](int i) {
-            const u32 magnitude = extreme<LEAST>(a[i], b[i], keeps_nan);
+            const u32 magnitude = flushes ? extreme<LEAST>(flushed(a[i]), flushed(b[i]), keeps_nan)
+                                          : extreme<LEAST>(a[i], b[i], keeps_nan);
             return is_nan(magnitude) ? magnitude : magnitude ^ ((a.row[i] ^ b.row[i]) & 0x80000000u);
         });
-    else if (n.flags & EXTREME_FLUSHES)
+    else if (flushes)
         write(c, c.result(n),
               [&](int i) { return extreme<LEAST>(flushed(a[i]), flushed(b[i]), keeps_nan); });
     else

@@ -3,6 +3,8 @@
 
 #include "mbarriers.h"
 
+#include <algorithm>
+
 namespace sass {
 namespace {
 
@@ -42,7 +44,7 @@ void invalidate(Context& c, const Instruction& n) {
 
 }  // namespace
 
-u64 tell(Context& c, const MbarrierPlace& place, int lane, i64 arrivals, i64 bytes, bool drops) {
+u64 tell(Context& c, const MbarrierPlace& place, int lane, i64 arrivals, i64 bytes, bool drops, bool may_end) {
     const u64 before = place.word();
     if (!(before & MbarrierWord::WAS_SET_UP)) throw Fault{NO_MBARRIER, lane, place.at};
     if (c.judge) c.judge->arrive(c, lane, *place.block, place.at);
@@ -50,6 +52,8 @@ u64 tell(Context& c, const MbarrierPlace& place, int lane, i64 arrivals, i64 byt
     const u64 parity = state.parity;
     if (!state.update(arrivals, bytes, drops))
         throw machine::Accusation{machine::TOO_MANY_ARRIVALS, c.at, thread_of(c, lane), {}};
+    if (state.parity != parity && !may_end)
+        throw machine::Accusation{machine::ARRIVAL_ENDS_PHASE, c.at, thread_of(c, lane), {}};
     place.write(MbarrierWord::written(state));
     PhaseBytes& told = place.block->phases[place.at];
     if (bytes > 0) told.expected += bytes, told.expecting = c.at;
@@ -63,8 +67,31 @@ u64 tell(Context& c, const MbarrierPlace& place, int lane, i64 arrivals, i64 byt
     return before;
 }
 
+// Lanes arrive one after another at mbarriers whose phases do not end by this. The results of all lanes at one
+// mbarrier are the upper half of the word before, and the mask of these lanes: the code adds up who came before.
+void arrive_together(Context& c, const Instruction& n) {
+    const Access access = addressed(c, n);
+    const u32* value = c.source(n.source[2]);
+    u32 *low = c.result(n), *high = c.result(n, 0, 1);
+    u32 given[LANES];
+    std::copy_n(value, LANES, given);  // a result may be in the same register
+    for (u32 left = c.on; left;) {
+        const i64 address = access.address[__builtin_ctz(left)];
+        u32 same = 0;
+        each_lane(left, [&](int i) { same |= static_cast<u32>(access.address[i] == address) << i; });
+        const MbarrierPlace place = mbarrier_at(c, address, __builtin_ctz(left), false);
+        const u64 before = place.word();
+        each_lane(same, [&](int i) {
+            tell(c, place, i, given[i], 0, n.flags & DROPS, false);
+            low[i] = same, high[i] = static_cast<u32>(before >> 32);
+        });
+        left &= ~same;
+    }
+}
+
 // Lanes arrive one after another. Each lane's result is the word before its arrival.
 void arrive(Context& c, const Instruction& n) {
+    if (n.flags & TOGETHER) return arrive_together(c, n);
     const Access access = addressed(c, n);
     const i32 flags = n.flags;
     const u32* value = n.source_count > 2 ? c.source(n.source[2]) : c.constants;

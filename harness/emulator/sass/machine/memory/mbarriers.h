@@ -101,7 +101,7 @@ inline void look_again(const Context& c, Block& block) {
 }
 
 // Adds arrivals and expected bytes (negative: bytes that have arrived). Returns the word as it was before.
-u64 tell(Context& c, const MbarrierPlace& place, int lane, i64 arrivals, i64 bytes, bool drops);
+u64 tell(Context& c, const MbarrierPlace& place, int lane, i64 arrivals, i64 bytes, bool drops, bool may_end = true);
 
 void arrive(Context& c, const Instruction& n);
 

@@ -254,6 +254,7 @@ class Parts {
             each_lane(left, [&](int i) {
                 same |= static_cast<u32>(static_cast<i32>(low[i]) + n.immediate == address) << i;
             });
+            if (n.control == RETURN && n.flags & THROUGH_POINTER) check_called(low[__builtin_ctz(left)], address, left);
             if (address & 15 || address < 0 || address >> 4 >= launch_.instruction_count)
                 throw Fault{BAD_TARGET, __builtin_ctz(left), address};
             ways[count++] = Part{same, static_cast<i32>(address >> 4), READY};
@@ -273,6 +274,17 @@ class Parts {
         part = ways[0];
         for (int k = count; --k > 0;) put_off(warp, index, ways[k]);
         return true;
+    }
+
+    // Checks that a function begins where a pointer leads. Pointers are offsets in a table in bank 2, in which the null
+    // pointer has an odd number; without functions there is no table.
+    void check_called(u32 value, i64 address, u32 lanes) const {
+        constexpr int TABLE = 2;
+        const bool is_inside = address >= 0 && address >> 4 < launch_.instruction_count && !(address & 15);
+        if (is_inside && launch_.instructions[address >> 4].begins_function) return;
+        const bool is_null = launch_.bank_sizes[TABLE] ? value == 1 : value == 0;
+        const int lane = context_.warp->number * LANES + __builtin_ctz(lanes);
+        throw machine::Accusation{machine::NO_TARGET, context_.at, lane, {0, 0, is_null ? 1 : 2}};
     }
 
     // The part waits for other lanes, unless all have arrived.
