@@ -142,6 +142,8 @@ class _Encoder:
             self._refine(row, instruction, out)
             return
         slots = _Slots()
+        instruction, signs = matrix.without_sign(row, instruction)
+        out["flags"] |= signs
         for kind, operand in matched(row.shape, instruction):
             # For a double, an immediate gives the upper half; for other types, the whole value.
             whole = kind == "d" and row.handler in table.CONVERSIONS and not table.of_double(flags)

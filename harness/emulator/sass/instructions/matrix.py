@@ -9,6 +9,7 @@ number of stored elements per row instead of the depth.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from harness.emulator.sass.code import Instruction
@@ -76,6 +77,18 @@ def check(instruction: Instruction) -> None:
     known = range(16 * (2 if "TF32" in instruction.modifiers else 4) // depth)
     if any(each.number not in known for each in instruction.operands if each.kind == "immediate"):
         raise Unencodable(f"its selector is from 0 to {known[-1]}")
+
+
+def without_sign(row: Row, instruction: Instruction) -> tuple[Instruction, int]:
+    """A warpgroup's product without the sign of a first operand in registers, and its flag."""
+    if row.handler != "GMMA":
+        return instruction, 0
+    operands = list(instruction.operands)
+    is_signed = operands[1:] and operands[1].kind == "register" and operands[1].negated
+    if not is_signed:
+        return instruction, 0
+    operands[1] = replace(operands[1], negated=False)
+    return replace(instruction, operands=tuple(operands)), OF_FACTORS["negA"]
 
 
 ROWS: Sequence[Row] = (

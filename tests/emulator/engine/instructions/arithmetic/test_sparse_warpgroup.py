@@ -15,6 +15,7 @@ from warpgroup_products import (
     exact,
     fenced,
     gathered,
+    held,
     kernel,
     laid_out,
     random,
@@ -29,6 +30,13 @@ FORMS = {
     "f16_outer": ("m64n24k32.f32.f16.f16", 0, ", 1, 1, 1, 1"),
     "tf32": ("m64n24k16.f32.tf32.tf32", 1, ", 1, 1"),
     "s8": ("m64n24k64.s32.s8.u8", 0, ""),
+    "f16_minus_a": ("m64n24k32.f32.f16.f16", 0, ", -1, 1, 0, 0"),
+    "f16_minus_b": ("m64n24k32.f32.f16.f16", 1, ", 1, -1, 0, 0"),
+    "f16_minus_both": ("m64n24k32.f32.f16.f16", 1, ", -1, -1, 0, 0"),
+    "f16_outer_minus_b": ("m64n24k32.f32.f16.f16", 0, ", 1, -1, 1, 1"),
+    "tf32_minus_a": ("m64n24k16.f32.tf32.tf32", 0, ", -1, 1"),
+    "f16_registers_minus_a": ("m64n24k32.f32.f16.f16", 1, ", -1, 1, 0"),
+    "tf32_registers_minus_b": ("m64n24k16.f32.tf32.tf32", 1, ", 1, -1"),
 }
 """Shape and types, selector, and what follows the predicate."""
 
@@ -36,8 +44,13 @@ FORMS = {
 def _text(form: str) -> str:
     shape, selector, modes = FORMS[form]
     kind = "s32" if form == "s8" else "f32"
-    text = fenced(kernel(shape, SUMS, modes, kind=kind))
-    changes = (("mma_async.", "mma_async.sp."), ("%l1, %l2, ", f"%l1, %l2, %r10, {selector}, "))
+    in_registers = "registers" in form
+    text = fenced(kernel(shape, SUMS, modes, in_registers, kind=kind))
+    metadata = "%r14" if in_registers else "%r10"
+    changes = [("mma_async.", "mma_async.sp."), (" %l2, %p2", f" %l2, {metadata}, {selector}, %p2")]
+    if in_registers:
+        loads = "[%a3];\n"
+        changes.append((loads, f"{loads}    ld.global.u32 %r14, [%a3+2048];\n"))
     for old, new in changes:
         assert text.count(old) == 1
         text = text.replace(old, new)
@@ -83,20 +96,25 @@ def _given(form: str, swizzle: str) -> tuple[list[Any], np.ndarray]:
     whole = np.zeros((ROWS, 2 * stored), a.dtype)
     np.put_along_axis(whole, places, a, axis=1)
     c = RANDOM.integers(-50, 50, (ROWS, COLUMNS)).astype("i4" if form == "s8" else "f4")
-    outer = form.endswith("outer")
+    outer = "outer" in form
     first = laid_out(a, swizzle, 0, outer)
     second = laid_out(np.ascontiguousarray(b.T), swizzle, ROOM, outer)
     metadata = np.zeros((128, 4), np.uint32)
     metadata[:, 0] = words
+    if "registers" in form:  # before them, the first operand's words
+        metadata = np.concatenate([held(a), metadata])
     images = np.concatenate([first.image, second.image])
     sums = spread(c).view(np.uint32)
-    return [images, first.descriptor, second.descriptor, sums, metadata], exact(whole, b) + c
+    sign = -1 if "minus" in form and "both" not in form else 1
+    wanted = sign * exact(whole, b) + c
+    return [images, first.descriptor, second.descriptor, sums, metadata], wanted
 
 
 @pytest.mark.parametrize(
     ("form", "swizzle"),
     [("f16", "none"), ("f16", "64"), ("f16", "128"), ("f16_outer", "none"), ("f16_outer", "32"),
-     ("f16_outer", "128"), ("tf32", "64"), ("s8", "128"), ("s8", "none")],
+     ("f16_outer", "128"), ("tf32", "64"), ("s8", "128"), ("s8", "none"),
+     *((form, "64") for form in FORMS if "minus" in form)],
 )  # fmt: skip
 def test_a_sparse_factor_multiplies_what_its_metadata_name(
     both: Both, form: str, swizzle: str
