@@ -109,7 +109,7 @@ class TensorMap:
 def not_executed(layout: TensorLayout) -> str:
     """The reason why a map that the driver encodes cannot be executed here; empty if it can."""
     if layout.interleave != "none" and layout.im2col:
-        return "interleaved tensors with im2col are not supported"
+        return "interleaved tensors with im2col are not executed: NVIDIA does not document them"
     return ""
 
 

@@ -211,12 +211,17 @@ def no_reduction_of_type(p: Launched, site: int, element: int) -> str:
 
 
 def no_such_box(p: Launched, site: int, why: int, *numbers: int) -> str:
-    """`why`: a value of TensorMap::Place. `numbers`: five coordinates, and how many of them are
-    used."""
-    coordinates = ", ".join(map(str, numbers[: numbers[-1]]))
+    """`why`: a value of TensorMap::Place. `numbers`: five coordinates or offsets, and how many of
+    them are used."""
+    listed = ", ".join(map(str, numbers[: numbers[-1]]))
     what = (
-        "whose first is not at a multiple of 16 bytes"
-        if why == 1
-        else "and a copy to global memory has none below zero"
-    )
-    return f"`{p.opcode(site)}` at the coordinates {coordinates}, {what}: a GPU stops the kernel"
+        f"at the coordinates {listed}, whose first is not at a multiple of 16 bytes: a GPU stops "
+        "the kernel",
+        f"at the coordinates {listed}, and a copy to global memory has none below zero: a GPU "
+        "stops the kernel",
+        f"at the coordinates {listed}, and this pixel is not in the map's box of pixels, from its "
+        "lower to its upper corner: by the PTX ISA it must be",
+        f"with the im2col offsets {listed}: with {numbers[-1]} of them, each is below "
+        f"{1 << 16 // numbers[-1]}",
+    )[why - 1]
+    return f"`{p.opcode(site)}` {what}"

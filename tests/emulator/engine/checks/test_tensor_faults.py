@@ -113,6 +113,34 @@ def test_coordinates_at_which_a_gpu_stops_are_a_fault(copy: str, words: str) -> 
     assert words in message
 
 
+@pytest.mark.parametrize(("rank", "most"), [(3, 65535), (4, 255), (5, 31)])
+def test_an_im2col_offset_has_as_many_bits_as_there_is_room_for(rank: int, most: int) -> None:
+    shape, inner = [8, 7, 6, 3, 2][-rank:], rank - 2
+    shape[0] = 8
+    map_ = {"array": np.zeros(8 * 7 * 6 * 3 * 2, np.float32), "box": [8, 16], "shape": shape,
+            "lower": [-1] * inner, "upper": [0] * inner}  # fmt: skip
+
+    def copy(offset: int) -> str:
+        offsets = ", ".join([str(offset), *["0"] * (inner - 1)])
+        return _load(
+            copy=f"""cp.async.bulk.tensor.{rank}d.shared::cluster.global.im2col\
+.mbarrier::complete_tx::bytes [%r2], [%l1, {{{", ".join("0" * rank)}}}], [%r3], {{{offsets}}};"""
+        )
+
+    out = np.zeros(SIZE, np.uint8)
+    run(parse(copy(most)), "k", 1, 32, [TensorMap(**map_), out])
+    if rank > 3:
+        kind, message = _fault(copy(most + 1), **map_)
+        assert (kind, f"each is below {most + 1}" in message) == ("tensor map", True)
+
+
+def test_interleaved_pixels_are_refused_by_name() -> None:
+    map_ = _map(array=np.zeros(8 * 7 * 6 * 4, np.float32), box=[8, 8], shape=[8, 7, 6, 4],
+                lower=[0, 0], upper=[0, -1], interleave="16B")  # fmt: skip
+    with pytest.raises(LaunchError, match="im2col are not executed: NVIDIA does not document"):
+        launch(parse(_load()), "k", 1, 32, [map_, np.zeros(SIZE, np.uint8)])
+
+
 def test_bytes_that_are_no_map_and_a_map_for_a_number_are_refused() -> None:
     assert _fault(_load(), given=bytes(128))[0] == "tensor map"
     text = _load().replace(".param .u64 bytes)", ".param .u64 bytes, .param .u32 n)")

@@ -107,7 +107,21 @@ def _loaded(place: str, expected: int) -> str:
         WAITS: {WAIT}"""
 
 
+def _pixels(at: str) -> tuple[str, Any]:
+    def arguments() -> list[Any]:
+        map_ = TensorMap(np.zeros(3 * 6 * 7 * 8, np.float32), [8, 8], [8, 7, 6, 3],
+                         lower=[-1, -1], upper=[-1, -2])  # fmt: skip
+        return [map_, np.zeros(256, np.uint8)]
+
+    copy = LOAD.format("%r2").replace("2d", "4d").replace(".tile", ".im2col")
+    copy = copy.replace("{0, 0}", at).replace("[%r3]", "[%r3], {1, 1}")
+    return _loaded("%r2", 256).replace(LOAD.format("%r2"), copy), {"arguments": arguments}
+
+
 WRONG = {
+    "pixel_before": ("tensor map", _pixels("{0, -2, 0, 0}"), "not in the map's box of pixels"),
+    "pixel_behind": ("tensor map", _pixels("{0, 6, 0, 0}"), "not in the map's box of pixels"),
+    "row_behind": ("tensor map", _pixels("{0, 5, 4, 0}"), "not in the map's box of pixels"),
     "bytes": ("deadlock", _box(_loaded("%r2", 512)), "and 256 have come"),
     "place": ("misaligned", _box(_loaded("%r7", 256)), "aligned"),
     "end": ("out of bounds", _box(_loaded("%r8", 256)), "accesses"),
@@ -159,6 +173,14 @@ def test_what_hangs_or_is_outside_is_a_fault_of_the_kind_that_ptx_has(
     assert words in fault.message
     if name not in ("pool", "left"):  # of the last PTX says that it races
         assert {each.kind for each in ptx.faults} == {kind}
+
+
+@pytest.mark.parametrize("at", ["{0, -1, -1, 0}", "{0, 5, 3, 2}", "{8, 0, 0, -1}", "{0, 0, 0, 3}"])
+def test_pixels_in_their_box_are_copied_from_any_image(tmp_path: Path, at: str) -> None:
+    ptx, code, *_ = launched(
+        both := together([_case("k", *_pixels(at))], tmp_path), _case("k", *_pixels(at))
+    )
+    assert (both.ptx.kernels.keys(), ptx.faults, code.faults) == ({"k"}, (), ())
 
 
 REFUSED = {

@@ -184,7 +184,7 @@ Box box_of(const Context& c, const Instruction& n, int first, u32 offsets, Verb 
         throw machine::Accusation{machine::NO_SUCH_BOX, c.at, thread_of(c, lane_of(c)),
                                   {fault, at[0], at[1], at[2], at[3], at[4], map.rank}};
     box.first = at[0];
-    const int count = map.dimensions() - 2, bits = count > 0 ? 16 / count : 0;
+    const int count = map.dimensions() - 2, bits = map.offset_bits();
     for (int k = 0; k < count; k++) apart[k] = static_cast<i32>(offsets >> k * bits & ((1u << bits) - 1));
     box.rows = machine::rows_of(map, at, apart);
     const i64 base = static_cast<i64>(map.address);

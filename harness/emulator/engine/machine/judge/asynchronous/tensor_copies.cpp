@@ -65,6 +65,10 @@ void Accesses::copy_tensor(const Op& op, const Selection& lanes) {
         const TensorMap map = tensor_map(op, address(1), w, lane);
         if (const auto fault = map.place(at, !to_shared))
             throw Accusation{NO_SUCH_BOX, op.site, lane, {fault, at[0], at[1], at[2], at[3], at[4], map.rank}};
+        for (int n = 0; n < op.kind; n++)
+            if (offsets[n] >> map.offset_bits())
+                throw Accusation{NO_SUCH_BOX, op.site, lane,
+                                 {TensorMap::OFFSET_TOO_LARGE, offsets[0], offsets[1], offsets[2], 0, 0, op.kind}};
         const bool reduces = std::strncmp(entries()[op.handler].name, "reduce", 6) == 0;
         if (!to_shared && !reduces && stores.repeated(w, {address(0), address(1), at[0], at[1], at[2], at[3], at[4]}))
             return;

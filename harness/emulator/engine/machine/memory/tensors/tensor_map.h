@@ -107,16 +107,21 @@ struct TensorMap {
         return NONE;
     }
 
-    // Coordinates with which an H100 executes no copy, but stops the kernel
-    // (reports/h100/tensor_copies.csv.gz). Those of im2col were not read.
-    enum Place : i64 { POSSIBLE, NOT_ALIGNED, NEGATIVE };
+    // Coordinates with which an H100 executes no copy, but stops the kernel (reports/h100/tensor_copies.csv.gz). Those of
+    // im2col were not read: by the PTX ISA, the pixel that they name must be in the box of pixels, and offsets have as
+    // many bits as the code has for them.
+    enum Place : i64 { POSSIBLE, NOT_ALIGNED, NEGATIVE, NOT_IN_PIXELS, OFFSET_TOO_LARGE };
     Place place(const i32* at, bool stores) const {
+        for (int d = 1; im2col && d < dimensions() - 1; d++)
+            if (at[d] < lower[d - 1] || at[d] >= size(d) + upper[d - 1]) return NOT_IN_PIXELS;
         if (im2col) return POSSIBLE;
         if (!interleave && i64(at[0]) * element_bytes() % ATOM) return NOT_ALIGNED;
         for (int d = 0; stores && d < dimensions(); d++)
             if (at[d] < 0) return NEGATIVE;
         return POSSIBLE;
     }
+
+    int offset_bits() const { return 16 / std::max(1, dimensions() - 2); }
 
     // The bytes in a row of the swizzle's pattern; 16 without a swizzle.
     i64 swizzle_bytes() const { return i64(ATOM) << swizzle; }
