@@ -12,7 +12,17 @@ from dataclasses import dataclass
 
 from harness.emulator.program.analysis.control_flow import edges_of, loop_of, reachable
 from harness.emulator.program.analysis.uniformity import parts_threads, varying_in
-from harness.emulator.program.ir import Block, Constant, Mark, Op, Register, Site, Source, To
+from harness.emulator.program.ir import (
+    Barrier,
+    Block,
+    Constant,
+    Mark,
+    Op,
+    Register,
+    Site,
+    Source,
+    To,
+)
 
 _WARP_SYNCS = frozenset({"syncwarp", "shfl", "vote", "match", "redux", "elect"})
 _TELL = _WARP_SYNCS - {"syncwarp", "elect"}
@@ -82,21 +92,28 @@ def need_splitting(blocks: Sequence[Block], sites: Sequence[Site]) -> bool:
             return True
     if len(syncing) < 2 or all(len(own) == 1 for own in syncing.values()):
         return False
-    onwards, varying, syncs = edges_of(blocks), varying_in(blocks), set(syncing)
+    varying, syncs = varying_in(blocks), set(syncing)
+    onwards = {n: () if _stops(blocks[n]) else ts for n, ts in edges_of(blocks).items()}
     return any(
         parts_threads(block, varying) and _meet_after(onwards, number, syncs)
         for number, block in enumerate(blocks)
     )
 
 
+def _stops(block: Block) -> bool:
+    """Return whether lanes leave a block only after the others of the warp have come to its end."""
+    return isinstance(block.terminator, Barrier) and not block.terminator.arrives
+
+
 def _meet_after(onwards: Mapping[int, Sequence[int]], branch: int, syncs: Set[int]) -> bool:
     """Return whether lanes that a branch has parted may synchronise in different blocks: on its two
-    sides, or some in a loop and some after it."""
+    sides, some on a side and some after it, or some in a loop and some after it."""
     targets = set(onwards[branch])
     once = {n: () if n == branch else ts for n, ts in onwards.items()}
     ways = [({target} | reachable(once, [target])) for target in targets]
     together = set.intersection(*ways)
-    if sum(bool((way - together) & syncs) for way in ways) > 1:
+    apart = sum(bool((way - together) & syncs) for way in ways)
+    if apart > 1 or (apart and together & syncs):
         return True
     loop = loop_of(onwards, branch)
     left = [target for target in targets if target not in loop]

@@ -76,6 +76,16 @@ KERNEL(several_in_a_row, if (lane % 2) {
                              SHUFFLE("bfly", found - given, 1, ALL);
                              SHUFFLE("bfly", found * 7, 1, ALL);
                          })
+KERNEL(beside_and_after, if (lane < 16) {
+                             REDUX("add.s32", given, ALL);
+                             const unsigned before = found;
+                             REDUX("add.s32", given, 0xFFFF);
+                             found += before;
+                         }
+                         if (lane >= 16) {
+                             REDUX("add.s32", given * 100, ALL);
+                             REDUX("add.s32", given + found, 0xFFFF0000);
+                         })
 KERNEL(in_uneven_loops,
        for (int pass = 0; pass < lane % 3; pass++) {
            const unsigned before = found;
@@ -101,6 +111,20 @@ extern "C" __global__ void ordered(const int* in, unsigned* out) {
     __syncwarp();
     out[threadIdx.x] = own[lane];
 }
+
+KERNEL(behind_an_mbarrier, __shared__ unsigned long long bar;
+       const unsigned at = (unsigned)__cvta_generic_to_shared(&bar);
+       if (threadIdx.x == 0)
+           asm volatile("mbarrier.init.shared.b64 [%0], 64;" :: "r"(at) : "memory");
+       __syncthreads();
+       asm volatile("{.reg .b64 s; .reg .pred p; mbarrier.arrive.shared.b64 s, [%0];"
+                    "AGAIN: mbarrier.try_wait.shared.b64 p, [%0], s; @!p bra AGAIN;}"
+                    :: "r"(at) : "memory");
+       if (lane % 2) REDUX("add.s32", given, ALL); else REDUX("add.s32", given * 100, ALL);)
+__device__ int tickets;
+KERNEL(with_tickets, const int drawn = atomicAdd(&tickets, 1);
+       if (lane % 2) REDUX("add.s32", given, ALL); else REDUX("add.s32", given * 100, ALL);
+       if (drawn > 1000) found = 0;)
 
 KERNEL(of_two_modes, if (lane % 2) SHUFFLE("up", given, 1, ALL);
                      else SHUFFLE("down", given, 1, ALL);)
@@ -163,6 +187,12 @@ def _several_in_a_row() -> np.ndarray:
     return np.where(ODD, first * 3, first * 7)[WARP + (LANE ^ np.where(ODD, 2, 1))]
 
 
+def _beside_and_after() -> np.ndarray:
+    met = _of_warps(np.where(LANE < 16, GIVEN, GIVEN * 100), np.add)
+    halves = np.where(LANE < 16, GIVEN, GIVEN + met).reshape(4, 16).sum(1)
+    return np.repeat(halves, 16) + np.where(LANE < 16, met, 0)
+
+
 def _in_uneven_loops() -> np.ndarray:
     found = np.zeros(64, np.int64)
     for turn in range(3):
@@ -188,6 +218,9 @@ WANTED = {
     ),
     "in_a_loop": _in_a_loop(),
     "several_in_a_row": _several_in_a_row(),
+    "beside_and_after": _beside_and_after(),
+    "behind_an_mbarrier": _of_warps(SUMMANDS, np.add),
+    "with_tickets": _of_warps(SUMMANDS, np.add),
     "in_uneven_loops": _in_uneven_loops(),
     "ordered": np.where(ODD, GIVEN + np.roll(GIVEN, 1), GIVEN),
 }
