@@ -1,5 +1,7 @@
 #include "execution.h"
 
+#include <algorithm>
+
 #include "rows.h"
 
 namespace machine {
@@ -113,7 +115,7 @@ void Execution::act(const Op& op, const Selection& lanes) {
         case PRINTS: print(op, lanes); return;
         case FAILS: fail(op, lanes); return;
         case ENTERS_FRAME: check_frame(op, lanes); break;
-        case MEETS: meet({{&op, lanes}}, lanes); break;
+        case MEETS: meet({{&op, &lanes}}, lanes); break;
         default:
             if (launch_.checks) {
                 for (const Party& party : lanes)
@@ -157,7 +159,7 @@ void Execution::execute_together(const std::vector<Attendance>& all) {
         const Block& block = launch_.blocks[each.block];
         const i32 meeting = meeting_of(block);
         run(block.first, meeting, each.lanes);
-        comers.push_back({&launch_.ops[meeting], each.lanes});
+        comers.push_back({&launch_.ops[meeting], &each.lanes});
         for (const Party& party : each.lanes) everybody[party.warp] |= party.lanes;
     }
     const Selection together = selected(everybody);
@@ -170,11 +172,11 @@ void Execution::execute_together(const std::vector<Attendance>& all) {
 }
 
 // Those of the comers that are lanes of one warp.
-Execution::Comers Execution::of_warp(const Comers& comers, int warp) const {
-    Comers out;
+std::vector<Execution::OfWarp> Execution::of_warp(const Comers& comers, int warp) {
+    std::vector<OfWarp> out;
     for (const Comer& comer : comers)
-        for (const Party& party : comer.lanes)
-            if (party.warp == warp) out.push_back({comer.op, {party}});
+        for (const Party& party : *comer.lanes)
+            if (party.warp == warp) out.push_back({comer.op, party.lanes});
     return out;
 }
 
@@ -183,7 +185,7 @@ void Execution::meet(const Comers& comers, const Selection& all) {
     if (launch_.checks) {
         Mask masks(geometry_.all_warps());
         for (const Comer& comer : comers)
-            each_of(comer.lanes, [&](int w, int i) {
+            each_of(*comer.lanes, [&](int w, int i) {
                 const u32 mask = named(*comer.op, w, i);
                 if (!(mask >> i & 1))
                     throw Accusation{LANE_NOT_NAMED, comer.op->site, geometry_.lane(w, i), {i, mask}};
@@ -201,10 +203,10 @@ void Execution::meet(const Comers& comers, const Selection& all) {
     const bool shuffles = comers[0].op->count == 3;
     for (const Comer& comer : comers)
         for (int n = shuffles; n <= comer.op->count; n++)
-            uninitialised_.use_row(comer.lanes, comer.op->source[n], comer.op->site);
+            uninitialised_.use_row(*comer.lanes, comer.op->source[n], comer.op->site);
     if (shuffles) return shuffle_ids(comers, all);
     for (const Comer& comer : comers)
-        for (const Party& party : comer.lanes)
+        for (const Party& party : *comer.lanes)
             for (const i32 row : comer.op->result)
                 if (row >= 0) uninitialised_.forget(party.warp, row, party.lanes);
 }
@@ -217,8 +219,9 @@ void Execution::shuffle_ids(const Comers& comers, const Selection& all) {
     for (const Party& party : all) {
         const int w = party.warp;
         const Op* by[LANES];
-        for (const Comer& comer : of_warp(comers, w))
-            each_lane(comer.lanes[0].lanes, [&](int i) { by[i] = comer.op; });
+        std::fill_n(by, LANES, comers[0].op);
+        if (comers.size() > 1)
+            for (const OfWarp& each : of_warp(comers, w)) each_lane(each.lanes, [&](int i) { by[i] = each.op; });
         Origin origins[LANES];
         const u32 gone = exited_[w] | ~geometry_.lanes_of(w);
         each_lane(party.lanes, [&](int i) {
@@ -242,7 +245,7 @@ void Execution::shuffle_ids(const Comers& comers, const Selection& all) {
 void Execution::exchange(const Comers& comers, const Selection& all) {
     const Known& about = known()[comers[0].op->handler];
     for (const Party& party : all) {
-        const Comers own = of_warp(comers, party.warp);
+        const std::vector<OfWarp> own = of_warp(comers, party.warp);
         blocks_.enter(party.warp, party.lanes);
         if (own.size() == 1) {
             handle(about, *own[0].op, party);
@@ -254,20 +257,20 @@ void Execution::exchange(const Comers& comers, const Selection& all) {
         for (int n = 0; n < SPARE_RESULTS; n++) op.result[n] = (SPARE_SOURCES + n) * SPARE_ROW;
         for (int n = 0; n <= op.count; n++) {
             op.source[n] = n * SPARE_ROW;
-            for (const Comer& comer : own)
-                each_lane(comer.lanes[0].lanes, [&](int i) {
+            for (const OfWarp& each : own)
+                each_lane(each.lanes, [&](int i) {
                     std::memcpy(spare_ + op.source[n] + i * bytes(n),
-                                registers + comer.op->source[n] + i * bytes(n), bytes(n));
+                                registers + each.op->source[n] + i * bytes(n), bytes(n));
                 });
         }
         blocks_.c.registers = spare_;
         handle(about, op, party);
         blocks_.c.registers = registers;
-        for (const Comer& comer : own)
-            each_lane(comer.lanes[0].lanes, [&](int i) {
+        for (const OfWarp& each : own)
+            each_lane(each.lanes, [&](int i) {
                 for (int n = 0; n < SPARE_RESULTS; n++)
-                    if (comer.op->result[n] >= 0)
-                        std::memcpy(registers + comer.op->result[n] + i * 4, spare_ + op.result[n] + i * 4, 4);
+                    if (each.op->result[n] >= 0)
+                        std::memcpy(registers + each.op->result[n] + i * 4, spare_ + op.result[n] + i * 4, 4);
             });
     }
 }

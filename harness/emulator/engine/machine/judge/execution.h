@@ -37,9 +37,13 @@ class Execution {
    private:
     struct Comer {  // lanes that come to a meeting, and the operation by which they do
         const Op* op;
-        Selection lanes;
+        const Selection* lanes;
     };
     using Comers = std::vector<Comer>;
+    struct OfWarp {  // those of a warp
+        const Op* op;
+        u32 lanes;
+    };
 
     void run(i32 first, i32 last, const Selection& lanes);
     void compute(i32 first, i32 end, const Selection& lanes);
@@ -51,7 +55,7 @@ class Execution {
     void meet(const Comers& comers, const Selection& all);
     void shuffle_ids(const Comers& comers, const Selection& all);
     void exchange(const Comers& comers, const Selection& all);
-    Comers of_warp(const Comers& comers, int warp) const;
+    static std::vector<OfWarp> of_warp(const Comers& comers, int warp);
     u32 named(const Op& op, int w, int i) const {
         return reinterpret_cast<const u32*>(blocks_.warps[w].registers + op.source[op.count])[i];
     }
