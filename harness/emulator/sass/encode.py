@@ -41,7 +41,7 @@ _WORDS, _WORDS_OF_SUMS = 4, 128  # words in the widest register value, except a 
 _UNIFORM_WORDS = 8  # for loading a box
 _VALUE_TO_STORE = 3  # the source index for a surface store
 _WIDTHS = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
-_ATOMIC_WIDTHS = {2: 8, 3: 8, 5: 8, 10: 8, 11: 16}
+_ATOMIC_WIDTHS = {2: 8, 3: 8, 5: 8, 10: 8, 11: 16, 12: 8, 13: 16, 14: 8, 15: 16}
 _ARGUMENTS = (4, 6, 10)
 """Registers that hold the arguments of the driver's functions; the first also receives the
 result."""

@@ -112,7 +112,10 @@ _ATOMICS = {
     "CAS": 9, "POPC": 10, "CAST": 11,
 }  # fmt: skip
 _OF_ATOMICS = {"U32": 0, "S32": 1, "64": 2, "U64": 2, "S64": 3}
-_SUMS_OF_ATOMICS = {"F32": 4, "F64": 5, "F16x2": 6, "BF16x2": 7, "F32x2": 10, "F32x4": 11}
+_SUMS_OF_ATOMICS = {
+    "F32": 4, "F64": 5, "F16x2": 6, "BF16x2": 7, "F32x2": 10, "F32x4": 11, "F16x4": 12, "F16x8": 13,
+    "BF16x4": 14, "BF16x8": 15,
+}  # fmt: skip
 ATOMIC_TYPE_BITS: Final = 15 << 4
 _ATOMIC: Groups = (_ATOMICS, {name: flag << 4 for name, flag in _OF_ATOMICS.items()}, {"E": 0})
 SPECIALS = {

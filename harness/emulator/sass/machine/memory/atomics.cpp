@@ -9,10 +9,22 @@ namespace sass {
 namespace {
 
 enum Operation : i32 { ADD, MIN, MAX, INC, DEC, AND, OR, XOR, EXCHANGE, CAS, COUNT_UP, CAST };
-enum Type : i32 { U32, S32, U64, S64, F32, F64, F16X2, BF16X2, F16, BF16, F32X2, F32X4 };
+enum Type : i32 {
+    U32, S32, U64, S64, F32, F64, F16X2, BF16X2, F16, BF16, F32X2, F32X4, F16X4, F16X8, BF16X4, BF16X8
+};
 
 inline i32 operation_of(const Instruction& n) { return n.flags & 15; }
 inline i32 type_of(const Instruction& n) { return n.flags >> 4 & 15; }
+
+// The type of each word of a vector; other types are their own.
+inline i32 word_of(i32 type) {
+    switch (type) {
+        case F32X2: case F32X4: return F32;
+        case F16X4: case F16X8: return F16X2;
+        case BF16X4: case BF16X8: return BF16X2;
+        default: return type;
+    }
+}
 
 template <class T> T updated(i32 operation, T old, T value, T other) {
     switch (operation) {
@@ -136,11 +148,14 @@ void atomic(Context& c, const Instruction& n) {
         return is_wide ? static_cast<u64>(v.row[v.step + i]) << 32 | v.row[i] : u64(v.row[i]);
     };
     u32 *low = c.result(n), *high = c.result(n, 0, 1);
-    if (type == F32X2 || type == F32X4) {
-        for (int w = 0; w < n.width / 4; w++)
+    if (const i32 word = word_of(type); word != type) {
+        for (int w = 0; w < n.width / 4; w++) {
+            u32* result = n.flags & HAS_RESULT ? c.result(n, 0, w) : nullptr;
             each_lane(access.active, [&](int i) {
-                applied(F32, ADD, places.at[i] + 4 * w, value.row[value.step * w + i], 0);
+                const u64 old = applied(word, ADD, places.at[i] + 4 * w, value.row[value.step * w + i], 0);
+                if (result) result[i] = static_cast<u32>(old);
             });
+        }
         return;
     }
     u32 succeeded = 0;
