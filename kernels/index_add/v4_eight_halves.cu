@@ -1,16 +1,16 @@
-// output[t][c] = sum of source[r][c] over all r with index[r] = t; source is rows × cols, row by
-// row, float16
+// output[t][c] = sum of source[r][c] over all r with index[r] = t; source is rows × cols, float16
 //
 // Idea: eight halves, 16 bytes, per atomic, as v1 has for four floats. CUDA C++ has no atomicAdd()
-// of so many, but compute capability 9.0 adds up to four pairs of halves with one instruction
-// (`red` with a vector, in PTX). The L2 cache gets a quarter of v1's requests for the same bytes.
+// of so many, but compute capability 9.0 adds up to four pairs of halves with one `red` in PTX. The
+// L2 cache gets a quarter of v1's requests for the same bytes.
 //
-// Contract: any rows, cols and targets of at least 1 with products of at most 2^31, and index from
-// 0 to targets - 1. Any grid and block. output must be zero before it, which the step `zero`
-// ensures. No shared memory. source and output are 16-byte aligned, as every device allocation is;
-// if cols is not a multiple of eight, rows are not aligned, and elements are added one by one.
+// Contract: as v1: index from 0 to targets - 1, products of at most 2^31, any grid and block. output
+// must be zero before it, which the step `zero` ensures. If cols is not a multiple of eight, rows
+// are not aligned to 16 bytes, and elements are added one by one.
 //
 // From: the PTX ISA on vectors of `red` (from 8.1, compute capability 9.0).
+//
+// Measured: H100 80GB HBM3, rows = 2²⁰, cols = 64, targets = 2²⁰, stretch = 1: float16 1.036× v1.
 #include "index_add/zero.cuh"
 
 __device__ __forceinline__ void add_eight(DTYPE* to, uint4 halves) {
