@@ -45,8 +45,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if outdated")
     parser.add_argument("--page", type=Path, default=ROOT / "docs" / "results.md")
-    parser.add_argument("--runs", type=Path, default=ROOT / "reports" / "h200")
-    parser.add_argument("--others", type=Path, default=ROOT / "reports" / "h100")
+    parser.add_argument("--runs", type=Path, default=ROOT / "reports" / "h100")
+    parser.add_argument("--others", type=Path, default=ROOT / "reports" / "h200")
     options = parser.parse_args(arguments)
     parts, count = {}, 0
     for name, runs in (("results", options.runs), ("results-others", options.others)):
@@ -59,7 +59,7 @@ def main(arguments: list[str] | None = None) -> int:
         except HarnessError as error:
             return _fail(str(error))
         count += len(folders)
-    folders = [f for problem in OF_ROWS if (f := options.others / problem).is_dir()]
+    folders = [f for problem in OF_ROWS if (f := options.runs / problem).is_dir()]
     if folders:
         content = by_length([load(f) for f in folders], options.page.parent)
         parts["results-rows"] = "\n".join(content)
