@@ -118,10 +118,9 @@ def launch_machine_code(
     looked_for = _judged(device, function, ptx) if ptx else None
     ran = execute(function, arch, encoded, shape, memory, banks, clustered, looked_for)
     unknown = uncounted(ran.counts)
-    others = encoded.takes_turns or math.prod(clustered.extents) > 1
     return MachineReport(
         kernel, shape.grid, shape.block, shape.shared_bytes, ran.faults, ran.printed, ran.counts,
-        counters(ran.counts, unknown, others, arch.was_read), unknown,
+        counters(ran.counts, unknown, encoded.takes_turns, arch.was_read), unknown,
     )  # fmt: skip
 
 

@@ -17,7 +17,9 @@ class MachineCount(Executed):
     diverged_warps: how often lanes of a warp diverged there. `colliding`: for an atomic, how often
     lanes accessed the same address. `branch_targets`: for a branch, how often a warp executed it.
     `warps_again`, `threads_again`: additional counts, because the multiprocessor issues the
-    instruction again (machine/scheduler/replays.h).
+    instruction again (machine/scheduler/replays.h). `remote_requests`, `remote_sectors`: of another
+    block's shared memory. `bulk_sectors`, `multicast_requests`: of copies by the bulk copy unit
+    (machine/memory/bulk_sectors.h); `bulk_uncertain`: how many of them no rule covers.
     """
 
     address: int
@@ -26,6 +28,11 @@ class MachineCount(Executed):
     branch_targets: int
     warps_again: int
     threads_again: int
+    remote_requests: int = 0
+    remote_sectors: int = 0
+    bulk_sectors: int = 0
+    multicast_requests: int = 0
+    bulk_uncertain: int = 0
 
 
 @dataclass(frozen=True)

@@ -123,10 +123,14 @@ void multiply(Context& c, const Instruction& n) {
     }
 }
 
-// A group may also be ended by an instruction that multiplies no columns.
+// A group may also be ended by an instruction that multiplies no columns. On an H100, it takes the wavefronts of a
+// product with one group of columns.
 void gmma(Context& c, const Instruction& n) {
     if (!c.on) return;
-    if (n.flags & 63) multiply(c, n);
+    if (n.flags & 63)
+        multiply(c, n);
+    else
+        count_factors(c, 1, true, 1);
     if (!(n.flags & ENDS_GROUP)) return;
     c.warp->products++;
     look_at_products(c, *c.block);

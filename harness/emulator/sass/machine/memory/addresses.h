@@ -216,10 +216,45 @@ inline void count_shared(Context& c, machine::Wavefronts cost) {
     c.counts.wavefronts_ideal[c.at] += cost.ideal;
 }
 
+// The lanes that access another block's shared memory.
+inline u32 lanes_elsewhere(const Context& c, const Access& access) {
+    const i64 rank = c.block->rank;
+    if (access.low >> RANK_SHIFT == rank && access.high >> RANK_SHIFT == rank) return 0;
+    return access.active & lanes_where([&](int i) { return access.address[i] >> RANK_SHIFT != rank; });
+}
+
+inline Access only(const Access& access, u32 lanes) {
+    Access out = access;
+    out.active = lanes;
+    if (lanes) machine::survey(out);
+    return out;
+}
+
+inline i64 sectors_of_atomic(const Access& access) {
+    return machine::global_atomic_sectors(access, machine::collisions(access), machine::global_sectors(access));
+}
+
+inline void count_remote(Context& c, i64 sectors) {
+    c.counts.remote_requests[c.at]++;
+    c.counts.remote_sectors[c.at] += sectors;
+}
+
+// Counts the lanes that access another block's shared memory, which take no wavefronts here. Returns the others.
+inline Access without_remote(Context& c, const Access& access, u32 elsewhere, bool is_atomic) {
+    const Access theirs = only(access, elsewhere);
+    count_remote(c, is_atomic ? sectors_of_atomic(theirs) : machine::global_sectors(theirs));
+    return only(access, access.active & ~elsewhere);
+}
+
 // The cost of a request whose lanes access different memories is not known.
 inline void count(Context& c, const Access& access, i32 space, bool is_load) {
     if (space == MIXED) c.counts.mixed[c.at]++;
     if (space != GLOBAL && space != SHARED) return;
+    if (const u32 elsewhere = space == SHARED ? lanes_elsewhere(c, access) : 0) {
+        const Access own = without_remote(c, access, elsewhere, false);
+        if (own.active) count_shared(c, wavefronts_of(own, is_load));
+        return;
+    }
     const i64 unit = space == GLOBAL ? i64(1) << machine::SECTOR_SHIFT : machine::WORD_BYTES;
     const machine::Wavefronts cost = machine::cost_of(c.patterns[c.at], access, unit, [&] {
         return space == GLOBAL ? machine::Wavefronts{machine::global_sectors(access), 0}

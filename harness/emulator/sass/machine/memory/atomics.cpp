@@ -119,9 +119,13 @@ void atomic(Context& c, const Instruction& n) {
     if (!c.on) return;
     Access access = addressed(c, n);
     const i32 operation = operation_of(n), type = type_of(n);
-    // There are no atomics on pairs of halves in shared memory: the code continues with a loop for them.
+    // There are no atomics on pairs of halves in shared memory, and no additions of 64 bits in the block's own: the
+    // code continues with a loop for them. The H100 adds 64 bits in another block's at once.
     if (n.flags & SAYS_SUCCESS) {
-        const u32 done = n.space == GENERIC ? c.on & ~lanes_of(c, access, SHARED) : c.on;
+        u32 left = n.space == GENERIC ? lanes_of(c, access, SHARED) : 0;
+        if (type == U64 || type == S64)
+            left &= lanes_where([&](int i) { return (access.address[i] - machine::SHARED_WINDOW) >> RANK_SHIFT == c.block->rank; });
+        const u32 done = c.on & ~left;
         c.set_predicate(n, 0, done);
         if (!done) return;
         c.counts.mixed[c.at] += done != c.on;
@@ -138,7 +142,9 @@ void atomic(Context& c, const Instruction& n) {
         count_global(c, sectors);
         c.counts.colliding[c.at] += sectors != at_once;
     } else if (space == SHARED) {
-        count_shared(c, shared_cost(access, operation));
+        const u32 elsewhere = lanes_elsewhere(c, access);
+        const Access own = elsewhere ? without_remote(c, access, elsewhere, true) : access;
+        if (own.active) count_shared(c, shared_cost(own, operation));
     } else if (space == MIXED) {
         c.counts.mixed[c.at]++;
     }

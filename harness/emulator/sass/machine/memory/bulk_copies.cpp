@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "bulk_sectors.h"
 #include "mbarriers.h"
 #include "memory/tensors/tensor_box.h"
 
@@ -111,6 +112,8 @@ void copy_bulk(Context& c, const Instruction& n) {
     aligned_to(c, from, UNIT);
     aligned_to(c, to, UNIT);
     if (!size) return;
+    count_bulk(c, n, {{in_window(from_shared ? from : to), size, from_shared ? to : from, 0, size}},
+               !from_shared, __builtin_popcount(last >> 16));
     std::vector<u8> bytes(size);
     const auto side = [&](const Block* home, i64 at, u8* place) {
         Judge::Side out{home, UNIT, {}, {}};
@@ -231,11 +234,22 @@ template <class F> void each_atom(const TensorMap& map, i64 place, F f) {
     }
 }
 
+// What count_bulk() counts of a box.
+std::vector<Run> runs_of(const Box& box, i64 place) {
+    std::vector<Run> out;
+    for (const machine::BoxRow& row : box.rows) {
+        out.push_back({place, box.map.row_bytes(), static_cast<i64>(box.map.address) + row.from, row.low, row.high});
+        place += box.map.row_pitch();
+    }
+    return out;
+}
+
 void load_box(Context& c, const Instruction& n) {
     const u32 last = n.source_count > 2 ? word_of(c, n, 2) : 0;
     const Box box = box_of(c, n, 2, last & 0xFFFF, READ);
     const i64 to = word_of(c, n, 0), size = box.map.bytes(), room = box.map.room();
     aligned_to(c, to, TensorMap::ALIGNMENT);
+    count_bulk(c, n, runs_of(box, in_window(to)), true, __builtin_popcount(last >> 16));
     std::vector<u8> bytes(size);
     machine::fill_outside(box.map, bytes);
     machine::gather_rows(box.map, box.rows, box.tensor, bytes);
@@ -267,6 +281,7 @@ void store_box(Context& c, const Instruction& n) {
     aligned_to(c, from, TensorMap::ALIGNMENT);
     if (from >> RANK_SHIFT != c.block->rank) throw Fault{ANOTHER_BLOCK, lane_of(c), from};
     const u8* const shared = in_shared_memory(c, *c.block, in_window(from), box.map.room());
+    count_bulk(c, n, runs_of(box, in_window(from)), false, 0);
     std::vector<u8> bytes(size);
     each_atom(box.map, in_window(from),
               [&](i64 at, i64 place, i64 width) { std::memcpy(bytes.data() + at, shared + place, width); });
@@ -304,6 +319,7 @@ void store_and_tell(Context& c, const Instruction& n) {
     Places places;
     aligned(access, n.width);
     in_shared(c, access, places, true, machine::WRITE);
+    count_remote(c, reduction ? sectors_of_atomic(access) : machine::global_sectors(access));
     const Value value = value_of(c, n, 2);
     if (c.judge) {
         u8 given[UNIT * LANES];

@@ -294,7 +294,7 @@ class Machine {
             case YIELD: return yield(warp, index, next);
             case BRANCH_OF_ANY:
                 part.at = on ? n.target : next;
-                context_.counts.branches[context_.at] += on != 0;
+                context_.counts.branches[context_.at]++;
                 return true;
             case PHASE_TEST: {
                 if (!on) {
