@@ -34,9 +34,14 @@ def emulated(script_of: Callable[[str], ModuleType]) -> ModuleType:
     return script_of("emulated_launches")
 
 
+@pytest.fixture(scope="module")
+def comparison(script_of: Callable[[str], ModuleType]) -> ModuleType:
+    return script_of("compared")
+
+
 @pytest.mark.parametrize("file", FILES)
-def test_every_launch_leaves_the_same_from_ptx_and_machine_code_without_an_accusation(
-    script: ModuleType, emulated: ModuleType, file: str
+def test_every_launch_leaves_the_same_from_ptx_and_machine_code_and_has_the_readings_of_an_h100(
+    script: ModuleType, emulated: ModuleType, comparison: ModuleType, file: str
 ) -> None:
     built = compiler.build(script.unit(file))
     launches = script.every(file)
@@ -48,6 +53,37 @@ def test_every_launch_leaves_the_same_from_ptx_and_machine_code_without_an_accus
         assert not ptx.report.faults, f"{where}: {ptx.report.faults[0]}"
         assert code.digest == ptx.digest, where
         assert code.digest != script.one_launch.digest(each.buffers()), f"{where} leaves nothing"
+        found = list(comparison.compared(each, code.report.counters))
+        assert len(found) > 15 or each.kernel == "store_pixels_4", f"{where} was not read"
+        exact = [one for one in found if one.counter.provenance == comparison.EXACT]
+        wrong = [one for one in exact if not one.is_equal]
+        excepted = (each.kernel, each.name) in comparison.EXCEPTIONS
+        assert bool(wrong) == excepted, f"{where}: {wrong}"
+
+
+@pytest.mark.parametrize(
+    ("file", "kernel", "certain"), [("barriers", "poll", False), ("bulk_copies", "load", True)]
+)
+def test_only_counters_that_a_polling_loop_adds_to_are_models(
+    script: ModuleType, emulated: ModuleType, file: str, kernel: str, certain: bool
+) -> None:
+    each = next(one for one in script.every(file) if one.kernel == kernel)
+    report = emulated.of_machine_code(compiler.build(script.unit(file)), each).report
+    for name in ("smsp__inst_executed.sum", "smsp__sass_branch_targets.sum"):
+        assert (report.counter(name).provenance == "machine-exact") == certain
+    for name in (
+        "memory_l1_wavefronts_shared", "smsp__sass_inst_executed_op_tma_ld.sum",
+        "l1tex__m_xbar2l1tex_read_bytes_mem_global_op_tma_ld.sum",
+    ):  # fmt: skip
+        assert report.counter(name).provenance == "machine-exact"
+
+
+def test_a_launch_without_asynchronous_instructions_has_none_of_their_counters(
+    script: ModuleType, emulated: ModuleType
+) -> None:
+    each = next(one for one in script.every("matrices") if one.kernel == "load_1")
+    report = emulated.of_machine_code(compiler.build(script.unit("matrices")), each).report
+    assert not [one.name for one in report.counters if "tma" in one.name or "dsh" in one.name]
 
 
 def test_files_and_launches_are_as_many_as_the_experiment_needs(script: ModuleType) -> None:

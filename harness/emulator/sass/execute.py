@@ -254,7 +254,8 @@ def _counts(function: Function, counts: Mapping[str, Array]) -> tuple[MachineCou
                 colliding=own["colliding"], branch_targets=own["branches"],
                 warps_again=own["warps_again"], threads_again=own["threads_again"],
                 mixed_requests=own["mixed"], remote_requests=own["remote_requests"],
-                remote_sectors=own["remote_sectors"], bulk_sectors=own["bulk_sectors"],
+                remote_sectors=own["remote_sectors"], bulk_copies=own["bulk_copies"],
+                bulk_sectors=own["bulk_sectors"],
                 multicast_requests=own["multicast_requests"],
                 bulk_uncertain=own["bulk_uncertain"],
             )

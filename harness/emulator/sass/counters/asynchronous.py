@@ -1,5 +1,5 @@
-"""The counters that only Hopper's asynchronous instructions and remote shared memory add to, by rules
-that an H100's readings confirm (reports/h100/asynchronous_counters.csv.gz)."""
+"""The counters that only Hopper's asynchronous instructions and other blocks' shared memory add to,
+by rules that an H100's readings confirm (reports/h100/asynchronous_counters.csv.gz)."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _of_instructions(
         yield _inst("smsp__inst_executed_pipe_tma.sum", sum(each.warps for each in copies))
         total = sum(each.warps for each in copies)
         yield Counter("l1tex__tmain_requests.sum", total, "request", MACHINE)
-    found = {kind: 0 for kind in _OF_REMOTE.values()}
+    found = dict.fromkeys(_OF_REMOTE.values(), 0)
     for each in remote:
         found[_OF_REMOTE[_base(each)]] += each.remote_requests
     sent = of_copies["remote_st"] + of_copies["remote_red"]
@@ -113,7 +113,8 @@ def _of_remote(remote: Sequence[MachineCount]) -> Iterator[Counter]:
 
 
 def _bulk_total(copies: Sequence[MachineCount], kind: str) -> int:
-    return sum(each.warps for each in copies if _bulk_kind(each) == kind)
+    """Copies whose predicate is on: the others count only as instructions of the unit."""
+    return sum(each.bulk_copies for each in copies if _bulk_kind(each) == kind)
 
 
 def _bulk_kind(each: MachineCount) -> str:

@@ -111,9 +111,9 @@ void copy_bulk(Context& c, const Instruction& n) {
     const i64 to = to_shared ? word_of(c, n, 0) : address_of(c, n, 0);
     aligned_to(c, from, UNIT);
     aligned_to(c, to, UNIT);
-    if (!size) return;
     count_bulk(c, n, {{in_window(from_shared ? from : to), size, from_shared ? to : from, 0, size}},
                !from_shared, __builtin_popcount(last >> 16));
+    if (!size) return;
     std::vector<u8> bytes(size);
     const auto side = [&](const Block* home, i64 at, u8* place) {
         Judge::Side out{home, UNIT, {}, {}};

@@ -75,6 +75,7 @@ inline void count_bulk(Context& c, const Instruction& n, const std::vector<Run>&
     for (const Run& run : runs) cost.add(run), is_inside &= run.low <= 0 && run.high >= run.size;
     cost.finish();
     const bool sends_a_sector = n.flags & FROM_SHARED && n.flags & TO_SHARED && runs[0].size == 32;
+    c.counts.bulk_copies[c.at]++;
     c.counts.bulk_sectors[c.at] += sends_a_sector ? 2 : cost.sectors;
     c.counts.multicast_requests[c.at] += cost.requests;
     c.counts.bulk_uncertain[c.at] += sends_a_sector || (n.flags & TO_MANY && !is_inside);
