@@ -19,7 +19,8 @@ class MachineCount(Executed):
     `warps_again`, `threads_again`: additional counts, because the multiprocessor issues the
     instruction again (machine/scheduler/replays.h). `remote_requests`, `remote_sectors`: of another
     block's shared memory. `bulk_copies`, `bulk_sectors`, `multicast_requests`: of the bulk copy
-    unit (machine/memory/bulk_sectors.h); `bulk_uncertain`: how many copies no rule covers.
+    unit (machine/memory/bulk_sectors.h); `bulk_uncertain`, `remote_uncertain`: how many no rule
+    covers.
     """
 
     address: int
@@ -30,6 +31,7 @@ class MachineCount(Executed):
     threads_again: int
     remote_requests: int = 0
     remote_sectors: int = 0
+    remote_uncertain: int = 0
     bulk_copies: int = 0
     bulk_sectors: int = 0
     multicast_requests: int = 0

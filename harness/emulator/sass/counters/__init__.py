@@ -33,6 +33,7 @@ from harness.emulator.results.counters import (
     of_mixed,
 )
 from harness.emulator.sass.counters.asynchronous import of_asynchronous, waits_in_a_loop
+from harness.emulator.sass.instructions import hopper
 from harness.emulator.sass.instructions.table import CALL_OF_DRIVER, RELATIVE_CALL
 from harness.emulator.sass.report import MachineCount
 
@@ -74,7 +75,11 @@ def counters(
         *_of_shared(instructions), *_of_branches(instructions), *_of_arithmetic(instructions),
     )  # fmt: skip
     found = tuple(counter for counter in found if counter.name not in unknown)
-    if meets_others or any(each.warps and _goes_elsewhere(each) for each in instructions):
+    if (
+        meets_others
+        or _loops_over_lanes(instructions)
+        or any(each.warps and _goes_elsewhere(each) for each in instructions)
+    ):
         return tuple(replace(counter, provenance=MODEL) for counter in found)
     if waits_in_a_loop(instructions):
         found = tuple(
@@ -94,6 +99,14 @@ def _goes_elsewhere(each: MachineCount) -> bool:
     hardware reading supports them."""
     through_pointer = f"{RELATIVE_CALL} R" in each.text
     return ".SPIN" in each.opcode or each.opcode == CALL_OF_DRIVER or through_pointer
+
+
+def _loops_over_lanes(instructions: Sequence[MachineCount]) -> bool:
+    """Return whether a loop takes a warp's lanes one by one, and not for asynchronous instructions,
+    for which alone such loops were read."""
+    executed = {_base(each) for each in instructions if each.warps}
+    loops = any(each.warps and each.opcode == "BRA.U.ANY" for each in instructions)
+    return loops and not executed & hopper.OPCODES
 
 
 def _counts_waits(name: str) -> bool:

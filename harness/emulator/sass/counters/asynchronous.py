@@ -57,10 +57,11 @@ def _of_instructions(
     for each in remote:
         found[_OF_REMOTE[_base(each)]] += each.remote_requests
     sent = of_copies["remote_st"] + of_copies["remote_red"]
-    yield _inst(_EXECUTED.format("dshared"), sum(found.values()) + sent)
+    word = _certainty(remote)
+    yield Counter(_EXECUTED.format("dshared"), sum(found.values()) + sent, "inst", word)
     if remote:
         for kind, value in found.items():
-            yield _inst(_EXECUTED.format(f"dshared_{kind}"), value)
+            yield Counter(_EXECUTED.format(f"dshared_{kind}"), value, "inst", word)
 
 
 def _of_copies(copies: Sequence[MachineCount]) -> Iterator[Counter]:
@@ -109,7 +110,12 @@ def _of_remote(remote: Sequence[MachineCount]) -> Iterator[Counter]:
         for what, field in (("requests", "remote_requests"), ("sectors", "remote_sectors")):
             value = sum(getattr(each, field) for each in own)
             name = f"l1tex__t_{what}_pipe_lsu_mem_dshared_op_{kind}.sum"
-            yield Counter(name, value, what[:-1], MACHINE)
+            yield Counter(name, value, what[:-1], _certainty(own))
+
+
+def _certainty(remote: Sequence[MachineCount]) -> Provenance:
+    """No reading shows what a request costs whose lanes go to several blocks."""
+    return MODEL if any(each.remote_uncertain for each in remote) else MACHINE
 
 
 def _bulk_total(copies: Sequence[MachineCount], kind: str) -> int:

@@ -234,15 +234,16 @@ inline i64 sectors_of_atomic(const Access& access) {
     return machine::global_atomic_sectors(access, machine::collisions(access), machine::global_sectors(access));
 }
 
-inline void count_remote(Context& c, i64 sectors) {
+inline void count_remote(Context& c, const Access& access, bool is_atomic) {
     c.counts.remote_requests[c.at]++;
-    c.counts.remote_sectors[c.at] += sectors;
+    c.counts.remote_sectors[c.at] += is_atomic ? sectors_of_atomic(access) : machine::global_sectors(access);
+    c.counts.remote_uncertain[c.at] += access.low >> RANK_SHIFT != access.high >> RANK_SHIFT;
 }
 
 // Counts the lanes that access another block's shared memory, which take no wavefronts here. Returns the others.
 inline Access without_remote(Context& c, const Access& access, u32 elsewhere, bool is_atomic) {
-    const Access theirs = only(access, elsewhere);
-    count_remote(c, is_atomic ? sectors_of_atomic(theirs) : machine::global_sectors(theirs));
+    count_remote(c, only(access, elsewhere), is_atomic);
+    c.counts.remote_uncertain[c.at] += access.active != elsewhere;
     return only(access, access.active & ~elsewhere);
 }
 

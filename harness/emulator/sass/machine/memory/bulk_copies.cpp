@@ -319,7 +319,7 @@ void store_and_tell(Context& c, const Instruction& n) {
     Places places;
     aligned(access, n.width);
     in_shared(c, access, places, true, machine::WRITE);
-    count_remote(c, reduction ? sectors_of_atomic(access) : machine::global_sectors(access));
+    count_remote(c, access, reduction != nullptr);
     const Value value = value_of(c, n, 2);
     if (c.judge) {
         u8 given[UNIT * LANES];
