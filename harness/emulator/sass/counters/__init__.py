@@ -32,7 +32,11 @@ from harness.emulator.results.counters import (
     of_instructions,
     of_mixed,
 )
-from harness.emulator.sass.counters.asynchronous import of_asynchronous, waits_in_a_loop
+from harness.emulator.sass.counters.asynchronous import (
+    accesses_memory_while_waiting,
+    of_asynchronous,
+    waits_in_a_loop,
+)
 from harness.emulator.sass.instructions import hopper
 from harness.emulator.sass.instructions.table import CALL_OF_DRIVER, RELATIVE_CALL
 from harness.emulator.sass.report import MachineCount
@@ -78,6 +82,7 @@ def counters(
     if (
         meets_others
         or _loops_over_lanes(instructions)
+        or accesses_memory_while_waiting(instructions)
         or any(each.warps and _goes_elsewhere(each) for each in instructions)
     ):
         return tuple(replace(counter, provenance=MODEL) for counter in found)

@@ -134,19 +134,40 @@ def _is_multicast(each: MachineCount) -> bool:
 def waits_in_a_loop(instructions: Sequence[MachineCount]) -> bool:
     """Return whether a loop asks an mbarrier for a phase, or the block's pool for registers: how
     often it does so depends on other threads and on copies."""
+    return bool(_waiting_loops(instructions))
+
+
+def accesses_memory_while_waiting(instructions: Sequence[MachineCount]) -> bool:
+    """Return whether such a loop, the innermost around its question, accesses memory each time."""
+    loops = _waiting_loops(instructions)
+    return any(
+        start <= each.address <= end
+        for each in instructions
+        if each.global_requests or each.shared_requests or each.remote_requests or _is_copy(each)
+        for start, end in loops
+    )
+
+
+def _waiting_loops(instructions: Sequence[MachineCount]) -> list[tuple[int, int]]:
+    """The first and last address of the innermost loop around each question."""
     asks = [
         each.address
         for each in instructions
         if each.opcode.startswith(("SYNCS.PHASECHK", "USETMAXREG.TRY_ALLOC"))
     ]
     if not asks:
-        return False
+        return []
     jumps = [
         (int(to[1], 16), each.address)
         for each in instructions
         if each.opcode.startswith("BRA") and (to := re.search(r"0x([0-9a-f]+)", each.text))
     ]
-    return any(to <= ask <= at for to, at in jumps for ask in asks)
+    around = ([jump for jump in jumps if jump[0] <= ask <= jump[1]] for ask in asks)
+    return [min(each, key=lambda jump: jump[1] - jump[0]) for each in around if each]
+
+
+def _is_copy(each: MachineCount) -> bool:
+    return bool(each.warps) and _base(each) in _IN_UNIT
 
 
 def _inst(name: str, value: int) -> Counter:
