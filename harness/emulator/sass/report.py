@@ -37,6 +37,11 @@ class MachineCount(Executed):
     multicast_requests: int = 0
     bulk_uncertain: int = 0
 
+    @property
+    def base(self) -> str:
+        """The opcode without its modifiers."""
+        return self.opcode.partition(".")[0]
+
 
 @dataclass(frozen=True)
 class MachineReport:

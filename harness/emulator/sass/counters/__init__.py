@@ -91,7 +91,7 @@ def counters(
             replace(counter, provenance=MODEL) if _counts_waits(counter.name) else counter
             for counter in found
         )
-    if any(each.warps and _base(each) in _OF_DEPENDENT_LAUNCHES for each in instructions):
+    if any(each.warps and each.base in _OF_DEPENDENT_LAUNCHES for each in instructions):
         found = tuple(
             replace(counter, provenance=MODEL) if "pred_on" in counter.name else counter
             for counter in found
@@ -109,7 +109,7 @@ def _goes_elsewhere(each: MachineCount) -> bool:
 def _loops_over_lanes(instructions: Sequence[MachineCount]) -> bool:
     """Return whether a loop takes a warp's lanes one by one, and not for asynchronous instructions,
     for which alone such loops were read."""
-    executed = {_base(each) for each in instructions if each.warps}
+    executed = {each.base for each in instructions if each.warps}
     loops = any(each.warps and each.opcode == "BRA.U.ANY" for each in instructions)
     return loops and not executed & hopper.OPCODES
 
@@ -162,17 +162,17 @@ def _memory_kinds(each: MachineCount) -> Sequence[str]:
     and also in counters of their own."""
     if _is_copy(each):
         return "ld", _COPIES["BYPASS" in each.opcode.split(".")]
-    kind = _MEMORY.get(_base(each))
+    kind = _MEMORY.get(each.base)
     return (kind,) if kind else ()
 
 
 def _is_copy(each: MachineCount) -> bool:
-    return _base(each) == "LDGSTS"
+    return each.base == "LDGSTS"
 
 
 def _of_shared(instructions: Sequence[MachineCount]) -> Iterator[Counter]:
     def total(field: Callable[[MachineCount], int], *opcodes: str) -> int:
-        return sum(field(i) for i in instructions if not opcodes or _base(i) in opcodes)
+        return sum(field(i) for i in instructions if not opcodes or i.base in opcodes)
 
     spent = total(lambda each: each.shared_wavefronts)
     ideal = total(lambda each: each.shared_wavefronts_ideal)
@@ -200,7 +200,7 @@ def _of_branches(instructions: Sequence[MachineCount]) -> Iterator[Counter]:
 def _of_arithmetic(instructions: Sequence[MachineCount]) -> Iterator[Counter]:
     threads: defaultdict[str, int] = defaultdict(int)
     for each in instructions:
-        threads[_base(each)] += each.threads_predicated_on
+        threads[each.base] += each.threads_predicated_on
     found = {
         name: sum(threads[opcode] for opcode in opcodes) for name, opcodes in _OPERATIONS.items()
     }
@@ -212,7 +212,3 @@ def _of_arithmetic(instructions: Sequence[MachineCount]) -> Iterator[Counter]:
         if precision == "fp32":
             flops += sum(threads[opcode] * each for opcode, each in _FLOPS_OF_FORMS.items())
         yield Counter(f"flops_{precision}", flops, "flop", MACHINE)
-
-
-def _base(each: MachineCount) -> str:
-    return each.opcode.partition(".")[0]

@@ -30,7 +30,7 @@ _READ: Final = "l1tex__m_xbar2l1tex_read_{}.sum"
 def of_asynchronous(instructions: Sequence[MachineCount]) -> Iterator[Counter]:
     """Yield nothing for a launch without such an instruction."""
     executed = [each for each in instructions if each.warps]
-    copies = [each for each in executed if _base(each) in _IN_UNIT]
+    copies = [each for each in executed if _is_in_unit(each)]
     remote = [each for each in executed if each.remote_requests]
     if copies or remote:
         yield from _of_instructions(copies, remote)
@@ -55,7 +55,7 @@ def _of_instructions(
         yield Counter("l1tex__tmain_requests.sum", total, "request", MACHINE)
     found = dict.fromkeys(_OF_REMOTE.values(), 0)
     for each in remote:
-        found[_OF_REMOTE[_base(each)]] += each.remote_requests
+        found[_OF_REMOTE[each.base]] += each.remote_requests
     sent = of_copies["remote_st"] + of_copies["remote_red"]
     word = _certainty(remote)
     yield Counter(_EXECUTED.format("dshared"), sum(found.values()) + sent, "inst", word)
@@ -106,7 +106,7 @@ def _of_copies(copies: Sequence[MachineCount]) -> Iterator[Counter]:
 def _of_remote(remote: Sequence[MachineCount]) -> Iterator[Counter]:
     """Stores that tell an mbarrier count as stores."""
     for kind in ("ld", "st", "atom", "redas"):
-        own = [each for each in remote if _OF_REMOTE[_base(each)].replace("stas", "st") == kind]
+        own = [each for each in remote if _OF_REMOTE[each.base].replace("stas", "st") == kind]
         for what, field in (("requests", "remote_requests"), ("sectors", "remote_sectors")):
             value = sum(getattr(each, field) for each in own)
             name = f"l1tex__t_{what}_pipe_lsu_mem_dshared_op_{kind}.sum"
@@ -143,7 +143,7 @@ def accesses_memory_while_waiting(instructions: Sequence[MachineCount]) -> bool:
     return any(
         start <= each.address <= end
         for each in instructions
-        if each.global_requests or each.shared_requests or each.remote_requests or _is_copy(each)
+        if each.global_requests or each.shared_requests or each.remote_requests or _is_in_unit(each)
         for start, end in loops
     )
 
@@ -166,13 +166,10 @@ def _waiting_loops(instructions: Sequence[MachineCount]) -> list[tuple[int, int]
     return [min(each, key=lambda jump: jump[1] - jump[0]) for each in around if each]
 
 
-def _is_copy(each: MachineCount) -> bool:
-    return bool(each.warps) and _base(each) in _IN_UNIT
+def _is_in_unit(each: MachineCount) -> bool:
+    """Return whether the bulk copy unit executed the instruction."""
+    return bool(each.warps) and each.base in _IN_UNIT
 
 
 def _inst(name: str, value: int) -> Counter:
     return Counter(name, value, "inst", MACHINE)
-
-
-def _base(each: MachineCount) -> str:
-    return each.opcode.partition(".")[0]
