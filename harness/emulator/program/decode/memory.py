@@ -19,7 +19,8 @@ _PARTS_OF_SPACES = {"", "cta", "cluster", "entry", "func"}
 _WORDS = ("b32", "b64")
 _NUMBERS = ("u32", "s32", "u64", "s64")
 _ATOMICS = {
-    "add": ("u32", "s32", "u64", "f32", "f64", *HALVES), "min": _NUMBERS, "max": _NUMBERS,
+    "add": ("u32", "s32", "u64", "f32", "f64", *HALVES), "min": (*_NUMBERS, *HALVES),
+    "max": (*_NUMBERS, *HALVES),
     "and": _WORDS, "or": _WORDS, "xor": _WORDS, "exch": _WORDS, "cas": ("b16", *_WORDS),
     "inc": ("u32",), "dec": ("u32",),
 }  # fmt: skip
@@ -217,8 +218,12 @@ class MemoryDecoder(CallDecoder):
             return self._atom_128(instruction, space, operation)
         if kind not in _ATOMICS[operation] or (reduces and operation in ("exch", "cas")):
             raise self.unknown()
+        if width:
+            self._check_vector(space, kind, int(width[0][1:]))
         if kind in HALVES:
-            operation, kind = f"add.{kind}", "u32" if kind.endswith("x2") else "u16"
+            if operation != "add" and not width:
+                raise self.unknown("without a vector")
+            operation, kind = f"{operation}.{kind}", "u32" if kind.endswith("x2") else "u16"
         elif operation not in ("min", "max"):
             kind = unsigned(kind)
         values_taken = 2 if operation == "cas" else 1
@@ -234,19 +239,34 @@ class MemoryDecoder(CallDecoder):
                 Op("atom", (space, operation), made, (kind,) * len(made), (base, offset, *read),
                    (address_type, "s64", *(kind,) * len(read)), self.site)
             ]  # fmt: skip
-        # Every element is an atomic of its own, as in the manual; the first is counted for all.
-        out = []
         parts = [o.items for o in (*target, *values) if isinstance(o, Group)]
         if len(parts) != len(target) + 1 or {len(p) for p in parts} != {int(width[0][1:])}:
             raise self.unknown()
+        return self._each_of_vector(space, operation, kind, (base, offset, address_type), parts)
+
+    def _each_of_vector(
+        self, space: str, operation: str, kind: str, place: tuple[Source, Constant, str],
+        parts: list[tuple[Operand, ...]],
+    ) -> list[Op]:  # fmt: skip
+        """Decode an atomic on a vector. Every element is an atomic of its own, as in the manual;
+        the first is counted for all. `parts`: the results, if there are any, and the values."""
+        base, offset, address_type = place
+        out = []
         for i, element in enumerate(zip(*parts, strict=True)):
             at = Constant((offset.bits + i * TYPE_SIZES[kind]) & ((1 << 64) - 1))
-            made = tuple(self.result(r) for r in element[: len(target)])
+            made = tuple(self.result(r) for r in element[:-1])
             counts_for = "0" if i else str(len(parts[0]))
             out.append(Op("atom", (space, operation, counts_for), made, (kind,) * len(made),
                           (base, at, self.source(element[-1], kind)),
                           (address_type, "s64", kind), self.site))  # fmt: skip
         return out
+
+    def _check_vector(self, space: str, kind: str, count: int) -> None:
+        """Refuse a vector that ptxas refuses: not in global memory, of integers, or too wide."""
+        if space not in ("", "global") or kind not in ("f32", *HALVES):
+            raise self.unknown("a vector")
+        if count * TYPE_SIZES[kind] > 16:
+            raise self.unknown("a vector of more than 16 bytes")
 
     def _atom_128(self, instruction: Instruction, space: str, operation: str) -> list[Op]:
         """A 128-bit atomic, whose operands are pairs of registers."""

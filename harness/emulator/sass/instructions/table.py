@@ -112,10 +112,10 @@ _ATOMICS = {
     "CAS": 9, "POPC": 10, "CAST": 11,
 }  # fmt: skip
 _OF_ATOMICS = {"U32": 0, "S32": 1, "64": 2, "U64": 2, "S64": 3}
-_SUMS_OF_ATOMICS = {
-    "F32": 4, "F64": 5, "F16x2": 6, "BF16x2": 7, "F32x2": 10, "F32x4": 11, "F16x4": 12, "F16x8": 13,
-    "BF16x4": 14, "BF16x8": 15,
+_HALVES_OF_ATOMICS = {
+    "F16x2": 6, "BF16x2": 7, "F16x4": 12, "F16x8": 13, "BF16x4": 14, "BF16x8": 15,
 }  # fmt: skip
+_FLOATS_OF_ATOMICS = {"F32": 4, "F64": 5, "F32x2": 10, "F32x4": 11, **_HALVES_OF_ATOMICS}
 ATOMIC_TYPE_BITS: Final = 15 << 4
 _ATOMIC: Groups = (_ATOMICS, {name: flag << 4 for name, flag in _OF_ATOMICS.items()}, {"E": 0})
 SPECIALS = {
@@ -129,13 +129,16 @@ SPECIALS = {
 
 
 def _atomics(opcode: str, shape: str, **more: Any) -> Iterator[Row]:
-    """Yield the rows of an atomic: all operations on integers; of floats, only sums."""
+    """Yield the rows of an atomic: all operations on integers, sums of floats, and extremes of
+    halves."""
     yield _row(opcode, shape, "ATOMIC", _ATOMIC, harmless=CACHES | FORMS, **more)
     always = more.pop("always", 0)
-    for name, flag in _SUMS_OF_ATOMICS.items():
-        harmless = CACHES | NEAREST | (FLUSHED if name.startswith("F32") else {})
-        yield _row(f"{opcode}.ADD.{name}", shape, "ATOMIC", {"E": 0}, harmless=harmless,
-                   always=always | flag << 4, **more)  # fmt: skip
+    for operation in ("ADD", "MIN", "MAX"):
+        types = _FLOATS_OF_ATOMICS if operation == "ADD" else _HALVES_OF_ATOMICS
+        for name, flag in types.items():
+            harmless = CACHES | NEAREST | (FLUSHED if name.startswith("F32") else {})
+            yield _row(f"{opcode}.{operation}.{name}", shape, "ATOMIC", {"E": 0}, harmless=harmless,
+                       always=always | _ATOMICS[operation] | flag << 4, **more)  # fmt: skip
 
 
 ROWS: Sequence[Row] = (

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
-from emulator_tools import CompilePtx
+import pytest
+from emulator_tools import CompilePtx, ptx_kernel
 from sass.conftest import ReadSource
 
-from harness.emulator import launch
+from harness.emulator import UnknownInstruction, launch, parse
 from harness.emulator.sass import launch_machine_code
 
 SOURCE = r"""
@@ -73,3 +76,96 @@ def test_vectors_are_added_and_their_old_values_returned_as_in_ptx(
     words = [4, 4, 4, 2, 2, 4, 4, 4]
     for row, count in enumerate(words):
         assert np.mean(found[0][:, row, :count] != sums[:, row, :count]) > 0.9
+
+
+EXTREMES = r"""
+#define RED(OPERATION, KIND, ...) asm volatile("red.global." OPERATION ".noftz." KIND \
+    :: "l"(at++), __VA_ARGS__ : "memory")
+#define FOUR_OF(v) "h"(v[0]), "h"(v[1]), "h"(v[2]), "h"(v[3])
+#define OF(OPERATION, TYPE) \
+    RED(OPERATION, "v2." TYPE " [%0], {%1, %2};", "h"(given[0]), "h"(given[1])); \
+    RED(OPERATION, "v4." TYPE " [%0], {%1, %2, %3, %4};", FOUR_OF(given)); \
+    RED(OPERATION, "v8." TYPE " [%0], {%1, %2, %3, %4, %5, %6, %7, %8};", \
+        FOUR_OF(given), FOUR_OF((given + 4))); \
+    RED(OPERATION, "v2." TYPE "x2 [%0], {%1, %2};", "r"(pairs[0]), "r"(pairs[1])); \
+    RED(OPERATION, "v4." TYPE "x2 [%0], {%1, %2, %3, %4};", \
+        "r"(pairs[0]), "r"(pairs[1]), "r"(pairs[2]), "r"(pairs[3])); \
+    { \
+        uint2 old; \
+        asm volatile("atom.global." OPERATION ".noftz.v2." TYPE "x2 {%0, %1}, [%2], {%3, %4};" \
+            : "=r"(old.x), "=r"(old.y) : "l"(at++), "r"(pairs[0]), "r"(pairs[1]) : "memory"); \
+        before[i] = old; \
+    }
+
+extern "C" __global__ void k(uint4* place, const uint4* in, uint2* before) {
+    const int i = threadIdx.x;
+    uint4* at = place + 6 * i;
+    const unsigned short* given = reinterpret_cast<const unsigned short*>(in + i);
+    const unsigned* pairs = reinterpret_cast<const unsigned*>(in + i);
+    OF(@OPERATION@, @TYPE@)
+}
+"""
+_HALVES_CHANGED = (2, 4, 8, 4, 8, 4)
+"""Halves that each instruction of EXTREMES changes."""
+_NAN, _NEGATIVE_ZERO = {"f16": 0x7E01, "bf16": 0x7FC1}, 0x8000
+_CANONICAL_NAN = 0x7FFF
+
+
+def _number(raw: int, kind: str) -> float:
+    bits = np.array([raw], np.uint16)
+    if kind == "f16":
+        return float(bits.view(np.float16)[0])
+    return float((bits.astype(np.uint32) << 16).view(np.float32)[0])
+
+
+def _extreme(operation: str, old: int, value: int, kind: str) -> int:
+    """Of NaN and a number, the number; -0 is less than +0."""
+    a, b = _number(old, kind), _number(value, kind)
+    if math.isnan(a) or math.isnan(b):
+        both = math.isnan(a) and math.isnan(b)
+        return _CANONICAL_NAN if both else value if math.isnan(a) else old
+    chosen = min if operation == "min" else max
+    return chosen((a, old < _NEGATIVE_ZERO, old), (b, value < _NEGATIVE_ZERO, value))[2]
+
+
+@pytest.mark.parametrize("kind", ["f16", "bf16"])
+@pytest.mark.parametrize("operation", ["min", "max"])
+def test_extremes_of_halves_replace_each_half_of_a_vector(
+    compile_ptx: CompilePtx, read_source: ReadSource, operation: str, kind: str
+) -> None:
+    draw = np.random.default_rng(4)
+    special = np.array([0, _NEGATIVE_ZERO, 1, 0x8001, _NAN[kind], 0x7C00, 0xFC00], np.uint16)
+    given, start = (
+        np.where(draw.random((_LANES, rows, 8)) < 0.5, draw.choice(special, (_LANES, rows, 8)),
+                 draw.integers(0, 0x10000, (_LANES, rows, 8))).astype(np.uint16)
+        for rows in (1, 6)
+    )  # fmt: skip
+    wanted = start.copy()
+    for lane in range(_LANES):
+        for row, count in enumerate(_HALVES_CHANGED):
+            for h in range(count):
+                values = int(start[lane, row, h]), int(given[lane, 0, h])
+                wanted[lane, row, h] = _extreme(operation, *values, kind)
+    source = EXTREMES.replace("@OPERATION@", f'"{operation}"').replace("@TYPE@", f'"{kind}"')
+    code = read_source(source)
+    assert f"REDG.E.{operation.upper()}.{kind.upper()}x8" in str(code.functions["k"].instructions)
+    for begin in (launch, launch_machine_code):
+        module = compile_ptx(source) if begin is launch else code
+        changed, before = start.copy(), np.zeros((_LANES, 4), np.uint16)
+        report = begin(module, "k", 1, _LANES, [changed, given, before])
+        assert report.faults == ()
+        assert np.array_equal(before, start[:, 5, :4])
+        assert np.array_equal(changed, wanted)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["red.global.min.noftz.f16x2 [%a0], %r1;",
+     "red.global.min.v2.u32 [%a0], {%r1, %r2};",
+     "red.global.min.v2.f32 [%a0], {%f1, %f2};",
+     "red.shared.max.noftz.v2.f16x2 [%r3], {%r1, %r2};",
+     "red.global.max.noftz.v8.f16x2 [%a0], {%r1, %r2, %r1, %r2, %r1, %r2, %r1, %r2};"],
+)  # fmt: skip
+def test_vectors_that_ptxas_refuses_are_refused(text: str) -> None:
+    with pytest.raises(UnknownInstruction):
+        launch(parse(ptx_kernel(text)), "k", 1, 1, [np.zeros(8, np.uint32)])

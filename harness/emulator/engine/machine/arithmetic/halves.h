@@ -88,4 +88,8 @@ template <class H> inline u16 sum(u16 a, u16 b) { return H::narrow(H::widen(a) +
 template <class H> inline u16 difference(u16 a, u16 b) { return H::narrow(H::widen(a) - H::widen(b)); }
 template <class H> inline u16 product(u16 a, u16 b) { return H::narrow(H::widen(a) * H::widen(b)); }
 
+// In memory: of NaN and a number, the result is the number.
+template <class H> inline u16 least_half(u16 a, u16 b) { return H::narrow(least(H::widen(a), H::widen(b))); }
+template <class H> inline u16 greatest_half(u16 a, u16 b) { return H::narrow(greatest(H::widen(a), H::widen(b))); }
+
 }  // namespace machine

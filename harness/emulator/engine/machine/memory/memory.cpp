@@ -193,9 +193,13 @@ f32 float_sum(f32 a, f32 b, bool in_global) {
     ATOMIC_OP("atom.exch/" N, T, b)    \
     ATOMIC_OP("atom.cas/" N, T, a == b ? d : a)
 
-#define ATOMIC_HALVES(N, H)                            \
-    ATOMIC_OP("atom.add." N "/u16", u16, sum<H>(a, b)) \
-    ATOMIC_OP("atom.add." N "x2/u32", u32, pair(sum<H>(low(a), low(b)), sum<H>(high(a), high(b))))
+#define ATOMIC_HALVES_BY(OPERATION, N, F)                 \
+    ATOMIC_OP("atom." OPERATION "." N "/u16", u16, F(a, b)) \
+    ATOMIC_OP("atom." OPERATION "." N "x2/u32", u32, pair(F(low(a), low(b)), F(high(a), high(b))))
+
+#define ATOMIC_HALVES(N, H)              \
+    ATOMIC_HALVES_BY("add", N, sum<H>)   \
+    ATOMIC_HALVES_BY("min", N, least_half<H>) ATOMIC_HALVES_BY("max", N, greatest_half<H>)
 
 #define ATOMIC_ORDER(N, T)                     \
     ATOMIC_OP("atom.min/" N, T, a < b ? a : b) \

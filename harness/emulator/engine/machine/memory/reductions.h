@@ -30,9 +30,6 @@ inline f64 sum_in_memory(f64 a, f64 b) { return b != b ? b : a != a ? a : canoni
 
 inline f32 flushed_sum(f32 a, f32 b) { return flush(canonical(flush(a) + flush(b))); }
 
-template <class H> u16 least_half(u16 a, u16 b) { return H::narrow(least(H::widen(a), H::widen(b))); }
-template <class H> u16 greatest_half(u16 a, u16 b) { return H::narrow(greatest(H::widen(a), H::widen(b))); }
-
 #define REDUCTION(NAME, T, EXPRESSION)                                                            \
     {"reduce_bulk." NAME, [](u8* place, const u8* given, int bytes) {                             \
          reduce_each<T>(place, given, bytes, [](T a, T b) -> T { return static_cast<T>(EXPRESSION); });  \

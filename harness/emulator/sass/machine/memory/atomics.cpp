@@ -51,9 +51,11 @@ template <class T> u64 whole_number(i32 operation, u8* at, u64 value, u64 other)
     return static_cast<std::make_unsigned_t<T>>(old);
 }
 
-template <class H> u32 sums_of_pair(u32 a, u32 b) {
-    return machine::pair(machine::sum<H>(machine::low(a), machine::low(b)),
-                         machine::sum<H>(machine::high(a), machine::high(b)));
+template <class H> u32 updated_pair(i32 operation, u32 old, u32 value) {
+    const auto half = operation == MIN   ? machine::least_half<H>
+                      : operation == MAX ? machine::greatest_half<H>
+                                         : machine::sum<H>;
+    return machine::pair(half(machine::low(old), machine::low(value)), half(machine::high(old), machine::high(value)));
 }
 
 template <class U, class F> u64 replaced(u8* at, F f) {
@@ -81,11 +83,11 @@ u64 applied(i32 type, i32 operation, u8* at, u64 value, u64 other) {
             });
         case F16X2:
             return replaced<u32>(at, [&](u32 old) {
-                return sums_of_pair<machine::F16>(old, static_cast<u32>(value));
+                return updated_pair<machine::F16>(operation, old, static_cast<u32>(value));
             });
         case BF16X2:
             return replaced<u32>(at, [&](u32 old) {
-                return sums_of_pair<machine::BF16>(old, static_cast<u32>(value));
+                return updated_pair<machine::BF16>(operation, old, static_cast<u32>(value));
             });
         default:
             return replaced<u32>(at, [&](u32 old) {
@@ -158,7 +160,7 @@ void atomic(Context& c, const Instruction& n) {
         for (int w = 0; w < n.width / 4; w++) {
             u32* result = n.flags & HAS_RESULT ? c.result(n, 0, w) : nullptr;
             each_lane(access.active, [&](int i) {
-                const u64 old = applied(word, ADD, places.at[i] + 4 * w, value.row[value.step * w + i], 0);
+                const u64 old = applied(word, operation, places.at[i] + 4 * w, value.row[value.step * w + i], 0);
                 if (result) result[i] = static_cast<u32>(old);
             });
         }
