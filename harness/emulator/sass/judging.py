@@ -28,6 +28,7 @@ Array = NDArray[Any]
 
 _LOADS = ("LD", "LDG", "LDS")
 _STORES = ("ST", "STG", "STS")
+_STRONG = {"STRONG", "MMIO"}
 _ATOMICS = ("ATOM", "ATOMG", "ATOMS", "RED", "REDG")
 _ACCESSES = (*_LOADS, *_STORES, *_ATOMICS, "LDSM", "LDGSTS")
 _TELL_MBARRIERS = ("SYNCS", "ARRIVES", "STAS", "REDAS", "UTMALDG", "UBLKCP", "UBLKRED")
@@ -80,7 +81,7 @@ def _kind(each: Instruction, lines: OfLines, retried: set[Any]) -> int:
         return PLAIN
     if kind := lines.kind(each.location, _verb(each)):
         return kind
-    if "STRONG" in each.modifiers:
+    if not _STRONG.isdisjoint(each.modifiers):
         return BLOCK_ATOMIC if "SM" in each.modifiers else ATOMIC
     # The first instruction of a loop that retries an atomic in shared memory.
     first = each.opcode == "LDS" and _line(each.location) in retried

@@ -111,6 +111,11 @@ class MemoryEncoder(Emitter):
             cost,
         )  # fmt: skip
 
+    def _op_discard(self, op: Op) -> None:
+        self.only_judged("discard")
+        base, wide, offset = self._address(op)
+        self.emit("discard", [], [base], site=op.site, wide_base=wide, immediate=offset)
+
     def _op_copy_async(self, op: Op) -> None:
         rows = self.sources(op)
         self.emit("copy_async", [], rows, site=op.site, immediate=int(op.variant[0]))

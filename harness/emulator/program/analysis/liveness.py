@@ -29,6 +29,7 @@ RUNTIME_EFFECTS = (
     "copy_wait",
     "copy_hand_over",
     "copy_bulk",
+    "discard",
     "copy_tensor",
     "bulk_commit",
     "bulk_wait",

@@ -10,6 +10,7 @@ from harness.emulator.program.ir import Constant, Op, Program, Register, SymbolA
 from harness.emulator.program.tensor_map_fields import ADDRESS_AT, BYTES
 
 ANYWHERE = "*"
+_STORES = ("st", "atom", "copy_bulk", "discard")
 
 
 def written_buffers(program: Program) -> frozenset[str]:
@@ -30,7 +31,10 @@ def written_buffers(program: Program) -> frozenset[str]:
     out: set[str] = set()
     for block in program.blocks:
         for op in block.ops:
-            if op.name in ("st", "atom", "copy_bulk") and op.variant[0] in ("global", ""):
+            if op.name in _STORES and op.variant[0] in (
+                "global",
+                "",
+            ):
                 found = _of(op.sources[0], origins)
                 out |= found if found or op.variant[0] == "" else {ANYWHERE}
             elif op.name == "copy_tensor" and op.variant[0] == "global":

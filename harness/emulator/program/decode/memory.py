@@ -12,8 +12,18 @@ from harness.emulator.program.ir import (
     SymbolAddress,
     unsigned,
 )
-from harness.emulator.ptx.syntax import TYPE_SIZES, Group, Instruction, Memory, Name, Operand
+from harness.emulator.ptx.syntax import (
+    TYPE_SIZES,
+    Group,
+    Instruction,
+    Memory,
+    Name,
+    Number,
+    Operand,
+)
 
+LINE_BYTES = 128
+"""The bytes that `discard` and `applypriority` name."""
 STATE_SPACES = {"global", "shared", "local", "const", "param"}
 _PARTS_OF_SPACES = {"", "cta", "cluster", "entry", "func"}
 _WORDS = ("b32", "b64")
@@ -282,6 +292,32 @@ class MemoryDecoder(CallDecoder):
             Op("atom", (space, operation), made, ("u64", "u64"), (base, offset, *read),
                (address_type, "s64", *("u64",) * len(read)), self.site)
         ]  # fmt: skip
+
+    def _op_discard(
+        self, instruction: Instruction, modifiers: list[str], types: list[str]
+    ) -> list[Op]:
+        """Decode `discard`, which leaves a line of global memory undefined."""
+        space, where = self._line_of_cache(instruction, modifiers, "L2")
+        base, offset, address_type = self._place(space, where)
+        return [Op("discard", (space,), (), (), (base, offset), (address_type, "s64"), self.site)]
+
+    def _op_applypriority(
+        self, instruction: Instruction, modifiers: list[str], types: list[str]
+    ) -> list[Op]:
+        """Decode a hint for caches, which changes no value."""
+        self._line_of_cache(instruction, modifiers, "L2::evict_normal")
+        return [Op("fence", ("",), (), (), (), (), self.site)]
+
+    def _line_of_cache(
+        self, instruction: Instruction, modifiers: list[str], level: str
+    ) -> tuple[str, Operand]:
+        """The state space and the address of a line, which global memory alone has."""
+        space, others = self._space(modifiers)
+        where, size = self.given(instruction, 2)
+        has_size = isinstance(size, Number) and size.value == LINE_BYTES
+        if others != [level] or space not in ("", "global") or not has_size:
+            raise self.unknown()
+        return space, where
 
     def _op_red(self, instruction: Instruction, modifiers: list[str], types: list[str]) -> list[Op]:
         return self._op_atom(instruction, modifiers, types)

@@ -146,8 +146,6 @@ class WarpDecoder(OperandReader):
 
     _op_pmevent = _op_nanosleep
     _op_prefetchu = _op_prefetch
-    _op_discard = _op_prefetch
-    _op_applypriority = _op_prefetch
 
     def _op_setmaxnreg(
         self, instruction: Instruction, modifiers: list[str], types: list[str]

@@ -26,7 +26,7 @@ EXACT: Final = _words("RN RZ RM RP", "a wider type has every number of the narro
 CACHES: Final = {
     **_words("EF EL EU LU NA LTC64B LTC128B LTC256B BYPASS", "says how caches keep the line"),
     **_words("CONSTANT PRIVATE", "promises that nobody else writes there"),
-    **_words("STRONG WEAK GPU SYS CTA SM CLUSTER", "all see the one memory, in one order"),
+    **_words("STRONG WEAK GPU SYS CTA SM CLUSTER MMIO", "all see the one memory, in one order"),
     **_words("ACCESS", "says by which cache a copy goes"),
 }
 NEAREST: Final = _words("RN", "atomics round in no other way")
@@ -45,4 +45,7 @@ AWAKES: Final = _words(
     "SYNCS", "it ends earlier where a phase does: nothing depends on how long it is"
 )
 OF_PREFETCHES: Final = _words("IM2COL", "nothing is moved but between caches")
-PREFETCHES: Final = _words("PF1 PF2 PML2", "nothing is moved but between caches")
+PREFETCHES: Final = {
+    **_words("PF1 PF2 PML2", "nothing is moved but between caches"),
+    **_words("DML2", "says how caches keep the line"),
+}

@@ -335,6 +335,8 @@ ROWS: Sequence[Row] = (
     ),
     _row("DEPBAR", "_? _? _? _? _? _?", "NOTHING", harmless=ORDERS),
     _row("CCTL", "_? _? _?", "NOTHING", harmless={**ORDERS, **PREFETCHES}),
+    _row("CCTL.E.RML2", "m", "DISCARD"),
+    _row("PMTRIG", "i", "NOTHING"),
     # A launch begins when the previous one has ended, even if that allowed an earlier start.
     _row("ACQBULK", "", "NOTHING"),
     _row("PREEXIT", "", "NOTHING"),

@@ -23,6 +23,8 @@ class Accesses {
     // Executes a load, a store or an atomic.
     void execute(const Op& op, Verb verb, const Selection& lanes);
     void copy_struct(const Op& op, const Selection& lanes);
+    // Leaves a line of global memory undefined, and unwritten.
+    void discard(const Op& op, const Selection& lanes);
 
     // `cp.async`: the source is read when the copy is issued, and the bytes are written when a thread waits for
     // them. Groups are counted separately for each lane.

@@ -72,6 +72,7 @@ void Execution::act(const Op& op, const Selection& lanes) {
         case UPDATES:
         case ARRIVES: accesses_.execute(op, UPDATE, lanes); return;
         case ARRIVES_IN_MANY: accesses_.arrive_in_many(op, lanes); return;
+        case DISCARDS: accesses_.discard(op, lanes); return;
         case ISSUES_COPY: accesses_.issue_copy(op, lanes); return;
         case COMMITS_COPIES: accesses_.commit_copies(lanes); return;
         case WAITS_FOR_COPIES: accesses_.wait_for_copies(op, lanes); return;

@@ -92,6 +92,26 @@ void Accesses::move_scattered(const Op& op, const Touches& touches, int width) {
     }
 }
 
+void Accesses::discard(const Op& op, const Selection& lanes) {
+    uninitialised_.use_row(lanes, op.source[0], op.site);
+    const Touches lines = addressed(op, lanes);
+    check_buffers(lines, op.site, DISCARDED_BYTES, WRITE);
+    for (const Touch& line : lines) {
+        const int memory = buffer_of(line.address, DISCARDED_BYTES);
+        const Buffer& buffer = launch_.buffers[memory];
+        const i64 first = line.address - buffer.base;
+        Request request{op.site, PLAIN, WRITE, 16, 1, memory, buffer.base, {}};
+        for (i64 at = 0; at < DISCARDED_BYTES; at += request.width())
+            request.touches.push_back({first + at, line.warp, line.lane});
+        const std::vector<u8> undefined(DISCARDED_BYTES, DISCARDED);
+        if (judged_.observed) observe(request);
+        if (launch_.checks && buffer.watched)
+            races_.access(request, stamps_of(memory), unwritten_.cells_of(request), undefined.data(), {});
+        std::memcpy(buffer.data + first, undefined.data(), DISCARDED_BYTES);
+        if (buffer.filled) std::memset(buffer.filled + first, 0, DISCARDED_BYTES);
+    }
+}
+
 Stamps& Accesses::stamps_of(int memory) { return stamps_.at(memory); }
 
 u8* Accesses::place(const Request& request, const Touch& touch) {

@@ -11,6 +11,10 @@ constexpr i64 SHARED_WINDOW = i64(1) << 46;
 constexpr i64 LOCAL_WINDOW = SHARED_WINDOW + (i64(1) << 32);
 constexpr i64 WINDOW_BYTES = i64(1) << 24;
 
+// What `discard` leaves undefined, and the bytes that are then there: NaN in any format, so that no use passes unnoticed.
+constexpr int DISCARDED_BYTES = 128;
+constexpr u8 DISCARDED = 0xFF;
+
 constexpr i64 base_of(i32 space) {
     return space == SHARED ? SHARED_WINDOW : space == LOCAL ? LOCAL_WINDOW : 0;
 }

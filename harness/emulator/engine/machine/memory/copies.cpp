@@ -193,6 +193,7 @@ std::vector<Entry> copy_entries() {
                               {"copy_wait", copy_wait, WAITS_FOR_COPIES},
                               {"copy_hand_over", copy_hand_over, HANDS_OVER_COPIES},
                               {"copy_bulk", copy_bulk, COPIES_BULK},
+                              {"discard", left_to_the_judge, DISCARDS},
                               {"copy_tensor", left_to_the_judge, COPIES_TENSOR},
                               {"bulk_commit", left_to_the_judge, COMMITS_BULK},
                               {"bulk_wait", left_to_the_judge, WAITS_FOR_BULK}};
