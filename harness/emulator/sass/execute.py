@@ -175,7 +175,7 @@ def execute(
     launch.own_registers = -(-function.registers // _REGISTER_UNIT) * _REGISTER_UNIT
     if judged:
         launch.kinds, launch.traits = layout.at(judged.kinds), layout.at(judged.traits)
-        launch.lines = layout.at(judged.lines)
+        launch.lines, launch.meetings = layout.at(judged.lines), layout.at(judged.meetings)
         launch.global_grain, launch.shared_grain = judged.grains
     system = DriverCalls(library)
     launch.print = system.callback

@@ -31,6 +31,11 @@ _STORES = ("ST", "STG", "STS")
 _STRONG = {"STRONG", "MMIO"}
 _ATOMICS = ("ATOM", "ATOMG", "ATOMS", "RED", "REDG")
 _ACCESSES = (*_LOADS, *_STORES, *_ATOMICS, "LDSM", "LDGSTS")
+_EXCHANGES = ("VOTE", "VOTEU", "SHFL", "MATCH", "REDUX")
+_LEAVE = (
+    "WARPSYNC", "ENDCOLLECTIVE", "BRA", "BRX", "CALL", "RET", "EXIT", "BSSY", "BSYNC", "BREAK",
+    "BAR", "YIELD",
+)  # fmt: skip
 _TELL_MBARRIERS = ("SYNCS", "ARRIVES", "STAS", "REDAS", "UTMALDG", "UBLKCP", "UBLKRED")
 _TO_GLOBAL = ("UBLKCP.G", "UBLKRED.G")  # groups report their completion
 _COUNT_BYTES = {"A0TR", "A0TX"}
@@ -41,14 +46,16 @@ _BYTES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2}
 
 @dataclass(frozen=True)
 class Judged:
-    """`kinds`, `traits`, `lines`: one entry per instruction. A line is a number, or -1 if it is
-    unknown or if the instruction is a barrier that may pair with barriers on other lines. `grains`:
+    """`kinds`, `traits`, `lines`, `meetings`: one entry per instruction. A line is a number, or -1
+    if it is unknown or if the instruction is a barrier that may pair with barriers on other lines.
+    A meeting is the index of the vote or shuffle for which lanes wait there, or -1. `grains`:
     the size of the words that are tracked in global and in shared memory, which is the width of the
     narrowest access. `shared`: the variables in shared memory, for messages."""
 
     kinds: Array
     traits: Array
     lines: Array
+    meetings: Array
     grains: tuple[int, int]
     shared: SharedVariables
 
@@ -68,7 +75,8 @@ def judged(function: Function, lines: OfLines) -> Judged:
     numbers = [known.index(place) if place else -1 for place in places]
     return Judged(
         np.array(kinds, np.int32), np.array(traits, np.uint16), np.array(numbers, np.int32),
-        _grains(function), in_code(lines.program, function.shared_bytes),
+        np.array(_meetings(function), np.int32), _grains(function),
+        in_code(lines.program, function.shared_bytes),
     )  # fmt: skip
 
 
@@ -96,6 +104,32 @@ def _waits_for_reading(function: Function) -> Iterator[int]:
         behind = every[number + 1 : number + 1 + _NEXT]
         if each.name == "DEPBAR.LE" and not any(i.name == _STALE for i in behind):
             yield number
+
+
+def _meetings(function: Function) -> list[int]:
+    """Find the vote or shuffle of each WARPSYNC, by the index of the first instruction of the same
+    kind. It is in the same line and follows before any branch; a WARPSYNC without one is a
+    `__syncwarp`, and lanes meet there with any."""
+    firsts: dict[tuple[str, ...], int] = {}
+    every, out = function.instructions, []
+    for number, each in enumerate(every):
+        found = -1
+        if each.opcode == "WARPSYNC" and (line := _line(each.location)):
+            for at in range(number + 1, len(every)):
+                if every[at].opcode in _LEAVE:
+                    break
+                if _exchanges(every[at]) and _line(every[at].location) == line:
+                    opcode = every[at].opcode.removesuffix("U")
+                    found = firsts.setdefault((opcode, *every[at].modifiers), at)
+                    break
+        out.append(found)
+    return out
+
+
+def _exchanges(each: Instruction) -> bool:
+    """Return whether an instruction exchanges values between lanes. A vote on a constant asks which
+    lanes are active, and needs no others."""
+    return each.opcode in _EXCHANGES and each.operands[-1].text != "PT"
 
 
 def _traits(each: Instruction, lines: OfLines) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from emulator_tools import CompilePtx
 from kernel_files import BUDGET, asked, faults, others
@@ -45,3 +46,42 @@ def test_a_planted_race_is_found_in_machine_code(
     assert fault.kind in set().union(*faults(path).values())
     lines = [*faults(path), *others(path)]
     assert fault.line in lines or any(f"line {line}" in fault.message for line in lines), str(fault)
+
+
+SIDES = r"""
+#define SIDE(KIND) asm volatile("shfl.sync." KIND ".b32 %0, %1, 1, 31, -1;" \
+    : "=r"(found) : "r"(t))
+extern "C" __global__ void k(int* out) {
+    const int t = threadIdx.x;
+    int found;
+    if (t % 2) SIDE("bfly");
+    else SIDE(@OTHER@);
+    out[t] = found;
+}
+"""
+
+
+@pytest.mark.parametrize(("other", "kinds"), [("bfly", []), ("down", ["warp mask"])])
+def test_lanes_meet_at_shuffles_of_one_kind_only(
+    compile_ptx: CompilePtx, read_source: ReadSource, other: str, kinds: list[str]
+) -> None:
+    source = SIDES.replace("@OTHER@", f'"{other}"')
+    code, out = read_source(source), np.zeros(32, np.int32)
+    report = launch_machine_code(code, "k", 1, 32, [out], ptx=compile_ptx(source))
+    assert [fault.kind for fault in report.faults] == kinds
+    if not kinds:
+        assert out.tolist() == [t ^ 1 for t in range(32)]
+
+
+def test_lanes_at_two_kinds_of_vote_are_found_at_both_lines(
+    compile_ptx: CompilePtx, read_source: ReadSource
+) -> None:
+    path = FAULTY / "lanes_at_two_kinds_of_vote.cu"
+    how = asked(path)
+    report = launch_machine_code(
+        read_source(path), how.kernel, how.grid, how.block, how.copied(), ptx=compile_ptx(path)
+    )
+    (fault,) = report.faults
+    assert fault.kind in faults(path)[fault.line]
+    (there,) = faults(path).keys() - {fault.line}
+    assert f"line {there}" in fault.message

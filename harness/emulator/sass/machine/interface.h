@@ -74,6 +74,7 @@ typedef struct Launch {
     const i32* kinds;   // by instruction: for an access the judge's Kind, for a MEMBAR the fence's scope
     const u16* traits;  // by instruction: the judge's Traits; null if races are not judged
     const i32* lines;   // by instruction: the number of its source line, or -1
+    const i32* meetings;  // by instruction: for a WARPSYNC the first vote or shuffle of the kind after it, or -1
     i32 global_grain, shared_grain;  // the narrowest words accessed, in bytes
     Print print;
     i32 heap;  // the buffer from which malloc allocates

@@ -311,10 +311,23 @@ class Parts {
         part.state = READY;
     }
 
+    // Lanes that wait for each other at different kinds of votes and shuffles do not meet.
+    void check_kinds(const Warp& warp, const Part& part, u32 wanted) const {
+        const i32 own = launch_.meetings[part.at];
+        for (const Part& other : warp.parts) {
+            if (own < 0 || other.state != AT_SYNC || (other.wanted & ~warp.exited) != wanted) continue;
+            const i32 there = launch_.meetings[other.at];
+            if (there < 0 || there == own) continue;
+            const int lane = warp.number * LANES + __builtin_ctz(part.lanes);
+            throw machine::Accusation{machine::LANE_ELSEWHERE, part.at, lane, {__builtin_ctz(other.lanes), other.at}};
+        }
+    }
+
     // Lanes have waited for each other at several addresses. Each part continues from its own address, but a
     // collective operation is done by all of them together, at one address.
     void pass(Warp& warp, int index, u32 wanted) {
         const auto control = [&](const Part& part) { return launch_.instructions[part.at].control; };
+        if (context_.judge) check_kinds(warp, warp.parts[index], wanted);
         const bool together = control(warp.parts[index]) == COLLECTIVE;
         for (size_t m = warp.parts.size(); m-- > static_cast<size_t>(index) + 1;) {
             Part& other = warp.parts[m];

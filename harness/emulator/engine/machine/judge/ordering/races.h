@@ -80,6 +80,7 @@ class Races : public Handovers {
                 if (request.verb == READ && flights.any() &&
                     is_of_copy(stamps.written[cell], stamps.being_written[cell]))
                     return;
+                if (request.verb == READ && !stamps.writers.empty() && wrote_it_too(cell, n)) return;
                 check(hazard, n, word, stamps.written[cell], same(unchanged, n));
             });
             if (!stamps.below_atomics.empty())
@@ -106,7 +107,10 @@ class Races : public Handovers {
                 made_[n] = stamp(n) | (silent ? SILENT : 0);
             });
             each([&](size_t n, i64 cell) { keep_below(cell, n); });
-            each([&](size_t n, i64 cell) { stamps.written[cell] = made_[n]; });
+            each([&](size_t n, i64 cell) {
+                note_writer(cell, n, same(unchanged, n));
+                stamps.written[cell] = made_[n];
+            });
             if (request.kind == BLOCK_ATOMIC && !stamps.own)
                 each([&](size_t n, i64 cell) {
                     const u64 winner = stamps.written[cell];
@@ -209,6 +213,28 @@ class Races : public Handovers {
             const bool over = stamps_->own && ordering.by_barrier(lane_of(before), event_of(before));
             if (!over) below[cell] = before;
         }
+    }
+
+    // Called before a write's stamp replaces the last one: notes who has written the value that the word then has,
+    // unless it is equal only by luck.
+    void note_writer(i64 cell, size_t n, bool unchanged) {
+        const u64 before = stamps_->written[cell], mine = made_[n];
+        const bool plain = kind_of(before) == PLAIN && kind_of(mine) == PLAIN;
+        const bool equal = before && plain && of_this_chunk(before) &&
+                           (unchanged || event_of(before) == event_of(mine)) && !(judged_.traits[request_->site] & VARIES);
+        if (!equal) {
+            if (!stamps_->writers.empty()) stamps_->writers.erase(cell);
+        } else if (lane_of(before) != lane_of(mine) && !ordered_by_block(before, n)) {
+            stamps_->writers[cell].insert({lane_of(before), lane_of(mine)});
+        }
+    }
+
+    // Whether the reading lane has written the value itself that others have written as well: it reads that value in
+    // any order.
+    bool wrote_it_too(i64 cell, size_t n) const {
+        const auto found = stamps_->writers.find(cell);
+        return found != stamps_->writers.end() && found->second.count(request_->touches[n].lane) &&
+               of_this_chunk(stamps_->written[cell]);
     }
 
     // Marks the words as flags: the value that a thread reads there affects what a thread does

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <unordered_map>
+#include <unordered_set>
 
 #include "allocation.h"
 #include "machine.h"
@@ -23,6 +24,8 @@ struct Stamps {
     bool own;  // private to each block: no other block ever sees it
     // Plain writes that an atomic has overwritten. An access may be allowed to meet the atomic but not them.
     std::unordered_map<i64, u64> below_atomics;
+    // The lanes that have written the value that a word has, for words where several did so in no order.
+    std::unordered_map<i64, std::unordered_set<int>> writers;
 };
 
 }  // namespace machine
