@@ -8,7 +8,7 @@ host code thus makes the tensor maps and arguments. ThunderKittens' attention an
 product, which need PyTorch on the host, get a host program written here. CHECKOUTS holds the
 repositories at the commits below, as `owner+name`; FOLDER gets nvcc's output. Each program is run
 with PTX and with machine code, with all checks; a launch that the checks stop is repeated without
-them. Prints a CSV row for each.
+them, and with memory to the end of its page, as on a GPU. Prints a CSV row for each.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _is_product(run: Run) -> bool:
 
 _SIZES = (256, 256, 128)
 _TUTORIAL = {"arguments": tuple(str(n) for n in _SIZES), "check": _is_product}
-_LAUNCHES = 16  # of a unit test, whose first problems are the smallest
+_LAUNCHES = 16  # of a test of products, whose first problems are the smallest
 _TESTS = "test/unit/cute/hopper"
 PROGRAMS: Final = (
     Program("wgmma_sm90", "examples/cute/tutorial/hopper/wgmma_sm90.cu", **_TUTORIAL),
@@ -103,7 +103,7 @@ def _unit_tests(checkouts: Path) -> list[Program]:
     checkout = checkouts / _CUTLASS.replace("/", "+")
     options = ("-DONE_TEST", "-Xcompiler=-O3")
     return [Program(Path(path).stem, path, options=(*options, f"-DWANTED_{test}=1"),
-                    most=_LAUNCHES)
+                    most=_LAUNCHES if path.startswith(cutlass_tests.GEMMS) else sys.maxsize)
             for path, test in cutlass_tests.chosen(checkout)]  # fmt: skip
 
 
@@ -136,7 +136,7 @@ def _verdict(program: Program, run: Run) -> str:
 def _row(program: Program, checkouts: Path, folder: Path) -> list[object]:
     built = _built(program, checkouts, folder)
     runs = [
-        programs.run(built, program.arguments, of_code, most=program.most)
+        programs.run(built, program.arguments, of_code, most=program.most, pages=True)
         for of_code in (False, True)
     ]
     kernels = {name for name, _ in runs[0].launches if "uninitialized_fill" not in name}

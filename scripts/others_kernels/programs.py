@@ -38,7 +38,7 @@ _STAND_INS: Final = Path(__file__).with_name("stand_ins")
 _RUNTIME: Final = _STAND_INS / "runtime"
 _SPACE, _MARK = 1 << 36, 0x50414D524F534E54
 _MAP: Final = struct.Struct("<QQQ5I5I4Q5B6B")
-_MAP_BYTES = 128
+_MAP_BYTES, _PAGE = 128, 4096  # bytes
 _FAILED = 719  # cudaErrorLaunchFailure
 _ENOUGH = 1000  # the program ends, with what it has found so far
 _MISSING = "the stand-in of the runtime has no"
@@ -130,14 +130,16 @@ class _Device:
 
     def __init__(
         self, program: Program, machine_code: bool, checks: bool, again: bool, most: int,
-        to_first_fault: bool,
+        to_first_fault: bool, pages: bool,
     ) -> None:  # fmt: skip
         self.program, self.machine_code, self.checks = program, machine_code, checks
+        self.pages = pages
         self.again, self.most, self.to_first_fault = again, most, to_first_fault
         self.file = os.memfd_create("device memory")
         os.ftruncate(self.file, _SPACE)
         self.memory = np.frombuffer(mmap.mmap(self.file, _SPACE), np.uint8)
         self.buffers: list[np.ndarray] = []  # by slot; empty ones are free
+        self.whole: list[np.ndarray] = []  # the same, to the end of their last page
         self.written: dict[int, np.ndarray] = {}  # by slot: whether each byte has been written
         self.variables: dict[str, np.ndarray] = {}  # that the program knows the addresses of
         self.known: set[tuple[Any, ...]] = set()  # launches that would change nothing
@@ -148,14 +150,16 @@ class _Device:
         what, *words = line.split()
         if what == "memory":
             slot, at, size = map(int, words)
-            self.buffers += [np.empty(0, np.uint8)] * (slot + 1 - len(self.buffers))
+            more = [np.empty(0, np.uint8)] * (slot + 1 - len(self.buffers))
+            self.buffers, self.whole = self.buffers + more, self.whole + more
             self.run.memory[at] = self.buffers[slot] = self.memory[at : at + size]
+            self.whole[slot] = self.memory[at : at + -(-size // _PAGE) * _PAGE]
             if self.to_first_fault:
                 self.written[slot] = np.zeros(size, np.bool_)
         elif what == "written":
             self._written(*map(int, words))
         elif what == "free":
-            self.buffers[int(words[0])] = np.empty(0, np.uint8)
+            self.buffers[int(words[0])] = self.whole[int(words[0])] = np.empty(0, np.uint8)
             self.written.pop(int(words[0]), None)
         else:
             if what == "first":
@@ -254,19 +258,20 @@ class _Device:
     def _faults(self, kernel: str, grid: Any, block: Any, shared: int, cluster: Any,
                 raw: Sequence[bytes], checks: bool) -> list[str]:  # fmt: skip
         module, code = self.program.module, self.program.code
-        arguments = [self._argument(each) for each in raw]
+        buffers = self.whole if self.pages and not checks else self.buffers
+        arguments = [self._argument(each, buffers) for each in raw]
         for name, held in self.variables.items():
             contents = self._contents(name)
             contents[:] = held[: len(contents)]
         if self.machine_code:
             ran: Any = launch_machine_code(
                 code, kernel, grid, block, arguments, shared, signature=module.kernels[kernel],
-                ptx=module if checks else None, cluster=cluster, buffers=self.buffers,
+                ptx=module if checks else None, cluster=cluster, buffers=buffers,
             )  # fmt: skip
         else:
             ran = launch(
                 module, kernel, grid, block, arguments, shared, checks=checks, cluster=cluster,
-                buffers=self.buffers, written_buffers=self.written,
+                buffers=buffers, written_buffers=self.written if buffers is self.buffers else None,
             )  # fmt: skip
         for name, held in self.variables.items():
             contents = self._contents(name)
@@ -276,7 +281,7 @@ class _Device:
             for each in ran.faults
         ]
 
-    def _argument(self, raw: bytes) -> Any:
+    def _argument(self, raw: bytes, buffers: Sequence[np.ndarray]) -> Any:
         """Return a parameter's bytes, with a tensor map in place of the stand-in's placeholder."""
         parts: list[Any] = []
         plain, at = bytearray(), 0
@@ -287,7 +292,7 @@ class _Device:
                 at += 8
                 continue
             parts += [np.void(bytes(plain))] if plain else []
-            parts.append(self._map(raw[at : at + _MAP_BYTES]))
+            parts.append(self._map(raw[at : at + _MAP_BYTES], buffers))
             plain, at = bytearray(), at + _MAP_BYTES
         if not parts:
             return raw
@@ -295,12 +300,12 @@ class _Device:
             return parts[0]
         return (*parts, np.void(bytes(plain))) if plain else tuple(parts)
 
-    def _map(self, raw: bytes) -> TensorMap:
+    def _map(self, raw: bytes, buffers: Sequence[np.ndarray]) -> TensorMap:
         _, _, address, *numbers = _MAP.unpack_from(raw)
         shape, box, strides, steps = numbers[:5], numbers[5:10], numbers[10:14], numbers[14:19]
         element, rank, swizzle, interleave, fill, l2 = numbers[19:]
         slot, offset = divmod(address - self._first(), 1 << SLOT_BITS)
-        whole, name = self.buffers[slot], list(ELEMENTS)[element]
+        whole, name = buffers[slot], list(ELEMENTS)[element]
         size = ELEMENTS[name]
         dtype = f"<f{size}" if name in ("f64", "f32", "f16") else f"<u{size}"
         return TensorMap(
@@ -313,15 +318,17 @@ class _Device:
 
 def run(program: Program, arguments: Sequence[str], machine_code: bool, checks: bool = True,
         again: bool = False, folder: Path | None = None, multiprocessors: int = 132,
-        most: int = sys.maxsize, to_first_fault: bool = False) -> Run:  # fmt: skip
+        most: int = sys.maxsize, to_first_fault: bool = False,
+        pages: bool = False) -> Run:  # fmt: skip
     """Run a program to its end. `again`: also repeat a launch that had the same arguments and
     memory before and changed nothing; otherwise such a launch counts as a repetition for timing.
     `folder`: where it runs, by default where it was built. `multiprocessors`: the number that is
     reported to the program. `most`: the number of launches after which the program ends.
     `to_first_fault`: it ends after the first launch with a fault, and uses of uninitialised device
-    memory are also faults (only from PTX).
+    memory are also faults (only from PTX). `pages`: without checks, memory goes on to the end of an
+    allocation's last page, as on a GPU, whose pages have 2 MiB; here, they have 4 KiB.
     """
-    device = _Device(program, machine_code, checks, again, most, to_first_fault)
+    device = _Device(program, machine_code, checks, again, most, to_first_fault, pages)
     own_in, their_out = os.pipe()
     their_in, own_out = os.pipe()
     environment = os.environ | {

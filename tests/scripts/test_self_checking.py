@@ -251,6 +251,18 @@ def test_a_launch_that_only_the_checks_stop_is_repeated_without_them(
     assert "FAIL" not in said
 
 
+@pytest.mark.parametrize("code", [False, True], ids=["ptx", "machine code"])
+def test_the_repetition_without_checks_may_access_an_allocations_last_page_like_a_gpu(
+    scripts: SimpleNamespace, built: Any, code: bool
+) -> None:
+    ran, paged = (
+        scripts.programs.run(built, ["1"], code, again=True, pages=pages) for pages in (False, True)
+    )
+    assert [each.startswith("without checks: ") for each in ran.faults] == [False, True]
+    assert paged.faults == ran.faults[:1]
+    assert "a launch that failed is 0, not 719" in paged.said
+
+
 def test_device_memory_is_unwritten_until_a_copy_or_a_kernel_has_written_it(
     scripts: SimpleNamespace, built: Any
 ) -> None:
