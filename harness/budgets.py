@@ -17,6 +17,46 @@ BANK_CONFLICTS = "bank_conflicts"
 """Shared-memory wavefronts beyond the ideal."""
 
 QUANTITIES: tuple[str, ...] = tuple(key.replace("-", "_") for key in quantities.QUANTITIES)
+ASYNCHRONOUS: tuple[str, ...] = (
+    *(
+        f"smsp__sass_inst_executed_op_{kind}.sum"
+        for kind in (
+            "tma", "tma_ld", "tma_st", "tma_red", "dshared", "dshared_ld", "dshared_st",
+            "dshared_atom", "dshared_stas", "dshared_redas", "dshared_tma_st", "dshared_tma_red",
+        )
+    ),
+    "smsp__inst_executed_pipe_tma.sum",
+    "l1tex__tmain_requests.sum",
+    *(
+        f"l1tex__m_xbar2l1tex_read_sectors_mem_global_op_tma_ld{to}.sum"
+        for to in ("", "_dest_self", "_dest_multicast")
+    ),
+    *(
+        f"l1tex__m_xbar2l1tex_read_bytes_mem_global_op_tma_ld{to}.sum"
+        for to in ("", "_dest_multicast")
+    ),
+    "l1tex__m_l1tex2xbar_read_requests_mem_global_op_tma_ld_dest_multicast.sum",
+    *(
+        f"l1tex__m_l1tex2xbar_write_{what}_mem_global_op_tma_{operation}.sum"
+        for what in ("sectors", "bytes")
+        for operation in ("st", "red")
+    ),
+    *(
+        f"l1tex__m_{way}_sectors_mem_dshared_op_tma_{operation}.sum"
+        for way in ("l1tex2xbar_write", "xbar2l1tex_read")
+        for operation in ("st", "red")
+    ),
+    "l1tex__m_l1tex2xbar_write_bytes_pipe_tma.sum",
+    "l1tex__m_xbar2l1tex_read_bytes_pipe_tma.sum",
+    *(
+        f"l1tex__t_{what}_pipe_lsu_mem_dshared_op_{operation}.sum"
+        for what in ("requests", "sectors")
+        for operation in ("ld", "st", "atom", "redas")
+    ),
+)  # fmt: skip
+"""Of Hopper's bulk copy unit, and of accesses to other blocks' shared memory. The emulator counts
+them in machine code; a launch that has none of these instructions has none of these counters."""
+
 COUNTERS: tuple[str, ...] = (
     "smsp__inst_executed.sum",
     "smsp__thread_inst_executed.sum",
@@ -49,6 +89,7 @@ COUNTERS: tuple[str, ...] = (
     ),
     "distinct_sectors_read",
     "distinct_sectors_written",
+    *ASYNCHRONOUS,
 )
 
 NAMES: tuple[str, ...] = (BANK_CONFLICTS, *QUANTITIES, *COUNTERS)

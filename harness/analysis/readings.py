@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from harness.budgets import ASYNCHRONOUS
 from harness.journal.counter_records import Counted, Provenance, Uncounted
 from harness.journal.records import Compiled, times_the_work
 from harness.ncu.metrics import base, catalogue
@@ -36,6 +37,9 @@ CAVEATS = {
 }
 """Origin → the reason why such a value decides nothing."""
 
+_OF_CODE = ("machine-exact", "code-exact")
+_LOADS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld"  # which every launch has
+_NONE_IF_ABSENT = frozenset(map(base, ASYNCHRONOUS))
 
 FAR = 16.0
 """If the counted size has less work than the case by more than this factor, the count is only an
@@ -150,10 +154,15 @@ class Readings:
         return found
 
     def at(self, case: str, step: int, metric: str) -> Answer:
-        """One counter of one launch, unscaled."""
-        found = self._values.get((self.run.counted_as(case), step, metric))
+        """One counter of one launch, unscaled. Where the emulator has counted the machine code of a
+        launch and found no asynchronous instruction, the counters of these are 0."""
+        counted = self.run.counted_as(case)
+        found = self._values.get((counted, step, metric))
         if found:
             return Reading(found.value, found.provenance, self.counted_at(case))
+        loads = self._values.get((counted, step, _LOADS))
+        if loads and loads.provenance in _OF_CODE and metric in _NONE_IF_ABSENT:
+            return Reading(0, loads.provenance, self.counted_at(case))
         return Missing(self._reasons.get((case, step, metric), NOT_COLLECTED))
 
     def total(self, case: str, *metrics: str) -> Answer:

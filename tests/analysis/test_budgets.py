@@ -146,3 +146,25 @@ def test_a_budget_that_is_none_is_refused_with_its_case() -> None:
 
 def test_a_run_that_expects_nothing_has_no_checks() -> None:
     assert checked({}, [{WAVES: 8, IDEAL: 1}]) == []
+
+
+TMA_SECTORS = "l1tex__m_xbar2l1tex_read_sectors_mem_global_op_tma_ld.sum"
+WITH_A_COPY = {**NO_GLOBAL, TMA_SECTORS: 32.0}
+
+
+def test_a_budget_on_copies_sums_launches_and_one_without_copies_has_none() -> None:
+    kept = one({TMA_SECTORS: "<= 64"}, [WITH_A_COPY, NO_GLOBAL, WITH_A_COPY], "machine-exact")
+    assert (kept.status, kept.value, kept.provenance) == ("kept", 64, "machine-exact")
+    broken = one({TMA_SECTORS: ">= 1"}, [NO_GLOBAL], "machine-exact")
+    assert broken.text == f"{TMA_SECTORS} is 0, expected at least 1 (machine-exact)"
+
+
+@pytest.mark.parametrize("provenance", ["emulator-exact", "ncu"])
+def test_copies_that_nobody_counted_are_not_none(provenance: Provenance) -> None:
+    found = one({TMA_SECTORS: "none"}, [NO_GLOBAL], provenance)
+    assert (found.status, found.reason) == ("not checked", "not collected")
+
+
+def test_a_counter_that_every_launch_has_is_not_none_where_it_is_missing() -> None:
+    found = one({WAVES: "none"}, [NO_GLOBAL], "machine-exact")
+    assert (found.status, found.reason) == ("not checked", "not collected")

@@ -32,6 +32,29 @@ extern "C" __global__ void twice(const DTYPE* input, DTYPE* output, int n) {
     if (i < n) output[i] = tile[own];
 }
 """
+COPYING = """\
+extern "C" __global__ void twice(const DTYPE* input, DTYPE* output, int n) {
+    __shared__ alignas(16) DTYPE tile[32];
+    __shared__ alignas(8) unsigned long long barrier;
+    const unsigned to = __cvta_generic_to_shared(tile), at = __cvta_generic_to_shared(&barrier);
+    const unsigned first = blockIdx.x * blockDim.x, i = first + threadIdx.x;
+    const bool whole = first + 32 <= n;
+    if (threadIdx.x == 0 && whole) {
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(at) : "memory");
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 128;"
+                     :: "r"(at) : "memory");
+        asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
+                     " [%0], [%1], 128, [%2];"
+                     :: "r"(to), "l"(input + first), "r"(at) : "memory");
+    }
+    __syncthreads();
+    for (int done = !whole; !done;)
+        asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0;"
+                     "selp.u32 %0, 1, 0, p;}" : "=r"(done) : "r"(at) : "memory");
+    if (i < n) output[i] = STRIDE * (whole ? tile[threadIdx.x] : input[i]);
+}
+"""
 LINE = 5
 """The conflicts of the store, 32-way if STRIDE is 32; the load on line 7 has as many."""
 
@@ -93,6 +116,21 @@ def test_a_broken_budget_ends_the_run_with_1_and_is_told_with_its_line_everywher
     assert load(out).planned["double/v0/float32/n=1024/block=32"].expect == {
         "bank_conflicts": "none", "spills": "none", "barrier_stalls": "none",
     }  # fmt: skip
+
+
+@pytest.mark.usefixtures("without_pages")
+def test_a_budget_may_limit_what_the_bulk_copy_unit_does(
+    matrix: Callable[[int, str], Path],
+) -> None:
+    sectors = "l1tex__m_xbar2l1tex_read_sectors_mem_global_op_tma_ld.sum"
+    path = matrix(2, f"{{{sectors}: 128, smsp__sass_inst_executed_op_tma_st.sum: none}}")
+    (path.parent / "kernels" / "double" / "v0.cu").write_text(COPYING)
+    ended = run(path)
+    assert ended.exit_code == 0, ended.output
+    assert "budgets: 2 kept" in ended.output
+    ended = run(matrix(2, f'{{{sectors}: "< 128", smsp__sass_inst_executed_op_dshared.sum: none}}'))
+    assert ended.exit_code == 1
+    assert f"{sectors} is 128, expected less than 128 (machine-exact)" in ended.output
 
 
 @pytest.mark.usefixtures("without_pages")
