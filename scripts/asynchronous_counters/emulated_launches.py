@@ -27,13 +27,19 @@ class Outcome:
 
 
 def of_machine_code(built: Built, each: Launch) -> Outcome:
+    report, buffers = left_by_machine_code(built, each)
+    return Outcome(digest(buffers), report)
+
+
+def left_by_machine_code(built: Built, each: Launch) -> tuple[MachineReport, list[np.ndarray]]:
+    """The report, and all buffers after the launch."""
     buffers = each.buffers()
     ptx = _module(built.ptx)
     report = launch_machine_code(
         _code(built.cubin), each.kernel, each.grid, each.block, _arguments(each, buffers),
         each.shared, signature=ptx.kernels[each.kernel], ptx=ptx,
     )  # fmt: skip
-    return Outcome(digest(buffers), report)
+    return report, buffers
 
 
 def of_ptx(built: Built, each: Launch) -> Outcome:
