@@ -1,6 +1,7 @@
 // The sum over the threads of a block, in the type of the summands.
 #pragma once
 
+#include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
 template <typename T>

@@ -1,4 +1,4 @@
-"""The inner product of two vectors: bound by reading them, and a test of what halves can hold."""
+"""The inner product of two vectors: bound by reading them, and a test of what 16 bits can hold."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ from harness.problem import (
 )
 
 HALF_CHAIN = 4096
-"""Additions in a row that a variant may make in float16: a thread's, the tree's, the blocks'."""
+"""Additions in a row that a variant may make in 16 bits: a thread's, the tree's, the blocks'."""
+
+TERMS_OF_AN_ADDITION = 128
+"""Of few terms, the least number for each of these: blocks of 256 threads have 256 terms or more."""
 
 
 class Dot(Problem):
@@ -50,13 +53,14 @@ class Dot(Problem):
             # Around zero, so that the sum of 2^28 products is far below the largest half, 65504.
             a, b = (rng.random(n, np.float32) * np.float32(2) - np.float32(1) for _ in range(2))
             return {"a": rounded(a, dtype), "b": rounded(b, dtype)}
-        # Whole numbers of which every partial sum is exact, whatever the order. Of halves that
-        # takes |sums| <= 2048, so of many elements only about a thousand of b are not zero.
+        # Whole numbers of which every partial sum is exact, whatever the order. In 16 bits that
+        # takes |sums| <= 2 / eps, 2048 for halves and 256 for bfloat16, so of many elements only
+        # about half as many of b are not zero.
         a, b = (rng.integers(0, 2, n, np.int8) * np.int8(2) - np.int8(1) for _ in range(2))
         if dtype == "float32":
             a *= rng.integers(1, 9, n, dtype=np.int8)
-        elif n > 2048:
-            kept = np.concatenate([rng.integers(0, n, 1000), np.arange(n - 16, n)])
+        elif n > (exact := int(2 / machine_epsilon(dtype))):
+            kept = np.concatenate([rng.integers(0, n, exact // 2), np.arange(n - 16, n)])
             signs = b[kept]
             b[:] = 0
             b[kept] = signs
@@ -76,7 +80,7 @@ class Dot(Problem):
         if dtype == "float32":
             magnitude = math.fsum(np.abs(p).sum() for p in _products(inputs))
             return {"output": summation_bound(2 * n, magnitude, dtype)}  # a product is one rounding
-        # A bound for any sum in halves would be larger than the sum. But rounding errors are
+        # A bound for any sum in 16 bits would be larger than the sum. But rounding errors are
         # independent: with u = eps / 2, that of an addition at the partial sum s has the variance
         # (u s)² / 3. Given the terms p, of which neither order nor grouping is known, s after the
         # share t of a chain has the mean t Σp and the variance t (1 − t) Σp². So s² is on average
@@ -87,7 +91,8 @@ class Dot(Problem):
         products = [(p.sum(), np.square(p).sum()) for p in _products(inputs)]
         total, squares = (math.fsum(column) for column in zip(*products, strict=True))
         u = machine_epsilon(dtype) / 2
-        chain = min(n, HALF_CHAIN) + 16  # products and the last rounding as further additions
+        # The tree, products and the last rounding as further additions.
+        chain = min(-(-n // TERMS_OF_AN_ADDITION), HALF_CHAIN) + 16
         partial = max(total**2, squares) / 3 + squares / 6
         return {"output": 6 * u * math.sqrt(chain * partial / 3) + smallest_normal(dtype)}
 

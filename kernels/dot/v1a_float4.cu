@@ -2,7 +2,7 @@
 //
 // Idea: four floats per load, with a quarter of v0's instructions for memory and addresses.
 //
-// Contract: any 1 <= n <= 2^31, a block of 32 to 1024 threads, a multiple of 32, no dynamic shared
+// Contract: any n of at least 1, a block of 32 to 1024 threads, a multiple of 32, no dynamic shared
 // memory. Any grid is correct. a and b are 16-byte aligned, as every device allocation is. zero is
 // one thread, launched before.
 //
@@ -16,21 +16,21 @@ extern "C" __global__ void zero(float* output) {
     *output = 0.0f;
 }
 
-extern "C" __global__ void dot(const float* a, const float* b, float* output, unsigned int n) {
+extern "C" __global__ void dot(const float* a, const float* b, float* output, size_t n) {
     const float4* a4 = reinterpret_cast<const float4*>(a);
     const float4* b4 = reinterpret_cast<const float4*>(b);
-    const unsigned int threads = gridDim.x * blockDim.x;
-    const unsigned int thread = blockIdx.x * blockDim.x + threadIdx.x;
+    const size_t threads = static_cast<size_t>(gridDim.x) * blockDim.x;
+    const size_t thread = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     float sum = 0.0f;
 
     // Otherwise nvcc would unroll this loop, which would make it v2a.
 #pragma unroll 1
-    for (unsigned int i = thread; i < n / 4; i += threads) {
+    for (size_t i = thread; i < n / 4; i += threads) {
         const float4 x = a4[i], y = b4[i];
         sum += (x.x * y.x + x.y * y.y) + (x.z * y.z + x.w * y.w);
     }
     // Up to three floats are left over that do not fill a float4.
-    const unsigned int tail = n / 4 * 4 + thread;
+    const size_t tail = n / 4 * 4 + thread;
     if (tail < n) sum += a[tail] * b[tail];
 
     sum = block_total(sum);

@@ -3,9 +3,10 @@
 // Idea: keep more bytes in flight. A thread issues two loads of each input before it uses the
 // first, 64 bytes together, 128 KiB for the 2048 threads of an SM.
 //
-// Contract: any 1 <= n <= 2^31, a block of 32 to 1024 threads, a multiple of 32, no dynamic shared
-// memory. Any grid is correct. a and b are 16-byte aligned, as every device allocation is. zero is
-// one thread, launched before.
+// Contract: any n of at least 1 in arrays of at most 32 GiB, whose float4 have numbers of 32 bits;
+// a block of 32 to 1024 threads, a multiple of 32, no dynamic shared memory. Any grid of at most
+// 2^31 threads is correct. a and b are 16-byte aligned, as every device allocation is. zero is one
+// thread, launched before.
 //
 // From: Vasily Volkov, "Better Performance at Lower Occupancy" (GTC 2010).
 //
@@ -21,22 +22,22 @@ extern "C" __global__ void zero(float* output) {
     *output = 0.0f;
 }
 
-extern "C" __global__ void dot(const float* a, const float* b, float* output, unsigned int n) {
+extern "C" __global__ void dot(const float* a, const float* b, float* output, size_t n) {
     const float4* a4 = reinterpret_cast<const float4*>(a);
     const float4* b4 = reinterpret_cast<const float4*>(b);
-    const unsigned int count4 = n / 4;
-    const unsigned int threads = gridDim.x * blockDim.x;
-    const unsigned int thread = blockIdx.x * blockDim.x + threadIdx.x;
+    const size_t count4 = n / 4;
+    const size_t threads = static_cast<size_t>(gridDim.x) * blockDim.x;
+    const size_t thread = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     float sum = 0.0f;
 
-    for (unsigned int i = thread; i < count4; i += 2 * threads) {
+    for (size_t i = thread; i < count4; i += 2 * threads) {
         const float4 x0 = a4[i], y0 = b4[i];
         const float4 x1 = load_or_zero(a4, i + threads, count4);
         const float4 y1 = load_or_zero(b4, i + threads, count4);
         sum += product(x0, y0) + product(x1, y1);
     }
     // Up to three floats are left over that do not fill a float4.
-    const unsigned int tail = 4 * count4 + thread;
+    const size_t tail = 4 * count4 + thread;
     if (tail < n) sum += a[tail] * b[tail];
 
     sum = block_total(sum);

@@ -29,8 +29,9 @@ class ElementwiseAdd(Problem):
         def values() -> Array:
             if draw % 2 == 0:
                 return rounded(rng.random(sizes["n"], np.float32) - np.float32(0.5), dtype)
-            # Whole numbers with whole sums, which both types hold exactly.
-            return rng.integers(-1000, 1001, sizes["n"], np.int16).astype(numpy_dtype(dtype))
+            # Whole numbers with whole sums, which the type holds exactly: 256 in bfloat16.
+            most = min(1000, int(1 / machine_epsilon(dtype)))
+            return rng.integers(-most, most + 1, sizes["n"], np.int16).astype(numpy_dtype(dtype))
 
         return {"a": values(), "b": values()}
 

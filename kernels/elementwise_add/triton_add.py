@@ -1,9 +1,9 @@
-"""output[i] = a[i] + b[i], float32 or float16, in Triton.
+"""output[i] = a[i] + b[i], float32, float16 or bfloat16, in Triton.
 
 Idea: v3_packs_in_flight as a program for a whole tile. How a tile lies on threads, how wide the
 accesses are and how many are under way is the compiler's choice.
 
-Contract: any 1 <= n <= 2^31 - tile; `tile` is a power of two.
+Contract: any n of at least 1; `tile` is a power of two.
 
 From: the vector addition of the Triton tutorials.
 """
@@ -15,7 +15,7 @@ import triton.language as tl
 
 @triton.jit
 def add_tile(a, b, output, n, TILE: tl.constexpr):
-    at = tl.program_id(0) * TILE + tl.arange(0, TILE)
+    at = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
     inside = at < n
     total = tl.load(a + at, mask=inside) + tl.load(b + at, mask=inside)
     tl.store(output + at, total, mask=inside)

@@ -3,16 +3,16 @@
 // Idea: four floats in one access. It has a quarter of v0's instructions and threads, and each load
 // has four times as many bytes in flight.
 //
-// Contract: any 1 <= n <= 2^31, blocks that cover n with four elements per thread, no shared
+// Contract: any n of at least 1, blocks that cover n with four elements per thread, no shared
 // memory. All three arrays are 16-byte aligned, as every device allocation is.
 //
 // From: Justin Luitjens, "CUDA Pro Tip: Increase Performance with Vectorized Memory Access" (NVIDIA
 // developer blog, 2013).
 //
 // Measured: H200, n = 2²⁸: float32 1.26× v0.
-extern "C" __global__ void add(const float* a, const float* b, float* output, unsigned int n) {
-    const unsigned int count4 = n / 4;
-    const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
+extern "C" __global__ void add(const float* a, const float* b, float* output, size_t n) {
+    const size_t count4 = n / 4;
+    const size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
 
     if (i < count4) {
         const float4 x = reinterpret_cast<const float4*>(a)[i];
@@ -21,6 +21,6 @@ extern "C" __global__ void add(const float* a, const float* b, float* output, un
             make_float4(x.x + y.x, x.y + y.y, x.z + y.z, x.w + y.w);
     }
     // Up to three floats are left over that do not fill a float4.
-    const unsigned int tail = 4 * count4 + i;
+    const size_t tail = 4 * count4 + i;
     if (i < n % 4) output[tail] = a[tail] + b[tail];
 }

@@ -1,24 +1,30 @@
-// output[i] = a[i] + b[i], float16
+// output[i] = a[i] + b[i], float16 or bfloat16
 //
-// Idea: halves in pairs. A __half2 is one register and one 4-byte access, so a warp requests 128
-// bytes again, and one instruction adds both.
+// Idea: 16-bit numbers in pairs, halves or bfloat16. A __half2 or __nv_bfloat162 is one register
+// and one 4-byte access, so a warp requests 128 bytes again, and one instruction adds both.
 //
-// Contract: any 1 <= n <= 2^31, blocks that cover n with two elements per thread, no shared memory.
-// All three arrays are 4-byte aligned, as every device allocation is.
+// Contract: any n of at least 1, blocks that cover n with two elements per thread, no shared
+// memory. All three arrays are 4-byte aligned, as every device allocation is.
 //
 // From: "Half2 Arithmetic Functions" in the CUDA Math API.
 //
 // Measured: H200, n = 2²⁸: float16 1.65× v0.
+#include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-extern "C" __global__ void add(const __half* a, const __half* b, __half* output, unsigned int n) {
-    const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
+// The pair of each element type.
+__device__ __half2 pair_of(__half);
+__device__ __nv_bfloat162 pair_of(__nv_bfloat16);
+using Pair = decltype(pair_of(DTYPE()));
+
+extern "C" __global__ void add(const DTYPE* a, const DTYPE* b, DTYPE* output, size_t n) {
+    const size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
 
     if (i < n / 2) {
-        const __half2 x = reinterpret_cast<const __half2*>(a)[i];
-        const __half2 y = reinterpret_cast<const __half2*>(b)[i];
-        reinterpret_cast<__half2*>(output)[i] = __hadd2(x, y);
+        const Pair x = reinterpret_cast<const Pair*>(a)[i];
+        const Pair y = reinterpret_cast<const Pair*>(b)[i];
+        reinterpret_cast<Pair*>(output)[i] = __hadd2(x, y);
     }
-    // If n is odd, one half is left over.
+    // If n is odd, one number is left over.
     if (i == 0 && n % 2 == 1) output[n - 1] = a[n - 1] + b[n - 1];
 }

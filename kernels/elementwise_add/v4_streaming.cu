@@ -1,21 +1,24 @@
-// output[i] = a[i] + b[i], float32 or float16
+// output[i] = a[i] + b[i], float32, float16 or bfloat16
 //
 // Idea: mark all data as used only once. The accesses of v1a and v2b leave data in the L2 cache
 // that is not needed again. Marked as streaming (ld.global.cs, st.global.cs), it is evicted first,
 // so written data is flushed to memory while loads are still in flight.
 //
-// Contract: any 1 <= n <= 2^31, no shared memory. Any grid that covers n with a pack of 16 bytes per
-// thread. The arrays may start anywhere, as in v2b.
+// Contract: any n of at least 1 in arrays of at most 32 GiB, whose packs have numbers of 32 bits;
+// no shared memory. Any grid that covers n with a pack of 16 bytes per thread. The arrays may start
+// anywhere, as in v2b.
 //
 // From: the cache hints of the PTX ISA ("Cache Operators") and the CUDA C++ Programming Guide.
 //
 // Measured: H200, n = 2²⁸: float32 0.944× v1a.
+#include <cuda_bf16.h>
+
 #include "common/pack.cuh"
 
-extern "C" __global__ void add(const DTYPE* a, const DTYPE* b, DTYPE* output, unsigned int n) {
+extern "C" __global__ void add(const DTYPE* a, const DTYPE* b, DTYPE* output, size_t n) {
     constexpr unsigned int width = Pack<DTYPE>::width;
-    const unsigned int packs = start_on_16_bytes(a, b, output) ? n / width : 0;
-    const unsigned int thread = blockIdx.x * blockDim.x + threadIdx.x;
+    const size_t packs = start_on_16_bytes(a, b, output) ? n / width : 0;
+    const size_t thread = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
 
     if (thread < packs) {
         Pack<DTYPE> x = load_pack_once(a, thread);
@@ -24,6 +27,6 @@ extern "C" __global__ void add(const DTYPE* a, const DTYPE* b, DTYPE* output, un
         for (int j = 0; j < width; j++) x.value[j] += y.value[j];
         store_pack_once(output, thread, x);
     }
-    const unsigned int threads = gridDim.x * blockDim.x;
-    for (unsigned int i = packs * width + thread; i < n; i += threads) output[i] = a[i] + b[i];
+    const size_t threads = static_cast<size_t>(gridDim.x) * blockDim.x;
+    for (size_t i = packs * width + thread; i < n; i += threads) output[i] = a[i] + b[i];
 }

@@ -1,14 +1,15 @@
-"""The product of two vectors of halves, element by element."""
+"""The product of two vectors of 16-bit numbers, element by element."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from harness.dtypes import rounded
-from harness.problem import Array, Buffer, Problem, Work, machine_epsilon
+from harness.problem import Array, Buffer, Problem, Work, machine_epsilon, numpy_dtype
 
 
 class ElementwiseMulHalf(Problem):
@@ -30,8 +31,10 @@ class ElementwiseMulHalf(Problem):
             if draw % 2 == 0:
                 found = rng.random(sizes["n"], np.float32) * np.float32(2) - np.float32(1)
                 return rounded(found, dtype)
-            # Whole numbers with whole products below 2^11, which a half holds exactly.
-            return rng.integers(-45, 46, sizes["n"], np.int8).astype(np.float16)
+            # Whole numbers with whole products that the type holds exactly: up to 2^11 in float16,
+            # 2^8 in bfloat16.
+            most = math.isqrt(int(2 / machine_epsilon(dtype)))
+            return rng.integers(-most, most + 1, sizes["n"], np.int8).astype(numpy_dtype(dtype))
 
         return {"a": values(), "b": values()}
 

@@ -1,29 +1,32 @@
-// output[i] = a[i] * b[i], float16
+// output[i] = a[i] * b[i], float16 or bfloat16
 //
 // Idea: keep more bytes in flight. A thread issues its loads of two packs, 64 bytes of both inputs
 // together, before it uses the first. The packs are a block's width apart, so in each access a
 // warp's lanes take neighbouring packs.
 //
-// Contract: any 1 <= n <= 2^31, no shared memory. Blocks that cover n with two packs of 16 bytes
-// per thread. The arrays may start anywhere, as in v2.
+// Contract: any n of at least 1 in arrays of at most 32 GiB, whose packs have numbers of 32 bits;
+// no shared memory. Blocks that cover n with two packs of 16 bytes per thread. The arrays may start
+// anywhere, as in v2.
 //
 // From: Vasily Volkov, "Better Performance at Lower Occupancy" (GTC 2010).
 //
 // Measured: H200, n = 2²⁸: 0.996× v2 (the same within 1 %).
+#include <cuda_bf16.h>
+
 #include "common/pack.cuh"
 
 constexpr int in_flight = 2;
 
-extern "C" __global__ void multiply(const __half* a, const __half* b, __half* output,
-                                    unsigned int n) {
-    constexpr unsigned int width = Pack<__half>::width;
-    const unsigned int packs = start_on_16_bytes(a, b, output) ? n / width : 0;
-    const unsigned int first = blockIdx.x * (in_flight * blockDim.x) + threadIdx.x;
+extern "C" __global__ void multiply(const DTYPE* a, const DTYPE* b, DTYPE* output, size_t n) {
+    constexpr unsigned int width = Pack<DTYPE>::width;
+    const size_t packs = start_on_16_bytes(a, b, output) ? n / width : 0;
+    const size_t first =
+        static_cast<size_t>(blockIdx.x) * (in_flight * blockDim.x) + threadIdx.x;
 
-    Pack<__half> x[in_flight], y[in_flight];
+    Pack<DTYPE> x[in_flight], y[in_flight];
 #pragma unroll
     for (int k = 0; k < in_flight; k++) {
-        const unsigned int i = first + k * blockDim.x;
+        const size_t i = first + k * blockDim.x;
         if (i < packs) {
             x[k] = load_pack(a, i);
             y[k] = load_pack(b, i);
@@ -31,7 +34,7 @@ extern "C" __global__ void multiply(const __half* a, const __half* b, __half* ou
     }
 #pragma unroll
     for (int k = 0; k < in_flight; k++) {
-        const unsigned int i = first + k * blockDim.x;
+        const size_t i = first + k * blockDim.x;
         if (i < packs) {
 #pragma unroll
             for (int j = 0; j < width; j++) x[k].value[j] *= y[k].value[j];
@@ -40,7 +43,7 @@ extern "C" __global__ void multiply(const __half* a, const __half* b, __half* ou
     }
 
     // What fills no pack.
-    const unsigned int thread = blockIdx.x * blockDim.x + threadIdx.x;
-    const unsigned int threads = gridDim.x * blockDim.x;
-    for (unsigned int i = packs * width + thread; i < n; i += threads) output[i] = a[i] * b[i];
+    const size_t thread = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    const size_t threads = static_cast<size_t>(gridDim.x) * blockDim.x;
+    for (size_t i = packs * width + thread; i < n; i += threads) output[i] = a[i] * b[i];
 }

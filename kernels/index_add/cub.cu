@@ -13,8 +13,8 @@
 #include "index_add/segments.cuh"
 
 __global__ void number(int* order, int rows) {
-    const int r = blockIdx.x * blockDim.x + threadIdx.x;
-    if (r < rows) order[r] = r;
+    const unsigned int r = blockIdx.x * blockDim.x + threadIdx.x;
+    if (r < static_cast<unsigned int>(rows)) order[r] = r;
 }
 
 // How many of the sorted numbers are below `bound`.
@@ -54,7 +54,7 @@ extern "C" cudaError_t index_add(const DTYPE* source, const int* index, int* num
     if (error != cudaSuccess) return error;
     error = scratch.hold(needed);
     if (error != cudaSuccess) return error;
-    number<<<(rows + block - 1) / block, block, 0, stream>>>(numbers, rows);
+    number<<<(rows - 1) / block + 1, block, 0, stream>>>(numbers, rows);
     error = cub::DeviceRadixSort::SortPairs(scratch.memory, needed, index, sorted, numbers, order,
                                             rows, 0, bits, stream);
     if (error != cudaSuccess) return error;

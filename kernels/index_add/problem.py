@@ -6,8 +6,16 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from harness.dtypes import rounded
-from harness.problem import Array, Buffer, Problem, Work, numpy_dtype, summation_bound
+from harness.dtypes import rounded, smallest_normal
+from harness.problem import (
+    Array,
+    Buffer,
+    Problem,
+    Work,
+    machine_epsilon,
+    numpy_dtype,
+    summation_bound,
+)
 
 STEP = 8  # columns that the reference adds up at once
 
@@ -43,7 +51,7 @@ class IndexAdd(Problem):
         if draw % 2 == 0:
             values = rng.random(rows * cols, dtype=np.float32) - np.float32(0.5)
         else:
-            # -1, 0 and 1: sums are exact in float16 too, so one row too many or too few shows.
+            # -1, 0 and 1: sums are exact in 16 bits too, so one row too many or too few shows.
             values = rng.integers(-1, 2, rows * cols, dtype=np.int8).astype(np.float32)
         stretch = sizes.get("stretch", 1)
         index = rng.integers(0, sizes["targets"], -(-rows // stretch), dtype=np.int32)
@@ -61,12 +69,39 @@ class IndexAdd(Problem):
         """Atomic additions to the output round in its type each time, in any order."""
         source, index = inputs["source"], inputs["index"]
         if not np.any(source[:1024] % 1):
-            return {"output": 0}  # at most 2048 in float16 and 2^24 in float32: exact
-        most = int(np.bincount(index).max())
-        bound = self._added(sizes, np.abs(source), index)
-        bound *= summation_bound(most, 1.0, dtype)
-        bound += summation_bound(1, 0.0, dtype)
+            # Exact up to 2 / eps: 2^24 in float32, 2048 in float16, and 256 in bfloat16, which is
+            # nearly ten standard deviations of the sum of 1024 rows.
+            return {"output": 0}
+        if dtype == "float32":
+            bound = self._added(sizes, np.abs(source), index)
+            bound *= summation_bound(int(np.bincount(index).max()), 1.0, dtype)
+        else:
+            bound = self._deviation(sizes, dtype, source, index)
+            bound *= 8  # as in summation_bound
+        bound += smallest_normal(dtype)
         return {"output": bound}
+
+    def _deviation(
+        self, sizes: Mapping[str, int], dtype: str, source: Array, index: Array
+    ) -> Array:
+        """The standard deviation of a sum of which every addition rounds to 16 bits.
+
+        In bfloat16 a bound for any sum of 256 rows exceeds the sum of their magnitudes. As in
+        kernels/dot/problem.py: with u = eps / 2, an addition at the partial sum s errs by (u s)² /
+        3, and of p in any order s² is on average at most the larger of (Σp)² and Σp², divided by 3,
+        plus Σp² / 6. The first addition, to zero, is exact.
+        """
+        u = machine_epsilon(dtype) / 2
+        partial = self._added(sizes, np.square(source, dtype=np.float32), index)
+        sums = self._added(sizes, source, index)
+        np.square(sums, out=sums)
+        np.maximum(sums, partial, out=sums)
+        partial /= 6
+        sums /= 3
+        partial += sums
+        additions = np.bincount(index, minlength=sizes["targets"]).clip(1) - 1
+        partial *= (additions * (u * u / 3))[:, np.newaxis]
+        return np.sqrt(partial, out=partial)
 
     def _added(self, sizes: Mapping[str, int], source: Array, index: Array) -> Array:
         """The sums in float64: rows in the order of their targets, then a sum for each stretch."""

@@ -28,7 +28,8 @@ class Relu(Problem):
         n = sizes["n"]
         if draw % 2 == 0:
             return {"input": rounded(rng.random(n, np.float32) - np.float32(0.5), dtype)}
-        # Both zeros, both of the largest numbers of float16, and some of its least above zero.
+        # Both zeros, both of the largest numbers of float16, and some of its least above zero. The
+        # wider types hold these, too.
         edges = np.array([0.0, -0.0, 65504, -65504, 6e-8, -6e-8, 1, -1], numpy_dtype(dtype))
         return {"input": edges[rng.integers(0, len(edges), n, np.int8)]}
 

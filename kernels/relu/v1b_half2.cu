@@ -1,23 +1,28 @@
-// output[i] = max(input[i], 0), float16
+// output[i] = max(input[i], 0), float16 or bfloat16
 //
-// Idea: halves in pairs. A __half2 is one register and one 4-byte access, so a warp requests 128
-// bytes again, and one instruction rectifies both.
+// Idea: 16-bit numbers in pairs, halves or bfloat16. A __half2 or __nv_bfloat162 is one register
+// and one 4-byte access, so a warp requests 128 bytes again, and one instruction rectifies both.
 //
-// Contract: any 1 <= n <= 2^31, blocks that cover n with two elements per thread, no shared memory.
-// Both arrays are 4-byte aligned, as every device allocation is.
+// Contract: any n of at least 1, blocks that cover n with two elements per thread, no shared
+// memory. Both arrays are 4-byte aligned, as every device allocation is.
 //
 // From: "Half2 Arithmetic Functions" in the CUDA Math API.
 //
 // Measured: H200, n = 2²⁸: float16 1.75× v0.
 #include "relu/rectified.cuh"
 
-extern "C" __global__ void relu(const __half* input, __half* output, unsigned int n) {
-    const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
+// The pair of each element type.
+__device__ __half2 pair_of(__half);
+__device__ __nv_bfloat162 pair_of(__nv_bfloat16);
+using Pair = decltype(pair_of(DTYPE()));
+
+extern "C" __global__ void relu(const DTYPE* input, DTYPE* output, size_t n) {
+    const size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
 
     if (i < n / 2) {
-        const __half2 x = reinterpret_cast<const __half2*>(input)[i];
-        reinterpret_cast<__half2*>(output)[i] = rectified(x);
+        const Pair x = reinterpret_cast<const Pair*>(input)[i];
+        reinterpret_cast<Pair*>(output)[i] = rectified(x);
     }
-    // If n is odd, one half is left over.
+    // If n is odd, one number is left over.
     if (i == 0 && n % 2 == 1) output[n - 1] = rectified(input[n - 1]);
 }

@@ -1,24 +1,27 @@
-// output[i] = max(input[i], 0), float16
+// output[i] = max(input[i], 0), float16 or bfloat16
 //
-// Idea: 16 bytes in one access for every type; that is eight halves. Nothing is assumed about
-// alignment: if an array starts within 16 bytes, as a slice may, a wide access to it would be an
-// error. In that case there are no packs, and the loop for leftover elements does everything:
+// Idea: 16 bytes in one access for every type; that is eight 16-bit numbers. Nothing is assumed
+// about alignment: if an array starts within 16 bytes, as a slice may, a wide access to it would be
+// an error. In that case there are no packs, and the loop for leftover elements does everything:
 // slower, but correct.
 //
-// Contract: any 1 <= n <= 2^31, no shared memory. Any grid that covers n with eight elements per
-// thread. The arrays may start anywhere.
+// Contract: any n of at least 1 in arrays of at most 32 GiB, whose packs have numbers of 32 bits;
+// no shared memory. Any grid that covers n with eight elements per thread. The arrays may start
+// anywhere.
 //
 // From: the vectorised elementwise kernels of PyTorch (aten/src/ATen/native/cuda/Loops.cuh), which
 // choose a width by alignment.
 //
 // Measured: H200, n = 2²⁸: float16 1.59× v1b.
+#include <cuda_bf16.h>
+
 #include "common/pack.cuh"
 #include "relu/rectified.cuh"
 
-extern "C" __global__ void relu(const DTYPE* input, DTYPE* output, unsigned int n) {
+extern "C" __global__ void relu(const DTYPE* input, DTYPE* output, size_t n) {
     constexpr unsigned int width = Pack<DTYPE>::width;
-    const unsigned int packs = start_on_16_bytes(input, output) ? n / width : 0;
-    const unsigned int thread = blockIdx.x * blockDim.x + threadIdx.x;
+    const size_t packs = start_on_16_bytes(input, output) ? n / width : 0;
+    const size_t thread = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
 
     if (thread < packs) {
         Pack<DTYPE> x = load_pack(input, thread);
@@ -26,6 +29,6 @@ extern "C" __global__ void relu(const DTYPE* input, DTYPE* output, unsigned int 
         for (int j = 0; j < width; j++) x.value[j] = rectified(x.value[j]);
         store_pack(output, thread, x);
     }
-    const unsigned int threads = gridDim.x * blockDim.x;
-    for (unsigned int i = packs * width + thread; i < n; i += threads) output[i] = rectified(input[i]);
+    const size_t threads = static_cast<size_t>(gridDim.x) * blockDim.x;
+    for (size_t i = packs * width + thread; i < n; i += threads) output[i] = rectified(input[i]);
 }

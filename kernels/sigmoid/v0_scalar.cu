@@ -1,16 +1,16 @@
-// output[i] = 1 / (1 + exp(−input[i])), float32 or float16
+// output[i] = 1 / (1 + exp(−input[i])), float32, float16 or bfloat16
 //
 // Idea: one thread per element. The exponential and the division take tens of instructions per
 // thread, but meanwhile other warps' loads are in flight.
 //
-// Contract: any 1 <= n <= 2^31, blocks that cover n with one element per thread, no shared memory.
+// Contract: any n of at least 1, blocks that cover n with one element per thread, no shared memory.
 //
 // From: the activation functions of every deep-learning framework, written down directly.
 //
 // Measured: H200, n = 2²⁸: float32 864 µs ± 0.052 %, float16 780 µs ± 0.055 %.
 #include "sigmoid/logistic.cuh"
 
-extern "C" __global__ void sigmoid(const DTYPE* input, DTYPE* output, unsigned int n) {
-    const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
+extern "C" __global__ void sigmoid(const DTYPE* input, DTYPE* output, size_t n) {
+    const size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (i < n) output[i] = logistic(input[i]);
 }

@@ -3,7 +3,7 @@
 // Idea: four floats in one access. It has a quarter of v0's threads and memory instructions, and
 // each load has four times as many bytes in flight.
 //
-// Contract: any 1 <= n <= 2^31, blocks that cover n with four elements per thread, no shared
+// Contract: any n of at least 1, blocks that cover n with four elements per thread, no shared
 // memory. Both arrays are 16-byte aligned, as every device allocation is.
 //
 // From: Justin Luitjens, "CUDA Pro Tip: Increase Performance with Vectorized Memory Access" (NVIDIA
@@ -12,9 +12,9 @@
 // Measured: H200, n = 2²⁸: float32 1.73× v0.
 #include "sigmoid/logistic.cuh"
 
-extern "C" __global__ void sigmoid(const float* input, float* output, unsigned int n) {
-    const unsigned int count4 = n / 4;
-    const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
+extern "C" __global__ void sigmoid(const float* input, float* output, size_t n) {
+    const size_t count4 = n / 4;
+    const size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
 
     if (i < count4) {
         const float4 x = reinterpret_cast<const float4*>(input)[i];
@@ -22,6 +22,6 @@ extern "C" __global__ void sigmoid(const float* input, float* output, unsigned i
             make_float4(logistic(x.x), logistic(x.y), logistic(x.z), logistic(x.w));
     }
     // Up to three floats are left over that do not fill a float4.
-    const unsigned int tail = 4 * count4 + i;
+    const size_t tail = 4 * count4 + i;
     if (i < n % 4) output[tail] = logistic(input[tail]);
 }

@@ -1,4 +1,4 @@
-"""The error of a sum in half precision, which the random signs of the problem's own inputs hide."""
+"""The error of a sum in 16 bits, which the random signs of the problem's own inputs hide."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from own_repository import BENCH
 
 from harness.backends.emulated_device import emulated_device
 from harness.compiler import toolchain
+from harness.dtypes import BY_NAME, numpy_dtype
 from harness.emulator import Module, launch, parse
 from harness.matrix import plan
 from harness.problem import loading
@@ -24,29 +26,30 @@ IN_FLOATS = ("v3b_float32_accumulation", "v4b_eight_halves")
 
 
 @cache
-def compiled(source: str) -> Module:
+def compiled(source: str, dtype: str = "float16") -> Module:
     """A file of kernels/dot, compiled once for all tests of a process."""
     with tempfile.TemporaryDirectory() as folder:
-        return parse(_ptx(source, Path(folder) / "dot.ptx"))
+        return parse(_ptx(source, dtype, Path(folder) / "dot.ptx"))
 
 
-def _ptx(source: str, ptx: Path) -> str:
+def _ptx(source: str, dtype: str, ptx: Path) -> str:
     command = [toolchain.find().nvcc, "-O3", "-std=c++17", "-arch=sm_90", f"-I{KERNELS}",
-               "-DDTYPE=__half", "-ptx", str(KERNELS / "dot" / source), "-o", str(ptx)]  # fmt: skip
+               f"-DDTYPE={BY_NAME[dtype].cpp}", "-ptx", str(KERNELS / "dot" / source),
+               "-o", str(ptx)]  # fmt: skip
     subprocess.run(command, check=True, capture_output=True)
     return ptx.read_text()
 
 
-def dot(variant: str, values: np.ndarray) -> float:
+def dot(variant: str, values: np.ndarray, dtype: str = "float16") -> float:
     """The inner product of `values` with ones, launched as in the matrix."""
     cases = plan.cases_at(BENCH, emulated_device("sm_90"), "dot", [{"n": len(values)}])
-    case = next(c for c in cases if c.variant == variant and c.dtype == "float16")
-    module = compiled(case.source)
+    case = next(c for c in cases if c.variant == variant and c.dtype == dtype)
+    module, numpy = compiled(case.source, dtype), numpy_dtype(dtype)
     buffers: dict[str, np.ndarray] = {
-        "a": values.astype(np.float16),
-        "b": np.ones(len(values), np.float16),
-        "output": np.full(1, np.nan, np.float16),
-        "pair": np.full(2, np.nan, np.float16),
+        "a": values.astype(numpy),
+        "b": np.ones(len(values), numpy),
+        "output": np.full(1, np.nan, numpy),
+        "pair": np.full(2, np.nan, numpy),
         "total": np.full(1, np.nan, np.float32),
     }
     for step in case.steps:
@@ -73,6 +76,26 @@ def test_small_terms_vanish_in_a_sum_of_halves_and_not_in_one_of_floats(
 
 
 @pytest.mark.parametrize("variant", [*IN_HALVES, *IN_FLOATS])
+def test_terms_vanish_in_a_sum_of_bfloat16_that_halves_would_hold(variant: str) -> None:
+    # Numbers of bfloat16 near 512 are 4 apart, halves 0.5.
+    n = 64 * 1024
+    values = np.zeros(n)
+    values[0] = 512
+    values[512::512] = 1.5
+    exact = float(values.sum())
+    error = abs(dot(variant, values, "bfloat16") - exact)
+    assert (error > 64) == (variant in IN_HALVES), error
+    assert variant in IN_HALVES or error <= 2, error
+
+
+@pytest.mark.parametrize("variant", [*IN_HALVES, *IN_FLOATS])
+def test_a_sum_past_the_largest_half_is_held_by_bfloat16(variant: str) -> None:
+    values = np.zeros(2 * 1024)
+    values[::1024] = 60_000
+    assert dot(variant, values, "bfloat16") == float(ml_dtypes.bfloat16(120_000))
+
+
+@pytest.mark.parametrize("variant", [*IN_HALVES, *IN_FLOATS])
 def test_a_partial_sum_past_the_largest_half_is_lost_in_halves_and_not_in_floats(
     variant: str,
 ) -> None:
@@ -95,7 +118,7 @@ def test_the_widest_loads_are_right_where_the_arrays_start_between_two_packs(
 #define __global__ __device__
 #include "dot/v4b_eight_halves.cu"
 #pragma pop_macro("__global__")
-extern "C" __global__ void shifted(const __half* a, const __half* b, float* total, unsigned n) {
+extern "C" __global__ void shifted(const __half* a, const __half* b, float* total, size_t n) {
     dot(a + 1, b + 1, total, n);
 }
 """
@@ -109,21 +132,23 @@ extern "C" __global__ void shifted(const __half* a, const __half* b, float* tota
     assert total[0] == a[1:].astype(np.float64).sum()
 
 
-def test_blocks_that_add_in_any_order_are_right_where_the_terms_have_a_drift() -> None:
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_blocks_that_add_in_any_order_are_right_where_the_terms_have_a_drift(dtype: str) -> None:
     # As in the other state of timed inputs, in which the changed elements are the largest of many.
     n, blocks, orders = 2**20, 1056, 2000
     rng = np.random.default_rng(1)
     problem = loading.load(KERNELS / "dot")
-    inputs = dict(problem.inputs({"n": n}, "float16", rng, problem.timed_draw))
+    inputs = dict(problem.inputs({"n": n}, dtype, rng, problem.timed_draw))
     for name in ("a", "b"):
         inputs[name] = inputs[name].copy()
         inputs[name][:: n // 4096] = 0.875
     products = inputs["a"].astype(np.float64) * inputs["b"]
-    sums = np.array([part.sum() for part in np.array_split(products, blocks)], np.float16)
+    sums = np.array([part.sum() for part in np.array_split(products, blocks)])
+    sums = sums.astype(numpy_dtype(dtype))
     order = np.argsort(rng.random((blocks, orders)), axis=0)
-    total = np.zeros(orders, np.float16)
+    total = np.zeros(orders, sums.dtype)
     for row in sums[order]:
         total += row
     errors = np.abs(total.astype(np.float64) - products.sum())
-    allowed = float(np.max(problem.tolerance({"n": n}, "float16", inputs)["output"]))
+    allowed = float(np.max(problem.tolerance({"n": n}, dtype, inputs)["output"]))
     assert np.max(errors) < allowed, (float(np.max(errors)), allowed)

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from harness.compiler import toolchain
+from harness.dtypes import BY_NAME, numpy_dtype
 from harness.emulator import LaunchReport, launch, parse
 
 KERNELS = Path(__file__).parents[2] / "kernels"
@@ -47,17 +48,18 @@ SHIFTED = """
 #define __global__ __device__
 #include "{source}.cu"
 #pragma pop_macro("__global__")
-extern "C" __global__ void shifted({parameters}, {type}* output, unsigned int n) {{
+extern "C" __global__ void shifted({parameters}, {type}* output, size_t n) {{
     {kernel}({arguments}, output + 1, n);
 }}
 """
 
 
 def one_element_late(
-    source: str, kernel: str, ctype: str, folder: Path
+    source: str, kernel: str, dtype: str, folder: Path
 ) -> tuple[list[np.ndarray], np.ndarray, LaunchReport]:
     """The inputs and the output of a launch whose arrays all start one element after a boundary."""
     count, _ = EXPECTED[kernel]
+    ctype, numpy = BY_NAME[dtype].cpp, numpy_dtype(dtype)
     text = SHIFTED.format(
         source=source, kernel=kernel, type=ctype,
         parameters=", ".join(f"const {ctype}* x{i}" for i in range(count)),
@@ -68,26 +70,28 @@ def one_element_late(
     command = [toolchain.find().nvcc, "-O3", "-std=c++17", "-lineinfo", "-arch=sm_90",
                f"-I{KERNELS}", f"-DDTYPE={ctype}", "-ptx", str(path), "-o", str(ptx)]  # fmt: skip
     subprocess.run(command, check=True, capture_output=True)
-    dtype = np.float32 if ctype == "float" else np.float16
     rng = np.random.default_rng(1)
-    inputs = [rng.uniform(-4, 4, N + 1).astype(dtype) for _ in range(count)]
-    output = np.full(N + 1, np.nan, dtype)
+    inputs = [rng.uniform(-4, 4, N + 1).astype(numpy) for _ in range(count)]
+    output = np.full(N + 1, np.nan, numpy)
     report = launch(parse(ptx.read_text()), "shifted", 4, 64, [*inputs, output, N])
     return inputs, output, report
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("source", SOURCES)
-def test_an_array_may_start_between_two_packs(source: str, tmp_path: Path) -> None:
+def test_an_array_may_start_between_two_packs(source: str, dtype: str, tmp_path: Path) -> None:
     kernel = SOURCES[source]
-    inputs, output, report = one_element_late(source, kernel, "__half", tmp_path)
+    inputs, output, report = one_element_late(source, kernel, dtype, tmp_path)
     assert not report.faults, str(report.faults[0])
     exact = EXPECTED[kernel][1](*(x[1:].astype(np.float64) for x in inputs))
-    assert np.all(np.abs(output[1:] - exact) <= np.spacing(np.float16(np.abs(exact).max())))
+    assert np.all(
+        np.abs(output[1:] - exact) <= np.spacing(numpy_dtype(dtype).type(np.abs(exact).max()))
+    )
     assert np.isnan(output[0]), "the element before the array was written"
 
 
 def test_a_kernel_that_assumes_packs_is_caught_there(tmp_path: Path) -> None:
-    _, _, report = one_element_late("elementwise_add/v1a_float4", "add", "float", tmp_path)
+    _, _, report = one_element_late("elementwise_add/v1a_float4", "add", "float32", tmp_path)
     assert any("misaligned" in str(fault) for fault in report.faults), report.faults
 
 
