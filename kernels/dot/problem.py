@@ -24,7 +24,7 @@ HALF_CHAIN = 4096
 """Additions in a row that a variant may make in 16 bits: a thread's, the tree's, the blocks'."""
 
 TERMS_OF_AN_ADDITION = 128
-"""Of few terms, the least number for each of these: blocks of 256 threads have 256 terms or more."""
+"""Of few terms, the least number for each of these: a block of 256 threads has as many or more."""
 
 
 class Dot(Problem):

@@ -12,19 +12,20 @@
 // From: the dot product in Jason Sanders and Edward Kandrot, "CUDA by Example" (2010), with the
 // final sum on the host replaced by an atomic.
 //
-// Measured: H200, n = 2²⁸: float32 572 µs ± 0.14 %, float16 756 µs ± 0.071 %.
+// Measured: not yet.
 #include "dot/block_total.cuh"
+#include "elementwise_add/index.cuh"
 #include "index_add/atomic_add.cuh"
 
 extern "C" __global__ void zero(DTYPE* output) {
     *output = DTYPE(0.0f);
 }
 
-extern "C" __global__ void dot(const DTYPE* a, const DTYPE* b, DTYPE* output, size_t n) {
-    const size_t threads = static_cast<size_t>(gridDim.x) * blockDim.x;
-    const size_t thread = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+extern "C" __global__ void dot(const DTYPE* a, const DTYPE* b, DTYPE* output, Index n) {
+    const Index threads = static_cast<Index>(gridDim.x) * blockDim.x;
+    const Index thread = static_cast<Index>(blockIdx.x) * blockDim.x + threadIdx.x;
     DTYPE sum = 0.0f;
-    for (size_t i = thread; i < n; i += threads) {
+    for (Index i = thread; i < n; i += threads) {
         sum += a[i] * b[i];
     }
 

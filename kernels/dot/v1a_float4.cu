@@ -9,28 +9,29 @@
 // From: Justin Luitjens, "CUDA Pro Tip: Increase Performance with Vectorized Memory Access" (NVIDIA
 // developer blog, 2013).
 //
-// Measured: H200, n = 2²⁸: float32 1.19× v0.
+// Measured: not yet.
 #include "dot/block_total.cuh"
+#include "elementwise_add/index.cuh"
 
 extern "C" __global__ void zero(float* output) {
     *output = 0.0f;
 }
 
-extern "C" __global__ void dot(const float* a, const float* b, float* output, size_t n) {
+extern "C" __global__ void dot(const float* a, const float* b, float* output, Index n) {
     const float4* a4 = reinterpret_cast<const float4*>(a);
     const float4* b4 = reinterpret_cast<const float4*>(b);
-    const size_t threads = static_cast<size_t>(gridDim.x) * blockDim.x;
-    const size_t thread = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    const Index threads = static_cast<Index>(gridDim.x) * blockDim.x;
+    const Index thread = static_cast<Index>(blockIdx.x) * blockDim.x + threadIdx.x;
     float sum = 0.0f;
 
     // Otherwise nvcc would unroll this loop, which would make it v2a.
 #pragma unroll 1
-    for (size_t i = thread; i < n / 4; i += threads) {
+    for (Index i = thread; i < n / 4; i += threads) {
         const float4 x = a4[i], y = b4[i];
         sum += (x.x * y.x + x.y * y.y) + (x.z * y.z + x.w * y.w);
     }
     // Up to three floats are left over that do not fill a float4.
-    const size_t tail = n / 4 * 4 + thread;
+    const Index tail = n / 4 * 4 + thread;
     if (tail < n) sum += a[tail] * b[tail];
 
     sum = block_total(sum);

@@ -7,11 +7,13 @@
 //
 // From: the vectorAdd sample of the CUDA toolkit.
 //
-// Measured: H200, n = 2²⁸: float32 924 µs ± 0.044 %, float16 764 µs ± 0.079 %.
+// Measured: not yet.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-extern "C" __global__ void add(const DTYPE* a, const DTYPE* b, DTYPE* output, size_t n) {
-    const size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+#include "elementwise_add/index.cuh"
+
+extern "C" __global__ void add(const DTYPE* a, const DTYPE* b, DTYPE* output, Index n) {
+    const Index i = static_cast<Index>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (i < n) output[i] = a[i] + b[i];
 }

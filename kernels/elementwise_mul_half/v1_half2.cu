@@ -8,17 +8,19 @@
 //
 // From: "Half2 Arithmetic Functions" in the CUDA Math API.
 //
-// Measured: H200, n = 2²⁸: 1.65× v0.
+// Measured: not yet.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+
+#include "elementwise_add/index.cuh"
 
 // The pair of each element type.
 __device__ __half2 pair_of(__half);
 __device__ __nv_bfloat162 pair_of(__nv_bfloat16);
 using Pair = decltype(pair_of(DTYPE()));
 
-extern "C" __global__ void multiply(const DTYPE* a, const DTYPE* b, DTYPE* output, size_t n) {
-    const size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+extern "C" __global__ void multiply(const DTYPE* a, const DTYPE* b, DTYPE* output, Index n) {
+    const Index i = static_cast<Index>(blockIdx.x) * blockDim.x + threadIdx.x;
 
     if (i < n / 2) {
         const Pair x = reinterpret_cast<const Pair*>(a)[i];

@@ -7,7 +7,7 @@
 // of a vector are added one by one all the same: the vector as a whole is not atomic, and need not
 // be.
 //
-// Contract: any rows, cols and targets from 1 to 2^31 - 1, and index from 0 to targets - 1. Any
+// Contract: any rows, cols and targets from 1 to 2^31 - 64, and index from 0 to targets - 1. Any
 // grid and block. output must be zero before it, which the step `zero` ensures. No shared memory.
 // source and output are 16-byte aligned, as every device allocation is; if cols is not a multiple
 // of a vector, rows are not aligned, and elements are added one by one.
@@ -15,8 +15,8 @@
 // From: the CUDA C++ Programming Guide on atomicAdd() of float4 and of __nv_bfloat162 (from 9.0)
 // and of __half2 (from 6.0).
 //
-// Measured: H200, rows = 2²⁰, cols = 64, targets = 2²⁰, stretch = 1: float32 1.029× v0, float16 2.45× v0.
-#include "common/row.cuh"
+// Measured: not yet.
+#include "elementwise_add/index.cuh"
 #include "index_add/atomic_add.cuh"
 #include "index_add/zero.cuh"
 
@@ -46,18 +46,20 @@ constexpr unsigned int LANES = sizeof(Vector) / sizeof(DTYPE);
 
 __global__ void add(const DTYPE* source, const int* index, DTYPE* output, unsigned int rows,
                     unsigned int cols) {
-    const size_t step = static_cast<size_t>(gridDim.x) * blockDim.x;
-    const size_t start = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    const Index step = static_cast<Index>(gridDim.x) * blockDim.x;
+    const Index start = static_cast<Index>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (cols % LANES == 0) {
         const Vector* vectors = reinterpret_cast<const Vector*>(source);
         Vector* sums = reinterpret_cast<Vector*>(output);
         const unsigned int width = cols / LANES;
-        for (size_t i = start; i < row_start(rows, width); i += step) {
-            add_vector(&sums[row_start(index[i / width], width) + i % width], vectors[i]);
+        for (Index i = start; i < Index(rows) * width; i += step) {
+            const Index target = index[i / width];
+            add_vector(&sums[target * width + i % width], vectors[i]);
         }
     } else {
-        for (size_t i = start; i < row_start(rows, cols); i += step) {
-            add_atomically(&output[row_start(index[i / cols], cols) + i % cols], source[i]);
+        for (Index i = start; i < Index(rows) * cols; i += step) {
+            const Index target = index[i / cols];
+            add_atomically(&output[target * cols + i % cols], source[i]);
         }
     }
 }

@@ -5,14 +5,14 @@
 // atomicAdd() of so many, but compute capability 9.0 adds up to four pairs with one `red` in PTX. The
 // L2 cache gets a quarter of v1's requests for the same bytes.
 //
-// Contract: as v1: any rows, cols and targets from 1 to 2^31 - 1, index from 0 to targets - 1, any
+// Contract: as v1: any rows, cols and targets from 1 to 2^31 - 64, index from 0 to targets - 1, any
 // grid and block. output must be zero before it, which the step `zero` ensures. If cols is not a
 // multiple of eight, rows are not aligned to 16 bytes, and elements are added one by one.
 //
 // From: the PTX ISA on vectors of `red` (from 8.1, compute capability 9.0).
 //
-// Measured: H100 80GB HBM3, rows = 2²⁰, cols = 64, targets = 2²⁰, stretch = 1: float16 1.036× v1.
-#include "common/row.cuh"
+// Measured: not yet.
+#include "elementwise_add/index.cuh"
 #include "index_add/atomic_add.cuh"
 #include "index_add/zero.cuh"
 
@@ -42,17 +42,19 @@ __device__ __forceinline__ void add_eight(DTYPE* to, uint4 v) {
 
 __global__ void add(const DTYPE* source, const int* index, DTYPE* output, unsigned int rows,
                     unsigned int cols) {
-    const size_t step = static_cast<size_t>(gridDim.x) * blockDim.x;
-    const size_t start = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    const Index step = static_cast<Index>(gridDim.x) * blockDim.x;
+    const Index start = static_cast<Index>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (cols % 8 == 0) {
         const uint4* eights = reinterpret_cast<const uint4*>(source);
         const unsigned int width = cols / 8;
-        for (size_t i = start; i < row_start(rows, width); i += step) {
-            add_eight(&output[8 * (row_start(index[i / width], width) + i % width)], eights[i]);
+        for (Index i = start; i < Index(rows) * width; i += step) {
+            const Index target = index[i / width];
+            add_eight(&output[8 * (target * width + i % width)], eights[i]);
         }
     } else {
-        for (size_t i = start; i < row_start(rows, cols); i += step) {
-            add_atomically(&output[row_start(index[i / cols], cols) + i % cols], source[i]);
+        for (Index i = start; i < Index(rows) * cols; i += step) {
+            const Index target = index[i / cols];
+            add_atomically(&output[target * cols + i % cols], source[i]);
         }
     }
 }

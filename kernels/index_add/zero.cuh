@@ -4,11 +4,13 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include "elementwise_add/index.cuh"
+
 // Any grid and block.
-__global__ void zero(DTYPE* output, size_t n) {
-    const size_t start = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-    const size_t step = static_cast<size_t>(gridDim.x) * blockDim.x;
-    for (size_t i = start; i < n; i += step) {
+__global__ void zero(DTYPE* output, Index n) {
+    const Index start = static_cast<Index>(blockIdx.x) * blockDim.x + threadIdx.x;
+    const Index step = static_cast<Index>(gridDim.x) * blockDim.x;
+    for (Index i = start; i < n; i += step) {
         output[i] = static_cast<DTYPE>(0.0f);
     }
 }

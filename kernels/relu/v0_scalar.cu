@@ -7,10 +7,11 @@
 //
 // From: the activation functions of every deep-learning framework, written down directly.
 //
-// Measured: H200, n = 2²⁸: float32 797 µs ± 0.034 %, float16 698 µs ± 0.058 %.
+// Measured: not yet.
+#include "elementwise_add/index.cuh"
 #include "relu/rectified.cuh"
 
-extern "C" __global__ void relu(const DTYPE* input, DTYPE* output, size_t n) {
-    const size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+extern "C" __global__ void relu(const DTYPE* input, DTYPE* output, Index n) {
+    const Index i = static_cast<Index>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (i < n) output[i] = rectified(input[i]);
 }

@@ -9,12 +9,13 @@
 // From: Justin Luitjens, "CUDA Pro Tip: Increase Performance with Vectorized Memory Access" (NVIDIA
 // developer blog, 2013).
 //
-// Measured: H200, n = 2²⁸: float32 1.60× v0.
+// Measured: not yet.
+#include "elementwise_add/index.cuh"
 #include "relu/rectified.cuh"
 
-extern "C" __global__ void relu(const float* input, float* output, size_t n) {
-    const size_t count4 = n / 4;
-    const size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+extern "C" __global__ void relu(const float* input, float* output, Index n) {
+    const Index count4 = n / 4;
+    const Index i = static_cast<Index>(blockIdx.x) * blockDim.x + threadIdx.x;
 
     if (i < count4) {
         const float4 x = reinterpret_cast<const float4*>(input)[i];
@@ -22,6 +23,6 @@ extern "C" __global__ void relu(const float* input, float* output, size_t n) {
             make_float4(rectified(x.x), rectified(x.y), rectified(x.z), rectified(x.w));
     }
     // Up to three floats are left over that do not fill a float4.
-    const size_t tail = 4 * count4 + i;
+    const Index tail = 4 * count4 + i;
     if (i < n % 4) output[tail] = rectified(input[tail]);
 }

@@ -15,10 +15,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from own_repository import BENCH
 
+from harness.backends.emulated_device import emulated_device
 from harness.compiler import toolchain
 from harness.dtypes import BY_NAME, numpy_dtype
 from harness.emulator import LaunchReport, launch, parse
+from harness.matrix import plan
 
 KERNELS = Path(__file__).parents[2] / "kernels"
 MISSING = 1 << 32  # elements, of every array
@@ -163,6 +166,32 @@ def test_products_beyond_32_bits_are_added(variant: str, tmp_path: Path) -> None
     )  # fmt: skip
     assert not report.faults, str(report.faults[0])
     assert total[0] == 2 * a.astype(np.float64).sum() != 0
+
+
+@pytest.mark.parametrize(
+    ("problem", "fits", "larger"),
+    [
+        *((name, {"n": 2**31}, {"n": 2**31 + 1}) for name in [*OF, "dot"]),
+        ("index_add", *({"rows": 2**24, "cols": 128, "targets": t, "stretch": 1}
+                        for t in (2**24, 2**24 + 1))),
+    ],
+)  # fmt: skip
+def test_the_matrix_asks_for_indices_of_64_bits_where_32_do_not_suffice(
+    problem: str, fits: dict[str, int], larger: dict[str, int]
+) -> None:
+    for wide, sizes in enumerate((fits, larger)):
+        cases = plan.cases_at(BENCH, emulated_device("sm_90"), problem, [sizes])
+        kernels = [case for case in cases if case.kind == "kernel"]
+        assert {int(case.defines["WIDE"]) for case in kernels} == {wide}
+
+
+@pytest.mark.parametrize("problem", [*OF, "dot"])
+def test_variants_with_packs_skip_arrays_whose_packs_32_bits_cannot_number(problem: str) -> None:
+    cases = plan.cases_at(BENCH, emulated_device("sm_90"), problem, [{"n": 2**34 + 8}])
+    for case in (case for case in cases if case.source):
+        text = (KERNELS / problem / case.source).read_text()
+        numbered = "common/pack.cuh" in text or "common/vector.cuh" in text
+        assert not numbered or "n * element_bytes <= 2**35" in case.skip, case.id
 
 
 def added(rows: np.ndarray, index: np.ndarray) -> np.ndarray:
