@@ -1,4 +1,4 @@
-"""Arrays of more than 2^32 elements: kernels access the right ones of them.
+"""Arrays of far more than 2^32 elements: kernels access the right ones of them.
 
 No such array exists here. The last blocks of a large grid are launched as a small one, with
 `blockIdx` and `gridDim` as in the large grid, on arrays of which only the end exists: every pointer
@@ -24,7 +24,9 @@ from harness.emulator import LaunchReport, launch, parse
 from harness.matrix import plan
 
 KERNELS = Path(__file__).parents[2] / "kernels"
-MISSING = 1 << 32  # elements, of every array
+MISSING = 1 << 36  # elements, of every array: vectors of eight are more than 2^32, too
+MISSING_OF_PACKS = {2: 1 << 34, 4: 1 << 32}
+"""The same by the bytes of an element, where 32 bits number the packs of an array."""
 BLOCK, BLOCKS = 64, 4
 COLS = 64
 ROWS = MISSING // COLS  # missing rows
@@ -68,6 +70,12 @@ def launched(
                "-o", str(ptx)]  # fmt: skip
     subprocess.run(command, check=True, capture_output=True)
     return launch(parse(ptx.read_text()), "far", BLOCKS, BLOCK, arguments, shared)
+
+
+def missing(source: str, dtype: str) -> int:
+    text = (KERNELS / f"{source}.cu").read_text()
+    numbered = "common/pack.cuh" in text or "common/vector.cuh" in text
+    return MISSING_OF_PACKS[numpy_dtype(dtype).itemsize] if numbered else MISSING
 
 
 class Elementwise(NamedTuple):
@@ -119,7 +127,7 @@ ONE_BY_ONE = [
 def test_elements_beyond_32_bits_are_computed(
     source: str, dtype: str, elements: int, tmp_path: Path
 ) -> None:
-    one = OF[source.partition("/")[0]]
+    one, before = OF[source.partition("/")[0]], missing(source, dtype)
     count, shift = BLOCKS * BLOCK * elements, int((source, dtype, elements) in ONE_BY_ONE)
     ctype, rng = BY_NAME[dtype].cpp, np.random.default_rng(1)
     made = [rng.uniform(-4, 4, count + shift) for _ in range(one.inputs)]
@@ -128,9 +136,9 @@ def test_elements_beyond_32_bits_are_computed(
     names = [f"x{i}" for i in range(one.inputs)]
     report = launched(
         tmp_path, source,
-        f"{one.kernel}({', '.join(f'{n} + {shift} - {MISSING}' for n in [*names, 'y'])}, n)",
+        f"{one.kernel}({', '.join(f'{n} + {shift} - {before}' for n in [*names, 'y'])}, n)",
         ", ".join([*(f"const {ctype}* {name}" for name in names), f"{ctype}* y, size_t n"]),
-        [*inputs, output, MISSING + count], MISSING // (elements * BLOCK), dtype,
+        [*inputs, output, before + count], before // (elements * BLOCK), dtype,
     )  # fmt: skip
     assert not report.faults, str(report.faults[0])
     exact = one.function(*(x[shift:].astype(np.float64) for x in inputs))
@@ -153,16 +161,17 @@ OF_DOT = {
 @pytest.mark.parametrize("variant", OF_DOT)
 def test_products_beyond_32_bits_are_added(variant: str, tmp_path: Path) -> None:
     dtype, target, elements = OF_DOT[variant]
+    before = missing(f"dot/{variant}", dtype)
     total = np.zeros(2, np.float32 if target == "total" else numpy_dtype(dtype))
     ctype = BY_NAME[dtype].cpp
     # Whole numbers whose sums are exact in 8 bits.
     a = np.zeros(BLOCKS * BLOCK * elements, numpy_dtype(dtype))
     a[:: len(a) // 64] = np.random.default_rng(1).integers(-2, 3, 64)
     report = launched(
-        tmp_path, f"dot/{variant}", f"dot(a - {MISSING}, b - {MISSING}, total, n)",
+        tmp_path, f"dot/{variant}", f"dot(a - {before}, b - {before}, total, n)",
         f"const {ctype}* a, const {ctype}* b, {'float' if target == 'total' else ctype}* total, "
         "size_t n",
-        [a, np.full_like(a, 2), total, MISSING + len(a)], MISSING // (elements * BLOCK), dtype,
+        [a, np.full_like(a, 2), total, before + len(a)], before // (elements * BLOCK), dtype,
     )  # fmt: skip
     assert not report.faults, str(report.faults[0])
     assert total[0] == 2 * a.astype(np.float64).sum() != 0
