@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from harness.emulator.engine.raw_counts import RawCounts
 from harness.emulator.memory.address_space import Allocation
 from harness.emulator.program.analysis import flops
+from harness.emulator.program.analysis.access_kinds import is_of_single_halves
 from harness.emulator.program.analysis.merged_accesses import merged_accesses
 from harness.emulator.program.analysis.uneven_loops import ways_out
 from harness.emulator.program.ir import Branch, Jump, Op, Program
@@ -190,7 +191,7 @@ def _access_kinds(program: Program) -> dict[int, tuple[str, ...]]:
         for op in block.ops:
             if op.name in ("ld", "st", "atom"):
                 kind = _kind(op, program)
-                is_loop = op.name == "atom" and _is_of_single_halves(program.sites[op.site].opcode)
+                is_loop = op.name == "atom" and is_of_single_halves(program.sites[op.site].opcode)
                 out[op.site] = (kind, "ld") if is_loop else (kind,)
             elif op.name == "copy_async":
                 through = ".ca." in program.sites[op.site].opcode
@@ -208,15 +209,10 @@ def _has_no_reading(opcode: str) -> bool:
         return True
     if name in ("atom", "red"):
         wide = types == ["b128"]
-        return wide or not _VECTORS.isdisjoint(modifiers) or _is_of_single_halves(opcode)
+        return wide or not _VECTORS.isdisjoint(modifiers) or is_of_single_halves(opcode)
     if name in ("ld", "st"):
         return "v8" in modifiers or ("v4" in modifiers and TYPE_SIZES[types[-1]] == 8)
     return name in ("wmma", "ldmatrix", "stmatrix", "cp", "mbarrier")
-
-
-def _is_of_single_halves(opcode: str) -> bool:
-    _, modifiers, types = split_opcode(opcode)
-    return types[-1:] in (["f16"], ["bf16"]) and _VECTORS.isdisjoint(modifiers)
 
 
 def _kind(op: Op, program: Program) -> str:

@@ -38,6 +38,7 @@ from harness.emulator.program.analysis.access_kinds import (
     access_kind,
     fences,
     fills_cluster,
+    is_of_single_halves,
     of_mbarriers,
 )
 from harness.emulator.program.analysis.liveness import unwritten_registers
@@ -57,6 +58,7 @@ from harness.emulator.results.observed import Observed
 
 Run = Callable[[Program, LaunchConfiguration, AddressSpace, bytes], Outcome]
 
+_ATOMICS = ("atom.", "red.")
 _REGISTER_BYTES = 1 << 27  # for all blocks that execute together
 _SLICE_SECONDS = 0.2  # so that an interrupt is noticed
 _OTHER_ORDERS = (1, 2, 3, 4)
@@ -282,10 +284,13 @@ class OfLines:
         self._kinds: dict[Any, set[int]] = defaultdict(set)
         self._traits: dict[Any, list[int]] = defaultdict(list)
         self._of_many_places: set[Any] = set()
+        self._of_single_halves: set[Any] = set()
         for site, of_site in zip(program.sites, program.once(traits), strict=True):
             if site.location is not None:
                 if site.opcode.startswith("barrier.") and ".aligned" not in site.opcode:
                     self._of_many_places.add(user_line(site.location))
+                if site.opcode.startswith(_ATOMICS) and is_of_single_halves(site.opcode):
+                    self._of_single_halves.add(user_line(site.location))
                 key = user_line(site.location), of_site & (layout.IS_LOAD | layout.IS_STORE)
                 self._kinds[key].add(access_kind(site.opcode))
                 self._traits[key].append(of_site)
@@ -307,6 +312,11 @@ class OfLines:
         """Return whether a line's barrier may pair with a barrier on another line, as
         `barrier.sync` without `.aligned` may."""
         return user_line(location) in self._of_many_places
+
+    def retries(self, location: Location | None) -> bool:
+        """Return whether a line has an atomic that machine code does in a loop, which begins with
+        a load."""
+        return user_line(location) in self._of_single_halves
 
     def orders(self, location: Location | None) -> bool:
         """Return whether a line's mbarrier operation orders accesses; true if unknown."""

@@ -250,13 +250,13 @@ def track_first_writes(
     starts = list(program.param_offsets().values())
     bases = {allocation.base: allocation for allocation in memory.allocations}
     for base, known in (buffers or {}).items():
-        bases[base].written = _bytes_known(f"of the buffer at {base:#x}", known, bases[base].size)
+        bases[base].written = bytes_known(f"of the buffer at {base:#x}", known, bases[base].size)
     for number, known in (written or {}).items():
         given = args[number] if number in range(len(args)) else None
         array = given.array if isinstance(given, TensorMap) else given
         if not isinstance(array, np.ndarray):
             raise LaunchError(f"written names argument {shown(number)}, which is no array")
-        filled = _bytes_known(f"[{number}]", known, array.nbytes)
+        filled = bytes_known(f"[{number}]", known, array.nbytes)
         at = starts[number]
         base = _address(params, at + ADDRESS_AT if isinstance(given, TensorMap) else at)
         if isinstance(given, TensorMap):
@@ -264,7 +264,7 @@ def track_first_writes(
         bases[base].written = filled
 
 
-def _bytes_known(of: str, known: Any, size: int) -> Array:
+def bytes_known(of: str, known: Any, size: int) -> Array:
     """Check a map of written bytes, and return it as the engine has it."""
     if not isinstance(known, np.ndarray) or known.dtype != np.bool_ or known.shape != (size,):
         raise LaunchError(f"written{of} is {shown(known)}: give {size} bools, one for each byte")

@@ -28,7 +28,7 @@ from harness.emulator.sass.code import INSTRUCTION_BYTES, Function
 from harness.emulator.sass.cubin.stacks import local_bytes, overflow
 from harness.emulator.sass.driver_calls import DriverCalls
 from harness.emulator.sass.encode import Encoded
-from harness.emulator.sass.instructions.hopper import COPIES
+from harness.emulator.sass.instructions.hopper import COPIES, OPCODES
 from harness.emulator.sass.judging import CodePlace, Judged, details
 from harness.emulator.sass.library import load
 from harness.emulator.sass.report import MachineCount
@@ -64,7 +64,8 @@ _REGISTER_UNIT = 8
 _WORD_BYTES = 4
 
 _WITH_RESERVED = {engine_layout.RACE_BETWEEN, engine_layout.RACE_AT_ONCE,
-                  engine_layout.COPY_UNDER_WAY, engine_layout.NO_PROXY_FENCE}  # fmt: skip
+                  engine_layout.COPY_UNDER_WAY, engine_layout.NO_PROXY_FENCE,
+                  engine_layout.NEVER_WRITTEN}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -153,11 +154,13 @@ def execute(
     padded = [_padded(a.data) for a in memory.allocations]
     buffers = layout.ffi.new("Buffer[]", [
         {"base": a.base, "size": a.size, "data": layout.at(data), "writable": a.writable,
-         "slack": data.size - a.size}
+         "slack": data.size - a.size,
+         "filled": layout.ffi.NULL if a.written is None else layout.at(a.written)}
         for a, data in zip(memory.allocations, padded, strict=True)
     ])  # fmt: skip
     counts = {name: np.zeros(len(function.instructions), np.int64) for name in layout.COUNTS}
     textures = native.textures(memory)
+    uses_reserved = (0, arch.reserved_at) in encoded.constants
     launch = layout.new(
         "Launch", instructions=layout.at(encoded.instructions), constants=layout.at(constants),
         banks=layout.at(pointers), bank_sizes=layout.at(sizes), buffers=buffers,
@@ -165,7 +168,7 @@ def execute(
         buffer_count=len(buffers), registers=encoded.registers,
         shared_bytes=function.shared_start + _shared_bytes(shape),
         local_bytes=local_bytes(function), grid=shape.grid, block=shape.block,
-        shared_start=0 if (0, arch.reserved_at) in encoded.constants else function.shared_start,
+        shared_start=0 if uses_reserved else function.shared_start,
         slice=_SLICE if encoded.takes_turns else 0, turn=_TURN, budget=shape.budget,
         textures=layout.ffi.cast("void *", int(engine_layout.ffi.cast("uintptr_t", textures))),
         texture_count=len(textures),
@@ -177,6 +180,11 @@ def execute(
         launch.kinds, launch.traits = layout.at(judged.kinds), layout.at(judged.traits)
         launch.lines, launch.meetings = layout.at(judged.lines), layout.at(judged.meetings)
         launch.global_grain, launch.shared_grain = judged.grains
+        launch.follows_shared = (
+            math.prod(cluster.extents) == 1
+            and not uses_reserved  # which begins as zeros
+            and not any(each.opcode in OPCODES for each in function.instructions)
+        )
     system = DriverCalls(library)
     launch.print = system.callback
     launch.heap = heap.slot(memory)

@@ -64,6 +64,8 @@ def judged(function: Function, lines: OfLines) -> Judged:
     """Collect the data for a function. `lines`: facts from the same kernel's PTX."""
     retried = {_line(i.location) for i in function.instructions if "CAST" in i.modifiers} - {None}
     kinds = [_kind(each, lines, retried) for each in function.instructions]
+    for number in _first_of_loops(function, lines):
+        kinds[number] = ATOMIC
     for number in _waits_for_reading(function):
         kinds[number] = layout.DONE_READING
     traits = [_traits(each, lines) for each in function.instructions]
@@ -94,6 +96,21 @@ def _kind(each: Instruction, lines: OfLines, retried: set[Any]) -> int:
     # The first instruction of a loop that retries an atomic in shared memory.
     first = each.opcode == "LDS" and _line(each.location) in retried
     return ATOMIC if first else PLAIN
+
+
+def _first_of_loops(function: Function, lines: OfLines) -> Iterator[int]:
+    """Find the loads with which loops begin that do an atomic on a half: of the word that a
+    compare-and-swap in the same line then changes."""
+    swaps = {
+        (_line(each.location), base.number)
+        for each in function.instructions
+        if each.opcode in _ATOMICS and "CAS" in each.modifiers and lines.retries(each.location)
+        for operand in each.operands if (base := operand.base)
+    }  # fmt: skip
+    for number, each in enumerate(function.instructions):
+        base = each.operands[-1].base if each.opcode in _LOADS else None
+        if base and (_line(each.location), base.number) in swaps:
+            yield number
 
 
 def _waits_for_reading(function: Function) -> Iterator[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -20,6 +20,7 @@ from harness.emulator.memory.address_space import AddressSpace, address_of_slot
 from harness.emulator.memory.heap import Heap, heap_for
 from harness.emulator.ptx.source_lines import user_line
 from harness.emulator.ptx.syntax import Kernel, Module
+from harness.emulator.sass import unwritten
 from harness.emulator.sass.architectures import ARCHITECTURES, CodeArchitecture
 from harness.emulator.sass.arguments import pack
 from harness.emulator.sass.called import called
@@ -82,6 +83,8 @@ def launch_machine_code(
     ptx: Module | None = None,
     cluster: int | Sequence[int] | None = None,
     buffers: Sequence[Array] = (),
+    written: Mapping[int, Array] | None = None,
+    written_buffers: Mapping[int, Array] | None = None,
 ) -> MachineReport:
     """Execute a kernel's machine code on the CPU; arrays among the arguments change in place.
 
@@ -92,8 +95,9 @@ def launch_machine_code(
     the kernel is not compiled for one. `buffers`: arrays that pointers in memory point to, each at
     its `buffer_address`. Accesses outside buffers, misaligned ones, deadlocks and endless loops are
     faults. `ptx`: the module that the code was assembled from, with line numbers; it enables race
-    detection between warps (docs/checks.md). Uses of uninitialised memory are never detected in
-    machine code. Raises UnknownMachineInstruction and LaunchError before anything has run.
+    detection between warps, and the detection of most uses of uninitialised memory
+    (docs/checks.md). `written` and `written_buffers`: as for PTX. Raises UnknownMachineInstruction
+    and LaunchError before anything has run.
     """
     function, encoded = prepare(code, kernel)
     shape = checked(
@@ -116,7 +120,11 @@ def launch_machine_code(
     own = {number: np.frombuffer(bank, np.uint8) for number, bank in function.banks.items()}
     banks = device.banks | own | {0: np.frombuffer(first, np.uint8)}
     looked_for = _judged(device, function, ptx) if ptx else None
+    maps = unwritten.maps(args, buffers, written, written_buffers)
+    if looked_for and unwritten.are_writes_seen(function):
+        unwritten.track(memory, maps)
     ran = execute(function, arch, encoded, shape, memory, banks, clustered, looked_for)
+    unwritten.forget_unseen(memory, maps)
     unknown = uncounted(ran.counts)
     return MachineReport(
         kernel, shape.grid, shape.block, shape.shared_bytes, ran.faults, ran.printed, ran.counts,

@@ -85,3 +85,27 @@ def test_lanes_at_two_kinds_of_vote_are_found_at_both_lines(
     assert fault.kind in faults(path)[fault.line]
     (there,) = faults(path).keys() - {fault.line}
     assert f"line {there}" in fault.message
+
+
+HALVES = """
+#include <cuda_fp16.h>
+extern "C" __global__ void k(__half* sums, const __half* in) {
+    atomicAdd(sums + (threadIdx.x & 1), in[blockIdx.x * blockDim.x + threadIdx.x]);
+    %s
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "kinds"), [("", []), ("sums[2 + threadIdx.x] = sums[0];", ["race"])]
+)
+def test_the_load_of_an_atomic_on_a_half_is_part_of_the_atomic(
+    compile_ptx: CompilePtx, read_source: ReadSource, more: str, kinds: list[str]
+) -> None:
+    source = HALVES % more
+    sums, ones = np.zeros(66, np.float16), np.ones(256, np.float16)
+    report = launch_machine_code(
+        read_source(source), "k", 4, 64, [sums, ones], ptx=compile_ptx(source)
+    )
+    assert [fault.kind for fault in report.faults] == kinds
+    assert kinds or sums[:2].tolist() == [128, 128]

@@ -49,6 +49,13 @@ def kind_of(program: Program, op: Op) -> int:
     return ATOMIC if op.name == "atom" and kind == PLAIN else kind
 
 
+def is_of_single_halves(opcode: str) -> bool:
+    """Return whether an access is of halves, and not of pairs or vectors of them. Such an atomic
+    becomes a loop around a compare-and-swap of the containing word."""
+    _, modifiers, types = split_opcode(opcode)
+    return types[-1:] in (["f16"], ["bf16"]) and {"v2", "v4", "v8"}.isdisjoint(modifiers)
+
+
 def of_mbarriers(opcode: str) -> bool:
     """Return whether an instruction acts on an mbarrier, or signals one when its data has
     arrived."""

@@ -51,6 +51,7 @@ typedef struct Buffer {
     i64 base, size;
     u8* data;
     i32 writable, slack;
+    u8* filled;  // by byte: whether it has been written; null if that is not tracked
 } Buffer;
 
 // Functions of the driver, by the number that serves as their address here.
@@ -74,6 +75,7 @@ typedef struct Launch {
     const i32* kinds;   // by instruction: for an access the judge's Kind, for a MEMBAR the fence's scope
     const u16* traits;  // by instruction: the judge's Traits; null if races are not judged
     const i32* lines;   // by instruction: the number of its source line, or -1
+    i32 follows_shared;  // whether all writes to shared memory are known to the judge
     const i32* meetings;  // by instruction: for a WARPSYNC the first vote or shuffle of the kind after it, or -1
     i32 global_grain, shared_grain;  // the narrowest words accessed, in bytes
     Print print;

@@ -121,4 +121,22 @@ template <class F> inline void map3(Context& c, const Instruction& n, F f) {
 
 inline u32 bit(u32 lanes, int i) { return lanes >> i & 1; }
 
+enum Shuffle : i32 { IDX, UP, DOWN, BFLY };  // `flags`
+
+// The lane whose value a lane gets: its own if the one asked for is out of range.
+inline int source_of_shuffle(i32 mode, int lane, u32 operand, u32 limits, bool* in_range = nullptr) {
+    const int mask = limits >> 8 & 31, clamp = limits & 31, by = operand & 31;
+    const int most = (lane & mask) | (clamp & ~mask), least = lane & mask;
+    int from = lane;
+    bool fits = false;
+    switch (mode) {
+        case UP: from = lane - by, fits = from >= most; break;
+        case DOWN: from = lane + by, fits = from <= most; break;
+        case BFLY: from = lane ^ by, fits = from <= most; break;
+        default: from = least | (by & ~mask & 31), fits = from <= most;
+    }
+    if (in_range) *in_range = fits;
+    return fits ? from : lane;
+}
+
 }  // namespace sass

@@ -105,6 +105,7 @@ struct Warp {
     u32 arrived_in[LANES];            // the phase in which they arrived
     i32 registers;                    // of each lane
     i64 products;                     // groups of warpgroup products issued so far
+    bool follows;                     // whether registers have values that nothing has written
 };
 
 // What has been reported to the current phase of an mbarrier, for a message.
@@ -201,6 +202,7 @@ struct Entry {
 };
 
 std::vector<Entry> integer_entries();
+std::vector<Entry> discard_entries();
 std::vector<Entry> bit_entries();
 std::vector<Entry> float_entries();
 std::vector<Entry> half_entries();

@@ -5,24 +5,12 @@
 namespace sass {
 namespace {
 
-enum Shuffle : i32 { IDX, UP, DOWN, BFLY };
-
 void shfl(Context& c, const Instruction& n) {
     const u32 *a = c.source(n.source[0]), *b = c.source(n.source[1]), *d = c.source(n.source[2]);
     u32 out[LANES], inside = 0;
     for (int i = 0; i < LANES; i++) {
-        const int mask = d[i] >> 8 & 31, clamp = d[i] & 31, by = b[i] & 31;
-        const int most = (i & mask) | (clamp & ~mask), least = i & mask;
-        int from = i;
-        bool fits = false;
-        switch (n.flags) {
-            case UP: from = i - by, fits = from >= most; break;
-            case DOWN: from = i + by, fits = from <= most; break;
-            case BFLY: from = i ^ by, fits = from <= most; break;
-            default: from = least | (by & ~mask & 31), fits = from <= most;
-        }
-        if (!fits) from = i;
-        out[i] = a[from];
+        bool fits;
+        out[i] = a[source_of_shuffle(n.flags, i, b[i], d[i], &fits)];
         inside |= static_cast<u32>(fits) << i;
     }
     write(c, c.result(n), [&](int i) { return out[i]; });

@@ -101,6 +101,15 @@ struct Places {
     u8* at[LANES];
 };
 
+// Notes which bytes of a buffer are written.
+inline void fill(const Buffer& buffer, i64 address, int width) {
+    const i64 at = address - buffer.base;
+    std::memset(buffer.filled + at, 1, std::min<i64>(width, buffer.size - at));
+}
+[[gnu::noinline]] inline void fill(const Buffer& buffer, const Access& access) {
+    each_lane(access.active, [&](int i) { fill(buffer, access.address[i], access.width); });
+}
+
 inline void in_global(const Context& c, const Access& access, Verb verb, Places& places) {
     const Buffer* common = buffer_at(c, access.low);
     if (common && access.high + access.width <= end_of(*common, access.width)) {
@@ -109,6 +118,7 @@ inline void in_global(const Context& c, const Access& access, Verb verb, Places&
         // Integer rather than pointer arithmetic, because an inactive lane's address may be any number.
         const i64 offset = reinterpret_cast<i64>(common->data) - common->base;
         for (int i = 0; i < LANES; i++) places.at[i] = reinterpret_cast<u8*>(access.address[i] + offset);
+        if (verb == WRITE && common->filled) fill(*common, access);
         return;
     }
     each_lane(access.active, [&](int i) {
@@ -116,6 +126,7 @@ inline void in_global(const Context& c, const Access& access, Verb verb, Places&
         const Buffer* own = buffer_at(c, address);
         if (!own || address + access.width > end_of(*own, access.width)) throw Fault{OUTSIDE, i, address};
         if (verb != READ && !own->writable) throw Fault{READ_ONLY, i, address};
+        if (verb == WRITE && own->filled) fill(*own, address, access.width);
         places.at[i] = own->data + (address - own->base);
     });
 }

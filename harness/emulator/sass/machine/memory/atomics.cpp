@@ -51,7 +51,7 @@ template <class T> u64 whole_number(i32 operation, u8* at, u64 value, u64 other)
     return static_cast<std::make_unsigned_t<T>>(old);
 }
 
-template <class H> u32 updated_pair(i32 operation, u32 old, u32 value) {
+template <class H> [[gnu::noinline]] u32 updated_pair(i32 operation, u32 old, u32 value) {
     const auto half = operation == MIN   ? machine::least_half<H>
                       : operation == MAX ? machine::greatest_half<H>
                                          : machine::sum<H>;
@@ -136,7 +136,7 @@ void atomic(Context& c, const Instruction& n) {
     }
     Places places;
     const i32 space = place(c, n, access, UPDATE, places);
-    if (c.judge) c.judge->access(c, access, space, machine::UPDATE, places);
+    if (c.judge) c.judge->update(c, n, access, space, places);
     if (space == GLOBAL) {
         const machine::Collisions met = machine::collisions(access);
         const int at_once = machine::global_sectors(access);

@@ -35,7 +35,7 @@ void load(Context& c, const Instruction& n) {
     Places places;
     const i32 space = place(c, n, access, READ, places);
     count(c, access, space, true);
-    if (c.judge) c.judge->access(c, access, space, machine::READ, places);
+    if (c.judge) c.judge->load(c, n, access, space, places);
     if (n.width >= 4) {
         const int words = n.width / 4;
         if (c.full && words == 1 && access.in_a_row && space != LOCAL) {
@@ -332,26 +332,6 @@ void membar(Context& c, const Instruction&) {
     if (c.judge && c.on) c.judge->fence(c);
 }
 
-// Leaves each lane's line of global memory undefined. The judge knows of accesses of up to 16 bytes.
-void discard(Context& c, const Instruction& n) {
-    if (!c.on) return;
-    Access access = addressed(c, n);
-    access.width = machine::DISCARDED_BYTES;
-    Places places;
-    place(c, n, access, WRITE, places);
-    u8 undefined[LANES * PART_BYTES];
-    std::memset(undefined, machine::DISCARDED, sizeof undefined);
-    Access part = access;
-    part.width = PART_BYTES;
-    for (int at = 0; at < access.width; at += PART_BYTES) {
-        if (c.judge) c.judge->access(c, part, GLOBAL, machine::WRITE, places, undefined);
-        each_lane(c.on, [&](int i) {
-            std::memset(places.at[i], machine::DISCARDED, PART_BYTES);
-            places.at[i] += PART_BYTES, part.address[i] += PART_BYTES;
-        });
-    }
-}
-
 // Whether generic addresses belong to a state space: shared memory is that of the thread's own
 // block (S) or of the cluster (D, `isspacep.shared::cluster`).
 void qspc(Context& c, const Instruction& n) {
@@ -394,7 +374,7 @@ std::vector<Entry> memory_entries() {
     return {
         {"LOAD", load}, {"STORE", store}, {"LOAD.256", load_256}, {"STORE.256", store_256}, {"LDSM", ldsm}, {"STSM", stsm}, {"LDGSTS", copy}, {"QSPC", qspc},
         {"LDGDEPBAR", commit_copies}, {"ARRIVES", tell_of_copies}, {"DEPBAR.LE", wait_for_groups},
-        {"LDC", ldc}, {"MEMBAR", membar}, {"DISCARD", discard},
+        {"LDC", ldc}, {"MEMBAR", membar},
     };
 }
 

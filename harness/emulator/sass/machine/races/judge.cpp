@@ -14,7 +14,7 @@ int threads_of(const Launch& launch) {
 }  // namespace
 
 Judge::Judge(const Launch& launch)
-    : launch_(launch), clusters_(shape_, geometry_), races_(judged_, geometry_, clusters_) {
+    : unwritten(launch), launch_(launch), clusters_(shape_, geometry_), races_(judged_, geometry_, clusters_) {
     const i64 blocks = static_cast<i64>(launch.grid[0]) * launch.grid[1] * launch.grid[2];
     const i64 cluster = machine::blocks_of_cluster(launch);
     const int threads = threads_of(launch);
@@ -24,6 +24,9 @@ Judge::Judge(const Launch& launch)
     std::copy_n(launch.block, 3, shape_.block);
     std::copy_n(launch.cluster, 3, shape_.cluster);
     geometry_ = {static_cast<int>(chunk_), threads, (threads + LANES - 1) / LANES, static_cast<int>(cluster), &shape_};
+    unwritten.who = [this](const Context& c, int lane) {
+        return std::pair<int, i64>{lane_of(c, lane), static_cast<i64>(races_.log.first_block())};
+    };
     clusters_.told = [this](int first_block, i64 released) { races_.cluster_met(first_block, released); };
 }
 
@@ -109,6 +112,16 @@ void Judge::access(const Context& c, const Access& access, i32 space, machine::V
         races_.access(request, held, cells, bytes.data(), unchanged);
         if (home) visited(*c.block, *home, request.touches[0], c.at);
     }
+}
+
+void Judge::load(const Context& c, const Instruction& n, const Access& access, i32 space, const Places& places) {
+    this->access(c, access, space, machine::READ, places);
+    unwritten.loaded(c, n, access, space, stamps_of_own(c, space));
+}
+
+void Judge::update(const Context& c, const Instruction& n, const Access& access, i32 space, const Places& places) {
+    unwritten.updated(c, n, access, space, stamps_of_own(c, space));
+    this->access(c, access, space, machine::UPDATE, places);
 }
 
 u32 Judge::take_off(const Context& c, const UnderWay& copy, i64 source, int bytes) {

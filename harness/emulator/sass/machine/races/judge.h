@@ -14,6 +14,7 @@
 #include <unordered_map>
 
 #include "memory/addresses.h"
+#include "races/unwritten.h"
 #include "judge/ordering/races.h"
 #include "memory/tensors/matrix_descriptor.h"
 
@@ -23,17 +24,25 @@ class Judge {
    public:
     explicit Judge(const Launch& launch);
 
+    Unwritten unwritten;
+
     // Whether a block may begin: the first one of a chunk waits until the last chunk has ended.
     bool may_begin(i64 number, bool alone) const { return alone || number % chunk_; }
     void begin(i64 number);
     void end(const Block& block) { shared_.erase(order_of(block)); }
     // Lanes leave the kernel.
     void left(const Block& block, const Warp& warp, u32 lanes);
-    void over() { races_.end(); }
+    void over() {
+        if (unwritten.found) throw *unwritten.found;
+        races_.end();
+    }
 
     // `values` are the bytes that each lane is about to store, 16 bytes per lane.
     void access(const Context& c, const Access& access, i32 space, machine::Verb verb,
                 const Places& places, const u8* values = nullptr);
+    // The same for loads and atomics, whose memory may be unwritten.
+    void load(const Context& c, const Instruction& n, const Access& access, i32 space, const Places& places);
+    void update(const Context& c, const Instruction& n, const Access& access, i32 space, const Places& places);
     void fence(const Context& c);
     // An asynchronous copy that reads `bytes` bytes at `source` has been issued. Returns its
     // number. Until it lands, no thread may access the target or write the source.
@@ -131,6 +140,11 @@ class Judge {
     };
 
     machine::Stamps& stamps(int memory, i64 block);
+    // The stamps of the block's shared memory, if they are all that says what has been written there.
+    const machine::Stamps* stamps_of_own(const Context& c, i32 space) {
+        const bool known = space == SHARED && launch_.follows_shared;
+        return known ? &stamps(machine::SHARED_MEMORY, order_of(*c.block)) : nullptr;
+    }
     int warp_of(const Block& block, const Warp& warp) const {
         return static_cast<int>(in_chunk(order_of(block))) * geometry_.warps + warp.number;
     }

@@ -13,7 +13,7 @@ inline std::vector<Entry> all_entries() {
     for (const auto& some :
          {integer_entries(), bit_entries(), float_entries(), half_entries(), conversion_entries(), memory_entries(),
           texture_entries(), atomic_entries(), system_entries(), warp_entries(), matrix_entries(), warpgroup_entries(),
-          mbarrier_entries(), cluster_entries(), bulk_entries()})
+          mbarrier_entries(), cluster_entries(), bulk_entries(), discard_entries()})
         all.insert(all.end(), some.begin(), some.end());
     return all;
 }

@@ -8,6 +8,7 @@
 #include "divergence.h"
 #include "entries.h"
 #include "races/judge.h"
+#include "verdicts.h"
 #include "waits.h"
 
 namespace sass {
@@ -23,7 +24,7 @@ struct Resident : Block {
 class Machine {
    public:
     Machine(const Launch& launch, const Counts& counts) : launch_(launch) {
-        for (const Entry& entry : entries()) handlers_.push_back(entry.handler);
+        for (const Entry& entry : entries()) handlers_.push_back(launch.kinds ? followed : entry.handler);
         context_.launch = &launch_;
         context_.counts = counts;
         context_.constants = launch.constants;
@@ -45,21 +46,13 @@ class Machine {
             } while (Clock::now() < until);
             verdict.outcome = PAUSED;
         } catch (const machine::Accusation& found) {
-            verdict.outcome = FAULTY;
-            verdict.fault = ACCUSED;
-            verdict.instruction = found.site;
-            const bool by_judge = judge_ && found.first_block >= 0;
-            verdict.block = by_judge ? judge_->block_of(found) : context_.block->number;
-            verdict.thread = by_judge ? judge_->thread_of(found) : found.lane;
-            verdict.address = found.what;
-            context_.details = found.details;
+            accused(found, judge_.get(), context_, verdict);
         } catch (const Fault& fault) {
-            verdict.outcome = FAULTY;
-            verdict.fault = fault.kind;
-            verdict.instruction = context_.at;
-            verdict.block = context_.block ? context_.block->number : 0;
-            verdict.thread = (context_.warp ? context_.warp->number * LANES : 0) + fault.lane;
-            verdict.address = fault.address;
+            // A value that nothing has written may be why.
+            if (judge_ && judge_->unwritten.found)
+                accused(*judge_->unwritten.found, judge_.get(), context_, verdict);
+            else
+                faulted(fault, context_, verdict);
         }
     }
 
@@ -141,6 +134,7 @@ class Machine {
             warp.arrived = 0;
             warp.registers = launch_.own_registers;
             warp.products = 0;
+            if (judge_) judge_->unwritten.forget(warp);
             std::memset(warp.committed, 0, sizeof warp.committed);
             warp.parts.clear();
             warp.parts.push_back(Part{warp.threads, 0, READY});
@@ -214,6 +208,7 @@ class Machine {
         // warp: code in which lanes may have diverged sets them again in each basic block that uses
         // them.
         bool begins = true;
+        const bool judged = judge_ != nullptr;
         for (;;) {
             if (begins && (turn <= 0 || left_ <= 0)) {
                 part->at = at;
@@ -244,6 +239,7 @@ class Machine {
                 continue;
             }
             c.act(on);
+            if (judged && warp.follows) judge_->unwritten.branch(c, n);
             part->at = at;
             begins = ends_block(n.control);
             if (!control(block, warp, index, n, on)) return;
