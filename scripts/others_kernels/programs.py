@@ -162,12 +162,16 @@ class _Device:
             self.buffers[int(words[0])] = self.whole[int(words[0])] = np.empty(0, np.uint8)
             self.written.pop(int(words[0]), None)
         else:
+            said: int | str
             if what == "first":
                 said = self._first()
+            elif what == "sizes":
+                params = self.program.module.kernels[words[0]].params
+                said = " ".join(str(each) for each in (len(params), *(p.size for p in params)))
             elif what == "variable":
                 said = self._variable(words[0], int(words[1]), int(words[2]))
             else:
-                said = self._launched(words, out, given)
+                said = self._launched(words, given)
             out.write(f"{said}\n")
             out.flush()
 
@@ -217,14 +221,11 @@ class _Device:
             digest.update(each.data)
         return digest.digest()
 
-    def _launched(self, words: list[str], out: TextIO, given: TextIO) -> int:
+    def _launched(self, words: list[str], given: TextIO) -> int:
         kernel, *numbers = words
         grid, block, shared = _three(numbers), _three(numbers[3:]), int(numbers[6])
         cluster = _three(numbers[7:])
-        params = self.program.module.kernels[kernel].params
-        out.write(" ".join(str(each) for each in (len(params), *(p.size for p in params))) + "\n")
-        out.flush()
-        raw = [bytes.fromhex(given.readline()) for _ in params]
+        raw = [bytes.fromhex(given.readline()) for _ in self.program.module.kernels[kernel].params]
         key = (kernel, *numbers, *raw)
         found = b"" if self.again else self._digest()
         if (*key, found) in self.known:  # a repetition, for timing or of a test
@@ -259,6 +260,7 @@ class _Device:
                 raw: Sequence[bytes], checks: bool) -> list[str]:  # fmt: skip
         module, code = self.program.module, self.program.code
         buffers = self.whole if self.pages and not checks else self.buffers
+        written = self.written if buffers is self.buffers else None
         arguments = [self._argument(each, buffers) for each in raw]
         for name, held in self.variables.items():
             contents = self._contents(name)
@@ -267,11 +269,12 @@ class _Device:
             ran: Any = launch_machine_code(
                 code, kernel, grid, block, arguments, shared, signature=module.kernels[kernel],
                 ptx=module if checks else None, cluster=cluster, buffers=buffers,
+                written_buffers=written,
             )  # fmt: skip
         else:
             ran = launch(
                 module, kernel, grid, block, arguments, shared, checks=checks, cluster=cluster,
-                buffers=buffers, written_buffers=self.written if buffers is self.buffers else None,
+                buffers=buffers, written_buffers=written,
             )  # fmt: skip
         for name, held in self.variables.items():
             contents = self._contents(name)
@@ -325,8 +328,8 @@ def run(program: Program, arguments: Sequence[str], machine_code: bool, checks: 
     `folder`: where it runs, by default where it was built. `multiprocessors`: the number that is
     reported to the program. `most`: the number of launches after which the program ends.
     `to_first_fault`: it ends after the first launch with a fault, and uses of uninitialised device
-    memory are also faults (only from PTX). `pages`: without checks, memory goes on to the end of an
-    allocation's last page, as on a GPU, whose pages have 2 MiB; here, they have 4 KiB.
+    memory are also faults. `pages`: without checks, memory goes on to the end of an allocation's
+    last page, as on a GPU, whose pages have 2 MiB; here, they have 4 KiB.
     """
     device = _Device(program, machine_code, checks, again, most, to_first_fault, pages)
     own_in, their_out = os.pipe()

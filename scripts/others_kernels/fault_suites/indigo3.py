@@ -108,7 +108,7 @@ def in_ptx(code: Code, folder: Path) -> set[str]:
 
 
 def in_machine_code(code: Code, folder: Path) -> set[str]:
-    """The same for its machine code, which does not show uses of uninitialised memory."""
+    """The same for its machine code."""
     return kinds(_row(code, folder)["code"])
 
 

@@ -23,24 +23,29 @@ std::vector<Call>& calls() {
   return of;
 }
 
-cudaError_t launched(const void* kernel, dim3 grid, dim3 block, void** arguments, size_t shared,
-                     dim3 cluster) {
-  const Turn turn(turns());
-  if (const cudaError_t failed = context()) return failed;
-  if (names().count(kernel) == 0) return error(cudaErrorInvalidDeviceFunction);
-  for (const unsigned extent : {grid.x, grid.y, grid.z, block.x, block.y, block.z})
-    if (!extent) return error(cudaErrorInvalidConfiguration);
-  fprintf(out(), "launch %s %u %u %u %u %u %u %zu %u %u %u\n", names()[kernel].c_str(), grid.x, grid.y,
-          grid.z, block.x, block.y, block.z, shared, cluster.x, cluster.y, cluster.z);
+// The bytes of a kernel's arguments, which the program may change after the call.
+std::vector<std::string> kept(const std::string& kernel, void** arguments) {
+  fprintf(out(), "sizes %s\n", kernel.c_str());
   fflush(out());
   int count = 0;
   if (fscanf(in(), "%d", &count) != 1) exit(3);
-  std::vector<int> sizes(count);
-  for (int& size : sizes)
-    if (fscanf(in(), "%d", &size) != 1) exit(3);
+  std::vector<std::string> all(count);
   for (int i = 0; i < count; ++i) {
-    for (int at = 0; at < sizes[i]; ++at)
-      fprintf(out(), "%02x", static_cast<unsigned char*>(arguments[i])[at]);
+    int size = 0;
+    if (fscanf(in(), "%d", &size) != 1) exit(3);
+    all[i].assign(static_cast<char*>(arguments[i]), size);
+  }
+  return all;
+}
+
+cudaError_t launch(const std::string& kernel, dim3 grid, dim3 block, const std::vector<std::string>& arguments,
+                   size_t shared, dim3 cluster) {
+  const Turn turn(turns());
+  if (const cudaError_t failed = context()) return failed;
+  fprintf(out(), "launch %s %u %u %u %u %u %u %zu %u %u %u\n", kernel.c_str(), grid.x, grid.y, grid.z, block.x,
+          block.y, block.z, shared, cluster.x, cluster.y, cluster.z);
+  for (const std::string& each : arguments) {
+    for (const char byte : each) fprintf(out(), "%02x", static_cast<unsigned char>(byte));
     fputc('\n', out());
   }
   fflush(out());
@@ -50,6 +55,18 @@ cudaError_t launched(const void* kernel, dim3 grid, dim3 block, void** arguments
   if (!said) return cudaSuccess;
   break_context();
   return error(cudaErrorLaunchFailure);
+}
+
+cudaError_t launched(const void* kernel, dim3 grid, dim3 block, void** arguments, size_t shared,
+                     dim3 cluster, cudaStream_t stream) {
+  const Turn turn(turns());
+  if (const cudaError_t failed = context()) return failed;
+  if (names().count(kernel) == 0) return error(cudaErrorInvalidDeviceFunction);
+  for (const unsigned extent : {grid.x, grid.y, grid.z, block.x, block.y, block.z})
+    if (!extent) return error(cudaErrorInvalidConfiguration);
+  const std::string name = names()[kernel];
+  const auto own = kept(name, arguments);
+  return issue(stream, [=] { return launch(name, grid, block, own, shared, cluster); });
 }
 
 }  // namespace
@@ -91,16 +108,16 @@ cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* host) {
   return cudaSuccess;
 }
 cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments,
-                               size_t shared, cudaStream_t) {
-  return launched(reinterpret_cast<void*>(kernel), grid, block, arguments, shared, {0, 0, 0});
+                               size_t shared, cudaStream_t stream) {
+  return launched(reinterpret_cast<void*>(kernel), grid, block, arguments, shared, {0, 0, 0}, stream);
 }
 cudaError_t cudaLaunchKernel(const void* kernel, dim3 grid, dim3 block, void** arguments, size_t shared,
-                             cudaStream_t) {
-  return launched(kernel, grid, block, arguments, shared, {0, 0, 0});
+                             cudaStream_t stream) {
+  return launched(kernel, grid, block, arguments, shared, {0, 0, 0}, stream);
 }
 cudaError_t cudaLaunchCooperativeKernel(const void* kernel, dim3 grid, dim3 block, void** arguments,
-                                        size_t shared, cudaStream_t) {
-  return launched(kernel, grid, block, arguments, shared, {0, 0, 0});
+                                        size_t shared, cudaStream_t stream) {
+  return launched(kernel, grid, block, arguments, shared, {0, 0, 0}, stream);
 }
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* how, const void* kernel, void** arguments) {
   dim3 cluster(0, 0, 0);
@@ -109,7 +126,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* how, const void* kerne
       const auto& of = how->attrs[i].val.clusterDim;
       cluster = dim3(of.x, of.y, of.z);
     }
-  return launched(kernel, how->gridDim, how->blockDim, arguments, how->dynamicSmemBytes, cluster);
+  return launched(kernel, how->gridDim, how->blockDim, arguments, how->dynamicSmemBytes, cluster, how->stream);
 }
 
 }  // extern "C"

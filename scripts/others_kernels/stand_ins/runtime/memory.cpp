@@ -199,20 +199,20 @@ cudaError_t cudaFreeHost(void* at) { return release(at); }
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind) {
   return copy(to, from, bytes);
 }
-cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind, cudaStream_t) {
-  return copy(to, from, bytes);
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind, cudaStream_t stream) {
+  return issue(stream, [=] { return copy(to, from, bytes); });
 }
 cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
                          size_t height, cudaMemcpyKind) {
   return copy_rows(to, to_pitch, from, from_pitch, width, height);
 }
 cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch,
-                              size_t width, size_t height, cudaMemcpyKind, cudaStream_t) {
-  return copy_rows(to, to_pitch, from, from_pitch, width, height);
+                              size_t width, size_t height, cudaMemcpyKind, cudaStream_t stream) {
+  return issue(stream, [=] { return copy_rows(to, to_pitch, from, from_pitch, width, height); });
 }
 cudaError_t cudaMemset(void* at, int value, size_t bytes) { return fill(at, value, bytes); }
-cudaError_t cudaMemsetAsync(void* at, int value, size_t bytes, cudaStream_t) {
-  return fill(at, value, bytes);
+cudaError_t cudaMemsetAsync(void* at, int value, size_t bytes, cudaStream_t stream) {
+  return issue(stream, [=] { return fill(at, value, bytes); });
 }
 cudaError_t cudaMemset2D(void* at, size_t pitch, int value, size_t width, size_t height) {
   for (size_t row = 0; row < height; ++row)
@@ -250,12 +250,12 @@ cudaError_t cudaMemcpyFromSymbol(void* to, const void* of, size_t bytes, size_t 
   return copy(to, at + offset, bytes);
 }
 cudaError_t cudaMemcpyToSymbolAsync(const void* of, const void* from, size_t bytes, size_t offset,
-                                    cudaMemcpyKind kind, cudaStream_t) {
-  return cudaMemcpyToSymbol(of, from, bytes, offset, kind);
+                                    cudaMemcpyKind kind, cudaStream_t stream) {
+  return issue(stream, [=] { return cudaMemcpyToSymbol(of, from, bytes, offset, kind); });
 }
 cudaError_t cudaMemcpyFromSymbolAsync(void* to, const void* of, size_t bytes, size_t offset,
-                                      cudaMemcpyKind kind, cudaStream_t) {
-  return cudaMemcpyFromSymbol(to, of, bytes, offset, kind);
+                                      cudaMemcpyKind kind, cudaStream_t stream) {
+  return issue(stream, [=] { return cudaMemcpyFromSymbol(to, of, bytes, offset, kind); });
 }
 
 }  // extern "C"

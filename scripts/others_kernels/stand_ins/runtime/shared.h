@@ -5,7 +5,7 @@
 // allocation is mapped at the address that the emulator gives it, so pointers mean the same to
 // both, including those in memory. Each launch is written to EMULATED_OUT as lines of text, and the
 // program continues when the other side has replied on EMULATED_IN. Work is thus done in the order
-// in which it is issued, regardless of its stream. A call that is missing here ends the program
+// in which it is issued, regardless of its stream, except for what a graph captures. A call that is missing here ends the program
 // with a message (programs.build), and an operation that cannot be done returns an error.
 #pragma once
 
@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <string>
@@ -52,6 +53,10 @@ cudaError_t allocate(void** at, size_t bytes, cudaMemoryType type);
 cudaError_t release(void* at);
 const std::pair<char* const, Allocation>* holder(const void* at);
 cudaError_t copy(void* to, const void* from, size_t bytes);
+
+// Does a stream's work now or, while the stream is captured, when the graph is launched.
+using Work = std::function<cudaError_t()>;
+cudaError_t issue(cudaStream_t stream, const Work& work);
 
 cudaError_t error(cudaError_t of);  // keeps it for cudaGetLastError
 void break_context();               // after a launch that failed, all that follows fails

@@ -30,17 +30,15 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaDeviceSynchronize(); }
 cudaError_t cudaStreamQuery(cudaStream_t) { return cudaDeviceSynchronize(); }
 cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) { return cudaSuccess; }
-cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus* status) {
-  *status = cudaStreamCaptureStatusNone;
-  return cudaSuccess;
-}
 cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t call, void* given, unsigned) {
   call(stream, cudaDeviceSynchronize(), given);
   return cudaSuccess;
 }
-cudaError_t cudaLaunchHostFunc(cudaStream_t, cudaHostFn_t call, void* given) {
-  call(given);
-  return cudaSuccess;
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t call, void* given) {
+  return issue(stream, [=] {
+    call(given);
+    return cudaSuccess;
+  });
 }
 
 cudaError_t cudaEventCreate(cudaEvent_t* event) {
