@@ -51,7 +51,7 @@ template <class T> u64 whole_number(i32 operation, u8* at, u64 value, u64 other)
     return static_cast<std::make_unsigned_t<T>>(old);
 }
 
-template <class H> [[gnu::noinline]] u32 updated_pair(i32 operation, u32 old, u32 value) {
+template <class H> u32 updated_pair(i32 operation, u32 old, u32 value) {
     const auto half = operation == MIN   ? machine::least_half<H>
                       : operation == MAX ? machine::greatest_half<H>
                                          : machine::sum<H>;
@@ -70,7 +70,14 @@ inline f32 plus(f32 a, f32 b) {
     return canonical(machine::flush(machine::flush(a) + machine::flush(b)));
 }
 
-u64 applied(i32 type, i32 operation, u8* at, u64 value, u64 other) {
+// A float, or a pair of halves.
+[[gnu::noinline]] u32 updated_word(i32 type, i32 operation, u32 old, u32 value) {
+    if (type == F16X2) return updated_pair<machine::F16>(operation, old, value);
+    if (type == BF16X2) return updated_pair<machine::BF16>(operation, old, value);
+    return bits_of<u32>(plus(bits_of<f32>(old), bits_of<f32>(value)));
+}
+
+[[gnu::noinline]] u64 applied(i32 type, i32 operation, u8* at, u64 value, u64 other) {
     switch (type) {
         case U32: return whole_number<u32>(operation, at, value, other);
         case S32: return whole_number<i32>(operation, at, value, other);
@@ -81,18 +88,8 @@ u64 applied(i32 type, i32 operation, u8* at, u64 value, u64 other) {
                 const f64 a = bits_of<f64>(old), b = bits_of<f64>(value);
                 return bits_of<u64>(canonical(a + b, a, b));
             });
-        case F16X2:
-            return replaced<u32>(at, [&](u32 old) {
-                return updated_pair<machine::F16>(operation, old, static_cast<u32>(value));
-            });
-        case BF16X2:
-            return replaced<u32>(at, [&](u32 old) {
-                return updated_pair<machine::BF16>(operation, old, static_cast<u32>(value));
-            });
         default:
-            return replaced<u32>(at, [&](u32 old) {
-                return bits_of<u32>(plus(bits_of<f32>(old), bits_of<f32>(static_cast<u32>(value))));
-            });
+            return replaced<u32>(at, [&](u32 old) { return updated_word(type, operation, old, static_cast<u32>(value)); });
     }
 }
 
@@ -160,7 +157,10 @@ void atomic(Context& c, const Instruction& n) {
         for (int w = 0; w < n.width / 4; w++) {
             u32* result = n.flags & HAS_RESULT ? c.result(n, 0, w) : nullptr;
             each_lane(access.active, [&](int i) {
-                const u64 old = applied(word, operation, places.at[i] + 4 * w, value.row[value.step * w + i], 0);
+                const u32 more = value.row[value.step * w + i];
+                const u64 old = replaced<u32>(places.at[i] + 4 * w, [&](u32 before) {
+                    return updated_word(word, operation, before, more);
+                });
                 if (result) result[i] = static_cast<u32>(old);
             });
         }
