@@ -39,7 +39,7 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 LISTS: Final = Path(__file__).with_name("program_lists")
 TABLE: Final = ROOT / "reports" / "emulated" / "self_checking.csv"
 ENDS: Final = {"ptx": "PTX", "code": "machine code"}
-HEAD: Final = ("repository", "program", *(f"{end}{what}" for end in ENDS
+HEAD: Final = ("repository", "program", "arguments", *(f"{end}{what}" for end in ENDS
                for what in ("", "_launches", "_seconds")))  # fmt: skip
 MULTIPROCESSORS: Final = 4
 """How many a program sees; it sizes a grid by them that is resident at once."""
@@ -107,15 +107,16 @@ def rows(path: Path = TABLE) -> dict[tuple[str, str], Row]:
 
 
 def keep(row: Row, path: Path = TABLE) -> None:
-    """Replace or add a row; rows are in the order of the lists, and rows of programs that the lists
-    no longer name are removed.
+    """Replace or add a row; rows are in the order of the lists, whose arguments they have, and rows
+    of programs that the lists no longer name are removed.
     """
     held = {**rows(path), (row["repository"], row["program"]): row}
-    order = [(each.repository, each.name) for each in read()]
+    order = {(each.repository, each.name): " ".join(each.arguments) for each in read()}
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, HEAD, lineterminator="\n")
         writer.writeheader()
-        writer.writerows(held[each] for each in order if each in held)
+        writer.writerows({**held[each], "arguments": given} for each, given in order.items()
+                         if each in held)  # fmt: skip
 
 
 def run(program: Program, checkouts: Path, folder: Path, seconds: int) -> Row:
