@@ -19,7 +19,7 @@ from harness.journal.counter_records import MachineCode, Uncounted
 from harness.matrix import model, plan
 from harness.run.emulated.emulate import by_front_end, emulate
 
-PREPARED = '({ asm volatile("pmevent 1;"); 0; })'
+PREPARED = '({ unsigned v; asm volatile("mov.u32 %0, %%pm0;" : "=r"(v)); v == 99; })'
 """An instruction whose machine code is not executed here; 0."""
 
 
@@ -75,7 +75,7 @@ def test_what_machine_code_cannot_be_executed_for_is_counted_in_ptx_and_not_exac
     ptx, refusal = by_front_end(*case(PREPARED), "sm_90")
     assert isinstance(refusal, str)
     assert "v0.cu:3: the emulator does not know the machine instruction `" in refusal
-    assert "PMTRIG" in refusal
+    assert "SR_PM0" in refusal
     assert "emulator-exact" in {count.provenance for count in ptx.counts}
     found = emulate(*case(PREPARED), "sm_90")
     assert not {"emulator-exact", "machine-exact"} & {count.provenance for count in found.counts}

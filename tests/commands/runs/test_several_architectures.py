@@ -8,7 +8,7 @@ import pytest
 from tiny_problem import KERNEL
 from typing_commands import harness
 
-PREPARED = '({ asm volatile("pmevent 1;"); 0; })'
+PREPARED = '({ unsigned v; asm volatile("mov.u32 %0, %%pm0;" : "=r"(v)); v == 99; })'
 """An instruction whose machine code is not executed here; 0."""
 
 

@@ -252,10 +252,10 @@ def test_an_unknown_instruction_is_named_with_its_line_before_anything_runs(
 ) -> None:
     source = """extern "C" __global__ void k(int* out) {
     out[0] = 1;
-    asm volatile("pmevent 1;");
+    asm volatile("mov.u32 %0, %%pm0;" : "=r"(out[1]));
 }"""
     out = np.zeros(8, np.int32)
-    with pytest.raises(UnknownMachineInstruction, match=r"\.cu:3: .*`PMTRIG.*Nothing was run"):
+    with pytest.raises(UnknownMachineInstruction, match=r"\.cu:3: .*SR_PM0.*Nothing was run"):
         launch_machine_code(read_source(source), "k", 1, 1, [out])
     assert not out.any()
 
