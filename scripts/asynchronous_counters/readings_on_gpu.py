@@ -1,6 +1,6 @@
 """Record a GPU's counters for Hopper's asynchronous instructions, launch by launch.
 
-    python scripts/asynchronous_counters/readings_on_gpu.py prepare FOLDER
+    python scripts/asynchronous_counters/readings_on_gpu.py prepare FOLDER [FILE …]
     python scripts/asynchronous_counters/readings_on_gpu.py FOLDER OUT [SECONDS [FILE …]]
 
 The first compiles the kernels, where there is nvcc, and has the emulator say what each launch
@@ -13,8 +13,9 @@ leaves in memory. The second needs a GPU, ncu and NumPy, and writes two files in
 - asynchronous.json has the GPU, the driver and ncu.
 
 Launches that do not fit into SECONDS (240 by default) are left out, the second readings first.
-FILE, such as `products` or `held_out`, reads the launches of some files alone. The environment
-variable NCU names another ncu.
+FILE, such as `products` or `held_out`, reads the launches of some files alone; `further` has to be
+named, because its launches are in no table yet (further_launches.py). The environment variable NCU
+names another ncu.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from typing import TYPE_CHECKING, Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import further_launches
 import mixed_kernels
 import one_launch
 import probe_launches as listed
@@ -76,14 +78,14 @@ class Part:
 
 def every(file: str) -> list[one_launch.Launch]:
     """The launches of a file, in order."""
-    found = listed.held_out() if file == mixed_kernels.FILE else listed.probes()
-    return [each for each in found if each.file == file]
+    others = {mixed_kernels.FILE: listed.held_out, further_launches.FILE: further_launches.further}
+    return [each for each in others.get(file, listed.probes)() if each.file == file]
 
 
-def parts() -> Iterator[Part]:
-    """All launches once, and then some of them again."""
+def parts(files: Sequence[str] = FILES) -> Iterator[Part]:
+    """All launches of some files once, and then some of them again."""
     for reading, step in ((1, 1), (2, AGAIN)):
-        for file in FILES:
+        for file in files:
             numbers = range(0, len(every(file)), step)
             for first in range(0, len(numbers), TOGETHER):
                 yield Part(file, tuple(numbers[first : first + TOGETHER]), reading)
@@ -109,7 +111,7 @@ def unit(file: str) -> compiler.Unit:
     return compiler.Unit(source(file), (SOURCES,), (), ARCH, (), (), ())
 
 
-def prepare(folder: Path) -> None:
+def prepare(folder: Path, files: Sequence[str] = FILES) -> None:
     """Compile each file into a cubin, and write what each launch leaves in memory."""
     import emulated_launches
 
@@ -117,7 +119,7 @@ def prepare(folder: Path) -> None:
 
     folder.mkdir(parents=True, exist_ok=True)
     expected: dict[str, list[str]] = {}
-    for file in FILES:
+    for file in files:
         built = compiler.build(unit(file))
         shutil.copyfile(built.cubin, folder / f"{file}.cubin")
         expected[file] = []
@@ -300,7 +302,7 @@ def read(folder: Path, out: Path, seconds: float, files: Sequence[str]) -> None:
     with gzip.open(out / "asynchronous.csv.gz", "wt", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(HEAD)
-        for part in (each for each in parts() if each.file in files):
+        for part in parts(files):
             if time.monotonic() > began + seconds:
                 print(f"no time for {part.file}, reading {part.reading}", file=sys.stderr)
                 continue
@@ -341,7 +343,7 @@ def varying(rows: Sequence[Row]) -> dict[str, set[str]]:
 
 def main(arguments: list[str]) -> int:
     if arguments[:1] == ["prepare"]:
-        prepare(Path(arguments[1]))
+        prepare(Path(arguments[1]), arguments[2:] or FILES)
     elif arguments[:1] == ["launch"]:
         folder, file, numbers, told = arguments[1:]
         launch(Path(folder), file, [int(each) for each in numbers.split(",")], Path(told))

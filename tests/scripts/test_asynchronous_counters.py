@@ -61,6 +61,22 @@ def test_every_launch_leaves_the_same_from_ptx_and_machine_code_and_has_the_read
         assert bool(wrong) == excepted, f"{where}: {wrong}"
 
 
+def test_launches_that_are_to_be_read_leave_the_same_from_ptx_and_machine_code(
+    script: ModuleType, emulated: ModuleType
+) -> None:
+    launches = script.every("further")
+    assert len({each.name + each.kernel for each in launches}) == len(launches) > 80
+    built = compiler.build(script.unit("further"))
+    for each in launches:
+        code, ptx = emulated.of_machine_code(built, each), emulated.of_ptx(built, each)
+        where = f"{each.kernel} {each.name}"
+        assert not code.report.faults, f"{where}: {code.report.faults[0]}"
+        assert not ptx.report.faults, f"{where}: {ptx.report.faults[0]}"
+        assert code.digest == ptx.digest, where
+        assert code.digest != script.one_launch.digest(each.buffers()), f"{where} leaves nothing"
+    assert {part.file for part in script.parts(["further"])} == {"further"}
+
+
 @pytest.mark.parametrize(
     ("file", "kernel", "certain"), [("barriers", "poll", False), ("bulk_copies", "load", True)]
 )
