@@ -22,7 +22,9 @@ from one_launch import Launch
 from harness.emulator.results.counters import Counter
 
 ROOT = Path(__file__).resolve().parents[2]
-READINGS = ROOT / "reports" / "h100" / "asynchronous_counters.csv.gz"
+READINGS = [
+    ROOT / "reports" / "h100" / f"{name}_counters.csv.gz" for name in ("asynchronous", "further")
+]
 PAGE = ROOT / "docs" / "fidelity.md"
 BEGIN, END = "<!-- asynchronous counters:begin -->\n", "<!-- asynchronous counters:end -->"
 EXACT = "machine-exact"
@@ -58,8 +60,10 @@ class Compared:
 @cache
 def readings() -> dict[tuple[str, str, str], dict[str, str]]:
     """By file, kernel and launch: the first reading's columns."""
-    with gzip.open(READINGS, "rt", encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = []
+    for path in READINGS:
+        with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
+            rows += csv.DictReader(file)
     return {
         (row["file"], row["kernel"], row["launch"]): row for row in rows if row["reading"] == "1"
     }

@@ -77,7 +77,7 @@ def _stored_boxes(one, flat) -> Iterator[Launch]:  # type: ignore[no-untyped-def
     yield one("store_3", TensorLayout("f32", (64, 8, 8), (16, 4, 3), (256, 2048)), 0, 0, 0)
     yield one("store_4", TensorLayout("f32", (16, 8, 6, 4), (8, 4, 3, 2)), 0, 0, 0, 0)
     yield one("store_5", TensorLayout("f32", (8, 6, 5, 4, 3), (8, 2, 2, 2, 2)), 0, 0, 0, 0, 0)
-    image = TensorLayout("f32", (32, 7, 6, 3), (32, 16), lower=(-1, -1), upper=(-1, -1))
+    image = TensorLayout("f32", (32, 7, 6, 3), (32, 16), lower=(0, 0), upper=(-1, -1))
     yield one("store_pixels_4", image, 0, 1, 1, 0)
     yield one("add_1", TensorLayout("u32", (1024,), (64,)), 0)
     for row in (8, 16, 32):

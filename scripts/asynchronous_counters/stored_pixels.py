@@ -4,8 +4,9 @@
     python scripts/asynchronous_counters/stored_pixels.py FOLDER [SECONDS]
 
 Under ncu, the probe `store_pixels_4` of tests/fidelity/asynchronous ended or hung on two H100s. The
-last launch here is that probe; the others differ from it in a property or two, so that the outcomes
-tell which one a GPU does not execute. `prepare` needs nvcc, and writes the cubin and what
+last launch here is what that probe was; the others differ from it in a property or two. Their
+outcomes (reports/h100/stored_pixels.json.gz) tell that a negative lower corner is what a GPU does
+not execute. `prepare` needs nvcc, and writes the cubin and what
 the emulator leaves in memory. The second needs a GPU and NumPy, prints a line for each launch, and
 writes FOLDER/stored_pixels.json with the bytes that the GPU has changed.
 """

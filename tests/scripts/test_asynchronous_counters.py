@@ -61,8 +61,8 @@ def test_every_launch_leaves_the_same_from_ptx_and_machine_code_and_has_the_read
         assert bool(wrong) == excepted, f"{where}: {wrong}"
 
 
-def test_launches_that_are_to_be_read_leave_the_same_from_ptx_and_machine_code(
-    script: ModuleType, emulated: ModuleType
+def test_launches_read_after_the_rules_leave_the_same_and_count_what_the_h100_counted(
+    script: ModuleType, emulated: ModuleType, comparison: ModuleType
 ) -> None:
     launches = script.every("further")
     assert len({each.name + each.kernel for each in launches}) == len(launches) > 80
@@ -73,6 +73,10 @@ def test_launches_that_are_to_be_read_leave_the_same_from_ptx_and_machine_code(
         assert not code.report.faults, f"{where}: {code.report.faults[0]}"
         assert not ptx.report.faults, f"{where}: {ptx.report.faults[0]}"
         assert code.digest == ptx.digest, where
+        found = list(comparison.compared(each, code.report.counters))
+        assert len(found) > 15, f"{where} was not read"
+        exact = [one for one in found if one.counter.provenance == comparison.EXACT]
+        assert [one for one in exact if not one.is_equal] == [], where
         assert code.digest != script.one_launch.digest(each.buffers()), f"{where} leaves nothing"
     assert {part.file for part in script.parts(["further"])} == {"further"}
 

@@ -3,6 +3,7 @@ leaves other bytes than the emulator."""
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+READING = Path(__file__).parents[2] / "reports" / "h100" / "stored_pixels.json.gz"
 pytestmark = pytest.mark.usefixtures("processes")
 
 STAND_IN = """
@@ -37,14 +39,29 @@ def stand_in(script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     return tmp_path
 
 
-def test_the_last_launch_is_the_probe_without_a_reading(
+def test_the_probe_that_is_to_be_read_is_one_that_an_h100_executed(
     script: ModuleType, script_of: Callable[[str], ModuleType]
 ) -> None:
     [probe] = [
         each for each in script_of("probe_launches").probes() if each.kernel == "store_pixels_4"
     ]
-    own = list(script.LAUNCHES.values())[-1]
+    own = script.LAUNCHES["corners that begin at 0"]
     assert (own.kernel, own.name, own.scalars) == (probe.kernel, probe.name, probe.scalars)
+
+
+def test_stores_change_what_an_h100_changed_and_are_faults_where_it_stopped_the_kernel(
+    script: ModuleType, tmp_path: Path
+) -> None:
+    read = json.loads(gzip.decompress(READING.read_bytes()))
+    script.prepare(tmp_path)
+    ours = json.loads((tmp_path / "expected.json").read_text())
+    assert ours.keys() == read.keys()
+    assert sum("error" in of_h100 for of_h100 in read.values()) == 5
+    for name, of_h100 in read.items():
+        if "error" in of_h100:
+            assert ["lower corner is negative" in each for each in ours[name]["faults"]] == [True]
+        else:
+            assert ours[name] == {"changes": of_h100["changes"], "faults": []}, name
 
 
 def test_a_launch_that_hangs_is_ended_and_the_next_one_goes_on(

@@ -223,5 +223,7 @@ def no_such_box(p: Launched, site: int, why: int, *numbers: int) -> str:
         "lower to its upper corner: by the PTX ISA it must be",
         f"with the im2col offsets {listed}: with {numbers[-1]} of them, each is below "
         f"{1 << 16 // numbers[-1]}",
+        f"at the coordinates {listed}, with an im2col map whose lower corner is negative: a GPU "
+        "loads by it, but stops a kernel that stores by it. Store with a map whose corner is 0",
     )[why - 1]
     return f"`{p.opcode(site)}` {what}"

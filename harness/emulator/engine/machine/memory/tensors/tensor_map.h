@@ -107,11 +107,14 @@ struct TensorMap {
         return NONE;
     }
 
-    // Coordinates with which an H100 executes no copy, but stops the kernel (reports/h100/tensor_copies.csv.gz). Those of
-    // im2col were not read: by the PTX ISA, the pixel that they name must be in the box of pixels, and offsets have as
-    // many bits as the code has for them.
-    enum Place : i64 { POSSIBLE, NOT_ALIGNED, NEGATIVE, NOT_IN_PIXELS, OFFSET_TOO_LARGE };
+    // Coordinates with which an H100 executes no copy, but stops the kernel (reports/h100/tensor_copies.csv.gz), and
+    // maps of im2col from which it stores nothing (stored_pixels.json.gz beside it). im2col's coordinates were not read:
+    // by the PTX ISA, the pixel that they name must be in the box of pixels, and offsets have as many bits as the code
+    // has for them.
+    enum Place : i64 { POSSIBLE, NOT_ALIGNED, NEGATIVE, NOT_IN_PIXELS, OFFSET_TOO_LARGE, NEGATIVE_CORNER };
     Place place(const i32* at, bool stores) const {
+        for (int d = 1; im2col && stores && d < dimensions() - 1; d++)
+            if (lower[d - 1] < 0) return NEGATIVE_CORNER;
         for (int d = 1; im2col && d < dimensions() - 1; d++)
             if (at[d] < lower[d - 1] || at[d] >= size(d) + upper[d - 1]) return NOT_IN_PIXELS;
         if (im2col) return POSSIBLE;
