@@ -7,6 +7,7 @@ these instructions, so no counter of such a launch is called exact.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -223,7 +224,11 @@ def _boxes() -> Iterator[Case]:
         name = f"pixels_{len(shape)}d"
         body = _load(at, size, "im2col", f", {_list(offsets)}")
         yield case(f"load_{name}", body, size, pixels)
-        yield case(f"store_{name}", _store(at, size, "im2col_no_offs"), size, pixels)
+        inside = [max(0, each) for each in lower]  # no GPU stores by a negative corner
+        further = [i - n for i, n in zip(inside, lower, strict=True)]
+        moved = [a + f for a, f in zip(at, [0, *further, 0], strict=True)]
+        stored = partial(pixels, lo=inside)
+        yield case(f"store_{name}", _store(moved, size, "im2col_no_offs"), size, stored)
     for operation, dtype in (("add", np.uint32), ("min", np.int32), ("max", np.int64),
                              ("xor", np.uint64), ("inc", np.uint32), ("dec", np.uint32),
                              ("add", np.float32), ("add", np.float16)):  # fmt: skip
