@@ -48,7 +48,7 @@ _SILENT_S = 6 * fuzz.DEADLINE_S  # without a finished input; the engine's own co
 
 @dataclass
 class Batch:
-    """Inputs that one process draws, tries and reports on. `found`: how many failed, by kind."""
+    """The inputs of one process. `found`: the number of failures of each kind."""
 
     target: str
     number: int

@@ -210,7 +210,7 @@ def added(rows: np.ndarray, index: np.ndarray) -> np.ndarray:
 
 
 def of_index_add(dtype: str) -> Mapping[str, np.ndarray]:
-    """32 existing rows with whole numbers, and their targets of 8."""
+    """Make 32 rows of whole numbers, and the 8 target rows that they are added to."""
     rng = np.random.default_rng(1)
     return {
         "source": rng.integers(-2, 3, (32, COLS)).astype(numpy_dtype(dtype)),

@@ -45,7 +45,7 @@ def _rows(script: ModuleType, folder: Path, *more: str) -> tuple[int, dict[str, 
 
 @pytest.fixture
 def planted(script: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each target's inputs are good, except one in its first batch."""
+    """Let one input in the first batch of each target fail, and no other."""
     bad = dict(zip(script.TARGETS, (b"a crash", b"a hang", b"a bug"), strict=True))
     monkeypatch.setattr(script, "_SILENT_S", 2.0)
     monkeypatch.setattr(script, "BATCH", 4)

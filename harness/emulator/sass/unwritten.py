@@ -38,7 +38,7 @@ def maps(
 
 
 def are_writes_seen(function: Function) -> bool:
-    """Return whether the maps follow all that a kernel writes."""
+    """Return whether the maps can record every write of the kernel."""
     return _WRITE_UNSEEN.isdisjoint(each.opcode for each in function.instructions)
 
 
