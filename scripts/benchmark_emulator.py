@@ -2,12 +2,12 @@
 
     python scripts/benchmark_emulator.py [--runs 5]
 
-Prints the table of docs/speed.md. A thread instruction is one instruction executed by one thread
-with its predicate on: a PTX instruction or, in the machine-code column, a machine instruction.
-Every result is compared with NumPy's before a rate is printed. Each row and setting of the checks
-is measured in a process of its own; its memory is the peak resident memory during its first launch,
-minus the memory that was resident before the launch: the interpreter, the compiled PTX and the
-kernel's buffers, all of which had already been written to.
+Prints the table of docs/emulator/speed.md. A thread instruction is one instruction executed by one
+thread with its predicate on: a PTX instruction or, in the machine-code column, a machine
+instruction. Every result is compared with NumPy's before a rate is printed. Each row and setting of
+the checks is measured in a process of its own; its memory is the peak resident memory during its
+first launch, minus the memory that was resident before the launch: the interpreter, the compiled
+PTX and the kernel's buffers, all of which had already been written to.
 """
 
 from __future__ import annotations

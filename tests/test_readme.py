@@ -85,8 +85,8 @@ def test_the_notebook_example_tells_each_variant_once() -> None:
 
 
 def test_every_file_that_the_readme_and_the_docs_name_exists() -> None:
-    for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
-        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+    for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name} names {target}"
 
 
@@ -104,5 +104,5 @@ def test_make_help_lists_every_target() -> None:
 
 def test_every_page_of_the_documentation_is_in_its_index() -> None:
     index = (ROOT / "docs" / "README.md").read_text()
-    pages = {page.name for page in (ROOT / "docs").glob("*.md")} - {"README.md"}
-    assert set(re.findall(r"\]\(([\w-]+\.md)\)", index)) == pages
+    pages = {str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")}
+    assert set(re.findall(r"\]\(([\w/-]+\.md)\)", index)) == pages - {"README.md"}

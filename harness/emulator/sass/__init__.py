@@ -3,7 +3,7 @@
     code = read(Path("kernel.cubin"))
     report = launch_machine_code(code, "sum", grid=64, block=256, args=[values, out, n])
 
-`docs/machine_code.md` describes all options.
+`docs/emulator/machine_code.md` describes all options.
 """
 
 from harness.emulator.sass.code import Function, Instruction, MachineCode, Parameter

@@ -96,8 +96,8 @@ def launch_machine_code(
     its `buffer_address`. Accesses outside buffers, misaligned ones, deadlocks and endless loops are
     faults. `ptx`: the module that the code was assembled from, with line numbers; it enables race
     detection between warps, and the detection of most uses of uninitialised memory
-    (docs/checks.md). `written` and `written_buffers`: as for PTX. Raises UnknownMachineInstruction
-    and LaunchError before anything has run.
+    (docs/emulator/checks.md). `written` and `written_buffers`: as for PTX. Raises
+    UnknownMachineInstruction and LaunchError before anything has run.
     """
     function, encoded = prepare(code, kernel)
     shape = checked(

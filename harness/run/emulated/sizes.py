@@ -23,7 +23,7 @@ slowest launch shape together."""
 
 RATE = 150e6
 """How many thread instructions of machine code a core emulates per second if it also executes the
-PTX: the rate of the slowest of the large launches in docs/speed.md."""
+PTX: the rate of the slowest of the large launches in docs/emulator/speed.md."""
 
 BEYOND = 16
 """If a matrix has no size within the limits, its smallest size is counted unless it exceeds this

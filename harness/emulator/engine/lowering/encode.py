@@ -353,12 +353,11 @@ class _Encoder(ComputingEncoder, VideoEncoder, MemoryEncoder, TextureEncoder):
                 "predicate": self.read(end.predicate, "pred"), "taken_if": end.taken_if,
             }  # fmt: skip
         if isinstance(end, Switch):
-            first = len(targets)
             targets += end.targets
-            pointer = NOWHERE if end.pointer is None else self.offsets[end.pointer.slot]
             return {
                 "ending": layout.SWITCH, "predicate": self.read(end.index, "u32"),
-                "first_target": first, "targets": len(end.targets), "pointer": pointer,
+                "first_target": len(targets) - len(end.targets), "targets": len(end.targets),
+                "pointer": NOWHERE if end.pointer is None else self.offsets[end.pointer.slot],
             }  # fmt: skip
         if isinstance(end, Barrier):
             return self._barrier(end)

@@ -1,6 +1,6 @@
 """Run others' programs that use Hopper's asynchronous instructions, as PTX and as machine code.
 
-    python scripts/others_kernels/asynchronous_programs.py CHECKOUTS FOLDER [NAME ...]
+    python scripts/others_kernels/hopper/asynchronous_programs.py CHECKOUTS FOLDER [NAME ...]
 
 CUTLASS's tutorials, examples and unit tests are compiled unmodified and run to completion, with a
 stand-in for the CUDA runtime that launches their kernels in the emulator (programs.py). Their own
@@ -23,7 +23,8 @@ from typing import Final
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import cutlass_tests
 import deep_gemm
@@ -36,7 +37,7 @@ COMMITS: Final = {
     "Dao-AILab/flash-attention": "0251105a2fb19d2957484b7f023cd8c115286ced",
     "deepseek-ai/DeepGEMM": "54e22612409371d6364144b69086735beb54e98b",
 }
-_STAND_INS: Final = Path(__file__).with_name("stand_ins")
+_STAND_INS: Final = Path(__file__).parents[1] / "stand_ins"
 _CUTLASS, _KITTENS = "NVIDIA/cutlass", "HazyResearch/ThunderKittens"
 _FLASH = "Dao-AILab/flash-attention"
 _INCLUDE: Final = {

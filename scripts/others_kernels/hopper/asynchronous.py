@@ -1,6 +1,6 @@
 """Run others' kernels that use Hopper's asynchronous instructions, as PTX and as machine code.
 
-    python scripts/others_kernels/asynchronous.py CHECKOUTS FOLDER [NUMBER ...]
+    python scripts/others_kernels/hopper/asynchronous.py CHECKOUTS FOLDER [NUMBER ...]
 
 The eleven bfloat16 matrix products of fast.cu (matmul_2.cuh to matmul_12.cuh) use TMA loads and
 stores, mbarriers, `wgmma`, `setmaxnreg`, and clusters with multicast. CHECKOUTS holds
@@ -24,7 +24,7 @@ from typing import Any, Final
 import ml_dtypes
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
 from harness.compiler import toolchain
 from harness.emulator import EmulatorError, Fault, Module, TensorMap, launch, parse

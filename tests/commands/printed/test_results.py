@@ -18,7 +18,7 @@ from harness.tables import Run
 
 FEW = {name: GBPS[name] for name in ("v0_global_memory", "v7_fixed_blocks", "v9_vectorized")}
 BOTH = {**FEW, "torch": GBPS["torch"]}
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def timed(folder: Path, **changes: object) -> Run:
