@@ -54,8 +54,9 @@ ASYNCHRONOUS: tuple[str, ...] = (
         for operation in ("ld", "st", "atom", "redas")
     ),
 )  # fmt: skip
-"""Of Hopper's bulk copy unit, and of accesses to other blocks' shared memory. The emulator counts
-them in machine code; a launch that has none of these instructions has none of these counters."""
+"""The counters of Hopper's bulk copy unit and of accesses to other blocks' shared memory. The
+emulator counts them in machine code; a launch that has none of these instructions has none of these
+counters."""
 
 COUNTERS: tuple[str, ...] = (
     "smsp__inst_executed.sum",

@@ -1,4 +1,4 @@
-"""Which tests are quick, that quick tests start no process, and the order in which tests run."""
+"""The choice of quick tests, which start no process, and the order in which tests run."""
 
 from __future__ import annotations
 

@@ -161,7 +161,7 @@ def waves(readings: Readings, p: Planned) -> Answer:
 
 
 def last_wave(readings: Readings, p: Planned) -> Answer:
-    """How full the waves are on average: 2.1 waves take the time of 3, because a partial wave takes
+    """The average fullness of the waves: 2.1 waves take the time of 3, because a partial wave takes
     as long as a full one."""
     rounds = waves(readings, p)
     if isinstance(rounds, Missing):

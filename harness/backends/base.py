@@ -100,7 +100,7 @@ class Execution:
     printed: tuple[str, ...] = ()
     """The output of each call of the kernels' printf, if the emulator executed them."""
     waits: tuple[tuple[Wait, ...], ...] = ()
-    """By step: what threads waited for at mbarriers, if the emulator was asked to note it."""
+    """The waits of threads at mbarriers, by step, if the emulator was asked to record them."""
 
 
 class Change(NamedTuple):

@@ -63,7 +63,8 @@ class Launched:
         )
 
     def _busy_ns(self) -> float:
-        """How long the device kept working after the end of every launch; 0 if within noise."""
+        """The time for which the device kept working after the end of every launch; 0 if within
+        noise."""
         if len(self.idle_ns) < FEWEST:
             return 0.0
         longest = max((sum(parts) for parts in self.times), default=0.0)

@@ -33,7 +33,7 @@ from harness.run.journal_state import JournalState
 from harness.run.task_runner import TaskRunner
 
 LEASE_S = 60.0
-"""How long a client may be silent before its work is stopped, in seconds."""
+"""The seconds for which a client may be silent before its work is stopped."""
 
 _POLL_S = 0.5
 

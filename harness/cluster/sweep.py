@@ -33,7 +33,7 @@ POLL_S = 0.2
 
 _GLANCE_S = 0.01
 ALONE_S = 600.0
-"""How long a run waits for a worker when none is left."""
+"""The time for which a run waits for a worker when none is left."""
 
 CACHES = ("cold", "warm")
 

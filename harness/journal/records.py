@@ -63,7 +63,7 @@ class Planned:
     """The variant's idea, one of `IDEAS` in harness/cases.py; for a trap, what it makes worse."""
     is_trap: bool = False
     written_bytes: Whole | None = None
-    """How many of `bytes` are written; None in older runs, which recorded only the sum."""
+    """The number of `bytes` that are written; None in older runs, which recorded only the sum."""
     reread_bytes: Whole = 0
     exponentials: Whole = 0
     launched: str = ""
@@ -248,8 +248,8 @@ class Ceiling:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a case ended. If a case has several outcomes, the last one is valid. `place` is file:line
-    if there is one."""
+    """The end of a case. If a case has several outcomes, the last one is valid. `place` is
+    file:line if there is one."""
 
     case: str
     status: Status

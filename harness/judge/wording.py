@@ -43,7 +43,7 @@ def _lines(v: Verdict) -> Iterator[str]:
 
 
 def _told(v: Verdict) -> str:
-    """How the kernel was verified, and its time if it was timed."""
+    """A statement of how the kernel was verified, and of its time if it was timed."""
     if not v.is_right:
         return ""
     parts = [f"{v.verified} launches verified at {how_many(len(v.verified_at), 'test size')}"]

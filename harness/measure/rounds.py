@@ -45,8 +45,8 @@ ROUNDS_NS = 1e9
 Slow kernels vary little, and the other cases would have to wait for them."""
 
 BUSY_TRIES = 3
-"""How often a batch is timed again after which the device was not idle in time: a variant is blamed
-if it never is."""
+"""The number of times that a batch is repeated if the device was not idle in time after it. If it
+never is, the variant is blamed."""
 
 TRIES = 20
 """The number of batches in which a case may show that its results vary within their bounds, once

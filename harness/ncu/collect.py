@@ -37,10 +37,10 @@ PORTION = 64
 Starting a process takes as long as 40 cases."""
 
 TRIES = 3
-"""How many processes a portion may crash before its remaining cases are given up."""
+"""The number of processes that a portion may crash before its remaining cases are given up."""
 
 _GRACE_S = 30.0
-"""How long ncu may take to write its report after its worker was ended."""
+"""The time that ncu may take to write its report after its worker was ended."""
 
 _POLL_S = 0.05
 _TAIL = 20_000
@@ -264,7 +264,7 @@ class _Process:
         return Ending(None if late else code, said, self._at, self._error, deadline_s)
 
     def _ends_within(self, child: Child, seconds: float) -> bool:
-        """Return whether ncu ends before any case takes longer than this."""
+        """Wait for ncu to end; return False if a case takes longer than this."""
         end, at = time.monotonic() + seconds, self._at
         while not child.ends_within(_POLL_S):
             self._listen()

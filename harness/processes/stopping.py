@@ -34,7 +34,7 @@ def code_of(told: BaseException) -> int:
 
 
 def listen() -> None:
-    """From now on, let the signals stop the harness. An ignored one (`nohup`) stays ignored."""
+    """Let the signals stop the harness from now on. An ignored one (`nohup`) stays ignored."""
     for number in CODES:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _raise)

@@ -149,7 +149,7 @@ def _digits(value: Interval) -> int | None:
 
 
 def slower(ratio_: Interval) -> str:
-    """How much longer the slower one takes, given the speed ratio: `0.2 % slower`."""
+    """Express a speed ratio as the additional time that the slower one takes: `0.2 % slower`."""
     longer = 1 / ratio_.value
     return f"{percent(100 * (longer - 1))} slower" if longer < 1.5 else f"{three(longer)}× slower"
 

@@ -34,7 +34,7 @@ HOST_BYTES_PER_S = 200e6
 core."""
 
 ATTEMPTS = 3
-"""How many workers in a row may end without a reason that implicates a case."""
+"""The number of workers in a row that may end without a reason that implicates a case."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Effort:
-    """How much to measure, computed from bench.yaml's timing and limits."""
+    """The amount of measuring, computed from bench.yaml's timing and limits."""
 
     looks: tuple[int, ...]
     choosing: int
@@ -200,9 +200,10 @@ class Measurement:
         """The seat (see Job) of a process that measures all groups; empty if each group has its own
         process.
 
-        Side effects of a variant's own code in a process must not affect another group. Kernels
-        have no side effects on the host, because they run on the device, and a library belongs to
-        the problem itself. Therefore only a group with other functions gets its own process.
+        A variant's own code must not affect another group through side effects in their process.
+        Kernels have no side effects on the host, because they run on the device, and a library
+        belongs to the problem itself. Therefore only a group with other functions gets its own
+        process.
         """
         is_harmless = all(case.kind == "kernel" or case.is_library for case in self.cases)
         return name if self.effort.shared and is_harmless else ""

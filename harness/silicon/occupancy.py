@@ -39,7 +39,7 @@ class Waves:
     """Rounds that the machine needs, the last one included."""
     blocks_per_wave: int
     tail_fill: float
-    """How full the last round is, from above 0 up to 1; at 1 it is as full as the others."""
+    """The fullness of the last round, from above 0 up to 1; at 1 it is as full as the others."""
 
     @property
     def efficiency(self) -> float:

@@ -36,7 +36,7 @@ class Comparison:
     """One case against another at the same sizes, round by round."""
 
     ratio: Interval | None
-    """How many times faster, with its interval."""
+    """The speed-up, with its interval."""
     verdict: Verdict
 
 

@@ -44,7 +44,7 @@ def _below(folder: Path) -> list[Path]:
 
 
 def _near(folder: Path) -> str:
-    """For a folder that does not exist, the runs in the same parent folder with similar names."""
+    """The runs with names similar to that of a missing folder, in the same parent folder."""
     try:
         there = [str(path.parent) for path in folder.parent.glob("*/run.json")]
         return did_you_mean(str(folder), there) if not folder.exists() else ""

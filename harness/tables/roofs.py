@@ -47,7 +47,7 @@ class Roof:
     name: str
     """`copying`, `FP32`: the name of the roof."""
     least: Interval
-    """In ns."""
+    """The minimum time in ns."""
     is_traffic: bool
     note: str = ""
     """A clause that says what the figure leaves out."""

@@ -146,7 +146,7 @@ class RunRecords:
         return str(p.arithmetic or by_library or about.get("arithmetic") or p.dtype)
 
     def compare(self, case: str, against: str, cache: str = "cold") -> Comparison:
-        """How many times faster `case` is than `against`; both must share problem and sizes."""
+        """The speed-up of `case` over `against`; both must share problem and sizes."""
         return self.timings.compare(case, against, cache)
 
     def groups(self) -> dict[Group, list[Planned]]:

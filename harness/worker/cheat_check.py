@@ -232,7 +232,7 @@ class _Looking:
         return ""
 
     def _reads_what_it_finds(self, run: Run) -> bool:
-        """Whether the run read a byte of the outputs or the scratch before writing it."""
+        """Return whether the run read a byte of the outputs or the scratch before writing it."""
         return any(
             run.of(b.name, b.nbytes).found.any()
             for b in self.buffers

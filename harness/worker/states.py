@@ -31,8 +31,8 @@ SEEN = 8
 """A difference of this many times the tolerance leaves no doubt."""
 
 FEW, MORE, MANY = 64, 1024, (16_384, 65_536)
-"""How many numbers of an input are changed: few at first, because a cold launch may find their
-sectors in the cache."""
+"""The number of values of an input that are changed: few at first, because a cold launch may find
+their sectors in the cache."""
 
 SHARE_OF_FEW, SHARE = 16, 512
 """At most one number in this many is changed, so that inputs stay typical, and cold."""
@@ -54,7 +54,8 @@ ROOM = 16.0
 
 
 class _Level(NamedTuple):
-    """How many numbers to change, and the factor by which they exceed the array's largest value."""
+    """The number of values to change, and the factor by which they exceed the array's largest
+    value."""
 
     numbers: int
     larger: float = 0.0
@@ -108,7 +109,7 @@ def _other_state(
 
 
 def seen_share(own: Inputs, other: Inputs) -> float:
-    """How much an output differs between the two states, relative to the sum of their
+    """The difference of an output between the two states, relative to the sum of their
     tolerances."""
     return max(
         _share(

@@ -31,8 +31,7 @@ class Traffic:
 
     @property
     def found(self) -> Array:
-        """For each byte, whether the run read it before writing it, so that its earlier value
-        matters."""
+        """Mark each byte that the run read before writing it, so that its earlier value matters."""
         anywhere = np.zeros(self.read.size, np.bool_)
         for _, sites in self._found:
             anywhere |= sites > 0

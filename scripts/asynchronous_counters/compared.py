@@ -59,7 +59,7 @@ class Compared:
 
 @cache
 def readings() -> dict[tuple[str, str, str], dict[str, str]]:
-    """By file, kernel and launch: the first reading's columns."""
+    """The first reading's columns, by file, kernel and launch."""
     rows = []
     for path in READINGS:
         with gzip.open(path, "rt", encoding="utf-8", newline="") as file:

@@ -1,5 +1,5 @@
-"""The counters that are read: what Nsight Compute has about Hopper's asynchronous instructions, and
-what the emulator counts already."""
+"""The counters to read: those of Nsight Compute for Hopper's asynchronous instructions, and those
+that the emulator already has."""
 
 from __future__ import annotations
 

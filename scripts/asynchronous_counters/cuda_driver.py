@@ -26,7 +26,7 @@ _WITHOUT_ASKING = 48 << 10
 
 
 class DriverError(Exception):
-    """A function of the driver failed; its name and its status."""
+    """The failure of a function of the driver: its name and its status."""
 
 
 class Context:

@@ -20,7 +20,7 @@ _OF_ELEMENTS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a launch left, and its report."""
+    """The contents of the buffers after a launch, and its report."""
 
     digest: str
     report: LaunchReport | MachineReport

@@ -103,7 +103,7 @@ extern "C" __global__ void __cluster_dims__({self.blocks}) __launch_bounds__({se
         return f"barriers + {self._at}"
 
     def _bytes(self, most: int) -> int:
-        """A multiple of 16, as often a small one as a large one."""
+        """A multiple of 16; small ones are as likely as large ones."""
         return 16 * self._draw.randint(1, self._draw.choice([2, 8, most // 16]))
 
     def _offset(self) -> int:
@@ -118,7 +118,7 @@ extern "C" __global__ void __cluster_dims__({self.blocks}) __launch_bounds__({se
         ])  # fmt: skip
 
     def _map(self) -> TensorLayout:
-        """A map of two dimensions, of a pitch that need not be a multiple of a sector."""
+        """A map of two dimensions, whose pitch need not be a multiple of a sector."""
         swizzle = self._draw.choice(["none", "none", "32B", "64B", "128B"])
         most = {"none": 256, "32B": 32, "64B": 64, "128B": 128}[swizzle]
         row = 16 * self._draw.randint(1, most // 16)
@@ -127,7 +127,8 @@ extern "C" __global__ void __cluster_dims__({self.blocks}) __launch_bounds__({se
         return TensorLayout("u32", (160, 64), (row // 4, rows), (pitch,), swizzle=swizzle)
 
     def _corner(self, *, stores: bool) -> str:
-        """Coordinates, partly outside the tensor; stores take none below zero."""
+        """Coordinates of a box that may lie partly outside the tensor; those of stores are not
+        negative."""
         x = self._draw.choice([0, 0, 4, 8, 16, 4 * self._draw.randint(0, 24)])
         y = self._draw.randint(0, 40)
         if self._draw.random() < 0.3:
@@ -217,7 +218,7 @@ extern "C" __global__ void __cluster_dims__({self.blocks}) __launch_bounds__({se
         yield f'    ::"l"(in + {self._offset()}), "r"({size}) : "memory");'
 
     def _matrices(self) -> Iterator[str]:
-        """In the first warp alone, whose rows are at most 112 bytes apart."""
+        """Store matrices from the first warp alone, in rows that are at most 112 bytes apart."""
         pitch, count = 16 * self._draw.randint(1, 7), self._draw.choice([1, 2, 4])
         turned = self._draw.choice(["", ".trans"])
         registers = ", ".join(f"%{n}" for n in range(1, count + 1))
@@ -229,7 +230,8 @@ extern "C" __global__ void __cluster_dims__({self.blocks}) __launch_bounds__({se
         yield "__syncthreads();"
 
     def _product(self) -> Iterator[str]:
-        """Of bytes, because any bits are numbers; both factors lie in this operation's part."""
+        """Multiply matrices of bytes, because all bits are valid numbers; both factors lie in this
+        operation's part."""
         columns, swizzle = self._draw.choice([8, 16, 32, 64]), self._draw.choice([0, 3])
         leading, count = 128, self._draw.choice([1, 2])
         sums = ", ".join(f"%{n}" for n in range(columns // 2))

@@ -32,7 +32,7 @@ _FLOATS = {"f32": np.float32, "f64": np.float64, "tf32": np.float32}
 
 @dataclass(frozen=True)
 class Launch:
-    """One launch. `maps`: the kernel's tensor maps, each of a tensor of its own. `data`: what `in`,
+    """One launch. `maps`: the kernel's tensor maps, each for a separate tensor. `data`: what `in`,
     `out` and the tensors hold before it: random words, or small numbers of a type. `shared`: bytes
     of dynamic shared memory."""
 
@@ -75,7 +75,7 @@ def _made(data: str, number: int) -> np.ndarray:
 
 
 def digest(buffers: list[np.ndarray]) -> str:
-    """What a launch leaves in all buffers that it may write, in eight digits."""
+    """A digest in eight digits of all buffers that a launch may write."""
     found = 0
     for each in buffers[1:]:
         found = zlib.crc32(each.tobytes(), found)

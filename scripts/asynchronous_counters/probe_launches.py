@@ -1,5 +1,5 @@
 """The launches of the kernels in tests/fidelity/asynchronous: sizes, alignments, boxes and strides
-that tell hypotheses about the counters apart."""
+that distinguish between hypotheses about the counters."""
 
 from __future__ import annotations
 
@@ -202,8 +202,8 @@ def _matrices() -> Iterator[Launch]:
 
 
 _SWIZZLED = {0: (128, 256), 3: (16, 256), 2: (16, 512), 1: (16, 1024)}
-"""By a descriptor's swizzle: the leading and the stride byte offset of factors whose rows fill the
-pattern."""
+"""The leading and the stride byte offset of factors whose rows fill the pattern, by the
+descriptor's swizzle."""
 
 
 def _products() -> Iterator[Launch]:

@@ -61,9 +61,9 @@ HEAD = ("set", "reading", "file", "kernel", "launch", "metric", "value")
 TOGETHER = 64
 """Launches of one process under ncu."""
 AGAIN = 5
-"""Of how many launches one is read a second time."""
+"""One launch in this many is read a second time."""
 SECONDS, LONGEST = 240.0, 150.0
-"""For everything, and for one process."""
+"""The seconds allowed for everything, and for one process."""
 Row = tuple[str, ...]
 
 
@@ -273,7 +273,7 @@ def offered() -> list[str]:
 
 
 def write_machine(out: Path, metrics: Sequence[str]) -> None:
-    """What is read, and where."""
+    """Write which counters are read, and on which machine."""
     import cuda_driver
 
     asked = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]

@@ -4,11 +4,11 @@
     python scripts/asynchronous_counters/stored_pixels.py FOLDER [SECONDS]
 
 Under ncu, the probe `store_pixels_4` of tests/fidelity/asynchronous ended or hung on two H100s. The
-last launch here is what that probe was; the others differ from it in a property or two. Their
-outcomes (reports/h100/stored_pixels.json.gz) tell that a negative lower corner is what a GPU does
-not execute. `prepare` needs nvcc, and writes the cubin and what
-the emulator leaves in memory. The second needs a GPU and NumPy, prints a line for each launch, and
-writes FOLDER/stored_pixels.json with the bytes that the GPU has changed.
+last launch here equals that probe; the others differ from it in a property or two. Their outcomes
+(reports/h100/stored_pixels.json.gz) show that a GPU does not execute a store by a map with a
+negative lower corner. `prepare` needs nvcc, and writes the cubin and what the emulator leaves in
+memory. The second needs a GPU and NumPy, prints a line for each launch, and writes
+FOLDER/stored_pixels.json with the bytes that the GPU has changed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from harness.silicon.tensor_maps import TensorLayout
 
 FILE: Final = "tensor_copies"
 SECONDS: Final = 20.0
-"""For one launch and its process; a launch takes milliseconds."""
+"""The time allowed for one launch and its process; a launch takes milliseconds."""
 
 
 def _launch(at: tuple[int, ...], pixels: int = 16, corners: tuple[Any, Any] = ((0, 0), (0, 0)),
@@ -59,7 +59,7 @@ LAUNCHES: Final = {
     "corners, from a negative pixel": _launch((0, -1, 1, 0), 4, _AROUND),
     "the probe": _launch((0, 1, 1, 0), corners=_AROUND),
 }
-"""By the property in which each differs."""
+"""The launches, by the property in which each differs."""
 
 
 def changes(before: list[np.ndarray], after: list[np.ndarray]) -> list[list[list[int]]]:
@@ -90,7 +90,7 @@ def prepare(folder: Path) -> None:
 
 
 def launched(folder: Path, name: str) -> None:
-    """In a process of its own: execute a launch on the GPU, and print what it has changed."""
+    """Execute a launch on the GPU, in a separate process, and print what it has changed."""
     import ctypes
 
     import cuda_driver
@@ -113,7 +113,7 @@ def launched(folder: Path, name: str) -> None:
 
 
 def outcome(folder: Path, name: str, seconds: float) -> dict[str, Any]:
-    """How a launch ended: the bytes that it has changed, or what went wrong."""
+    """The outcome of a launch: the bytes that it has changed, or what went wrong."""
     command = [sys.executable, __file__, "launch", str(folder), name]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:

@@ -30,7 +30,7 @@ PRECISION: Final = {"f16": 11, "bf16": 8, "f32": 24, "f64": 53}
 
 @dataclass(frozen=True)
 class Case:
-    """In the text, `$0` is the result, and `$1` … are the operands."""
+    """An instruction. In its text, `$0` is the result, and `$1` … are the operands."""
 
     text: str
     result: str
@@ -227,7 +227,7 @@ def _stored(type_: str) -> str:
 
 
 def operands(sources: Sequence[str], seed: int = 1) -> list[np.ndarray]:
-    """For each operand, an array of bit patterns of its type."""
+    """An array of bit patterns for each operand, of its type."""
     types = tuple(type_.removesuffix("x2") for type_ in sources)
     parts = [_operands(types, each) for each in (seed, seed + 4)]
     if not sources[0].endswith("x2"):

@@ -74,7 +74,7 @@ class Batch:
 
 
 def try_all(batch: Batch, seed: int, seeds: list[bytes]) -> None:
-    """In a process of its own: write a line for each input that was tried."""
+    """Try inputs in a separate process, and write a line for each."""
     target, draw = (
         fuzz.TARGETS[batch.target],
         random.Random(f"{batch.target}/{seed}/{batch.number}"),

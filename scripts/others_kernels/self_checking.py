@@ -42,7 +42,8 @@ ENDS: Final = {"ptx": "PTX", "code": "machine code"}
 HEAD: Final = ("repository", "program", "arguments", *(f"{end}{what}" for end in ENDS
                for what in ("", "_launches", "_seconds")))  # fmt: skip
 MULTIPROCESSORS: Final = 4
-"""How many a program sees; it sizes a grid by them that is resident at once."""
+"""The number of multiprocessors that is reported to a program, which may choose a grid that fits on
+all of them at once."""
 
 _UNFINISHED: Final = ("unfinished", "", "")
 _PATIENCE: Final = 10

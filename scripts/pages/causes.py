@@ -125,7 +125,7 @@ def rates(steps: Sequence[LadderStep]) -> Iterator[str]:
 
 
 def by_chance(steps: Sequence[LadderStep], draws: int = 200) -> float:
-    """How often an idea is among the causes of a step that has another idea."""
+    """The share of steps that have another idea and yet have this idea among their causes."""
     chance = random.Random(1)
     ideas, hits = [step.idea for step in steps], 0
     for _ in range(draws):

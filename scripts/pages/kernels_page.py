@@ -190,7 +190,7 @@ def _figures(ladder: Ladder, variant: Variant) -> list[str]:
 
 
 def over_parent(rung: Rung, variant: Variant) -> str:
-    """How many times faster a variant is than its parent; empty if that was not measured."""
+    """The speed-up of a variant over its parent; empty if that was not measured."""
     versus = rung.versus_parent
     if not (rung.parent and rung.parent.variant == variant.builds_on and versus and versus.ratio):
         return ""

@@ -27,7 +27,7 @@ ROOM = 16384
 _NUMBERS, _DRAWS = 256, 5
 _DTYPES = {"f16": np.uint16, "bf16": np.uint16, "f64": np.uint64}
 _FIRST_OF_BOX = 1 << 24
-"""The first of the distinct numbers in a box to be stored; the tensor's begin at 0."""
+"""The lowest of the distinct numbers in a box to be stored; those in the tensor begin at 0."""
 FLOATS = ("f32", "f32_ftz", "tf32", "tf32_ftz")
 BULK = ("min_f16", "max_f16", "min_bf16", "max_bf16", "add_f16", "add_bf16", "add_f32", "add_f64")
 

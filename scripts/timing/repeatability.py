@@ -148,7 +148,7 @@ def standard_error(ratio: Interval) -> float:
 
 
 def exactly(number: int, draws: int = 20_000) -> float:
-    """How often an exact 95 % interval contains the median of the other runs, by simulation."""
+    """Simulate how often an exact 95 % interval contains the median of the other runs."""
     rng = np.random.default_rng(1)
     values = rng.standard_normal((draws, number)).T
     errors = np.sqrt(rng.chisquare(PLACEMENTS - 1, (draws, number)).T / (PLACEMENTS - 1))

@@ -38,7 +38,7 @@ class Variant:
     idea: str = ""
     is_trap: bool = False
     written_bytes: int | None = None
-    """How many of the 4 n bytes are written; None as in older runs."""
+    """The number of the 4 n bytes that are written; None as in older runs."""
     reread_bytes: int = 0
     exponentials: int = 0
 

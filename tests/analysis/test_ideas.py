@@ -1,4 +1,5 @@
-"""How a step's causes relate to the idea that its variant states, even in a run without times."""
+"""A step's causes are compared with the idea that its variant states, even in a run without
+times."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class Pair:
     slow: Sequence[Launch]
     fast: Sequence[Launch]
     as_read: bool = False
-    """Whether the emulator's counts of PTX represent a GPU's counters."""
+    """True if the emulator's counts of PTX represent a GPU's counters."""
 
 
 def named(name: str, cause: str, as_read: bool = False, **read: tuple[float, float]) -> Pair:
@@ -146,8 +146,8 @@ def made(launch: Launch, case: str, step: int) -> Compiled:
 
 
 def made_up_ns(launch: Launch) -> float:
-    """The sum of the prices of all counted events, divided by the fraction of the machine that is
-    busy."""
+    """The invented time of a launch: the sum of the costs of all counted events, divided by the
+    fraction of the machine that is busy."""
     counts = {name.removesuffix(".sum"): value for name, value, _, _ in counted(
         launch.kernel, launch.grid)}  # fmt: skip
     about = made(launch, "", 0)

@@ -39,4 +39,4 @@ extern "C" __global__ void twice(const float* input, float* output, int n) {
 
 
 PLAIN = STRIDED.replace("32 * (threadIdx.x % 32)", "threadIdx.x % 32")
-"""Without the 32-way bank conflicts."""
+"""The kernel without the 32-way bank conflicts."""

@@ -1,4 +1,4 @@
-"""Which counters got worse, and which of them close a gate."""
+"""Counters that got worse are listed, and some of them close a gate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which cases form a pair."""
+"""The cases of two runs that form a pair."""
 
 from __future__ import annotations
 

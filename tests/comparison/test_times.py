@@ -111,7 +111,7 @@ def test_what_identical_code_differs_by_is_the_floor_of_the_others() -> None:
 
 
 def test_all_comparisons_are_one_family() -> None:
-    """Of forty intervals at 95 %, two miss the truth; so at most one comparison in twenty is
+    """Two of forty intervals at 95 % miss the truth, so at most one comparison in twenty is
     wrong."""
     many = {f"v{i}": Kernel(1e5 + i, sass="1") for i in range(40)}
     changed = {name: replace(kernel, sass="2") for name, kernel in many.items()}

@@ -1,5 +1,5 @@
-"""A change that was not compared exactly, or a budget that was not checked, closes the gate with
-3."""
+"""A change that was not compared exactly, or a budget that was not checked, closes the gate: the
+exit code is 3."""
 
 from __future__ import annotations
 

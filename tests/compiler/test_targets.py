@@ -1,4 +1,4 @@
-"""Which architecture a card's code is compiled for."""
+"""The architecture for which a card's code is compiled."""
 
 from __future__ import annotations
 

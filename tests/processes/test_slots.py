@@ -1,4 +1,4 @@
-"""As many concurrent workers as memory allows."""
+"""The number of concurrent workers is limited by memory."""
 
 from __future__ import annotations
 

@@ -26,5 +26,5 @@ def bench() -> Callable[..., Bench]:
 
 @pytest.fixture
 def few() -> dict[str, float]:
-    """Two variants and the library: enough for most sentences, and quick to draw."""
+    """Two variants and the library, which suffice to test most sentences and are drawn quickly."""
     return {name: GBPS[name] for name in ("v0_global_memory", "v9_vectorized", "torch")}

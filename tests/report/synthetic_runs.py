@@ -67,7 +67,7 @@ class Bench:
     placements: int = 1
     """Each case has `rounds` rounds; the variant v8 takes longer in every other round."""
     ladder: bool = True
-    """Whether each variant states the variant that it builds on: the previous one or, for traps,
+    """True if each variant states the variant that it builds on: the previous one or, for traps,
     the first."""
     sizes: Sequence[dict[str, int]] = SIZES
     launches: Sequence[dict[str, int]] = BLOCKS
@@ -76,11 +76,11 @@ class Bench:
     skipped: dict[tuple[str, int], str] = field(default_factory=dict)
     """(variant, block) → reason."""
     failed_after_timing: bool = False
-    """Whether failing variants fail in the check after their rounds, or before any round."""
+    """True if failing variants fail in the check after their rounds, false if before any round."""
     unreached: tuple[str, ...] = ()
     ceilings: bool = True
     counted: bool = False
-    """Whether a timed run has counters, too."""
+    """True if a timed run has counters, too."""
     noise: float = 0.002
     rounds: int = 20
     info: dict[str, Any] = field(default_factory=dict)

@@ -1,5 +1,4 @@
-"""Which variant to use at which size: as briefly as the sizes allow, and no claim for sizes between
-them."""
+"""The choice of a variant for each size is stated briefly, without claims for sizes in between."""
 
 from __future__ import annotations
 

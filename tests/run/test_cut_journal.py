@@ -22,7 +22,7 @@ from harness.worker import __main__ as worker
 
 
 class Lines:
-    """A worker's lines, in this process."""
+    """The lines that a worker writes, passed on within this process."""
 
     def __init__(self, record: Callable[[Record], None]) -> None:
         self._record = record

@@ -1,5 +1,5 @@
-"""Im2col stores on a GPU, each in a process of its own: what is told of one that hangs, fails or
-leaves other bytes than the emulator."""
+"""Im2col stores on a GPU, each in a separate process: a store that hangs, fails or leaves other
+bytes than the emulator is reported."""
 
 from __future__ import annotations
 

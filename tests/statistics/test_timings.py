@@ -141,7 +141,7 @@ def test_equal_kernels_are_called_the_same() -> None:
 
 
 def test_a_difference_that_only_one_of_many_shows_is_no_finding() -> None:
-    """Of 40 equal kernels, some differ at 95 %; the procedure for the whole family allows for
+    """Some of 40 equal kernels differ at 95 %; the procedure for the whole family allows for
     that."""
     rng = np.random.default_rng(5)
     noise = {f"v{i}/64": 0.003 * rng.standard_normal(8) for i in range(41)}

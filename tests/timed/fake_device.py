@@ -73,7 +73,8 @@ def device(arch: str = "sm_90") -> Device:
 
 
 class FakeBackend:
-    """It records in the file `processes`, if there is one, which process worked at which size."""
+    """A device that records in the file `processes`, if there is one, which process worked at which
+    size."""
 
     name = "fake"
 
@@ -89,7 +90,8 @@ class FakeBackend:
         return FakeWorkspace(buffers, inputs)
 
     def event_costs(self, cache: str, launches: int) -> tuple[float, ...]:
-        """Its events cost nothing: a self-timed kernel records only its own begin and end."""
+        """The cost of its events, which is nothing: a self-timed kernel records only its own begin
+        and end."""
         return (IN_AND_OUT_NS,) * launches
 
     def rest(self) -> None: ...

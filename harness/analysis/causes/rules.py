@@ -45,7 +45,8 @@ class Pair:
     fast: float
 
     def times(self, good: str) -> float:
-        """How many times better the faster case is in this quantity; less than 1 if it is worse."""
+        """The factor by which the faster case is better in this quantity; less than 1 if it is
+        worse."""
         if self.slow == self.fast:
             return 1.0
         over, under = (self.slow, self.fast) if good == "lower" else (self.fast, self.slow)

@@ -90,7 +90,7 @@ class Cause:
 
 @dataclass(frozen=True)
 class Finding:
-    """What the counters say about the cause.
+    """The counters' evidence for the cause.
 
     `verdict`: supported, unexplained, nothing (no difference to explain), uncounted, untimed, or
     identical (the same machine code, launched in the same way). If the same code is launched
@@ -114,7 +114,7 @@ class LadderStep:
     before: Planned
     after: Planned
     speed: Comparison | None
-    """How many times faster the later case is; None if nothing was timed."""
+    """The speed-up of the later case; None if nothing was timed."""
     changes: Sequence[Change]
     finding: Finding
     identical: bool
@@ -136,7 +136,7 @@ class LadderStep:
 
     @property
     def agrees(self) -> str:
-        """How the causes relate to the later case's stated idea.
+        """Relate the causes to the later case's stated idea.
 
         yes: the idea is one of the causes of the speed-up or, for a trap, of the slowdown. no: the
         cause is something else. For a variant that

@@ -42,8 +42,8 @@ class LaunchReport:
     remarks: tuple[Remark, ...] = ()
     """Permitted accesses that nothing orders."""
     waits: tuple[Wait, ...] = ()
-    """What threads waited for at mbarriers, in program order, if the launch was asked to note
-    it."""
+    """The waits of threads at mbarriers, in program order, if the launch was asked to record
+    them."""
 
     @cached_property
     def instructions(self) -> tuple[InstructionCount, ...]:

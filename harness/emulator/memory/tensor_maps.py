@@ -31,10 +31,10 @@ Array = NDArray[Any]
 
 ALIGNMENT = 64
 _TYPES = ("u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f32_ftz", "f64", "bf16")
-"""Elements in the order of their numbers in a map, apart from those that are rounded to TF32."""
+"""The element types in the order of their numbers in a map, without those that round to TF32."""
 _BOX_BYTES_AT, _ATOM_AT, _PIXELS_AT = 64, 72, 80
-"""Where a driver keeps the bytes of a box and the alignment of its swizzle, and the emulator the
-number of pixels in a column, and their corners."""
+"""The positions at which a driver stores the bytes of a box and the alignment of its swizzle, and
+the emulator the number of pixels in a column and the corners."""
 _L2 = Part(8, 17, 2)
 _ROWS_OF_AN_ATOM = 8
 _OF_DTYPES = {

@@ -41,7 +41,7 @@ REPLACED = {
     "swizzle_mode": Replaced(), "fill_mode": Replaced(),
 }  # fmt: skip
 TF32 = Part(MODES_AT, 16, 1)
-"""Whether floats are rounded to TF32."""
+"""True if floats are rounded to TF32."""
 _OTHER_SWIZZLES = Part(MODES_AT, 22, 1)
 """A bit of later architectures, which ptxas clears together with the swizzle."""
 _ONE = {

@@ -22,7 +22,7 @@ class CubinError(EmulatorError):
 
 
 class DisassemblerError(EmulatorError):
-    """There is no usable nvdisasm; the message says how to get one."""
+    """No usable nvdisasm was found; the message says how to get one."""
 
 
 class UnknownMachineInstruction(EmulatorError):

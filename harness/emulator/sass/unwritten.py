@@ -1,4 +1,4 @@
-"""Which bytes of a launch's buffers have been written."""
+"""A record of the bytes of a launch's buffers that have been written."""
 
 from __future__ import annotations
 

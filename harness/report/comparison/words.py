@@ -106,7 +106,7 @@ def percent_change(ratio: Interval) -> str:
 
 
 def time(change: TimeChange | None) -> str:
-    """How much longer the case takes; empty if nothing was compared."""
+    """The additional time that the case takes, in words; empty if nothing was compared."""
     return percent_change(change.ratio) if change and change.ratio else ""
 
 

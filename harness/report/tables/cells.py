@@ -101,7 +101,7 @@ def of_ceiling(rung: Rung, no_roof: str, name: bool = False) -> Cell:
 
 
 def placed(spread: Spread | None) -> Cell:
-    """How much a time varies between placements, and within one."""
+    """The variation of a time between placements, and within one."""
     if spread is None:
         return none("not known", "it takes three placements in memory to tell")
     text = f"{fmt.percent(100 * spread.between)} / {fmt.percent(100 * spread.within)}"

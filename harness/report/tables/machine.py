@@ -75,7 +75,7 @@ def _failure(v: Verified) -> str:
 
 
 def steadiness_table(run: Run, groups: list[Group]) -> Table:
-    """By how much equal kernels differed, what was left out and why, and the state of the GPU."""
+    """The difference between equal kernels, what was left out and why, and the state of the GPU."""
     columns = [
         Column("size", numeric=False),
         Column("rounds", "kept, of those run, over all placements"),

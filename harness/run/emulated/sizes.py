@@ -22,7 +22,7 @@ SECONDS = 60.0
 slowest launch shape together."""
 
 RATE = 150e6
-"""How many thread instructions of machine code a core emulates per second if it also executes the
+"""The thread instructions of machine code that a core emulates per second if it also executes the
 PTX: the rate of the slowest of the large launches in docs/emulator/speed.md."""
 
 BEYOND = 16

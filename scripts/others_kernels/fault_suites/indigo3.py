@@ -29,8 +29,8 @@ BUGS = {
     "RaceBug": RACE, "SyncBug": RACE | UNWRITTEN, "BoundsBug": _BEYOND, "NbrBoundsBug": _BEYOND,
     "ExcessThreadsBug": _BEYOND, "FieldBug": _BEYOND, "UninitializedBug": UNWRITTEN,
 }  # fmt: skip
-"""The kinds of faults that show each planted bug. Where an array is longer than what is in it, an
-index beyond the end finds elements that nothing has written."""
+"""The kinds of faults that show each planted bug. Some arrays are longer than their contents, so an
+index beyond the end reads uninitialised elements."""
 DEFECTS = (
     ({"PR", "Block", "BlockAdd"}, RACE),  # threads read a sum to which one still adds
     (
@@ -50,7 +50,7 @@ CLEAN, FAULTY_OF_EACH = 60, 9
 _SEED = 37
 _BESIDE, _UNCHECKED = " || ", "without checks: "
 _INPUT = "undirect_power_law_250n_2200e.egr"
-"""On a regular graph, page ranks begin as they end: nothing changes, and no race on them shows."""
+"""The graph. On a regular one, page ranks would not change, so no race on them would show."""
 _OPTIONS = ("-O3", "-w", "-DclockRate=major", "-DmemoryClockRate=minor")
 """CUDA 13 has no such members of cudaDeviceProp; the programs print them."""
 _MULTIPROCESSORS = 4  # persistent threads are as many as these hold

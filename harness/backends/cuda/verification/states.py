@@ -163,7 +163,7 @@ class Samples:
 
 
 class Idle:
-    """How long the device keeps working after the end of a stream."""
+    """The time for which the device keeps working after the end of a stream."""
 
     def __init__(self, stream: Any) -> None:
         self._for_nothing = 0.0

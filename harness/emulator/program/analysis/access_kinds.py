@@ -157,7 +157,8 @@ _BY_BITS = ("and", "or", "xor")
 
 
 def atomic_rule(program: Program, op: Op, *, wanted: bool) -> str:
-    """How machine code implements an atomic: one of the rules above, or the name of its operation.
+    """The implementation of an atomic in machine code: one of the rules above, or the name of its
+    operation.
 
     An addition of 1 to shared memory whose result is not read has a form of its own. If the address
     is the same for all threads, the operations of a warp's lanes are combined, and a single lane

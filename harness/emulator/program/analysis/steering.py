@@ -51,7 +51,7 @@ def depends_on_order(program: Program) -> bool:
 
 
 def _decides(op: Op) -> Iterator[Register]:
-    """The registers that may decide an operation's control flow."""
+    """The registers on which it may depend where control goes after an operation."""
     whole = op.name.startswith(_COMPARES) or (op.name == "st" and op.variant[0] != "global")
     is_access = op.name in ("ld", "st", "atom")
     for n, source in enumerate(op.sources):

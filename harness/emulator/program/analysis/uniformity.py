@@ -107,7 +107,8 @@ def _common(one: int, other: int, nearest: dict[int, int], place: dict[int, int]
 
 
 def _from_the_exit(blocks: Sequence[Block]) -> list[int]:
-    """The exit and the blocks that lead to it, each after one of its successors."""
+    """The exit and the blocks that lead to it, ordered so that each block follows one of its
+    successors."""
     back: dict[int, list[int]] = {number: [] for number in (_EXIT, *range(len(blocks)))}
     for number, block in enumerate(blocks):
         for onward in successors(block.terminator) or (_EXIT,):

@@ -34,7 +34,7 @@ Code = list[Mark | To | tuple[Op, int | None]]
 
 @dataclass(frozen=True)
 class WarpSync:
-    """How lanes of a warp synchronise in a block.
+    """A synchronisation of a warp's lanes in a block.
 
     `site`: of the instruction if its result depends on the other lanes, else -1. `kind`: the number
     of the instruction's opcode; lanes at different instructions of one kind meet each other. -1 if

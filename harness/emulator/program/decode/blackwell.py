@@ -14,7 +14,7 @@ from harness.emulator.ptx.syntax import Instruction
 
 _EXTREMES = ("min", "max")
 _MIXED = {"add": 1, "sub": 1, "fma": 2}
-"""For each instruction, how many of its first sources are halves; one float follows them."""
+"""The number of leading sources that are halves, for each instruction; one float follows them."""
 
 
 class BlackwellDecoder(WarpDecoder):

@@ -53,7 +53,8 @@ _OPERATIONS = {
 
 
 _OF_DEPENDENT_LAUNCHES = ("ACQBULK", "PREEXIT")
-"""One of these is not among the H100's instructions whose predicate is on; which, is not known."""
+"""The instructions of dependent launches. The H100 does not count one of the two among instructions
+whose predicate is on; it is not known which."""
 _FLOPS_OF_FORMS = {"FADD2": 2, "FMUL2": 2, "FFMA2": 4, "FHADD": 1, "FHFMA": 2}
 """Operations of Blackwell's instructions for which no Nsight Compute counter is known."""
 _BY_HOPPERS_RULES = (
@@ -107,8 +108,8 @@ def _goes_elsewhere(each: MachineCount) -> bool:
 
 
 def _loops_over_lanes(instructions: Sequence[MachineCount]) -> bool:
-    """Return whether a loop takes a warp's lanes one by one, and not for asynchronous instructions,
-    for which alone such loops were read."""
+    """Return whether a loop takes a warp's lanes one by one for anything but asynchronous
+    instructions. Hardware readings of such loops exist only for those."""
     executed = {each.base for each in instructions if each.warps}
     loops = any(each.warps and each.opcode == "BRA.U.ANY" for each in instructions)
     return loops and not executed & hopper.OPCODES

@@ -28,7 +28,7 @@ _READ: Final = "l1tex__m_xbar2l1tex_read_{}.sum"
 
 
 def of_asynchronous(instructions: Sequence[MachineCount]) -> Iterator[Counter]:
-    """Yield nothing for a launch without such an instruction."""
+    """Yield these counters; none for a launch without such an instruction."""
     executed = [each for each in instructions if each.warps]
     copies = [each for each in executed if _is_in_unit(each)]
     remote = [each for each in executed if each.remote_requests]
@@ -104,7 +104,8 @@ def _of_copies(copies: Sequence[MachineCount]) -> Iterator[Counter]:
 
 
 def _of_remote(remote: Sequence[MachineCount]) -> Iterator[Counter]:
-    """Stores that tell an mbarrier count as stores."""
+    """Yield the counters of other blocks' shared memory. Stores that signal an mbarrier count as
+    stores."""
     for kind in ("ld", "st", "atom", "redas"):
         own = [each for each in remote if _OF_REMOTE[each.base].replace("stas", "st") == kind]
         for what, field in (("requests", "remote_requests"), ("sectors", "remote_sectors")):
@@ -114,12 +115,13 @@ def _of_remote(remote: Sequence[MachineCount]) -> Iterator[Counter]:
 
 
 def _certainty(remote: Sequence[MachineCount]) -> Provenance:
-    """No reading shows what a request costs whose lanes go to several blocks."""
+    """Label a count: no reading shows the cost of a request whose lanes access several blocks."""
     return MODEL if any(each.remote_uncertain for each in remote) else MACHINE
 
 
 def _bulk_total(copies: Sequence[MachineCount], kind: str) -> int:
-    """Copies whose predicate is on: the others count only as instructions of the unit."""
+    """The number of copies whose predicate is on; the others count only as instructions of the
+    unit."""
     return sum(each.bulk_copies for each in copies if _bulk_kind(each) == kind)
 
 
@@ -138,7 +140,7 @@ def waits_in_a_loop(instructions: Sequence[MachineCount]) -> bool:
 
 
 def accesses_memory_while_waiting(instructions: Sequence[MachineCount]) -> bool:
-    """Return whether such a loop, the innermost around its question, accesses memory each time."""
+    """Return whether such a loop accesses memory in every iteration."""
     loops = _waiting_loops(instructions)
     return any(
         start <= each.address <= end
@@ -149,7 +151,7 @@ def accesses_memory_while_waiting(instructions: Sequence[MachineCount]) -> bool:
 
 
 def _waiting_loops(instructions: Sequence[MachineCount]) -> list[tuple[int, int]]:
-    """The first and last address of the innermost loop around each question."""
+    """The first and last address of the innermost loop around each instruction that asks."""
     asks = [
         each.address
         for each in instructions

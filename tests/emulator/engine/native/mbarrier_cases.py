@@ -171,6 +171,6 @@ PLANTED = {
     "a clock is used": (f"mov.u64 %l5, %clock64; {STORE} {MEET} {WAIT.format('W', 'a', 0)} {LOAD}"
                         "and.b64 %l5, %l5, 0; cvt.u32.u64 %r4, %l5; add.u32 %r2, %r2, %r4;", ""),
 }  # fmt: skip
-"""By what happens: a kernel's body, and the kind of fault."""
+"""The body of a kernel and the kind of its fault, by what happens."""
 JUDGED = {"a clock is used"}
 """The kernels without a fault that are left to the judge all the same."""

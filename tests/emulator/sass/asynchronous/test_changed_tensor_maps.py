@@ -23,7 +23,7 @@ LAYOUT = TensorLayout(
 )  # fmt: skip
 ADDRESS = 0x7_1234_5600
 DERIVED = slice(64, 80)
-"""What the driver computes from other fields, and code leaves as it was."""
+"""The fields that the driver computes from others, and that code does not change."""
 
 
 def _with(values: tuple[int, ...], at: int, value: int) -> tuple[int, ...]:

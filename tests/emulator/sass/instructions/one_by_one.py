@@ -80,7 +80,7 @@ class State:
     constant: Words = field(default_factory=lambda: np.zeros(WORDS, np.uint32))
 
     def word(self, operand: Operand, at: int = 0) -> Words:
-        """A source's word, without a sign; 0 beyond an immediate."""
+        """One word of a source, ignoring its sign; 0 for the words after an immediate."""
         if operand.kind == "immediate":
             high = operand.number >> 32 & 0xFFFFFFFF
             return np.full(LANES, (operand.bits, high)[at], np.uint32)

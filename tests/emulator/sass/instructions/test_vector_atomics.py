@@ -119,7 +119,7 @@ def _number(raw: int, kind: str) -> float:
 
 
 def _extreme(operation: str, old: int, value: int, kind: str) -> int:
-    """Of NaN and a number, the number; -0 is less than +0."""
+    """The result for NaN and a number is the number; -0 is less than +0."""
     a, b = _number(old, kind), _number(value, kind)
     if math.isnan(a) or math.isnan(b):
         both = math.isnan(a) and math.isnan(b)

@@ -33,7 +33,7 @@ APART: set[Key] = {
     ("random_81", "00010000", "f7ffffff", "fffffeff", "b7f193d7"),
 }
 """If lanes exit the kernel before a barrier that only they would reach, lanes that wait at another
-barrier sometimes issue its BSYNC once more. It is not known when."""
+barrier sometimes issue its BSYNC once more. The condition is not known."""
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""How often the most common digit occurs: 16 counters per thread, indexed by data."""
+"""The frequency of the most common digit: 16 counters per thread, indexed by data."""
 
 from __future__ import annotations
 

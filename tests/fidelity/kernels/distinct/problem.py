@@ -1,4 +1,5 @@
-"""Which keys occur: all threads store the same number, so the order of stores does not matter."""
+"""The set of keys that occur: all threads store the same number, so the order of stores does not
+matter."""
 
 from __future__ import annotations
 

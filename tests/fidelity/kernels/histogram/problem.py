@@ -1,4 +1,4 @@
-"""How often each of 256 values occurs; the inputs are spread over all bins, or all in one."""
+"""The frequency of each of 256 values; the inputs are spread over all bins, or all in one."""
 
 from __future__ import annotations
 
