@@ -35,6 +35,15 @@ EXCEPTIONS = {
     ("test_wait", "16,16,0,0 <1,32>"): "the same",
 }
 """Launches with `machine-exact` counters that differ, and why."""
+MODELS = {
+    ("test_wait", "1,16,0,0 <1,32>"), ("test_wait", "16,16,0,0 <1,32>"), ("poll", "1024 <1,32>"),
+    ("move_registers", " <1,384>"), ("dependent_launches", " <1,32>"),
+    ("wait_for_launch", "3 <1,32>"), ("wait_for_launch", "2 <1,96>"),
+}  # fmt: skip
+"""Launches with counters that are models and differ."""
+LATER = "further"
+"""The file whose launches were read after the rules were fixed."""
+KINDS = ("probe", "held_out", LATER)
 
 
 @dataclass(frozen=True)
@@ -83,12 +92,14 @@ def table(found: Iterable[Compared]) -> str:
     for each in found:
         parts = of_counter.setdefault(each.counter.name, {})
         exact = each.counter.provenance == EXACT
-        parts.setdefault((each.kind, exact), []).append(each.is_equal)
+        kind = LATER if each.file == LATER else each.kind
+        parts.setdefault((kind, exact), []).append(each.is_equal)
     lines = [
-        "| counter | probes, exact | held out, exact | probes, model | held out, model |",
-        "|---|---|---|---|---|",
+        "| counter | probes, exact | held out, exact | later, exact | probes, model "
+        "| held out, model | later, model |",
+        "|---|---|---|---|---|---|---|",
     ]
-    columns = [(kind, exact) for exact in (True, False) for kind in ("probe", "held_out")]
+    columns = [(kind, exact) for exact in (True, False) for kind in KINDS]
     for name, parts in of_counter.items():
         cells = [_share(parts.get(column, [])) for column in columns]
         lines.append(f"| `{name}` | {' | '.join(cells)} |")
@@ -106,7 +117,7 @@ def everything() -> Iterator[Compared]:
 
     from harness.compiler import compile as compiler
 
-    for file in script.FILES:
+    for file in (*script.FILES, LATER):
         built = compiler.build(script.unit(file))
         for each in script.every(file):
             outcome = emulated_launches.of_machine_code(built, each)

@@ -1,4 +1,5 @@
-"""The launches of tests/fidelity/asynchronous/further.cu, which no GPU has executed yet."""
+"""The launches of tests/fidelity/asynchronous/further.cu, which a GPU executed after the rules were
+fixed."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ _ALL_LANES, _EVEN, _HALF = -1, 0x55555555, 0xFFFF
 
 
 def further() -> Iterator[Launch]:
-    """Every launch that is to be read."""
+    """Every launch."""
     for kernel in ("wait_for_launch", "launch_dependents"):
         for count, block in ((1, 32), (3, 32), (2, 96)):
             yield Launch(FILE, kernel, (count,), 1, block)

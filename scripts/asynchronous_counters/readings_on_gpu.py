@@ -14,8 +14,8 @@ leaves in memory. The second needs a GPU, ncu and NumPy, and writes two files in
 
 Launches that do not fit into SECONDS (240 by default) are left out, the second readings first.
 FILE, such as `products` or `held_out`, reads the launches of some files alone; `further` has to be
-named, because its launches are in no table yet (further_launches.py). The environment variable NCU
-names another ncu.
+named, because its launches were read apart from the others (further_launches.py). The environment
+variable NCU names another ncu.
 """
 
 from __future__ import annotations

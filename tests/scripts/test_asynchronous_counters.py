@@ -59,6 +59,16 @@ def test_every_launch_leaves_the_same_from_ptx_and_machine_code_and_has_the_read
         wrong = [one for one in exact if not one.is_equal]
         excepted = (each.kernel, each.name) in comparison.EXCEPTIONS
         assert bool(wrong) == excepted, f"{where}: {wrong}"
+        assert_models_are_equal_unless_named(comparison, each, found)
+
+
+def assert_models_are_equal_unless_named(
+    comparison: ModuleType, each: Any, found: list[Any]
+) -> None:
+    models = [one for one in found if one.counter.provenance != comparison.EXACT]
+    wrong = [one for one in models if not one.is_equal]
+    named = (each.kernel, each.name) in comparison.MODELS
+    assert bool(wrong) == named, f"{each.kernel} {each.name}: {wrong}"
 
 
 def test_launches_read_after_the_rules_leave_the_same_and_count_what_the_h100_counted(
@@ -77,6 +87,7 @@ def test_launches_read_after_the_rules_leave_the_same_and_count_what_the_h100_co
         assert len(found) > 15, f"{where} was not read"
         exact = [one for one in found if one.counter.provenance == comparison.EXACT]
         assert [one for one in exact if not one.is_equal] == [], where
+        assert_models_are_equal_unless_named(comparison, each, found)
         assert code.digest != script.one_launch.digest(each.buffers()), f"{where} leaves nothing"
     assert {part.file for part in script.parts(["further"])} == {"further"}
 

@@ -52,9 +52,9 @@ _OPERATIONS = {
 }  # fmt: skip
 
 
-_OF_DEPENDENT_LAUNCHES = ("ACQBULK", "PREEXIT")
-"""The instructions of dependent launches. The H100 does not count one of the two among instructions
-whose predicate is on; it is not known which."""
+_WAIT_FOR_LAUNCH = "ACQBULK"
+"""The H100 does not count some of repeated ones, or of one and a PREEXIT after it, among
+instructions whose predicate is on; it is not known which."""
 _FLOPS_OF_FORMS = {"FADD2": 2, "FMUL2": 2, "FFMA2": 4, "FHADD": 1, "FHFMA": 2}
 """Operations of Blackwell's instructions for which no Nsight Compute counter is known."""
 _BY_HOPPERS_RULES = (
@@ -92,7 +92,7 @@ def counters(
             replace(counter, provenance=MODEL) if _counts_waits(counter.name) else counter
             for counter in found
         )
-    if any(each.warps and each.base in _OF_DEPENDENT_LAUNCHES for each in instructions):
+    if any(each.warps and each.base == _WAIT_FOR_LAUNCH for each in instructions):
         found = tuple(
             replace(counter, provenance=MODEL) if "pred_on" in counter.name else counter
             for counter in found

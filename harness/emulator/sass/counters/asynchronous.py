@@ -1,5 +1,5 @@
 """The counters that only Hopper's asynchronous instructions and other blocks' shared memory add to,
-by rules that an H100's readings confirm (reports/h100/asynchronous_counters.csv.gz)."""
+by rules that an H100's readings confirm (reports/h100/{asynchronous,further}_counters.csv.gz)."""
 
 from __future__ import annotations
 
@@ -115,7 +115,8 @@ def _of_remote(remote: Sequence[MachineCount]) -> Iterator[Counter]:
 
 
 def _certainty(remote: Sequence[MachineCount]) -> Provenance:
-    """Label a count: no reading shows the cost of a request whose lanes access several blocks."""
+    """Label a count: no reading shows the cost of a request whose lanes access several blocks,
+    unless each accesses 4 bytes."""
     return MODEL if any(each.remote_uncertain for each in remote) else MACHINE
 
 

@@ -245,16 +245,22 @@ inline i64 sectors_of_atomic(const Access& access) {
     return machine::global_atomic_sectors(access, machine::collisions(access), machine::global_sectors(access));
 }
 
+// Requests of 4 bytes a lane that go to several blocks cost what they cost in one (further_counters.csv.gz); no other
+// width was read.
+inline void count_spread(Context& c, const Access& access, bool is_spread) {
+    c.counts.remote_uncertain[c.at] += is_spread && access.width != machine::WORD_BYTES;
+}
+
 inline void count_remote(Context& c, const Access& access, bool is_atomic) {
     c.counts.remote_requests[c.at]++;
     c.counts.remote_sectors[c.at] += is_atomic ? sectors_of_atomic(access) : machine::global_sectors(access);
-    c.counts.remote_uncertain[c.at] += access.low >> RANK_SHIFT != access.high >> RANK_SHIFT;
+    count_spread(c, access, access.low >> RANK_SHIFT != access.high >> RANK_SHIFT);
 }
 
 // Counts the lanes that access another block's shared memory, which take no wavefronts here. Returns the others.
 inline Access without_remote(Context& c, const Access& access, u32 elsewhere, bool is_atomic) {
     count_remote(c, only(access, elsewhere), is_atomic);
-    c.counts.remote_uncertain[c.at] += access.active != elsewhere;
+    count_spread(c, access, access.active != elsewhere);
     return only(access, access.active & ~elsewhere);
 }
 

@@ -2,11 +2,15 @@
 // (reports/h100/asynchronous_counters.csv.gz). The unit takes the lines of 128 bytes in shared memory one by one, and
 // each line costs the distinct sectors that it comes from or goes to. Bytes that are loaded from beyond a tensor's
 // edge cost what they would cost inside it if some of their row's part in the line is inside, and otherwise as many
-// sectors as they fill. Those beyond the edge are not stored. A multicast asks for each line of global memory apart
-// and receives at least two sectors for it, in each block.
+// sectors as they fill. Those beyond the edge are not stored.
 //
-// Two things are uncertain: the sectors of a multicast that is partly beyond the edge, and those of 32 bytes that are
-// sent to a block's shared memory, for which the only reading is two sectors.
+// A multicast asks for each line of global memory apart and receives at least two sectors for it, in each block. What
+// a row's part in a line has beyond the edge is a request of its own, for which each block receives as many sectors as
+// the bytes fill, and at least three (reports/h100/further_counters.csv.gz).
+//
+// Some copies are uncertain: multicasts partly beyond the edge, because no reading has an edge within a line of global
+// memory and nothing explains the three sectors; and, of 32 bytes sent to shared memory, for which a copy to another
+// block takes two sectors, reductions and those to the block itself, because none was read.
 #pragma once
 
 #include <set>
@@ -31,10 +35,13 @@ public:
         for (i64 from = first; from < end;) {
             const i64 next = std::min(end, from + LINE - (run.place + from) % LINE);
             if (const i64 line = (run.place + from) / LINE; line != line_) finish(), line_ = line;
-            if (std::max(from, run.low) < std::min(next, run.high))
-                for (i64 s = (run.at + from) / SECTOR; s <= (run.at + next - 1) / SECTOR; s++) inside_.insert(s);
+            const i64 low = std::max(from, run.low), high = std::min(next, run.high);
+            if (low >= high)
+                beyond(next - from);
+            else if (blocks_)
+                beyond(low - from), within(run.at + low, run.at + high), beyond(next - high);
             else
-                outside_ += (next - from + SECTOR - 1) / SECTOR;
+                within(run.at + from, run.at + next);
             from = next;
         }
     }
@@ -42,20 +49,15 @@ public:
     void finish() {
         if (blocks_) {
             i64 of_line = 0, line = -1;
-            const auto end_line = [&] {
-                if (of_line) requests++, sectors += std::max<i64>(2, of_line) * blocks_;
-            };
             for (const i64 sector : inside_) {
-                if (sector * SECTOR / LINE != line) end_line(), of_line = 0, line = sector * SECTOR / LINE;
+                if (sector * SECTOR / LINE != line) ask(of_line, 2), of_line = 0, line = sector * SECTOR / LINE;
                 of_line++;
             }
-            end_line();
-            sectors += outside_ * blocks_;
+            ask(of_line, 2);
         } else {
-            sectors += static_cast<i64>(inside_.size()) + outside_;
+            sectors += static_cast<i64>(inside_.size());
         }
         inside_.clear();
-        outside_ = 0;
     }
 
     i64 sectors = 0, requests = 0;
@@ -64,8 +66,25 @@ private:
     static constexpr i64 LINE = 128, SECTOR = 32;
     const bool loads_;
     const int blocks_;  // 0 if the copy is not a multicast
-    i64 line_ = -1, outside_ = 0;
+    i64 line_ = -1;
     std::set<i64> inside_;
+
+    void within(i64 from, i64 to) {
+        for (i64 s = from / SECTOR; s <= (to - 1) / SECTOR; s++) inside_.insert(s);
+    }
+
+    void beyond(i64 bytes) {
+        const i64 filled = (bytes + SECTOR - 1) / SECTOR;
+        if (blocks_)
+            ask(filled, 3);
+        else
+            sectors += filled;
+    }
+
+    // Counts a request of a multicast.
+    void ask(i64 count, i64 least) {
+        if (count) requests++, sectors += std::max(least, count) * blocks_;
+    }
 };
 
 // blocks: how many receive a multicast.
@@ -75,10 +94,12 @@ inline void count_bulk(Context& c, const Instruction& n, const std::vector<Run>&
     for (const Run& run : runs) cost.add(run), is_inside &= run.low <= 0 && run.high >= run.size;
     cost.finish();
     const bool sends_a_sector = n.flags & FROM_SHARED && n.flags & TO_SHARED && runs[0].size == 32;
+    const bool stays = sends_a_sector && runs[0].at >> RANK_SHIFT == c.block->rank;
     c.counts.bulk_copies[c.at]++;
     c.counts.bulk_sectors[c.at] += sends_a_sector ? 2 : cost.sectors;
     c.counts.multicast_requests[c.at] += cost.requests;
-    c.counts.bulk_uncertain[c.at] += sends_a_sector || (n.flags & TO_MANY && !is_inside);
+    const bool was_sent = !stays && !(n.flags & REDUCTION);
+    c.counts.bulk_uncertain[c.at] += (sends_a_sector && !was_sent) || (n.flags & TO_MANY && !is_inside);
 }
 
 }  // namespace sass
