@@ -59,6 +59,7 @@ def test_every_launch_leaves_the_same_from_ptx_and_machine_code_and_has_the_read
         wrong = [one for one in exact if not one.is_equal]
         excepted = (each.kernel, each.name) in comparison.EXCEPTIONS
         assert bool(wrong) == excepted, f"{where}: {wrong}"
+        assert_ptx_moves_as_much(comparison, each, ptx.report, code.report)
         assert_models_are_equal_unless_named(comparison, each, found)
 
 
@@ -69,6 +70,20 @@ def assert_models_are_equal_unless_named(
     wrong = [one for one in models if not one.is_equal]
     named = (each.kernel, each.name) in comparison.MODELS
     assert bool(wrong) == named, f"{each.kernel} {each.name}: {wrong}"
+
+
+def assert_ptx_moves_as_much(comparison: ModuleType, each: Any, ptx: Any, code: Any) -> None:
+    """Assert that PTX gives the bulk copy unit's counters, except those of all its instructions,
+    with the values and the certainty of machine code, and those that were read."""
+    ours = {one.name: one for one in code.counters if "_tma" in one.name}
+    found = [one for one in ptx.counters if "_tma" in one.name]
+    left_out = {"smsp__inst_executed_pipe_tma.sum", "l1tex__tmain_requests.sum"}
+    assert {one.name for one in found} == {*ours} - left_out, each.name
+    for one in found:
+        assert one.value == ours[one.name].value, f"{each.kernel} {each.name}: {one}"
+        certain = ours[one.name].provenance != "emulator-model"
+        assert one.provenance == ("emulator-exact" if certain else "emulator-model"), one
+    assert all(one.is_equal for one in comparison.compared(each, found))
 
 
 def test_launches_read_after_the_rules_leave_the_same_and_count_what_the_h100_counted(
@@ -87,6 +102,7 @@ def test_launches_read_after_the_rules_leave_the_same_and_count_what_the_h100_co
         assert len(found) > 15, f"{where} was not read"
         exact = [one for one in found if one.counter.provenance == comparison.EXACT]
         assert [one for one in exact if not one.is_equal] == [], where
+        assert_ptx_moves_as_much(comparison, each, ptx.report, code.report)
         assert_models_are_equal_unless_named(comparison, each, found)
         assert code.digest != script.one_launch.digest(each.buffers()), f"{where} leaves nothing"
     assert {part.file for part in script.parts(["further"])} == {"further"}

@@ -13,6 +13,7 @@ from harness.emulator.program.analysis.uneven_loops import ways_out
 from harness.emulator.program.ir import Branch, Jump, Op, Program
 from harness.emulator.program.signatures import split_opcode
 from harness.emulator.ptx.syntax import TYPE_SIZES
+from harness.emulator.results.bulk_copies import Kind, of_copies
 from harness.emulator.results.counters import (
     EXACT,
     MODEL,
@@ -31,6 +32,7 @@ from harness.emulator.results.counters import (
 
 MEASURED_SHARED_ATOMICS = frozenset({"add", "max", "cas"})
 """The shared atomics whose wavefronts hardware readings determine; others are modelled on these."""
+_OF_BULK_COPY_UNIT = ("cp.async.bulk.", "cp.reduce.async.bulk.", "prefetch.tensormap")
 _VECTORS = frozenset({"v2", "v4", "v8"})
 
 
@@ -87,6 +89,7 @@ def counters(
     out += _of_branches(program, counts, instructions)
     out += _of_arithmetic(instructions)
     out += _of_atomics(instructions)
+    out += _of_bulk_copies(instructions)
     out += _of_sectors(buffers)
     missing = uncounted(program, instructions)
     return tuple(counter for counter in out if counter.name not in missing)
@@ -167,6 +170,31 @@ def _of_atomics(instructions: tuple[InstructionCount, ...]) -> Iterator[Counter]
             most = max(i.atomic_most_lanes for i in own)
             yield Counter(f"{space}_atomic_lanes_per_address", lanes / addresses, "lane", PTX)
             yield Counter(f"{space}_atomic_most_lanes_per_address", most, "lane", PTX)
+
+
+def _of_bulk_copies(instructions: tuple[InstructionCount, ...]) -> Iterator[Counter]:
+    """Count what the bulk copy unit moves. Nothing is counted for a launch without such copies."""
+    copies = [
+        (_bulk_kind(i.opcode), "multicast::cluster" in i.opcode, i)
+        for i in instructions
+        if i.warps and i.opcode.startswith(_OF_BULK_COPY_UNIT) and "wait_group" not in i.opcode
+    ]
+    if copies:
+        yield from of_copies(copies, EXACT)
+
+
+def _bulk_kind(opcode: str) -> Kind:
+    """Return what a copy does: its opcode names the memory that it goes to, then where from."""
+    words = (word.partition("::")[0] for word in opcode.split("."))
+    to, *source = [word for word in words if word in ("shared", "global")] or [""]
+    reduces = opcode.startswith("cp.reduce")
+    if not source:  # a prefetch, or the end of a group
+        return ""
+    if source == ["global"]:
+        return "ld"
+    if to == "global":
+        return "red" if reduces else "st"
+    return "remote_red" if reduces else "remote_st"
 
 
 def _of_sectors(buffers: Iterable[Allocation]) -> Iterator[Counter]:

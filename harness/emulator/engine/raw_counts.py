@@ -38,6 +38,11 @@ class RawCounts:
     """The largest number of a warp's lanes on one address."""
     mixed: list[int]
     """Requests whose lanes access several state spaces."""
+    bulk_copies: list[int]
+    bulk_sectors: list[int]
+    multicast_requests: list[int]
+    bulk_uncertain: list[int]
+    """Copies for whose sectors no rule is known."""
     block_warps: list[int]
     block_lanes: list[int]
     taken_lanes: list[int]
@@ -123,7 +128,9 @@ def instruction_counts(program: Program, counts: RawCounts) -> tuple[Instruction
             branches=branches[i], diverged_warps=diverged[i],
             atomic_lanes=counts.atomic_lanes[i], atomic_addresses=counts.atomic_addresses[i],
             atomic_most_lanes=counts.atomic_most_lanes[i], flops=per_thread[i] * on[i],
-            mixed_requests=counts.mixed[i],
+            mixed_requests=counts.mixed[i], bulk_copies=counts.bulk_copies[i],
+            bulk_sectors=counts.bulk_sectors[i], multicast_requests=counts.multicast_requests[i],
+            bulk_uncertain=counts.bulk_uncertain[i],
         )
         for i, each in enumerate(program.sites)
     )  # fmt: skip

@@ -58,7 +58,9 @@ class Executed:
     `threads`: active lanes; threads_predicated_on: those whose guard was true. `branches`: the
     number of warps that executed a branch here; diverged_warps: how many of them had lanes that
     took different paths. `mixed_requests`: requests whose lanes access several state spaces;
-    nothing else is counted for these.
+    nothing else is counted for these. `bulk_copies`, `bulk_sectors`, `multicast_requests`: of the
+    bulk copy unit (engine/machine/memory/tensors/bulk_sectors.h); `bulk_uncertain`: how many of
+    the copies no rule covers.
     """
 
     opcode: str
@@ -75,6 +77,10 @@ class Executed:
     branches: int = 0
     diverged_warps: int = 0
     mixed_requests: int = 0
+    bulk_copies: int = 0
+    bulk_sectors: int = 0
+    multicast_requests: int = 0
+    bulk_uncertain: int = 0
 
 
 @dataclass(slots=True, kw_only=True)

@@ -18,9 +18,7 @@ class MachineCount(Executed):
     lanes accessed the same address. `branch_targets`: for a branch, how often a warp executed it.
     `warps_again`, `threads_again`: additional counts, because the multiprocessor issues the
     instruction again (machine/scheduler/replays.h). `remote_requests`, `remote_sectors`: of another
-    block's shared memory. `bulk_copies`, `bulk_sectors`, `multicast_requests`: of the bulk copy
-    unit (machine/memory/bulk_sectors.h); `bulk_uncertain`, `remote_uncertain`: how many no rule
-    covers.
+    block's shared memory; `remote_uncertain`: how many no rule covers.
     """
 
     address: int
@@ -32,10 +30,6 @@ class MachineCount(Executed):
     remote_requests: int = 0
     remote_sectors: int = 0
     remote_uncertain: int = 0
-    bulk_copies: int = 0
-    bulk_sectors: int = 0
-    multicast_requests: int = 0
-    bulk_uncertain: int = 0
 
     @property
     def base(self) -> str:

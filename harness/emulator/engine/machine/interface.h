@@ -128,6 +128,7 @@ typedef struct Counts {
     i64 *shared_requests, *wavefronts, *wavefronts_ideal;
     i64 *atomic_lanes, *atomic_addresses, *atomic_most_lanes;
     i64 *mixed;  // requests whose lanes access several memories; nothing else is counted for them
+    i64 *bulk_copies, *bulk_sectors, *multicast_requests, *bulk_uncertain;  // memory/tensors/bulk_sectors.h
     i64 *block_warps, *block_lanes, *taken_lanes, *diverged_warps;
 } Counts;
 

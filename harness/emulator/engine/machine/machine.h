@@ -26,11 +26,12 @@ using i64 = int64_t;
 
 constexpr u32 EVERYBODY = 0xFFFFFFFF;
 
-inline std::array<i64**, 10> of_sites(Counts& counts) {
+inline std::array<i64**, 14> of_sites(Counts& counts) {
     return {&counts.requests, &counts.sectors, &counts.colliding,
             &counts.shared_requests, &counts.wavefronts, &counts.wavefronts_ideal,
             &counts.atomic_lanes, &counts.atomic_addresses, &counts.atomic_most_lanes,
-            &counts.mixed};
+            &counts.mixed,
+            &counts.bulk_copies, &counts.bulk_sectors, &counts.multicast_requests, &counts.bulk_uncertain};
 }
 
 // Lays out the counts of all sites or basic blocks: all of one kind, then all of the next kind.

@@ -1,6 +1,7 @@
 // Copies from global to shared memory that land when a thread waits for them, or that signal an
 // mbarrier.
 
+#include "memory/tensors/bulk_sectors.h"
 #include "reductions.h"
 #include "rows.h"
 #include "stores.h"
@@ -158,7 +159,10 @@ void copy_bulk(Context& c, const Op& op) {
     }
     each_lane(c.active, [&](int i) {
         const i64 target = targets[i], source = sources[i], size = sizes[i];
-        if (!size) return;
+        if (!size) {
+            c.counts.bulk_copies[op.site]++;
+            return;
+        }
         const i64 slot = (source >> SLOT_BITS) - 1;
         if ((target | source | size) % UNIT || target < 0 || target > c.launch->shared_bytes - size || slot < 0 ||
             slot >= c.launch->buffer_count)
@@ -174,6 +178,7 @@ void copy_bulk(Context& c, const Op& op) {
             const u64 mine = stamp | static_cast<u64>(c.thread(i));
             std::fill_n(words.written + words.first, words.count, mine);
         }
+        count_bulk(c.counts, op.site, {{target, size, source, 0, size}}, {true});
         std::memcpy(c.shared + target, buffer.data + offset, size);
         for (i64 at = offset; at < offset + size; at += UNIT) mark(buffer.sectors_read[at >> SECTOR_SHIFT]);
     });

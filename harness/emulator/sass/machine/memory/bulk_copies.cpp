@@ -8,8 +8,8 @@
 
 #include <algorithm>
 
-#include "bulk_sectors.h"
 #include "mbarriers.h"
+#include "memory/tensors/bulk_sectors.h"
 #include "memory/tensors/tensor_box.h"
 
 namespace sass {
@@ -101,6 +101,9 @@ Judge::Told told_of(const Context& c, const Instruction& n, i64 address, const B
     return {place.block, place.at};
 }
 
+// How many blocks receive a multicast; 0 for any other copy.
+int receivers(const Instruction& n, u32 last) { return n.flags & TO_MANY ? __builtin_popcount(last >> 16) : 0; }
+
 // --- bytes in a row -----------------------------------------------------------------------------
 
 void copy_bulk(Context& c, const Instruction& n) {
@@ -111,8 +114,9 @@ void copy_bulk(Context& c, const Instruction& n) {
     const i64 to = to_shared ? word_of(c, n, 0) : address_of(c, n, 0);
     aligned_to(c, from, UNIT);
     aligned_to(c, to, UNIT);
-    count_bulk(c, n, {{in_window(from_shared ? from : to), size, from_shared ? to : from, 0, size}},
-               !from_shared, __builtin_popcount(last >> 16));
+    const bool is_sent = from_shared && to_shared, stays = is_sent && to >> RANK_SHIFT == c.block->rank;
+    machine::count_bulk(c.counts, c.at, {{in_window(from_shared ? from : to), size, from_shared ? to : from, 0, size}},
+                        {!from_shared, receivers(n, last), is_sent, stays, (n.flags & REDUCTION) != 0});
     if (!size) return;
     std::vector<u8> bytes(size);
     const auto side = [&](const Block* home, i64 at, u8* place) {
@@ -234,22 +238,12 @@ template <class F> void each_atom(const TensorMap& map, i64 place, F f) {
     }
 }
 
-// What count_bulk() counts of a box.
-std::vector<Run> runs_of(const Box& box, i64 place) {
-    std::vector<Run> out;
-    for (const machine::BoxRow& row : box.rows) {
-        out.push_back({place, box.map.row_bytes(), static_cast<i64>(box.map.address) + row.from, row.low, row.high});
-        place += box.map.row_pitch();
-    }
-    return out;
-}
-
 void load_box(Context& c, const Instruction& n) {
     const u32 last = n.source_count > 2 ? word_of(c, n, 2) : 0;
     const Box box = box_of(c, n, 2, last & 0xFFFF, READ);
     const i64 to = word_of(c, n, 0), size = box.map.bytes(), room = box.map.room();
     aligned_to(c, to, TensorMap::ALIGNMENT);
-    count_bulk(c, n, runs_of(box, in_window(to)), true, __builtin_popcount(last >> 16));
+    machine::count_bulk(c.counts, c.at, runs_of(box.map, box.rows, in_window(to)), {true, receivers(n, last)});
     std::vector<u8> bytes(size);
     machine::fill_outside(box.map, bytes);
     machine::gather_rows(box.map, box.rows, box.tensor, bytes);
@@ -281,7 +275,7 @@ void store_box(Context& c, const Instruction& n) {
     aligned_to(c, from, TensorMap::ALIGNMENT);
     if (from >> RANK_SHIFT != c.block->rank) throw Fault{ANOTHER_BLOCK, lane_of(c), from};
     const u8* const shared = in_shared_memory(c, *c.block, in_window(from), box.map.room());
-    count_bulk(c, n, runs_of(box, in_window(from)), false, 0);
+    machine::count_bulk(c.counts, c.at, runs_of(box.map, box.rows, in_window(from)), {});
     std::vector<u8> bytes(size);
     each_atom(box.map, in_window(from),
               [&](i64 at, i64 place, i64 width) { std::memcpy(bytes.data() + at, shared + place, width); });

@@ -7,6 +7,7 @@
 #include "judge/asynchronous/stores_of_lanes.h"
 
 #include "memory/mbarrier.h"
+#include "memory/tensors/bulk_sectors.h"
 #include "memory/reductions.h"
 
 namespace machine {
@@ -104,8 +105,11 @@ void Accesses::copy_bulk(const Op& op, const Selection& lanes) {
             throw Accusation{OUT_OF_BLOCK_MEMORY, op.site, lane,
                              {to_shared ? WRITE : READ, size, address(to_shared ? 0 : 1),
                               SHARED_MEMORY, launch_.shared_bytes}};
-        if (!size) return;
         if (!to_shared && !reduction && stores.repeated(w, {address(0), address(1), size})) return;
+        if (!size) {
+            blocks_.c.counts.bulk_copies[op.site]++;
+            return;
+        }
         Request from{op.site, PLAIN, READ, UNIT, 1, SHARED_MEMORY, 0, {}}, to = from;
         to.verb = WRITE;
         if (reduction) to.verb = UPDATE, to.kind = ATOMIC;
@@ -118,7 +122,12 @@ void Accesses::copy_bulk(const Op& op, const Selection& lanes) {
         std::vector<u8> bytes(size);
         for (size_t n = 0; n < from.touches.size(); n++)
             std::memcpy(bytes.data() + n * UNIT, place(from, from.touches[n]), UNIT);
-        for (const int block : targets_of(op, 4, w, i)) {
+        const std::vector<int> targets = targets_of(op, 4, w, i);
+        const bool is_sent = op.immediate == BETWEEN_BLOCKS, loads = to_shared && !is_sent;
+        const bool stays = is_sent && home_of(geometry_, to.touches[0]) == geometry_.block_of(lane);
+        count_bulk(blocks_.c.counts, op.site, {{address(!loads), size, address(loads), 0, size}},
+                   {loads, to_many ? static_cast<int>(targets.size()) : 0, is_sent, stays, reduction != nullptr});
+        for (const int block : targets) {
             if (to_many)
                 for (Touch& touch : to.touches) touch.block = block;
             Touch mbarrier{to_shared ? address(3) : 0, w, lane, block};

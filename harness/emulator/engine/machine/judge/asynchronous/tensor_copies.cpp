@@ -6,7 +6,7 @@
 #include "judge/accesses.h"
 #include "judge/asynchronous/stores_of_lanes.h"
 
-#include "memory/tensors/tensor_box.h"
+#include "memory/tensors/bulk_sectors.h"
 
 namespace machine {
 
@@ -90,7 +90,8 @@ void Accesses::copy_tensor(const Op& op, const Selection& lanes) {
             into_window(op.site, target);
             mbarrier = mbarrier_of(op.site, mbarrier.address, target);
         }
-        i64 place_of_row = target.address;
+        const i64 first_place = target.address;
+        i64 place_of_row = first_place;
         check_box(op, map, place_of_row, inside.verb, lane);
         for (const BoxRow& row : rows) {
             for (i64 n = row.low; n < row.high; n += unit) {
@@ -112,7 +113,10 @@ void Accesses::copy_tensor(const Op& op, const Selection& lanes) {
                 std::memcpy(bytes.data() + n * unit, place(inside, inside.touches[n]), unit);
         }
         const Request &from = to_shared ? outside : inside, &to = to_shared ? inside : outside;
-        for (const int each : targets_of(op, 3 + op.width + op.kind, w, i)) {
+        const std::vector<int> targets = targets_of(op, 3 + op.width + op.kind, w, i);
+        count_bulk(blocks_.c.counts, op.site, runs_of(map, rows, first_place),
+                   {to_shared, to_many ? static_cast<int>(targets.size()) : 0});
+        for (const int each : targets) {
             const int block = to_many ? each : target.block;
             for (Touch& touch : inside.touches) touch.block = block;
             if (to_many) mbarrier.block = block;

@@ -13,12 +13,12 @@
 // block takes two sectors, reductions and those to the block itself, because none was read.
 #pragma once
 
-#include <set>
+#include <algorithm>
 #include <vector>
 
-#include "addresses.h"
+#include "tensor_box.h"
 
-namespace sass {
+namespace machine {
 
 // A row of bytes in shared memory. `at`: where its first byte is in the other memory. [low, high): the bytes that
 // are inside the tensor.
@@ -47,6 +47,8 @@ public:
     }
 
     void finish() {
+        std::sort(inside_.begin(), inside_.end());
+        inside_.erase(std::unique(inside_.begin(), inside_.end()), inside_.end());
         if (blocks_) {
             i64 of_line = 0, line = -1;
             for (const i64 sector : inside_) {
@@ -67,10 +69,10 @@ private:
     const bool loads_;
     const int blocks_;  // 0 if the copy is not a multicast
     i64 line_ = -1;
-    std::set<i64> inside_;
+    std::vector<i64> inside_;  // the current line's sectors, some of them several times
 
     void within(i64 from, i64 to) {
-        for (i64 s = from / SECTOR; s <= (to - 1) / SECTOR; s++) inside_.insert(s);
+        for (i64 s = from / SECTOR; s <= (to - 1) / SECTOR; s++) inside_.push_back(s);
     }
 
     void beyond(i64 bytes) {
@@ -87,19 +89,44 @@ private:
     }
 };
 
-// blocks: how many receive a multicast.
-inline void count_bulk(Context& c, const Instruction& n, const std::vector<Run>& runs, bool loads, int blocks) {
-    BulkSectors cost(loads, n.flags & TO_MANY ? blocks : 0);
+// The rows of a box that begins at a place in shared memory.
+inline std::vector<Run> runs_of(const TensorMap& map, const std::vector<BoxRow>& rows, i64 place) {
+    std::vector<Run> out;
+    for (const BoxRow& row : rows) {
+        out.push_back({place, map.row_bytes(), static_cast<i64>(map.address) + row.from, row.low, row.high});
+        place += map.row_pitch();
+    }
+    return out;
+}
+
+struct BulkCopy {
+    bool loads = false;
+    int blocks = 0;  // how many receive a multicast
+    bool is_sent = false, stays = false, reduces = false;  // from shared memory to shared memory, and then: of the same block, by a reduction
+};
+
+struct BulkCost {
+    i64 sectors, requests;
+    bool is_uncertain;
+};
+
+inline BulkCost cost_of_bulk(const std::vector<Run>& runs, const BulkCopy& copy) {
+    BulkSectors cost(copy.loads, copy.blocks);
     bool is_inside = true;
     for (const Run& run : runs) cost.add(run), is_inside &= run.low <= 0 && run.high >= run.size;
     cost.finish();
-    const bool sends_a_sector = n.flags & FROM_SHARED && n.flags & TO_SHARED && runs[0].size == 32;
-    const bool stays = sends_a_sector && runs[0].at >> RANK_SHIFT == c.block->rank;
-    c.counts.bulk_copies[c.at]++;
-    c.counts.bulk_sectors[c.at] += sends_a_sector ? 2 : cost.sectors;
-    c.counts.multicast_requests[c.at] += cost.requests;
-    const bool was_sent = !stays && !(n.flags & REDUCTION);
-    c.counts.bulk_uncertain[c.at] += (sends_a_sector && !was_sent) || (n.flags & TO_MANY && !is_inside);
+    if (copy.is_sent && runs[0].size == 32) return {2, 0, copy.stays || copy.reduces};
+    return {cost.sectors, cost.requests, copy.blocks && !is_inside};
 }
 
-}  // namespace sass
+// Adds a copy to the counts at an instruction.
+template <class Counts>
+void count_bulk(Counts& counts, i32 at, const std::vector<Run>& runs, const BulkCopy& copy) {
+    const BulkCost cost = cost_of_bulk(runs, copy);
+    counts.bulk_copies[at]++;
+    counts.bulk_sectors[at] += cost.sectors;
+    counts.multicast_requests[at] += cost.requests;
+    counts.bulk_uncertain[at] += cost.is_uncertain;
+}
+
+}  // namespace machine
