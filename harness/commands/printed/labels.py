@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-from harness.cases import Case
 from harness.console.progress import console
 from harness.journal.records import IN_PTX_ALONE, Remark
 from harness.tables import Run
@@ -12,30 +11,10 @@ from harness.tables import Run
 _NOT_EXACT = "no counter is exact, no budget on one is checked, and a gate cannot tell"
 
 
-def say_before(backend: str, arch: str, cases: Iterable[Case]) -> None:
-    """Print which labels the counters will have and why, and name the variants without exact
-    counters.
-    """
+def say_before(backend: str, arch: str) -> None:
+    """Print which labels the counters will have, and why."""
     if backend == "emulator":
         console.print(of_architecture(arch), markup=False)
-        for line in _in_clusters(arch, cases):
-            console.print(line, markup=False)
-
-
-def _in_clusters(arch: str, cases: Iterable[Case]) -> Iterator[str]:
-    """Name the variants that are counted in PTX alone because they launch thread block clusters."""
-    from harness.emulator.sass.architectures import ARCHITECTURES
-
-    if arch not in ARCHITECTURES or ARCHITECTURES[arch].has_clusters:
-        return
-    names = dict.fromkeys(
-        f"{case.problem}/{case.variant}"
-        for case in cases
-        if not (case.skip or case.refusal) and any(s.cluster != (1, 1, 1) for s in case.steps)
-    )
-    if names:
-        why = f"they launch thread block clusters, whose machine code is not executed for {arch}"
-        yield f"BEWARE counted in PTX alone: {', '.join(names)}: {_NOT_EXACT}\n  {why}"
 
 
 def of_architecture(arch: str) -> str:

@@ -48,7 +48,7 @@ class WholeRun:
                 place.driver, matrix=bench, earlier=self._earlier,
             )  # fmt: skip
         self._folder.open(self._runner, place.card)
-        labels.say_before(place.backend, place.device.arch, self._runner.chosen)
+        labels.say_before(place.backend, place.device.arch)
         for note in listing.notes(self._runner.plan, MOST_NOTES):
             console.print(note, markup=False)
         if request.choice.quick:

@@ -17,6 +17,32 @@ from harness.emulator.memory.address_space import LOCAL_WINDOW, SHARED_WINDOW
 
 
 @dataclass(frozen=True)
+class ClusterPlaces:
+    """Offsets in constant bank 0 of what the driver writes there for each launch with or without
+    clusters.
+
+    `is_explicit`: whether the launch or its kernel specifies clusters. `extents`, `factors` and
+    `counts` (three words each): blocks in a cluster, the floats by which code multiplies to divide
+    by these, and clusters in the grid. `blocks`: blocks in a cluster. `dynamic`: bytes of dynamic
+    shared memory. `parameters`: the generic address of the parameters.
+    """
+
+    is_explicit: int
+    extents: int
+    factors: int
+    counts: int
+    blocks: int
+    dynamic: int
+    parameters: int
+
+    @property
+    def words(self) -> tuple[int, ...]:
+        """The offsets of the words that may differ from cluster to cluster of a launch."""
+        several = (at + n for at in (self.extents, self.factors, self.counts) for n in (0, 4, 8))
+        return (*several, self.blocks, self.dynamic)
+
+
+@dataclass(frozen=True)
 class CodeArchitecture:
     """The layout that code of one architecture relies on.
 
@@ -24,13 +50,14 @@ class CodeArchitecture:
     each, and of the first address after a thread's local memory. `windows_at`: offsets of the bases
     that make shared and local addresses generic; Blackwell's code reads the shared one from a
     special register. `registers_at`: special registers of PTX that the driver fills, and their
-    offsets. Blackwell's code subtracts 0xa0 for each block of a cluster; clusters are not supported
-    on Blackwell. `reserved_at`: offset of the shared memory reserved for the system, before a
+    offsets. `reserved_at`: offset of the shared memory reserved for the system, before a
     block's own. `reserved_shared`: bytes at the start of a kernel's shared memory that belong to
-    the driver; addresses include them. `has_clusters`: whether it is known where code reads cluster
-    data and the address of the parameters. `known_at`: the offsets before the parameters whose
-    contents are known, if code also reads other offsets; a kernel that does is refused. None if
-    code reads no offsets other than those above. `was_read`: whether the counts of this
+    the driver; addresses include them. `clusters`: where code reads cluster data; None if the
+    architecture has no clusters. From the offsets of cluster data and of the special registers,
+    Blackwell's code subtracts 0xa0 times SR_CgaSize, which is 0 here. `known_at`: the offsets
+    before the parameters whose contents are known, if code also reads other offsets; a kernel that
+    does is refused. None if code reads no offsets other than those above. `was_read`: whether the
+    counts of this
     architecture were compared with hardware readings.
     """
 
@@ -42,7 +69,7 @@ class CodeArchitecture:
     registers_at: tuple[tuple[str, int], ...] = (("envreg1", 0x44), ("envreg2", 0x48))
     reserved_at: int | None = 0x6C
     reserved_shared: int = 0
-    has_clusters: bool = False
+    clusters: ClusterPlaces | None = None
     known_at: tuple[range, ...] | None = None
     was_read: bool = False
 
@@ -51,12 +78,22 @@ _TURING = CodeArchitecture(
     "sm_75", registers_at=(("envreg1", 0x8C), ("envreg2", 0x90)), reserved_at=None
 )
 _AMPERE = CodeArchitecture("sm_80")
-_HOPPER = CodeArchitecture("sm_90", reserved_shared=1024, has_clusters=True, was_read=True)
+_HOPPER = CodeArchitecture(
+    "sm_90", reserved_shared=1024, was_read=True,
+    clusters=ClusterPlaces(
+        is_explicit=0x140, extents=0x144, factors=0x150, counts=0x15C, blocks=0x188, dynamic=0x2C,
+        parameters=0x198,
+    ),
+)  # fmt: skip
 _BLACKWELL = CodeArchitecture(
     "sm_100", block_at=0x360, grid_at=0x370, stack_at=0x37C,
     windows_at=((0x2F8, LOCAL_WINDOW),),
     registers_at=(("envreg1", 0x254), ("envreg2", 0x258)), reserved_at=None, reserved_shared=1024,
-    known_at=(range(0x2F8, 0x300), range(0x358, 0x360), range(0x360, 0x36C), range(0x370, 0x380)),
+    clusters=ClusterPlaces(
+        is_explicit=0x36C, extents=0x2A0, factors=0x2B0, counts=0x2C0, blocks=0x2CC, dynamic=0x2AC,
+        parameters=0x348,
+    ),
+    known_at=(range(0x2D8, 0x2DC), range(0x2F8, 0x300), range(0x348, 0x350), range(0x358, 0x380)),
 )  # fmt: skip
 
 ARCHITECTURES: Final[Mapping[str, CodeArchitecture]] = MappingProxyType({

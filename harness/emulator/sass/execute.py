@@ -23,7 +23,7 @@ from harness.emulator.memory.shared_variables import SharedVariables
 from harness.emulator.ptx.source_lines import user_line
 from harness.emulator.results.faults import Fault
 from harness.emulator.sass import layout
-from harness.emulator.sass.architectures import CodeArchitecture
+from harness.emulator.sass.architectures import ClusterPlaces, CodeArchitecture
 from harness.emulator.sass.code import INSTRUCTION_BYTES, Function
 from harness.emulator.sass.cubin.stacks import local_bytes, overflow
 from harness.emulator.sass.driver_calls import DriverCalls
@@ -57,9 +57,10 @@ _NAMED_OTHERWISE = {
 _UNSUPPORTED = {
     layout.ANOTHER_BLOCK: "it names another block's shared memory where only its own is known to "
     "be meant: launch() the PTX",
+    layout.COPIED_BY_DRIVER: "it calls the driver's function that copies to another block's shared "
+    "memory: launch() the PTX",
 }  # fmt: skip
 _BANKS = 6
-_SHARED_AT, _CLUSTERS_AT, _RANKS_AT, _PARAMETERS_AT = 0x2C, 0x140, 0x188, 0x198
 _REGISTER_UNIT = 8
 _WORD_BYTES = 4
 
@@ -109,11 +110,11 @@ def bank_of_parameters(
     bank[arch.stack_at : arch.stack_at + 4] = local_bytes(function).to_bytes(4, "little")
     for at, window in arch.windows_at:
         bank[at : at + 8] = window.to_bytes(8, "little")
-    if arch.has_clusters:
-        _fill_clusters(bank, shape, cluster)
+    if arch.clusters is not None:
+        _fill_clusters(bank, shape, cluster, arch.clusters)
         own = next(a.base for a in memory.allocations if a.name == PARAMETERS)
-        own += function.parameter_base
-        bank[_PARAMETERS_AT : _PARAMETERS_AT + 8] = own.to_bytes(8, "little")
+        at = arch.clusters.parameters
+        bank[at : at + 8] = (own + function.parameter_base).to_bytes(8, "little")
     offsets = dict(arch.registers_at)
     for name, value in registers.items():
         at = offsets[name]
@@ -121,23 +122,30 @@ def bank_of_parameters(
     return bytes(bank)
 
 
-def _fill_clusters(bank: bytearray, shape: Shape, cluster: Clustered) -> None:
-    """Store the cluster extents where sm_90's code reads them, according to comparisons of PTX and
-    machine code.
+def _fill_clusters(
+    bank: bytearray, shape: Shape, cluster: Clustered, places: ClusterPlaces
+) -> None:
+    """Store the cluster extents where code reads them, according to comparisons of PTX and machine
+    code.
 
     To divide by an extent, the code multiplies by a float: the smallest one with which no quotient
     is too low.
     """
     extents = cluster.extents
     counts = [blocks // extent for blocks, extent in zip(shape.grid, extents, strict=True)]
-    bank[_SHARED_AT : _SHARED_AT + 4] = shape.dynamic_bytes.to_bytes(4, "little")
     parts = [1 / extent for extent in extents]
     up = [np.nextafter(f, np.float32(2)) if float(f) < p else f
           for p, f in zip(parts, map(np.float32, parts), strict=True)]  # fmt: skip
-    words = [int(cluster.is_explicit), *extents, *(int(f.view(np.uint32)) for f in up), *counts]
-    raw = b"".join(word.to_bytes(4, "little") for word in words)
-    bank[_CLUSTERS_AT : _CLUSTERS_AT + len(raw)] = raw
-    bank[_RANKS_AT : _RANKS_AT + 4] = math.prod(extents).to_bytes(4, "little")
+    for at, words in (
+        (places.is_explicit, [int(cluster.is_explicit)]),
+        (places.extents, extents),
+        (places.factors, [int(f.view(np.uint32)) for f in up]),
+        (places.counts, counts),
+        (places.blocks, [math.prod(extents)]),
+        (places.dynamic, [shape.dynamic_bytes]),
+    ):
+        raw = b"".join(word.to_bytes(4, "little") for word in words)
+        bank[at : at + len(raw)] = raw
 
 
 def execute(

@@ -37,8 +37,8 @@ from harness.emulator.sass.execute import (
 from harness.emulator.sass.instructions import hopper
 from harness.emulator.sass.instructions.table import (
     CALL_OF_DRIVER,
-    FUNCTIONS_OF_DRIVER,
     OF_COPIES,
+    address_of_function,
 )
 from harness.emulator.sass.judging import Judged, judged
 from harness.emulator.sass.library import load
@@ -49,6 +49,8 @@ Array = NDArray[Any]
 
 _ADDRESS_BANK = 4
 _CLUSTER_SIZE, _FOR_EACH_BLOCK = "SR_CgaSize", "-0xa0"
+_WORD_BYTES = 4
+_WIDTHS = {"64": 8, "128": 16}
 _ADDRESSES = (1 << 64) - 1  # addresses wrap around
 _GLOBAL, _CONSTANT = ".nv.global", ".nv.constant"
 
@@ -172,17 +174,11 @@ def prepare(code: MachineCode, kernel: str) -> tuple[Function, Encoded]:
 
 
 def _refuse_undetermined(arch: CodeArchitecture, function: Function) -> None:
-    """Refuse Hopper's asynchronous instructions, and clusters, except on sm_90."""
-    if arch.has_clusters:
-        return
-    for each in function.instructions:
+    """Refuse Hopper's asynchronous instructions for architectures that have no clusters: no
+    compiler generates them there."""
+    for each in function.instructions if arch.clusters is None else ():
         if each.opcode in hopper.OPCODES:
-            raise _unknown(function, each, f"its meaning is known for {hopper.ARCHITECTURE} alone")
-    if function.cluster not in (None, (1, 1, 1)):
-        raise LaunchError(
-            f"kernel `{function.name}` runs in thread block clusters; machine code of clusters is "
-            f"executed for {hopper.ARCHITECTURE} alone: launch() its PTX"
-        )
+            raise _unknown(function, each, f"{arch.name} has no such instruction")
 
 
 def _refuse_both_groups(function: Function) -> None:
@@ -212,11 +208,6 @@ def _clustered(
     own = compiled if compiled and all(compiled) else None
     limits = architecture(code.arch)
     found = clusters.chosen(function.name, own, compiled == (0, 0, 0), asked, limits)
-    if math.prod(found) > 1 and not ARCHITECTURES[code.arch].has_clusters:
-        raise LaunchError(
-            f"machine code of clusters is executed for {hopper.ARCHITECTURE} alone: launch() the "
-            f"PTX of `{function.name}`"
-        )
     clusters.check_grid(function.name, found, shape.grid)
     return Clustered(found, own is not None or asked is not None)
 
@@ -233,11 +224,12 @@ def _refuse_calls(code: MachineCode, function: Function) -> None:
     """Refuse calls into the driver, except to the functions that are executed."""
     symbols = {offset: symbol for offset, symbol, addend in code.addresses if not addend}
     every = {symbol for _, symbol, _ in code.addresses if symbol not in code.variables}
-    if every and every <= FUNCTIONS_OF_DRIVER.keys():
+    if every and all(map(address_of_function, every)):
         return
     for each in (i for i in function.instructions if i.name == CALL_OF_DRIVER):
         found = called(function, each, symbols)
-        strange = sorted(({found} if found else every) - FUNCTIONS_OF_DRIVER.keys())
+        named = {found} if found else every
+        strange = sorted(name for name in named if not address_of_function(name))
         if strange or not every:
             names = ", ".join(f"`{name}`" for name in strange) or "any function"
             verb = "calls" if found else "may call"
@@ -247,23 +239,25 @@ def _refuse_calls(code: MachineCode, function: Function) -> None:
 def _refuse_places(arch: CodeArchitecture, function: Function) -> None:
     """Refuse a read before the parameters unless the driver's value there is known."""
     for each in function.instructions if arch.known_at is not None else ():
-        if not all(_is_known(operand, arch, function) for operand in each.operands):
+        width = max(_WIDTHS.get(modifier, _WORD_BYTES) for modifier in ("", *each.modifiers))
+        if not all(_is_known(operand, width, arch, function) for operand in each.operands):
             raise _unknown(function, each, "what the driver puts there is not known")
     for each, behind in pairwise(function.instructions):
         if _CLUSTER_SIZE in each.text and not _scales_by_cluster(each, behind):
             raise _unknown(function, each, f"special register {_CLUSTER_SIZE}")
 
 
-def _is_known(operand: Operand, arch: CodeArchitecture, function: Function) -> bool:
+def _is_known(operand: Operand, width: int, arch: CodeArchitecture, function: Function) -> bool:
     """Return whether an operand avoids the part of constant bank 0 before the parameters, or reads
     it only at offsets whose contents are known."""
     if operand.kind != "constant" or operand.number != 0:
         return True
     if operand.offset >= function.parameter_base:
         return True
-    if operand.uniform:  # to which the number of a cluster's blocks has been added
-        return operand.offset in dict(arch.registers_at).values()
-    return not operand.base and any(operand.offset in known for known in arch.known_at or ())
+    if operand.uniform or operand.base:  # to which a multiple of the cluster's size has been added
+        known = {*dict(arch.registers_at).values(), *(arch.clusters.words if arch.clusters else ())}
+        return known.issuperset(range(operand.offset, operand.offset + width, _WORD_BYTES))
+    return any(operand.offset in known for known in arch.known_at or ())
 
 
 def _scales_by_cluster(each: Instruction, behind: Instruction) -> bool:
@@ -327,7 +321,7 @@ def _write_addresses(code: MachineCode, bank: bytearray) -> None:
     """Write the addresses of relocated variables to bank 4."""
     slots = {each.name: slot for slot, each in enumerate(_global_variables(code))}
     for offset, symbol, addend in code.addresses:
-        base = FUNCTIONS_OF_DRIVER.get(symbol, 0)
+        base = address_of_function(symbol)
         if symbol in slots:
             base = address_of_slot(slots[symbol])
         address = (base + addend) & _ADDRESSES

@@ -3,8 +3,9 @@
 The counters are `machine-exact` for Hopper: counted from the instructions that the GPU runs, by
 rules that reproduce an H200's readings exactly. For an architecture without hardware readings,
 counters that follow from the code are `code-exact`, and those that rely on rules read on Hopper are
-`hopper-rules`: shared-memory wavefronts, the sectors of stores and atomics, branches, and the
-instructions that a diverged warp issues again. Counters that depend on the relative timing of
+`hopper-rules`: shared-memory wavefronts, the sectors of stores and atomics, branches, the counters
+of bulk copies and of other blocks' shared memory, and the instructions that a diverged warp issues
+again. Counters that depend on the relative timing of
 warps, in one block or in several, are models: the sectors of atomics whose lanes collide, and
 everything in a launch with loops that wait for another thread, or that calls the driver (printf,
 malloc), whose own instructions the emulator does not execute. The shared wavefronts of asynchronous
@@ -15,7 +16,7 @@ by only seven kernels.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import replace
 
 from harness.emulator.results.counters import (
@@ -97,7 +98,10 @@ def counters(
             replace(counter, provenance=MODEL) if "pred_on" in counter.name else counter
             for counter in found
         )
-    return found if was_read else tuple(_unread(counter, any(again)) for counter in found)
+    if was_read:
+        return found
+    read_elsewhere = {each.name for each in of_asynchronous(instructions)}
+    return tuple(_unread(each, any(again), read_elsewhere) for each in found)
 
 
 def _goes_elsewhere(each: MachineCount) -> bool:
@@ -123,13 +127,15 @@ def _counts_waits(name: str) -> bool:
     )
 
 
-def _unread(counter: Counter, issued_again: bool) -> Counter:
-    """Label a counter of an architecture without hardware readings."""
+def _unread(counter: Counter, issued_again: bool, read_elsewhere: Container[str]) -> Counter:
+    """Label a counter of an architecture without hardware readings. `read_elsewhere`: counters
+    whose rules were all read on Hopper."""
     if counter.provenance != MACHINE:
         return counter
     name = counter.name
     rests_on_rules = (
         name in _BY_HOPPERS_RULES
+        or name in read_elsewhere
         or "branch_targets" in name
         or (issued_again and "inst_executed" in name and "_op_" not in name)
     )

@@ -2,7 +2,8 @@
 
 A pair of floats is in two registers (`F`): `.F32x2.HI_LO` in order, `.F32x2.LO_HI` swapped, `.F32`
 uses one float for both, as for an immediate. A half converted to a float (`e`) is the lower half of
-its register or, with `.H1`, the upper one.
+its register or, with `.H1`, the upper one. `R2UR.BROADCAST` is what ptxas writes where sm_90's code
+has `R2UR` without a result predicate, behind an `ELECT` that leaves one lane.
 """
 
 from __future__ import annotations
@@ -69,6 +70,7 @@ ROWS: Sequence[Row] = (
     row("VIADD.U8x4", "R s s", "ADD2.BYTES"),
     row("LDG.ENL2.256", "R R m _?", OF_256_BITS[0], ({"E": 0},), harmless=CACHES),
     row("STG.ENL2.256", "m v v", OF_256_BITS[1], ({"E": 0},), harmless=CACHES),
+    row("R2UR.BROADCAST", "R v", "R2UR", is_uniform=True),
     row("RPCMOV.32", "R v", "MOV"),
     row("CS2UR", "R x", "S2R", always=1 << 8, is_uniform=True),
     row("CS2UR.32", "R x", "S2R", is_uniform=True),

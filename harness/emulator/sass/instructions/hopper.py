@@ -1,9 +1,10 @@
 """Rows for Hopper's asynchronous instructions: mbarriers, bulk and tensor copies, clusters.
 
 None of these instructions is documented. The meaning of each form was derived by comparing PTX with
-the code that ptxas of CUDA 13.0 generates from it for sm_90a (`tests/emulator/sass/asynchronous`).
-Code that changes a tensor map has no special instructions except those that make the change visible
-(`UTMACCTL.IV`).
+the code that ptxas of CUDA 13.0 generates from it for sm_90a, and confirmed for sm_100a and sm_120a
+(`tests/emulator/sass/asynchronous`). Blackwell's code initialises mbarriers whose addresses differ
+from lane to lane by stores; `SYNCS.CCTL.IVALL` then makes their words known. Code that changes a
+tensor map has no special instructions except those that make the change visible (`UTMACCTL.IV`).
 
 `T` is the first of several uniform registers, in brackets, and `N` a register that has no effect;
 `H` is a cache policy.
@@ -19,9 +20,6 @@ from harness.emulator.sass.code import Instruction
 from harness.emulator.sass.instructions.harmless import OF_PREFETCHES
 from harness.emulator.sass.instructions.operand_shapes import Unencodable
 from harness.emulator.sass.instructions.row import Flags, Groups, Row, row
-
-ARCHITECTURE: Final = "sm_90"
-"""The only architecture whose forms were derived."""
 
 _ARRIVALS: Flags = {
     "A1T0": layout.ONE, "ART0": layout.GIVEN, "A0TR": layout.EXPECTED, "A0TX": layout.COMPLETED,
@@ -106,6 +104,7 @@ ROWS: Sequence[Row] = (
     # mbarriers
     row("SYNCS.EXCH.64", "R m v", "SYNCS.SET", space=layout.SHARED),
     row("SYNCS.CCTL.IV", "m", "SYNCS.CLEAR", space=layout.SHARED),
+    row("SYNCS.CCTL.IVALL", "", "SYNCS.LOOK"),
     *(
         row(f"SYNCS.ARRIVE.TRANS64{elsewhere}{name}", "R m v", "SYNCS.ARRIVE",
             {"OPTOUT": layout.DROPS}, always=flags | how, space=layout.SHARED)

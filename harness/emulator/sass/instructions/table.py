@@ -79,6 +79,17 @@ FUNCTIONS_OF_DRIVER: Final = {
     "__assertfail": layout.ASSERTFAIL,
 }  # fmt: skip
 """Driver functions that may be called, each with the number that stands for its address."""
+_COPY_BY_DRIVER: Final = "__cuda_syscall_cp_async_bulk_"
+"""The names of the functions that copy to another block's shared memory for sm_120's code, which
+calls them only if the copy's destination is another block. A call is refused when it is reached."""
+
+
+def address_of_function(name: str) -> int:
+    """Return the number that stands for a driver function's address; 0 if it may not be called."""
+    if name.startswith(_COPY_BY_DRIVER):
+        return layout.BULK_COPY
+    return FUNCTIONS_OF_DRIVER.get(name, 0)
+
 
 CONVERSIONS: Final = frozenset({"I2F", "F2I", "F2F", "FRND"})
 
@@ -346,7 +357,7 @@ ROWS: Sequence[Row] = (
     # Skips code that all lanes would skip; if some lanes would not skip it, the code itself
     # branches.
     _row("BRA.U", "p? l", "NOTHING", (), layout.BRANCH, always=1),
-    _row("BRA.U.ANY", "l", "NOTHING", (), layout.BRANCH_OF_ANY),
+    _row("BRA.U.ANY", "p? l", "NOTHING", (), layout.BRANCH_OF_ANY),
     _row("BRA.DIV", "s? l", "NOTHING", (), layout.BRANCH_DIV),
     _row("BRA.CONV", "s? l", "NOTHING", (), layout.BRANCH_DIV, always=1),
     _row("EXIT", "p?", "NOTHING", (), layout.EXIT),

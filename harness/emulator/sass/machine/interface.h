@@ -55,7 +55,7 @@ typedef struct Buffer {
 } Buffer;
 
 // Functions of the driver, by the number that serves as their address here.
-enum System { VPRINTF = 16, MALLOC, FREE, ASSERTFAIL };
+enum System { VPRINTF = 16, MALLOC, FREE, ASSERTFAIL, BULK_COPY };
 // Prints for a lane of a block's warp, given the addresses of the format and of its arguments. Returns the number of
 // arguments, or a negative number if too much was printed.
 typedef i32 (*Print)(i64 block, i64 lane, u64 format, u64 arguments);
@@ -127,7 +127,7 @@ enum FaultKind {
     BARRIER_OF_SOME,
     ASSERTED, PRINTED_TOO_MUCH,
     ACCUSED,  // by the judge; `address` is the accusation, a What
-    NO_MBARRIER, NOT_COUNTED, POOL_EMPTY, ANOTHER_BLOCK,
+    NO_MBARRIER, NOT_COUNTED, POOL_EMPTY, ANOTHER_BLOCK, COPIED_BY_DRIVER,
 };
 
 typedef struct Verdict {

@@ -139,6 +139,7 @@ struct Block {
     Cluster* cluster;
     std::unordered_map<u32, PhaseBytes> phases;  // by the address of their mbarrier
     i32 pool;    // registers that warps have released, per lane
+    bool looked;  // whether mbarriers may have been initialised by stores: SYNCS.CCTL.IVALL
     bool idle;   // none of its warps can continue by itself
 };
 

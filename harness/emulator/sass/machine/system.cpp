@@ -1,4 +1,5 @@
-// Calls to the driver: printf, malloc and free, and the message of a failed assertion.
+// Calls to the driver: printf, malloc and free, and the message of a failed assertion. Its copies to another block's
+// shared memory are not executed.
 //
 // The calling convention passes arguments in R4 and the registers after it, each aligned to its
 // size, and returns the result in R4.
@@ -78,6 +79,8 @@ void call(Context& c, const Instruction& n) {
             throw Fault{ASSERTED, c.lane, 0};
         }
     }
+    const u32 copies = all & lanes_where([&](int i) { return address[i] == BULK_COPY; });
+    if (copies) throw Fault{COPIED_BY_DRIVER, __builtin_ctz(copies), 0};
     const u32 strange = all & ~lanes_where([&](int i) { return address[i] >= VPRINTF && address[i] <= ASSERTFAIL; });
     if (strange) throw Fault{BAD_TARGET, __builtin_ctz(strange), address[__builtin_ctz(strange)]};
     c.act(all);

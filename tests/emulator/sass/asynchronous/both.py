@@ -35,9 +35,11 @@ class Both:
     code: MachineCode
 
 
-def together(cases: Sequence[Case], folder: Path) -> Both:
+def together(cases: Sequence[Case], folder: Path, arch: str = "sm_90a") -> Both:
     """Put all kernels into one module, each named after its case."""
     head = cases[0].text.partition(".visible")[0]
+    if arch != "sm_90a":
+        head = re.sub(r"\.version \S+", ".version 8.8", head).replace("sm_90a", arch)
     bodies = [
         re.sub(r"\.entry k\b", f".entry {each.name}", each.text.partition(".visible")[2])
         for each in cases
@@ -45,7 +47,7 @@ def together(cases: Sequence[Case], folder: Path) -> Both:
     text = head + "".join(f".visible{body}" for body in bodies)
     source = folder / "k.ptx"
     source.write_text(text)
-    return Both(parse(text), read(assemble(source, folder / "k.cubin", "sm_90a")))
+    return Both(parse(text), read(assemble(source, folder / "k.cubin", arch)))
 
 
 def launched(both: Both, case: Case) -> tuple[LaunchReport, MachineReport, list[Any], list[Any]]:

@@ -42,11 +42,14 @@ void invalidate(Context& c, const Instruction& n) {
     each_lane(c.on, [&](int i) { mbarrier_at(c, access.address[i], i, false).write(0); });
 }
 
+// From now on the block's mbarriers may be words that were stored.
+void look(Context& c, const Instruction&) { c.block->looked |= c.on != 0; }
+
 }  // namespace
 
 u64 tell(Context& c, const MbarrierPlace& place, int lane, i64 arrivals, i64 bytes, bool drops, bool may_end) {
+    if (!place.is_set_up()) throw Fault{NO_MBARRIER, lane, place.at};
     const u64 before = place.word();
-    if (!(before & MbarrierWord::WAS_SET_UP)) throw Fault{NO_MBARRIER, lane, place.at};
     if (c.judge) c.judge->arrive(c, lane, *place.block, place.at);
     machine::Mbarrier state = MbarrierWord::read(before);
     const u64 parity = state.parity;
@@ -108,7 +111,7 @@ void arrive(Context& c, const Instruction& n) {
 }
 
 std::vector<Entry> mbarrier_entries() {
-    return {{"SYNCS.SET", set_up}, {"SYNCS.CLEAR", invalidate}, {"SYNCS.ARRIVE", arrive}};
+    return {{"SYNCS.SET", set_up}, {"SYNCS.CLEAR", invalidate}, {"SYNCS.LOOK", look}, {"SYNCS.ARRIVE", arrive}};
 }
 
 }  // namespace sass

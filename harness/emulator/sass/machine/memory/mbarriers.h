@@ -52,6 +52,17 @@ struct MbarrierPlace {
         return held;
     }
     void write(u64 word) const { std::memcpy(block->shared.data() + at, &word, sizeof word); }
+
+    // Whether it was initialised. Blackwell's code may store the word of a new one like any other value, and then let
+    // the block look at its mbarriers again.
+    bool is_set_up() const {
+        const u64 held = word();
+        if (held & MbarrierWord::WAS_SET_UP) return true;
+        if (!block->looked || !MbarrierWord::is_new(held)) return false;
+        write(held | MbarrierWord::WAS_SET_UP);
+        block->phases.erase(at);
+        return true;
+    }
 };
 
 inline MbarrierPlace mbarrier_at(const Context& c, i64 address, int lane, bool everywhere) {

@@ -104,6 +104,7 @@ class Machine {
         cluster->blocks.push_back(&block);
         block.phases.clear();
         block.pool = 0;
+        block.looked = false;
         block.idle = false;
         const int threads = static_cast<int>(launch_.block[0] * launch_.block[1] * launch_.block[2]);
         const int warps = (threads + LANES - 1) / LANES;
@@ -289,7 +290,7 @@ class Machine {
                 return n.flags & BlockBarriers::ARRIVES;
             case YIELD: return yield(warp, index, next);
             case BRANCH_OF_ANY:
-                part.at = on ? n.target : next;
+                part.at = context_.both_predicates(n, on) ? n.target : next;
                 context_.counts.branches[context_.at]++;
                 return true;
             case PHASE_TEST: {

@@ -19,7 +19,7 @@ inline Tested tested(const Context& c, Block& block, Warp& warp, Part& part, con
     const u32* const phase = c.source(n.source[2]);
     each_lane(on, [&](int i) {
         const MbarrierPlace place = mbarrier_at(c, access.address[i], i, false);
-        if (!(place.word() & MbarrierWord::WAS_SET_UP)) throw Fault{NO_MBARRIER, i, access.address[i]};
+        if (!place.is_set_up()) throw Fault{NO_MBARRIER, i, access.address[i]};
         warp.tested[i] = place.at, warp.phase[i] = phase[i] >> 31;
     });
     const u32 ended = ended_lanes(block, warp, on);
