@@ -18,12 +18,11 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from statistics import fmean, median
 from typing import Literal, TypeVar
 
 import numpy as np
-
-from harness.statistics.students_t import half_width, tail
 
 Name = TypeVar("Name")
 Verdict = Literal["faster", "slower", "same", "unclear", "invalid"]
@@ -87,7 +86,7 @@ class Estimate:
 
     def interval(self, confidence: float) -> Interval:
         """The interval of the exponential of the mean, by Student's t."""
-        half = math.hypot(half_width(confidence, self.freedom) * self.error, self.unresolved)
+        half = math.hypot(_students(confidence, self.freedom) * self.error, self.unresolved)
         return Interval(*(math.exp(self.mean + side * half) for side in (0, -1, 1)))
 
     def p_value(self) -> float:
@@ -101,7 +100,17 @@ class Estimate:
             return 1.0
         if self.error == 0:
             return 0.0
-        return 2 * tail(self.freedom, beyond / self.error)
+        from scipy.special import stdtr  # here, as no worker needs it
+
+        return float(2 * stdtr(self.freedom, -beyond / self.error))
+
+
+@cache
+def _students(confidence: float, freedom: float) -> float:
+    """The half-width of a two-sided interval in standard errors."""
+    from scipy.special import stdtrit  # here, as no worker needs it
+
+    return float(stdtrit(freedom, 0.5 + confidence / 2))
 
 
 def batch_time(samples: Sequence[float]) -> float:
