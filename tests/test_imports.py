@@ -198,11 +198,6 @@ _DRAWING = ("pandas", "matplotlib", "scipy")
             "harness.__main__",
             {*_DRAWING, "plotly", "distributed", "dask", "elftools", "harness.emulator"},
         ),
-        ("harness.report.site", {"matplotlib", "scipy"}),
-        (
-            "harness.report.figures.sheet.png",
-            {"matplotlib.axes", "matplotlib.figure", "matplotlib.pyplot"},
-        ),
     ],
 )
 def test_a_process_starts_without_what_only_others_need(module: str, without: set[str]) -> None:

@@ -1,4 +1,4 @@
-"""Draw the pages of a report's problems on all cores."""
+"""Draw the pages of a report's problems on all cores: a figure takes a quarter of a second."""
 
 from __future__ import annotations
 
@@ -25,8 +25,6 @@ def pages(maker: Maker, links: Mapping[str, Links]) -> list[ProblemPage]:
     cores = min(len(os.sched_getaffinity(0)), len(links))
     if len(links) < FEW or cores < 2 or not _is_alone():
         return [maker.page(problem, own) for problem, own in links.items()]
-    import harness.report.figures.sheet.png  # noqa: F401  once, and not in each process
-
     pool = ProcessPoolExecutor(
         cores, multiprocessing.get_context("fork"), initializer=_begin, initargs=(maker,)
     )

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+
 from harness.analysis.ladder import Ladder, Rung, Unranked
 from harness.report import format as fmt
-from harness.report.figures.sheet.axes import SMALL, Axes, Scale
-from harness.report.figures.sheet.items import DOTTED, LONG, Sheet, Text
-from harness.report.figures.style import WIDE, Layout, canvas, covering, cut, text_width
+from harness.report.figures.style import LIGHT, WIDE, Layout, canvas, cut, grid, text_width
 
-_PAD = 0.5
-"""How far the background of text that a line may cross reaches beyond it."""
+C = LIGHT
+_PATCH = {"facecolor": C["panel"], "edgecolor": "none", "pad": 0.5}
+"""The background of text that a line may cross."""
 
 
-def draw_ladder(ladder: Ladder, layout: Layout) -> Sheet:
+def draw_ladder(ladder: Ladder, layout: Layout) -> Canvas:
     """Draw bars with intervals, the first rung on top, and the ceiling and the libraries as dashed
     lines.
 
@@ -27,9 +29,11 @@ def draw_ladder(ladder: Ladder, layout: Layout) -> Sheet:
     right = 0.5 if layout.narrow else 1.75 if steps else 0.7
     marks = _marks(ladder)
     top = 0.2 + 0.16 * len(marks)
+    figure, axes = canvas(layout, rows * step + top + 0.55, left, right, top, 0.55)
     most = max([r.rate.high for r in ladder.rungs] + [m[0] for m in marks]) * 1.02
-    axes = canvas(layout, rows * step + top + 0.55, left, right, top, 0.55,
-                  Scale(0, most), Scale(rows - 0.45, -0.55))  # fmt: skip
+    axes.set_xlim(0, most)
+    axes.set_ylim(rows - 0.45, -0.55)
+    grid(axes)
     _bars(axes, ladder, layout)
     for row, rung in enumerate(ladder.rows):
         if isinstance(rung, Rung):
@@ -37,24 +41,29 @@ def draw_ladder(ladder: Ladder, layout: Layout) -> Sheet:
             continue
         why = "failed: not ranked" if rung.failed else "not timed"
         name = f"{names[row]}: " if layout.narrow else ""
-        at = axes.at(most * 0.005, row)
-        covering(axes.sheet, Text(name + why, at, "failed", SMALL, z=5), _PAD)
-    if not layout.narrow:
-        axes.y_names(names)
+        axes.text(most * 0.005, row, name + why, va="center", fontsize=8, color=C["failed"],
+                  zorder=5, bbox=_PATCH)  # fmt: skip
+    if layout.narrow:
+        axes.set_yticks([])
+    else:
+        axes.set_yticks(range(rows), names)
         _beside(axes, -0.95, 0.55, ladder.measure.unit, "muted")
         if steps:
             _beside(axes, -0.95, 1.6, "longest launch", "muted")
     for level, (value, text, role) in enumerate(marks):
-        axes.line([(value, rows - 0.45), (value, -0.55)], role, 1.2, dashes=LONG, z=4)
+        axes.axvline(value, color=C[role], linestyle=(0, (4, 3)), linewidth=1.2, zorder=4)
         after = value < most * 0.5
-        by = 2 if after else -2, 4 + 11 * (len(marks) - 1 - level)
-        axes.offset((axes.across(value), axes.frame.top), by,
-                    f"{cut(text, layout)} {fmt.three(value)}", role, up="bottom",
-                    across="start" if after else "end")  # fmt: skip
-    axes.x_ticks(lambda value: f"{value:,.0f}")
-    axes.edges("bottom")
-    axes.x_title(f"{ladder.measure.name}, {ladder.measure.unit}")
-    return axes.sheet
+        axes.annotate(
+            f"{cut(text, layout)} {fmt.three(value)}", (value, 1),
+            xycoords=("data", "axes fraction"),
+            xytext=(2 if after else -2, 4 + 11 * (len(marks) - 1 - level)),
+            textcoords="offset points", ha="left" if after else "right", color=C[role],
+            va="bottom",
+        )  # fmt: skip
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    axes.spines["left"].set_visible(False)
+    axes.set_xlabel(f"{ladder.measure.name}, {ladder.measure.unit}")
+    return figure
 
 
 def _marks(ladder: Ladder) -> list[tuple[float, str, str]]:
@@ -68,8 +77,11 @@ def _beside(
     axes: Axes, row: float, inches: float, text: str, role: str, bold: bool = False
 ) -> None:
     """Write text so that it ends this many inches to the right of the axes."""
-    at = axes.frame.right, axes.up(row)
-    axes.offset(at, (72 * inches, 0), text, role, across="end", bold=bold)
+    axes.annotate(
+        text, (1, row), xycoords=("axes fraction", "data"), xytext=(72 * inches, 0),
+        textcoords="offset points", ha="right", va="center", color=C[role],
+        fontweight="bold" if bold else "normal", annotation_clip=False,
+    )  # fmt: skip
 
 
 def _bars(axes: Axes, ladder: Ladder, layout: Layout) -> None:
@@ -77,15 +89,20 @@ def _bars(axes: Axes, ladder: Ladder, layout: Layout) -> None:
     alone."""
     ranked = [(row, rung) for row, rung in enumerate(ladder.rows) if isinstance(rung, Rung)]
     lower, height = (0.18, 0.38) if layout.narrow else (0.0, 0.7)
-    most = axes.x.high
-    for row, rung in ranked:
-        rate, y = rung.rate, row + lower
-        axes.bar(y, 0, rate.value, height, role_of(ladder, rung))
-        axes.line([(rate.low, y), (rate.high, y)], "ink", 1.6, square=False)
-        if rung.longest_rate is not None:
-            end = min(rung.longest_rate, most)
-            axes.line([(end, y - height / 2), (end, y + height / 2)], "ink", 1, square=False)
-            axes.line([(rate.value, y), (end, y)], "muted", 0.7, dashes=DOTTED)
+    centres = [row + lower for row, _ in ranked]
+    values = [rung.rate.value for _, rung in ranked]
+    axes.barh(centres, values, height, color=[C[role_of(ladder, rung)] for _, rung in ranked])
+    axes.hlines(centres, [rung.rate.low for _, rung in ranked],
+                [rung.rate.high for _, rung in ranked], color=C["ink"], linewidth=1.6)  # fmt: skip
+    most = axes.get_xlim()[1]
+    alone = [(centre, rung.rate.value, min(rung.longest_rate, most))
+             for centre, (_, rung) in zip(centres, ranked, strict=True)
+             if rung.longest_rate is not None]  # fmt: skip
+    if alone:
+        ys, starts, ends = zip(*alone, strict=True)
+        axes.vlines(ends, [y - height / 2 for y in ys], [y + height / 2 for y in ys],
+                    color=C["ink"], linewidth=1)  # fmt: skip
+        axes.hlines(ys, starts, ends, color=C["muted"], linewidth=0.7, linestyle=":")
 
 
 def _numbers(axes: Axes, ladder: Ladder, rung: Rung, row: int, name: str) -> None:
@@ -93,8 +110,9 @@ def _numbers(axes: Axes, ladder: Ladder, rung: Rung, row: int, name: str) -> Non
     drawing."""
     value, bold = fmt.three(rung.rate.value), role_of(ladder, rung) == "accent"
     if name:
-        at = axes.at(0, row - 0.22)
-        covering(axes.sheet, Text(name, at, "ink", SMALL, bold=bold, z=5), _PAD)
+        weight = "bold" if bold else "normal"
+        axes.text(0, row - 0.22, name, va="center", fontsize=8, fontweight=weight,
+                  zorder=5, bbox=_PATCH)  # fmt: skip
         _beside(axes, row + 0.1, 0.45, value, "ink", bold)
         return
     _beside(axes, row, 0.55, value, "ink", bold)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from matplotlib.figure import Figure as Canvas
+
 from harness.analysis.ladder import Ladder, Rung
 from harness.report import format as fmt
-from harness.report.figures.sheet.axes import SMALL, Scale
-from harness.report.figures.sheet.items import DASHED, LONG, Sheet
-from harness.report.figures.style import Layout, canvas, cut, spread, text_width
+from harness.report.figures.style import LIGHT, Layout, canvas, cut, grid, spread, text_width
+
+C = LIGHT
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ def axis_title(ladders: list[Ladder]) -> str:
     return "Compulsory traffic" if key == "bytes" else f"{key} (elements)"
 
 
-def draw_over_size(ladders: list[Ladder], layout: Layout) -> Sheet:
+def draw_over_size(ladders: list[Ladder], layout: Layout) -> Canvas:
     """Draw the rate of each variant over size, labelled at the line's end."""
     lines, measure = lines_over_size(ladders), ladders[0].measure
     texts = [cut(line.short if layout.narrow else line.variant, layout) for line in lines]
@@ -84,37 +86,41 @@ def draw_over_size(ladders: list[Ladder], layout: Layout) -> Sheet:
         for line, text in zip(lines, texts, strict=True)
     )
     height = max(4.0, 0.9 + 0.155 * len(lines))
+    figure, axes = canvas(layout, height, 0.68, right, 0.3, 0.5)
     xs = sorted({x for line in lines for x, _ in line.points})
     most = max(y for line in lines for _, y in line.points)
     limits = limits_over_size(ladders)
     top = max([most, *(y for _, y in limits)]) * 1.05
-    axes = canvas(layout, height, 0.68, right, 0.3, 0.5, Scale(xs[0], xs[-1], 2), Scale(0, top))
+    axes.set_xscale("log", base=2)
+    axes.set_xlim(xs[0], xs[-1])
+    axes.set_ylim(0, top)
+    axes.minorticks_off()
     said = fmt.data if axis_of(ladders) == "bytes" else fmt.count
-    size, pad = 9.5, 7.0  # keep clear of the vertical axis's 0
-    axes.x_ticks(said, xs, size, pad, grid=False)
-    axes.y_ticks(lambda value: f"{value:,.0f}", f"{measure.name}, {measure.unit}")
-    axes.edges("left", "bottom")
+    axes.set_xticks(xs, [said(x) for x in xs], fontsize=9.5)
+    axes.tick_params(axis="x", pad=7)  # keep clear of the vertical axis's 0
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    grid(axes, "y")
     if limits:
-        axes.line(limits, "muted", 1.2, dashes=LONG)
+        axes.plot(*zip(*limits, strict=True), color=C["muted"], linestyle=(0, (4, 3)),
+                  linewidth=1.2)  # fmt: skip
         bounds = list(dict.fromkeys(x.measure.bound for x in ladders if x.measure.limit))
         last = f" {fmt.three(limits[-1][1])}" if len(bounds) == 1 else ""
-        axes.offset(axes.at(*limits[0]), (3, -3), bounds[0] + last if last else " or ".join(bounds),
-                    "muted", up="top")  # fmt: skip
+        axes.annotate(bounds[0] + last if last else " or ".join(bounds), limits[0], xytext=(3, -3),
+                      textcoords="offset points", va="top", color=C["muted"])  # fmt: skip
     gap = top * 0.15 / (height - 0.8)
     ends = spread([line.points[-1][1] for line in lines], gap, 0, top)
     step = (xs[-1] / xs[0]) ** 0.005
     beside = xs[-1] * step**7
     for line, text, end in zip(lines, texts, ends, strict=True):
         thin = line.role == "faint"
-        z = 2.0 if thin else 3.0
-        axes.line(line.points, line.role, 1.0 if thin else 2.0, clip=False, z=z,
-                  dashes=DASHED if line.role == "library" else None)  # fmt: skip
-        for point in line.points:
-            axes.mark(*point, "o", 2.5 if thin else 4, line.role, within=None, z=z)
-        last_point = line.points[-1]
-        axes.line([last_point, (beside / step**1.5, end)], line.role, 0.8 if thin else 1.6,
-                  clip=False)  # fmt: skip
-        axes.text(beside, end, text, "muted" if thin else "ink", size=SMALL,
-                  bold=line.role == "accent")  # fmt: skip
-    axes.x_title(axis_title(ladders), size, pad)
-    return axes.sheet
+        axes.plot(*zip(*line.points, strict=True), color=C[line.role], zorder=2 if thin else 3,
+                  linewidth=1.0 if thin else 2.0, linestyle="--" if line.role == "library" else "-",
+                  marker="o", markersize=2.5 if thin else 4, clip_on=False)  # fmt: skip
+        x, y = line.points[-1]
+        axes.plot([x, beside / step**1.5], [y, end], color=C[line.role], clip_on=False,
+                  linewidth=0.8 if thin else 1.6)  # fmt: skip
+        axes.text(beside, end, text, va="center", fontsize=8, color=C["muted" if thin else "ink"],
+                  fontweight="bold" if line.role == "accent" else "normal")  # fmt: skip
+    axes.set_xlabel(axis_title(ladders))
+    axes.set_ylabel(f"{measure.name}, {measure.unit}")
+    return figure

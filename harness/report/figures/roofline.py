@@ -6,14 +6,16 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+
 from harness.analysis.roofline import Kernel, Level, Roof, Roofline
 from harness.report import format as fmt
 from harness.report.figures.labels import Box, Placed, place
-from harness.report.figures.sheet.axes import SMALL, Axes, Scale
-from harness.report.figures.sheet.items import LONG, Line, Mark, Point, Shape, Sheet, Text
-from harness.report.figures.style import Layout, canvas, covering, cut, spread, text_width
+from harness.report.figures.style import LIGHT, Layout, canvas, cut, spread, text_width
 
-MARKS: dict[Level, tuple[Shape, str, str]] = {
+C = LIGHT
+MARKS: dict[Level, tuple[str, str, str]] = {
     "compulsory": ("o", "muted", "compulsory bytes"),
     "DRAM": ("o", "accent", "DRAM bytes"),
     "L2": ("s", "s1", "L2 bytes"),
@@ -59,24 +61,29 @@ def _memory(roofs: Sequence[Roof]) -> list[Roof]:
     return sorted((r for r in roofs if r.level), key=lambda r: -r.value.value)
 
 
-def draw_roofline(chart: Roofline, layout: Layout, best: str = "") -> Sheet:
+def draw_roofline(chart: Roofline, layout: Layout, best: str = "") -> Canvas:
     """Draw the chart. `best`: the short name to set in bold."""
     keyed = [level for level in MARKS if any(k.at(level) is not None for k in chart.kernels)]
     rows = _key_rows(keyed, layout)
+    figure, axes = canvas(layout, 5.6, 0.75, 0.15,
+                          0.12 + 0.2 * len(rows), 0.5)  # fmt: skip
     frame = frame_of(chart)
-    axes = canvas(layout, 5.6, 0.75, 0.15, 0.12 + 0.2 * len(rows), 0.5,
-                  Scale(frame.left, frame.right, 2),
-                  Scale(frame.bottom, frame.top, 10))  # fmt: skip
-    axes.x_ticks(_fraction)
-    axes.y_ticks(_rate, "Rate, flop/s")
-    axes.edges("left", "bottom")
-    axes.x_title("Arithmetic intensity, flop/byte")
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    axes.set_xlim(frame.left, frame.right)
+    axes.set_ylim(frame.bottom, frame.top)
+    axes.minorticks_off()
+    axes.grid(color=C["grid"], linewidth=0.8)
+    axes.xaxis.set_major_formatter(lambda value, _: _fraction(value))
+    axes.yaxis.set_major_formatter(lambda value, _: _rate(value))
+    axes.set_xlabel("Arithmetic intensity, flop/byte")
+    axes.set_ylabel("Rate, flop/s")
     _key(axes, rows)
-    taken = _roofs(axes, chart, frame)
+    taken = _roofs(figure, axes, chart, frame, layout.narrow)
     for kernel in chart.kernels:
         _points(axes, kernel)
-    _names(axes, chart, taken, best, layout)
-    return axes.sheet
+    _names(figure, axes, chart, taken, best, layout)
+    return figure
 
 
 def _fraction(value: float) -> str:
@@ -101,27 +108,37 @@ def _key_rows(levels: list[Level], layout: Layout) -> list[list[Level]]:
 
 
 def _key(axes: Axes, rows: list[list[Level]]) -> None:
-    left, top = axes.frame.left, axes.frame.top
+    width, height = _size(axes)
     for i, row in enumerate(rows):
-        x, y = left + 8.0, top + 8.0 + 14.4 * (len(rows) - 1 - i)
+        x, y = 8.0, height + 8.0 + 14.4 * (len(rows) - 1 - i)
         for level in row:
             marker, role, text = MARKS[level]
-            axes.sheet.add(Mark((x, y), marker, 5.5, role, edge=1.3, hollow=level == "compulsory"))
-            axes.sheet.add(Text(text, (x + 7, y), "muted", SMALL))
+            axes.plot([x / width], [y / height], marker, transform=axes.transAxes, clip_on=False,
+                      markersize=5.5, color=C[role], markeredgewidth=1.3,
+                      markerfacecolor="none" if level == "compulsory" else C[role])  # fmt: skip
+            axes.text((x + 7) / width, y / height, text, transform=axes.transAxes, va="center",
+                      fontsize=8, color=C["muted"])  # fmt: skip
             x += 72 * text_width(text, 8) + 24
 
 
-def _at(axes: Axes, x: float, y: float) -> Point:
+def _size(axes: Axes) -> tuple[float, float]:
+    """The axes' width and height in points."""
+    figure = axes.figure
+    assert isinstance(figure, Canvas)
+    width, height = figure.get_size_inches()
+    box = axes.get_position()
+    return 72 * width * box.width, 72 * height * box.height
+
+
+def _at(figure: Canvas, axes: Axes, x: float, y: float) -> tuple[float, float]:
     """Convert data coordinates to typographic points within the axes."""
-    return axes.across(x) - axes.frame.left, axes.up(y) - axes.frame.bottom
+    left, bottom = axes.transAxes.transform((0, 0))
+    px, py = axes.transData.transform((x, y))
+    scale = 72 / figure.dpi
+    return (px - left) * scale, (py - bottom) * scale
 
 
-def _on_sheet(axes: Axes, x: float, y: float) -> Point:
-    """Convert points within the axes to points on the sheet."""
-    return axes.frame.left + x, axes.frame.bottom + y
-
-
-def _roofs(axes: Axes, chart: Roofline, frame: Frame) -> list[Box]:
+def _roofs(figure: Canvas, axes: Axes, chart: Roofline, frame: Frame, narrow: bool) -> list[Box]:
     """Draw the roofs with their names; return the positions of the names."""
     peak, memory, taken = _peak(chart.roofs), _memory(chart.roofs), []
     limit = peak or frame.top
@@ -129,20 +146,21 @@ def _roofs(axes: Axes, chart: Roofline, frame: Frame) -> list[Box]:
         bandwidth = roof.value.value
         end = min(limit / bandwidth, frame.right)
         start = max(frame.left, frame.bottom / bandwidth)
-        axes.line([(start, start * bandwidth), (end, end * bandwidth)], "ink",
-                  1.4 if roof.level == "DRAM" else 1.0, z=1.5,
-                  dashes=None if roof.name == "read_bandwidth" else LONG)  # fmt: skip
+        axes.plot([start, end], [start * bandwidth, end * bandwidth], color=C["ink"],
+                  linewidth=1.4 if roof.level == "DRAM" else 1.0, zorder=1.5,
+                  linestyle="-" if roof.name == "read_bandwidth" else (0, (4, 3)))  # fmt: skip
         text = f"{roof.label} {_bandwidth(bandwidth)}"
         under = i > 0 and memory[i - 1].value.value < _APART * bandwidth
-        taken += _along(axes, (end, end * bandwidth), text, under)
+        taken += _along(figure, axes, (end, end * bandwidth), text, under)
     for roof in (r for r in chart.roofs if r.level is None):
         value = roof.value.value
         start = value / memory[0].value.value if memory else frame.left
-        axes.line([(max(start, frame.left), value), (frame.right, value)], "ink", 1.4, z=1.5)
+        axes.plot([max(start, frame.left), frame.right], [value] * 2, color=C["ink"], zorder=1.5,
+                  linewidth=1.4)  # fmt: skip
         text = f"{roof.label} {fmt.three(value / 1e12)} TFLOP/s"
-        x, y = _at(axes, frame.right, value)
-        axes.offset(axes.at(frame.right, value), (-3, 4), text, "muted", across="end",
-                    up="bottom", size=SMALL)  # fmt: skip
+        x, y = _at(figure, axes, frame.right, value)
+        axes.annotate(text, (frame.right, value), xytext=(-3, 4), textcoords="offset points",
+                      ha="right", va="bottom", fontsize=8, color=C["muted"])  # fmt: skip
         taken.append(Box(x - 72 * text_width(text, 8), y, x, y + 14))
     return taken
 
@@ -150,22 +168,26 @@ def _roofs(axes: Axes, chart: Roofline, frame: Frame) -> list[Box]:
 _APART = 1.6
 """Roofs closer than this factor leave no room between them: the lower one is labelled below its
 line."""
+_PATCH = {"facecolor": C["panel"], "edgecolor": "none", "pad": 0.8}
 
 
-def _along(axes: Axes, end: Point, text: str, under: bool) -> list[Box]:
+def _along(
+    figure: Canvas, axes: Axes, end: tuple[float, float], text: str, under: bool
+) -> list[Box]:
     """Write a roof's name along its slope, just before the upper end, above or below the line.
 
     Returns boxes that cover the name.
     """
-    x1, y1 = _at(axes, *end)
-    x0, y0 = _at(axes, end[0] / 2**8, end[1] / 2**8)
+    x1, y1 = _at(figure, axes, *end)
+    x0, y0 = _at(figure, axes, end[0] / 2**8, end[1] / 2**8)
     angle = math.atan2(y1 - y0, x1 - x0)
     along, across = (math.cos(angle), math.sin(angle)), (-math.sin(angle), math.cos(angle))
     wide, off = 72 * text_width(text, 8), -7.5 if under else 6.5
     middle = 14 + wide / 2
     x, y = (p - middle * a + off * n for p, a, n in zip((x1, y1), along, across, strict=True))
-    axes.sheet.add(Text(text, _on_sheet(axes, x, y), "muted", SMALL, "middle",
-                        angle=math.degrees(angle), z=2))  # fmt: skip
+    axes.annotate(text, (x, y), xycoords="axes points", rotation=math.degrees(angle), ha="center",
+                  va="center", rotation_mode="anchor", fontsize=8, color=C["muted"],
+                  zorder=2)  # fmt: skip
     steps = max(int(wide // 9), 1)
     centres = [(k / steps - 0.5) * wide for k in range(steps + 1)]
     return [Box(x + c * along[0] - 7, y + c * along[1] - 7, x + c * along[0] + 7,
@@ -177,27 +199,30 @@ def _points(axes: Axes, kernel: Kernel) -> None:
     wrong = bool(kernel.above)
     spots = {s.level: s.intensity for s in kernel.spots}
     if len(spots) > 1:
-        ends = min(spots.values()), max(spots.values())
-        axes.line([(x, y) for x in ends], "faint", 0.9, z=2.2)
+        axes.plot([min(spots.values()), max(spots.values())], [y, y], color=C["faint"],
+                  linewidth=0.9, zorder=2.2)  # fmt: skip
     if "compulsory" in spots and "DRAM" in spots:
-        ends = spots["DRAM"], spots["compulsory"]
-        axes.line([(x, y) for x in ends], "accent", 1.8, z=2.4, opacity=0.55)
+        axes.plot([spots["DRAM"], spots["compulsory"]], [y, y], color=C["accent"], linewidth=1.8,
+                  zorder=2.4, alpha=0.55)  # fmt: skip
     for order, level in enumerate(("L1", "L2", "DRAM", "compulsory")):
         if level not in spots:
             continue
         marker, role, _ = MARKS[level]
-        hollow = level == "compulsory"
-        axes.mark(spots[level], y, marker, 8 if hollow else 5, "failed" if wrong else role,
-                  edge=1.2 if hollow else 0.6, hollow=hollow, z=3 + order / 10)  # fmt: skip
+        colour, hollow = C["failed" if wrong else role], level == "compulsory"
+        axes.plot([spots[level]], [y], marker, markersize=8 if hollow else 5, color=colour,
+                  markeredgewidth=1.2 if hollow else 0.6, zorder=3 + order / 10,
+                  markerfacecolor="none" if hollow else colour)  # fmt: skip
 
 
-def _names(axes: Axes, chart: Roofline, taken: list[Box], best: str, layout: Layout) -> None:
-    width, height = axes.size
+def _names(
+    figure: Canvas, axes: Axes, chart: Roofline, taken: list[Box], best: str, layout: Layout
+) -> None:
+    width, height = _size(axes)
     wrong = " (above)" if layout.narrow else " (above its roof)"
     anchors = []
     obstacles = list(taken)
     for kernel in chart.kernels:
-        spots = [_at(axes, s.intensity, kernel.rate.value) for s in kernel.spots]
+        spots = [_at(figure, axes, s.intensity, kernel.rate.value) for s in kernel.spots]
         obstacles += [Box(x - 4, y - 4, x + 4, y + 4) for x, y in spots]
         anchors.append(max(spots))
     texts = [cut(k.short, layout) + (wrong if k.above else "") for k in chart.kernels]
@@ -210,7 +235,7 @@ def _names(axes: Axes, chart: Roofline, taken: list[Box], best: str, layout: Lay
         x = max(xs) + 26
         right = x + max(w for w, _ in sizes)
         barred = [(b.bottom, b.top) for b in taken if b.left < right and b.right > x]
-        roofs = _roofs_between(axes, chart, x, right)
+        roofs = _roofs_between(figure, axes, chart, x, right)
         free = gaps([*barred, *roofs], frame.bottom, frame.top)
         if len(anchors) > sum(map(lines_in, free)):  # a label on a roof is better than none
             free = gaps(barred, frame.bottom, frame.top)
@@ -223,14 +248,14 @@ def _names(axes: Axes, chart: Roofline, taken: list[Box], best: str, layout: Lay
         if at is None:
             continue
         role = "failed" if kernel.above else "accent" if kernel.short == best else "ink"
-        name = Text(text, _on_sheet(axes, at.x, at.y + tall / 2), role, SMALL,
-                    bold=kernel.short == best, z=5)  # fmt: skip
-        covering(axes.sheet, name, 0.3)
+        axes.annotate(text, (at.x, at.y + tall / 2), xycoords="axes points", va="center",
+                      fontsize=8, color=C[role], zorder=5, bbox=_PATCH | {"pad": 0.3},
+                      fontweight="bold" if kernel.short == best else "normal")  # fmt: skip
         if at.leader:
             edge = at.x - 1.5 if at.x > spot[0] else at.x + wide + 1.5
-            ends = (spot[0] + 5, spot[1]), (edge, at.y + tall / 2)
-            axes.sheet.add(Line([_on_sheet(axes, *end) for end in ends], "faint", 0.8, z=2,
-                                square=True, within=axes.frame))  # fmt: skip
+            axes.plot([(spot[0] + 5) / width, edge / width],
+                      [spot[1] / height, (at.y + tall / 2) / height],
+                      transform=axes.transAxes, color=C["faint"], lw=0.8, zorder=2)  # fmt: skip
 
 
 COLUMN = 40.0
@@ -239,14 +264,14 @@ column."""
 
 
 def _roofs_between(
-    axes: Axes, chart: Roofline, left: float, right: float
+    figure: Canvas, axes: Axes, chart: Roofline, left: float, right: float
 ) -> list[tuple[float, float]]:
     """The heights that the roofs occupy between two positions, in points."""
     found = []
     peak = _peak(chart.roofs)
-    highest = _at(axes, 1.0, peak)[1] if peak else math.inf
+    highest = _at(figure, axes, 1.0, peak)[1] if peak else math.inf
     for roof in _memory(chart.roofs):
-        (x0, y0), (x1, y1) = (_at(axes, i, i * roof.value.value) for i in (1.0, 2.0))
+        (x0, y0), (x1, y1) = (_at(figure, axes, i, i * roof.value.value) for i in (1.0, 2.0))
         low, high = (y0 + (x - x0) * (y1 - y0) / (x1 - x0) for x in (left, right))
         if low < highest:
             found.append((low - 1, min(high, highest) + 1))

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+
 from harness.analysis.finders import stall_reasons
 from harness.analysis.ladder import short_names
 from harness.analysis.readings import Missing, Reading, Readings
 from harness.journal.records import Planned
 from harness.report import format as fmt
-from harness.report.figures.sheet.axes import SMALL, Axes, Scale
-from harness.report.figures.sheet.items import Sheet, Text
-from harness.report.figures.style import Layout, canvas, cut, text_width
+from harness.report.figures.style import LIGHT, Layout, canvas, cut, grid, text_width
 from harness.report.words import meaning
 
+C = LIGHT
 ROLES = ("accent", "s2", "s1", "s3", "library")
 """The colours of the reasons, in order of their total over all variants; the last ones share a
 faint colour."""
@@ -79,33 +81,36 @@ def stalls_of(readings: Readings, cases: Sequence[Planned]) -> Stalls | None:
     return Stalls(shown, [*named, "other reasons"], shares, waiting, missing)
 
 
-def draw_stalls(stalls: Stalls, layout: Layout) -> Sheet:
+def draw_stalls(stalls: Stalls, layout: Layout) -> Canvas:
     """Draw stacked bars to 100 %, with a key above them and the stall cycles at the right."""
     shorts = short_names([p.variant for p in stalls.cases])
     labels = [cut(shorts[p.variant] if layout.narrow else p.variant, layout) for p in stalls.cases]
     left = text_width(max(labels, key=len)) + 0.15
     rows = _key_rows(stalls.reasons, layout, left)
     top = 0.42 + 0.2 * len(rows)
-    axes = canvas(layout, len(labels) * 0.24 + 0.5 + top, left, 0.65, top, 0.5,
-                  Scale(0, 100), Scale(len(labels) - 0.4, -0.6))  # fmt: skip
+    figure, axes = canvas(layout, len(labels) * 0.24 + 0.5 + top, left, 0.65, top, 0.5)
+    axes.set_xlim(0, 100)
+    axes.set_ylim(len(labels) - 0.4, -0.6)
+    grid(axes)
     for y, (row, total) in enumerate(zip(stalls.shares, stalls.waiting, strict=True)):
         start = 0.0
         for i, value in enumerate(row):
-            axes.bar(y, start, start + 100 * value, 0.7, _role(i, len(row)))
+            axes.barh(y, 100 * value, 0.7, left=start, color=C[_role(i, len(row))], linewidth=0)
             start += 100 * value
         _beside(axes, y, fmt.three(total), "ink")
     _beside(axes, -1.1, "cycles", "muted")
-    _key(axes.sheet, stalls, rows, left)
-    axes.y_names(labels)
-    axes.edges("bottom")
-    axes.x_ticks(lambda value: f"{value:g} %")
-    axes.x_title("of all waiting" if layout.narrow else "Of all waiting in the main launch")
-    return axes.sheet
+    _key(figure, stalls, rows, left)
+    axes.set_yticks(range(len(labels)), labels)
+    axes.spines["left"].set_visible(False)
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g} %")
+    axes.set_xlabel("of all waiting" if layout.narrow else "Of all waiting in the main launch")
+    return figure
 
 
 def _beside(axes: Axes, y: float, text: str, role: str) -> None:
-    at = axes.frame.right, axes.up(y)
-    axes.offset(at, (42, 0), text, role, across="end", size=SMALL)
+    axes.annotate(text, (1, y), xycoords=("axes fraction", "data"), va="center",
+                  xytext=(42, 0), textcoords="offset points", ha="right", fontsize=8,
+                  color=C[role], annotation_clip=False)  # fmt: skip
 
 
 def _role(i: int, reasons: int) -> str:
@@ -127,11 +132,14 @@ def _key_rows(reasons: Sequence[str], layout: Layout, left: float) -> list[list[
     return rows
 
 
-def _key(sheet: Sheet, stalls: Stalls, rows: list[list[int]], left: float) -> None:
-    narrow = sheet.width < 72 * 5
+def _key(figure: Canvas, stalls: Stalls, rows: list[list[int]], left: float) -> None:
+    width, height = (72 * x for x in figure.get_size_inches())
+    narrow = width < 72 * 5
     for n, row in enumerate(rows):
-        x, y = 72 * (0.1 if narrow else left), sheet.height - 12 - 14.4 * n
+        x, y = 72 * (0.1 if narrow else left), height - 12 - 14.4 * n
         for i in row:
-            sheet.add(Text("■", (x, y), _role(i, len(stalls.reasons)), 9))
-            sheet.add(Text(stalls.reasons[i], (x + 11, y), "muted", SMALL))
+            figure.text(x / width, y / height, "■", color=C[_role(i, len(stalls.reasons))],
+                        fontsize=9, va="center")  # fmt: skip
+            figure.text((x + 11) / width, y / height, stalls.reasons[i], fontsize=8, va="center",
+                        color=C["muted"])  # fmt: skip
             x += 72 * (text_width(stalls.reasons[i], 8) + 0.4)
