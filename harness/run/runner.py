@@ -164,7 +164,7 @@ class Runner:
                 to_do, units, self.bench.timing if self.is_timed else None,
                 len(self.chosen) if self.wanted and self.is_timed else 0,
                 self._prepared_ahead() if self.is_timed else (),
-                1.0 if self.is_timed else forecast.pace(),
+                1.0 if self.is_timed or not to_do else forecast.pace(),
                 lambda case: planning.elements_of(case, self.problems[case.problem]),
                 self.bench.limits.measure_s,
             ),

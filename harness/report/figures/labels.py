@@ -80,21 +80,23 @@ def place(
     for i in sorted(range(len(points)), key=lambda i: (-points[i][1], points[i][0])):
         (x, y), (width, height) = points[i], sizes[i]
         least, best = WORST, None
-        for dx, dy in _offsets(width, height):
-            cost = math.hypot(max(dx, -dx - width), dy) * (1 if dx > 0 else 1.6)
+        for near, dx, dy in _offsets(width, height):
+            if near >= least:  # and so are all that follow
+                break
             box = Box(x + dx, y + dy - height / 2, x + dx + width, y + dy + height / 2)
             # The cheap tests come first: most candidates fail one of them.
-            if cost >= least or not box.inside(frame) or any(map(box.overlaps, taken)):
+            if not box.inside(frame) or any(map(box.overlaps, taken)):
                 continue
             anchor = (box.left if dx > 0 else box.right, y + dy)
             far = math.hypot(anchor[0] - x, dy) > leaders_from
-            if far:
-                cost += CROSSING * sum(
-                    other.crossed_by((x, y), anchor)
-                    for other in taken
-                    if not (other.left <= x <= other.right and other.bottom <= y <= other.top)
-                )
-            cost += CROSSING * sum(box.crossed_by(*line) for line in leaders)
+            cost = near
+            for line in leaders:
+                cost += CROSSING * box.crossed_by(*line)
+            for other in taken if far else ():
+                if cost >= least:
+                    break
+                if not (other.left <= x <= other.right and other.bottom <= y <= other.top):
+                    cost += CROSSING * other.crossed_by((x, y), anchor)
             if cost < least:
                 least, best = cost, (Placed(box.left, box.bottom, far), box, anchor)
         if best is None:
@@ -113,9 +115,15 @@ WORST = 1000.0
 follow."""
 
 
-def _offsets(width: float, height: float) -> list[tuple[float, float]]:
-    """Candidate offsets: columns to the right and left, each at many heights."""
+def _offsets(width: float, height: float) -> list[tuple[float, float, float]]:
+    """Candidate offsets with their distances, the nearest first: columns to the right and left,
+    each at many heights. To the left counts as farther."""
     right = [7.0, 20.0, 36.0, 60.0, 90.0]
     left = [-7.0 - width, -20.0 - width, -36.0 - width, -60.0 - width]
     heights = [0.5 * height * k * sign for k in range(24) for sign in (1, -1)]
-    return [(dx, dy) for dx in (*right, *left) for dy in heights]
+    found = [
+        (math.hypot(max(dx, -dx - width), dy) * (1 if dx > 0 else 1.6), dx, dy)
+        for dx in (*right, *left)
+        for dy in heights
+    ]
+    return sorted(found, key=lambda each: each[0])
