@@ -151,10 +151,8 @@ class NetTimes:
 
     @once
     def _times(self, case: str, cache: str, repeat: bool, for_choice: bool) -> Times:
-        net = {
-            at: ns - self._event_cost(case, at[0], cache)
-            for at, ns in self._intervals(case, cache, repeat, for_choice).items()
-        }
+        intervals, group = self._intervals(case, cache, repeat, for_choice), self._group(case)
+        net = {at: ns - self.event_costs.at(group, at[0], cache) for at, ns in intervals.items()}
         return net if all(ns > 0 for ns in net.values()) else {}  # nothing is left to compare
 
     @once
@@ -170,8 +168,8 @@ class NetTimes:
             and (r.placement < choosing) == for_choice
         }
 
-    def _event_cost(self, case: str, placement: int, cache: str) -> float:
-        return self.event_costs.at(self._planned[case].group, placement, cache)
+    def _group(self, case: str) -> str:
+        return self._planned[case].group
 
     def interval_between_events(self, case: str, cache: str) -> Interval | None:
         """The same as `time`, in ns, but before the events' cost is subtracted."""
@@ -202,11 +200,11 @@ class NetTimes:
         rounds = [r for r in self.rounds(case, cache) if r.steps_ns and all(r.steps_ns)]
         if not rounds:
             return []
-        steps = len(rounds[0].steps_ns)
+        steps, group = len(rounds[0].steps_ns), self._group(case)
         by_step: list[Times] = [
             {
                 (r.placement, r.round): batch_time(r.steps_ns[step])
-                - self._event_cost(case, r.placement, cache)
+                - self.event_costs.at(group, r.placement, cache)
                 for r in rounds
             }
             for step in range(steps)

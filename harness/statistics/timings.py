@@ -78,6 +78,7 @@ class Timings(NetTimes):
         times = next((each for each in both if each), None)
         return median(over_placements(times)) if times else math.inf
 
+    @once
     def baseline_of(self, case: str) -> str | None:
         """The case to compare with: the baseline at the launch shape at which it is shown.
 
@@ -219,6 +220,7 @@ class Timings(NetTimes):
         intervals = [each.interval(self.confidence) for each in self.repeats(group, cache)]
         return max((max(i.high, 1 / i.low) - 1 for i in intervals), default=math.inf)
 
+    @once
     def floor(self, group: Group, cache: str) -> float:
         """The smallest difference that is treated as real: 0, unless A/A intervals show that equal
         kernels differ."""

@@ -55,8 +55,8 @@ def test_memory_that_no_device_has_is_refused(declaration: str, body: str, match
     ("declaration", "body", "grid", "block"),
     [
         (".shared .align 4 .b8 s[200000];", "st.shared.u8 [s], %i; ld.shared.u8 %r2, [s];",
-         65536, 1),
-        ("", ".local .align 4 .b8 x[200000]; st.local.u8 [x], %i;", 64, 1024),
+         8192, 1),
+        ("", ".local .align 4 .b8 x[200000]; st.local.u8 [x], %i;", 16, 1024),
     ],
 )  # fmt: skip
 def test_blocks_with_much_memory_do_not_all_run_at_once(
