@@ -16,11 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from elftools.common.exceptions import ELFError
-from elftools.common.utils import struct_parse
 from elftools.dwarf.lineprogram import LineProgram
-from elftools.dwarf.structs import DWARFStructs
 from elftools.elf.elffile import ELFFile
-from elftools.elf.relocation import RelocationSection
+
+from harness.files import line_table
 
 _INSTRUCTION = 16
 """The size of a machine instruction in bytes, since compute capability 7.0."""
@@ -75,34 +74,18 @@ def _local(code: bytes) -> Iterator[int]:
 
 
 def _line_tables(elf: ELFFile) -> dict[str, _Lines]:
-    """Map each kernel to its lines.
-
-    Each kernel has a sequence of rows that begins with a relocated address. The order of the
-    relocations shows which kernel a sequence belongs to.
-    """
-    section = elf.get_section_by_name(".debug_line")
-    relocations = (  # the second up to compute capability 8
-        elf.get_section_by_name(".rela.debug_line") or elf.get_section_by_name(".rel.debug_line")
-    )
-    if section is None or not isinstance(relocations, RelocationSection):
+    """Map each kernel to its lines; empty if a sequence's kernel cannot be told."""
+    sections, content = line_table.read(elf)
+    found = list(_sequences(content))
+    if len(found) != len(sections):
         return {}
-    symbols = elf.get_section(relocations["sh_link"])
-    begins = sorted(relocations.iter_relocations(), key=lambda each: int(each["r_offset"]))
-    kernels = [str(symbols.get_symbol(each["r_info_sym"]).name) for each in begins]
-    found = list(_sequences(section.data()))
-    if len(found) != len(kernels):
-        return {}
-    return {name.removeprefix(".text."): rows for name, rows in zip(kernels, found, strict=True)}
+    return {name.removeprefix(".text."): rows for name, rows in zip(sections, found, strict=True)}
 
 
 def _sequences(content: bytes) -> Iterator[_Lines]:
     """Yield the rows of every line program, one sequence at a time."""
-    structs = DWARFStructs(little_endian=True, dwarf_format=32, address_size=8, dwarf_version=2)
-    stream, offset = io.BytesIO(content), 0
-    while offset < len(content):
-        header = struct_parse(structs.Dwarf_lineprog_header, stream, offset)
-        end = offset + header["unit_length"] + structs.initial_length_field_size()
-        program = LineProgram(header, stream, structs, stream.tell(), end)
+    for header, code in line_table.programs(content):
+        program = LineProgram(header, io.BytesIO(code), line_table.STRUCTS, 0, len(code))
         addresses: list[int] = []
         places: list[str] = []
         for entry in program.get_entries():
@@ -114,7 +97,6 @@ def _sequences(content: bytes) -> Iterator[_Lines]:
             if row.end_sequence:
                 yield _Lines(addresses, places)
                 addresses, places = [], []
-        offset = end
 
 
 def _file(program: LineProgram, number: int) -> str:

@@ -1,1 +1,1 @@
-"""Files that belong to no run: scratch folders, strict YAML, kernel sources."""
+"""Files that belong to no run: scratch folders, strict YAML, kernel sources, line tables."""

@@ -37,8 +37,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "readings"))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import drawn_files
 import further_launches
 import mixed_kernels
 import one_launch
@@ -95,13 +97,7 @@ def source(file: str) -> Path:
     """The path of a file's kernels, which are drawn first if necessary."""
     if file != mixed_kernels.FILE:
         return SOURCES / f"{file}.cu"
-    path, text = DRAWN_IN / f"{file}.cu", mixed_kernels.text()
-    if not path.exists() or path.read_text("utf-8") != text:
-        DRAWN_IN.mkdir(parents=True, exist_ok=True)
-        own = path.with_suffix(f".{os.getpid()}")
-        own.write_text(text, encoding="utf-8")
-        own.replace(path)  # at once: other processes may do the same
-    return path
+    return drawn_files.keep(DRAWN_IN / f"{file}.cu", mixed_kernels.text())
 
 
 def unit(file: str) -> compiler.Unit:

@@ -5,13 +5,16 @@ This module needs only the Python standard library, so that it runs on a minimal
 
 from __future__ import annotations
 
-import os
 import random
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "readings"))
+
+import drawn_files
 import generate
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,13 +56,7 @@ def source(file: str) -> Path:
     """Return the path of a file's kernels, which are generated first if necessary."""
     if file not in generate.KERNELS:
         return FOLDER / f"{file}.cu"
-    path, text = DRAWN_IN / f"{file}.cu", generate.text(file)
-    if not path.exists() or path.read_text("utf-8") != text:
-        DRAWN_IN.mkdir(parents=True, exist_ok=True)
-        own = path.with_suffix(f".{os.getpid()}")
-        own.write_text(text, encoding="utf-8")
-        own.replace(path)  # at once: other processes may do the same
-    return path
+    return drawn_files.keep(DRAWN_IN / f"{file}.cu", generate.text(file))
 
 
 def launches() -> Iterator[Launch]:

@@ -23,7 +23,8 @@ from typing import Any
 import numpy as np
 from emulator_tools import CompilePtx
 
-from harness.emulator import LaunchReport, Surface, Texture, launch
+from harness.emulator import LaunchReport, Module, Surface, Texture, launch
+from harness.emulator.sass import MachineCode, MachineReport, launch_machine_code
 
 TYPES = {
     "float": np.float32, "double": np.float64, "int": np.int32, "unsigned": np.uint32,
@@ -106,6 +107,20 @@ def run_file(
     module = compile_ptx(path, arch, flags=flags) if flags else compile_ptx(path, arch)
     report = launch(module, how.kernel, how.grid, how.block, a, *how.shared, **keywords)
     return Outcome(how.arguments, a, report)
+
+
+def run_code(
+    code: MachineCode, path: Path, ptx: Module | None = None
+) -> tuple[list[Any], MachineReport]:
+    """Launch a file's machine code according to its LAUNCH line; return the arguments after the
+    launch, and the report."""
+    how = asked(path)
+    a = how.copied()
+    report = launch_machine_code(
+        code, how.kernel, how.grid, how.block, a, *how.shared, ptx=ptx,
+        max_thread_instructions=BUDGET,
+    )  # fmt: skip
+    return a, report
 
 
 def check(path: Path, was: list[Any], a: list[Any]) -> bool:

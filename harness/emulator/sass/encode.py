@@ -41,12 +41,11 @@ _WORDS, _WORDS_OF_SUMS = 4, 128  # words in the widest register value, except a 
 _UNIFORM_WORDS = 8  # for loading a box
 _VALUE_TO_STORE = 3  # the source index for a surface store
 _WIDTHS = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
-_ATOMIC_WIDTHS = {2: 8, 3: 8, 5: 8, 10: 8, 11: 16, 12: 8, 13: 16, 14: 8, 15: 16}
 _ARGUMENTS = (4, 6, 10)
 """Registers that hold the arguments of the driver's functions; the first also receives the
 result."""
 _PAIRS = {("F32x2", "HI_LO"): (0, 1), ("F32x2", "LO_HI"): (1, 0), ("F32",): (0, 0)}
-"""For a pair of floats: the registers of its lower and its upper number."""
+"""The registers of the lower and the upper number of a pair of floats."""
 _WITHOUT_PREDICATES = {
     "IADD3.64": "the carry of 64 bits",
     **dict.fromkeys(("IMNMX", "IMNMX3", "VIADDMNMX"), "which operand was the extreme"),
@@ -169,8 +168,7 @@ class _Encoder:
         elif handler in _WITHOUT_PREDICATES and any(out["result_predicate"] & ALWAYS != ALWAYS):
             raise Unencodable(_WITHOUT_PREDICATES[handler])
         elif handler == "ATOMIC":
-            kind = (int(out["flags"]) & table.ATOMIC_TYPE_BITS) >> 4
-            out["width"] = _ATOMIC_WIDTHS.get(kind, 4)
+            out["width"] = table.bytes_of_atomic(int(out["flags"]))
             if has_predicate:
                 out["flags"] |= layout.SAYS_SUCCESS
         elif handler == "LDC" and out["width"] in (4, 8) and not _constant(instruction).base:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from emulator_tools import CompilePtx
-from kernel_files import BUDGET, asked, faults, others
+from kernel_files import faults, others, run_code
 from sass.conftest import ListTogether, ReadSource
 
 from harness.emulator.sass import launch_machine_code
@@ -36,11 +36,7 @@ def test_a_planted_race_is_found_in_machine_code(
     compile_ptx: CompilePtx, read_source: ReadSource, list_together: ListTogether, path: Path
 ) -> None:
     list_together(RACES)
-    how = asked(path)
-    report = launch_machine_code(
-        read_source(path), how.kernel, how.grid, how.block, how.copied(), *how.shared,
-        ptx=compile_ptx(path), max_thread_instructions=BUDGET,
-    )  # fmt: skip
+    _, report = run_code(read_source(path), path, compile_ptx(path))
     (fault,) = report.faults
     assert Path(fault.file).name == path.name
     assert fault.kind in set().union(*faults(path).values())
@@ -77,10 +73,7 @@ def test_lanes_at_two_kinds_of_vote_are_found_at_both_lines(
     compile_ptx: CompilePtx, read_source: ReadSource
 ) -> None:
     path = FAULTY / "lanes_at_two_kinds_of_vote.cu"
-    how = asked(path)
-    report = launch_machine_code(
-        read_source(path), how.kernel, how.grid, how.block, how.copied(), ptx=compile_ptx(path)
-    )
+    _, report = run_code(read_source(path), path, compile_ptx(path))
     (fault,) = report.faults
     assert fault.kind in faults(path)[fault.line]
     (there,) = faults(path).keys() - {fault.line}

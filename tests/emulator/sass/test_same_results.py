@@ -12,10 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from emulator_tools import CompilePtx
-from kernel_files import BUDGET, asked, check, run_file
+from kernel_files import asked, check, run_code, run_file
 from sass.conftest import ListTogether, ReadSource
-
-from harness.emulator.sass import launch_machine_code
 
 CORRECT = sorted((Path(__file__).parents[1] / "correct").glob("*.cu"))
 PADDED = {"struct_copied_with_padding", "bytes_of_a_word_cut_out", "bit_fields_set_in_part"}
@@ -40,14 +38,9 @@ def listed(path: Path, list_together: ListTogether) -> None:
 def test_machine_code_leaves_the_same_bits_as_ptx(
     compile_ptx: CompilePtx, read_source: ReadSource, path: Path
 ) -> None:
-    how, code = asked(path), read_source(path)
-    a = how.copied()
-    report = launch_machine_code(
-        code, how.kernel, how.grid, how.block, a, *how.shared, max_thread_instructions=BUDGET,
-        ptx=compile_ptx(path),
-    )  # fmt: skip
+    a, report = run_code(read_source(path), path, compile_ptx(path))
     assert not report.faults, report.faults[0]
-    assert check(path, how.arguments, a)
+    assert check(path, asked(path).arguments, a)
     if path.stem in PADDED | LAST_COMES:
         return
     ptx = run_file(compile_ptx, path)

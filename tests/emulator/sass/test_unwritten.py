@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from emulator_tools import FAULTY, CompilePtx
-from kernel_files import BUDGET, asked, faults
+from kernel_files import faults, run_code
 from sass.conftest import ReadSource
 
 from harness.emulator import LaunchError
@@ -87,11 +87,7 @@ def test_a_planted_use_is_found_at_its_line(
     compile_ptx: CompilePtx, read_source: ReadSource, name: str
 ) -> None:
     path = FAULTY / f"{name}.cu"
-    how = asked(path)
-    report = launch_machine_code(
-        read_source(path), how.kernel, how.grid, how.block, how.copied(), *how.shared,
-        ptx=compile_ptx(path), max_thread_instructions=BUDGET,
-    )  # fmt: skip
+    _, report = run_code(read_source(path), path, compile_ptx(path))
     (fault,) = report.faults
     assert fault.kind in faults(path)[fault.line]
     assert Path(fault.file).name == path.name

@@ -3,14 +3,13 @@
 The section is a DWARF 2 line table with one undocumented extension, inferred from the output of
 `nvdisasm -gi`: the rows of an inlined function are preceded by the row that called it. (If only the
 caller of a line changes, nvdisasm does not print the line again; this module gives each instruction
-its own line and caller.) pyelftools' line
-program is not used: it skips that extension, and takes three times as long. Its LEB128 reader has
-no length limit, so a damaged file can keep it reading forever.
+its own line and caller.) pyelftools' line program is not used: it skips that extension, and takes
+three times as long. Its LEB128 reader has no length limit, so a damaged file can keep it reading
+forever.
 """
 
 from __future__ import annotations
 
-import io
 import os
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -18,12 +17,10 @@ from dataclasses import dataclass, field
 from posixpath import normpath
 from typing import Any
 
-from elftools.common.utils import struct_parse
-from elftools.dwarf.structs import DWARFStructs
 from elftools.elf.elffile import ELFFile
-from elftools.elf.relocation import RelocationSection
 
 from harness.emulator.ptx.syntax import Location
+from harness.files import line_table
 
 _COPY, _ADVANCE_ADDRESS, _ADVANCE_LINE, _SET_FILE, _CONSTANT_ADDRESS, _FIXED_ADDRESS = (
     1, 2, 3, 4, 8, 9,
@@ -48,38 +45,17 @@ class Lines:
 
 
 def lines_of(elf: ELFFile) -> dict[str, Lines]:
-    """Map each section of code to its lines. Raises the errors that a damaged table causes.
-
-    Each section has a sequence of rows that begins with a relocated address. The order of the
-    relocations shows which section a sequence belongs to. If it does not, no lines are known.
-    """
-    section = elf.get_section_by_name(".debug_line")
-    relocations = (  # the second up to compute capability 8
-        elf.get_section_by_name(".rela.debug_line") or elf.get_section_by_name(".rel.debug_line")
-    )
-    if section is None or not isinstance(relocations, RelocationSection):
-        return {}
-    symbols = elf.get_section(relocations["sh_link"])
-    begins = sorted(relocations.iter_relocations(), key=lambda each: int(each["r_offset"]))
-    sections = [_section_of(elf, symbols.get_symbol(each["r_info_sym"])) for each in begins]
-    found = list(_sequences(section.data()))
+    """Map each section of code to its lines; empty if a sequence's section cannot be told. Raises
+    the errors that a damaged table causes."""
+    sections, content = line_table.read(elf)
+    found = [
+        lines
+        for header, code in line_table.programs(content)
+        for lines in _Program(header).run(code)
+    ]
     if len(found) != len(sections):
         return {}
     return dict(zip(sections, found, strict=True))
-
-
-def _section_of(elf: ELFFile, symbol: Any) -> str:
-    return str(elf.get_section(symbol["st_shndx"]).name)
-
-
-def _sequences(content: bytes) -> Iterator[Lines]:
-    """The rows of every line program, one sequence at a time."""
-    structs = DWARFStructs(little_endian=True, dwarf_format=32, address_size=8, dwarf_version=2)
-    stream, offset = io.BytesIO(content), 0
-    while offset < len(content):
-        header = struct_parse(structs.Dwarf_lineprog_header, stream, offset)
-        begin, offset = stream.tell(), offset + header["unit_length"] + 4
-        yield from _Program(header).run(content[begin:offset])
 
 
 class _Program:

@@ -20,6 +20,7 @@ an optional operand.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
@@ -105,6 +106,11 @@ def of_double(flags: int) -> bool:
     return flags & 15 == FLOAT_TYPES["F64"]
 
 
+def bytes_of_atomic(flags: int) -> int:
+    """The size of the value that an atomic with these flags changes."""
+    return math.prod(map(int, _ATOMIC_BITS[(flags & _ATOMIC_TYPE_BITS) >> 4])) // 8
+
+
 _TO_INTEGERS = {name: flag << 4 for name, flag in INTEGER_TYPES.items()}
 
 
@@ -127,7 +133,12 @@ _HALVES_OF_ATOMICS = {
     "F16x2": 6, "BF16x2": 7, "F16x4": 12, "F16x8": 13, "BF16x4": 14, "BF16x8": 15,
 }  # fmt: skip
 _FLOATS_OF_ATOMICS = {"F32": 4, "F64": 5, "F32x2": 10, "F32x4": 11, **_HALVES_OF_ATOMICS}
-ATOMIC_TYPE_BITS: Final = 15 << 4
+_ATOMIC_TYPE_BITS = 15 << 4
+_ATOMIC_BITS = {
+    flag: name.lstrip("BFSU").split("x")
+    for name, flag in (_OF_ATOMICS | _FLOATS_OF_ATOMICS).items()
+}
+"""Type of an atomic, as its flag → the bits of an element and, for a vector, its elements."""
 _ATOMIC: Groups = (_ATOMICS, {name: flag << 4 for name, flag in _OF_ATOMICS.items()}, {"E": 0})
 SPECIALS = {
     "SRZ": 0, "SR_TID.X": 1, "SR_TID.Y": 2, "SR_TID.Z": 3, "SR_CTAID.X": 4, "SR_CTAID.Y": 5,

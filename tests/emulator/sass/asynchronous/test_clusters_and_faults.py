@@ -14,7 +14,7 @@ import pytest
 from emulator_tools import FAULTY, CompilePtx
 from engine.checks.test_clusters import HEAD, KERNEL, RIGHT
 from engine.checks.test_clusters import WRONG as CLUSTER_WRONG
-from kernel_files import BUDGET, asked
+from kernel_files import run_code
 from sass.asynchronous.both import Case, launched, together
 from sass.conftest import ListTogether, ReadSource
 from tensor_kernels import DUMP, INIT, WAIT, kernel
@@ -62,11 +62,8 @@ def test_a_mistake_is_found_in_machine_code_alone(
     files = [FAULTY / f"{each}.cu" for each in FOUND]
     list_together(files)
     path = FAULTY / f"{name}.cu"
-    how, (kind, words) = asked(path), FOUND[name]
-    report = launch_machine_code(
-        read_source(path), how.kernel, how.grid, how.block, how.copied(), *how.shared,
-        max_thread_instructions=BUDGET,
-    )  # fmt: skip
+    kind, words = FOUND[name]
+    _, report = run_code(read_source(path), path)
     (fault,) = report.faults
     assert fault.kind == kind
     assert words in fault.message

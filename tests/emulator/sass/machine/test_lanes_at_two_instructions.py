@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from both_forms import check_results
 from emulator_tools import CompilePtx
 from sass.conftest import ReadSource
 
 from harness.emulator import launch
-from harness.emulator.sass import launch_machine_code
 
 # As assembly with a number: of like instructions on both sides of a branch, nvcc makes one.
 SOURCE = r"""
@@ -231,14 +231,8 @@ WRONG = ("of_two_modes", "of_two_types", "of_two_votes", "of_two_instructions", 
 def test_lanes_at_different_instructions_meet(
     compile_ptx: CompilePtx, read_source: ReadSource, from_code: bool
 ) -> None:
-    code, module = read_source(SOURCE), compile_ptx(SOURCE)
-    for kernel, wanted in WANTED.items():
-        out = np.zeros(64, np.uint32)
-        if from_code:
-            faults = launch_machine_code(code, kernel, 1, 64, [GIVEN, out]).faults
-        else:
-            faults = launch(module, kernel, 1, 64, [GIVEN, out]).faults
-        assert (kernel, faults, out.tolist()) == (kernel, (), wanted.tolist())
+    form = read_source(SOURCE) if from_code else compile_ptx(SOURCE)
+    check_results(form, GIVEN, WANTED)
 
 
 @pytest.mark.parametrize("kernel", WRONG)

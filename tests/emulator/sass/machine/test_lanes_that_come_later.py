@@ -5,11 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from both_forms import check_results
 from emulator_tools import CompilePtx
 from sass.conftest import ReadSource
-
-from harness.emulator import launch
-from harness.emulator.sass import launch_machine_code
 
 SOURCE = r"""
 #define EACH_IN_ITS_PASS(value) \
@@ -42,11 +40,5 @@ WANTED = {
 def test_lanes_wait_for_those_that_come_in_another_pass(
     compile_ptx: CompilePtx, read_source: ReadSource, from_code: bool
 ) -> None:
-    code, module = read_source(SOURCE), compile_ptx(SOURCE)
-    for kernel, wanted in WANTED.items():
-        out = np.zeros(32, np.uint32)
-        if from_code:
-            faults = launch_machine_code(code, kernel, 1, 32, [GIVEN, out]).faults
-        else:
-            faults = launch(module, kernel, 1, 32, [GIVEN, out]).faults
-        assert (kernel, faults, out.tolist()) == (kernel, (), wanted.tolist())
+    form = read_source(SOURCE) if from_code else compile_ptx(SOURCE)
+    check_results(form, GIVEN, WANTED)

@@ -73,11 +73,8 @@ void InStep::leave(i32 at, const Block& block) {
         switch (block.ending) {
             case JUMP: add(warp, {block.target, party.lanes}); break;
             case BRANCH: {
-                u32 on = lanes_set(c_.row<i32>(block.predicate));
-                if (!block.taken_if) on = ~on;
-                on &= party.lanes;
+                const u32 on = branches(c_, counts_, block, at, party.lanes);
                 const u32 off = party.lanes & ~on;
-                counts_.taken_lanes[at] += __builtin_popcount(on);
                 counts_.diverged_warps[at] += on && off;
                 if (on) add(warp, {block.target, on});
                 if (off) add(warp, {block.otherwise, off});

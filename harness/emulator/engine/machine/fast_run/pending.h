@@ -30,6 +30,15 @@ inline Pending take(Warp& warp, int n) {
 
 inline Pending lowest(Warp& warp) { return take(warp, lowest_of(warp)); }
 
+// The lanes that take a branch, of those that run it; counts them.
+inline u32 branches(const Context& c, const Counts& counts, const Block& block, i32 at, u32 lanes) {
+    u32 on = lanes_set(c.row<i32>(block.predicate));
+    if (!block.taken_if) on = ~on;
+    on &= lanes;
+    counts.taken_lanes[at] += __builtin_popcount(on);
+    return on;
+}
+
 // Sends each lane to the target that its index names. Returns whether the lanes diverge.
 inline bool switch_to(const Context& c, const Block& block, u32 lanes, Warp& warp) {
     const u32* index = c.row<u32>(block.predicate);

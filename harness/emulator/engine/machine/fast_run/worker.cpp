@@ -199,11 +199,8 @@ bool Worker::run_warp(Warp& warp) {
         switch (block.ending) {
             case JUMP: now.block = block.target; break;
             case BRANCH: {
-                u32 on = lanes_set(c_.row<i32>(block.predicate));
-                if (!block.taken_if) on = ~on;
-                on &= now.lanes;
+                const u32 on = branches(c_, counts, block, now.block, now.lanes);
                 const u32 off = now.lanes & ~on;
-                counts.taken_lanes[now.block] += __builtin_popcount(on);
                 if (!off) {
                     now.block = block.target;
                 } else if (!on) {

@@ -1,0 +1,19 @@
+"""Write source files that are generated. This module needs only Python's standard library."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def keep(path: Path, text: str) -> Path:
+    """Write the file, and its folder, unless it has this content already; return its path.
+
+    It is replaced at once, because other processes may write or read it at the same time.
+    """
+    if not path.exists() or path.read_text("utf-8") != text:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        own = path.with_suffix(f".{os.getpid()}")
+        own.write_text(text, encoding="utf-8")
+        own.replace(path)
+    return path
