@@ -170,17 +170,17 @@ class Case:
     """The variant that this one improves on by a step."""
     kind: Kind = "kernel"
     function: str = ""
-    """For a python or host case: the function to call, `file.py:function` or `file.cu:function`."""
+    """The function that a python or host case calls, `file.py:function` or `file.cu:function`."""
     args: tuple[str | int | float, ...] = ()
-    """For a host case: the arguments, which are buffer names and numbers; the stream is passed
-    after them."""
+    """The arguments of a host case, which are buffer names and numbers; the stream is passed after
+    them."""
     flags: tuple[str, ...] = ()
     include: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
-    """For the compiler: further flags; include folders, below the folder of all problems; sources,
-    in the problem's folder."""
+    """The compiler's further flags; its include folders, below the folder of all problems; its
+    sources, in the problem's folder."""
     let: dict[str, int | float] = field(default_factory=dict)
-    """For a python case: the values of names that its parameters may use, besides sizes and launch
+    """The values of names that a python case's parameters may use, besides sizes and launch
     keys."""
     as_library: bool = False
     """True for a library, which is shown with the variants for comparison."""

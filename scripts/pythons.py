@@ -174,7 +174,7 @@ def on_this_machine(version: str) -> str | None:
 
 @contextmanager
 def place_of(version: str, python: str | None, work: Path) -> Iterator[Place]:
-    """This machine's Python, else Debian's in a root folder of its own. Raises CannotTry."""
+    """The machine's own Python, else Debian's in a separate root folder. Raises CannotTry."""
     if python:
         yield Place(python, version)
         return

@@ -123,7 +123,7 @@ class Claims(_Strict):
 
 @dataclass(frozen=True)
 class Figure:
-    """This run's figure for one test; `reason` if there is none."""
+    """The run's figure for one test; `reason` if there is none."""
 
     test: Test
     value: Interval | None

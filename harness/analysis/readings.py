@@ -42,8 +42,8 @@ _LOADS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld"  # which every launch has
 _NONE_IF_ABSENT = frozenset(map(base, ASYNCHRONOUS))
 
 FAR = 16.0
-"""If the counted size has less work than the case by more than this factor, the count is only an
-estimate: a launch's one-time work then has too much weight."""
+"""The largest ratio of a case's work to that of the counted size. Beyond it the count is only an
+estimate, because a launch's one-time work has too much weight."""
 
 
 @dataclass(frozen=True)

@@ -168,9 +168,8 @@ class Sweep:
                 self._give(pending, member)
 
     def _plan(self) -> dict[_Pending, Member]:
-        """If a worker is free, plan which member times which item, so that the last item ends
-        early.
-        """
+        """Plan which member times which item if a worker is free, so that the last item ends
+        early."""
         members = self._pool.of(self._kind)
         timed = sorted(
             (pending for pending in self._waiting if not _is_shared(pending)),

@@ -181,7 +181,7 @@ def _tell(judgement: Judgement) -> None:
 
 
 def _annotate(judgement: Judgement, kernels: Path) -> None:
-    """In a GitHub job, annotate each line that closes the gate."""
+    """Annotate each line that closes the gate, in a GitHub job."""
     for reason in words.reasons(judgement):
         title = f"{reason.kind.upper()} {words.and_more(reason.cases)}"
         pull_request.error(title, reason.text, kernels)

@@ -31,8 +31,7 @@ PENALTY = 10.8
 logarithm of their number."""
 
 NORMAL = 1.4826
-"""For a normal distribution, the standard deviation divided by the median of the absolute
-values."""
+"""The standard deviation of a normal distribution, divided by the median of the absolute values."""
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,8 @@ from harness.comparison.pairs import Side
 from harness.statistics.intervals import Estimate, Key, Times, difference, estimate, over_placements
 
 FEWEST_VARIANTS = 6
-"""With fewer variants at a size, their scatter cannot show the size of a run's random offsets."""
+"""The least number of variants at a size; the scatter of fewer cannot show the size of a run's
+random offsets."""
 
 FEWEST_WITNESSES = 2
 """The fewest cases of unchanged code that can distinguish a run's level from a change of the

@@ -78,10 +78,10 @@ class Looked:
     family: int = 0
     confidence: float | None = None
     floors: Mapping[At, float] | None = None
-    """For each size and cache state, the floor that a change must exceed. Floors of zero are left
+    """The floor that a change must exceed, for each size and cache state. Floors of zero are left
     out."""
     levels: Mapping[At, Level] = field(default_factory=dict)
-    """For each size and cache state, how the new run shifted as a whole. Empty within one run."""
+    """The shift of the new run as a whole, for each size and cache state. Empty within one run."""
 
 
 def changes(

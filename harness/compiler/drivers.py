@@ -1,4 +1,4 @@
-"""This machine's NVIDIA driver and CUDA toolkit, and whether kernels can be timed with them.
+"""The machine's NVIDIA driver and CUDA toolkit, and whether kernels can be timed with them.
 
 Nothing is downloaded or changed. A CUDA 12 driver cannot run what the CUDA 13 compiler produces
 (CUDA Compatibility, "Minor Version Compatibility"). `make setup` calls this with the system's

@@ -9,8 +9,8 @@ from __future__ import annotations
 from harness.backends.base import NVTX_DOMAIN
 
 INCLUDE = f"regex:{NVTX_DOMAIN}@.*/"
-"""For `ncu --nvtx-include`: every push/pop range of the domain. Case ids contain slashes, which are
-delimiters in the filter's syntax, so no name is spelt out in it."""
+"""The filter for `ncu --nvtx-include`: every push/pop range of the domain. Case ids contain
+slashes, which are delimiters in the filter's syntax, so no name is spelt out in it."""
 
 
 def name(case: str, step: int) -> str:

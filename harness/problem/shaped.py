@@ -54,7 +54,7 @@ _LOW, _HIGH = -100, 100
 """The range of integers without limits; unsigned ones begin at 0."""
 
 _WIDE_ENOUGH = 2
-"""If an input's limits are at least this far apart, its second draw consists of integers."""
+"""The width of an input's range from which on its second draw consists of integers."""
 
 
 def ceil_div(a: int, b: int) -> int:

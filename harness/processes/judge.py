@@ -16,7 +16,7 @@ from harness.job import Job
 from harness.journal.records import Cache, Record, Round
 
 ONE_STATE = 64
-"""With this many launches, the probability that all of them get the same state is 2^-63."""
+"""The number of launches for which the probability that all get the same state is 2^-63."""
 
 _FORGED = "its worker sent {}: something other than the harness wrote them"
 

@@ -9,7 +9,8 @@ from harness.analysis.ladder import Ladder, Rung
 from harness.report import format as fmt
 
 MANY_KEYS = 3
-"""If sizes differ in more keys than this, they are identified by only one of the keys."""
+"""The largest number of differing keys that identify sizes; if more differ, only one of the keys is
+used."""
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ class Qualification:
     _late: set[Shape] = field(default_factory=set)
     """The shapes that failed by missing the deadline."""
     _again: set[Shape] = field(default_factory=set)
-    """The shapes whose failure they did not cause."""
+    """The launch shapes that failed without having caused it."""
 
     def carry_out(self) -> str:
         """Qualify the variant; return the result in a word or two.

@@ -74,14 +74,14 @@ class WorkItem:
     name: str
     cases: tuple[Case, ...] = ()
     tests: tuple[Case, ...] = ()
-    """For a qualification: the test sizes that can be run."""
+    """The test sizes that a qualification can run."""
     uncounted: Mapping[str, str] = field(default_factory=dict)
-    """For a qualification: case → why the emulator does not count it."""
+    """Case → why the emulator does not count it, for a qualification."""
     baseline: str = ""
     needed_bytes: int = 0
-    """For a measurement: the disk space that its inputs take while it lasts, in bytes."""
+    """The disk space that a measurement's inputs take while it lasts, in bytes."""
     works: Mapping[str, Work] = field(default_factory=dict)
-    """For cases that are counted: group → its work model."""
+    """Group → its work model, for cases that are counted."""
 
 
 class TaskRunner:

@@ -42,7 +42,7 @@ def _by_arch(found: Sequence[Row]) -> Mapping[str, list[Row]]:
 
 
 def collection(found: Sequence[Row]) -> str:
-    """This repository's kernels."""
+    """The kernels of this repository."""
     lines = [
         "| architecture | launches | verified from PTX | from machine code | | bit-identical to "
         "PTX | differ |",

@@ -63,8 +63,7 @@ BUSIER = 1.05
 """The factor by which a unit must be busier in the other case to rule it out as the limit here."""
 
 TENSOR = 0.03
-"""If the tensor pipe executes at least this share of a kernel's instructions, the kernel computes
-matrix products."""
+"""The share of tensor-pipe instructions from which on a kernel counts as a matrix product."""
 _KNOWN = 0.9
 """The launches that were sampled must account for at least this share of the time."""
 

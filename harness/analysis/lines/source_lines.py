@@ -93,8 +93,8 @@ def by_file(lines: Iterable[SourceLine], step: int) -> dict[str, dict[int, Sourc
 
 
 NARROW = 120
-"""On a terminal narrower than this, figures are shortened, so that at 80 columns there is room for
-the source."""
+"""The width of a terminal below which figures are shortened, so that at 80 columns there is room
+for the source."""
 
 
 def table(

@@ -59,8 +59,7 @@ class RunOptions:
 
 
 def takes_groups(command: Callable[..., None]) -> Callable[..., None]:
-    """For each parameter that is an option group, give the command an option for each of its
-    fields.
+    """Give the command an option for each field of each parameter that is an option group.
 
     Typer reads the signature of the returned function; the command gets each group as one argument.
     """

@@ -37,7 +37,7 @@ from harness.sandbox import no_sockets, walls
 
 REPOSITORY = Path(__file__).parents[3]
 _LONGEST_LINE = 1 << 16
-"""The longest line of output from inside that is passed on at once."""
+"""The most characters of a line of output from the sandbox that are passed on at once."""
 _ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 

@@ -38,10 +38,11 @@ class Allocation:
     address: int
     writable: bool = True
     written: Array | None = None
-    """For each byte, 0 if it has not been written; None for a buffer whose contents were given."""
+    """The state of each byte, 0 if it has not been written; None for a buffer whose contents were
+    given."""
     sectors: Array | None = None
-    """For a launch's reads, then for its writes: 1 for each 32-byte sector that a global access
-    touched. An atomic both reads and writes, even if its result is not used."""
+    """The sectors of 32 bytes that global accesses touched, marked by 1: those read by the launch,
+    then those written. An atomic both reads and writes, even if its result is not used."""
     element: np.dtype[Any] | None = None
     """The structure that the buffer is an array of, if the caller passed it as one."""
 

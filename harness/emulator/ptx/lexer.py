@@ -22,7 +22,8 @@ _TOKENS = re.compile(
     """,
     re.VERBOSE | re.ASCII,
 )
-"""In order: a string, a float's bits, a float, an integer, a name, a mark; or a comment."""
+"""The tokens, in order of trial: a string, a float's bits, a float, an integer, a name, a mark; or
+a comment."""
 _BLOCK = re.compile(r'"[^"\n]*"|//[^\n]*|/\*.*?(?P<end>\*/|\Z)', re.DOTALL)
 _SINGLE = frozenset(f"{_MARKS}{string.ascii_letters}{string.digits}%$_")
 """The tokens of one character."""

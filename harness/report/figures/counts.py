@@ -31,7 +31,7 @@ class Counts:
     cases: Sequence[Planned]
     quantities: Sequence[Quantity]
     answers: Sequence[Sequence[Answer]]
-    """For each quantity, one answer per case."""
+    """One answer per case, for each quantity."""
 
 
 def counts_of(readings: Readings, cases: Sequence[Planned]) -> Counts | None:

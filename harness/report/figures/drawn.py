@@ -27,7 +27,7 @@ CAUTION = (
 
 
 MANY = 20
-"""With more kernels than this in one roofline, some may have no label."""
+"""The number of kernels in one roofline up to which every one has a label."""
 
 
 def card(run: Run) -> str:

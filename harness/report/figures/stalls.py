@@ -24,7 +24,7 @@ faint colour."""
 
 @dataclass(frozen=True)
 class Stalls:
-    """For each variant's main launch, the share of waiting per reason."""
+    """The share of waiting per reason, for each variant's main launch."""
 
     cases: list[Planned]
     reasons: list[str]

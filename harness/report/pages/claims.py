@@ -102,7 +102,7 @@ def wanted(test: Test, in_full: bool = False) -> str:
 
 
 def value_of(test: Test, value: Interval) -> str:
-    """This run's figure in words."""
+    """The run's figure in words."""
     if test.measure in ("speedup", "rate"):
         return fmt.ratio(value)
     if test.measure == "told":

@@ -39,11 +39,11 @@ class Story:
     folded: Sequence[Markup] = ()
     """The folded sentences, about sizes beyond the first few."""
     has_failed: bool = False
-    """For a run without times: true if something that should be verified is not."""
+    """True if something in a run without times should be verified and is not."""
 
 
 FEW_SIZES, MANY_SIZES = 3, 6
-"""If there are more than MANY_SIZES sizes besides the largest, only FEW_SIZES of them are
+"""The sizes besides the largest: if there are more than MANY_SIZES of them, only FEW_SIZES are
 unfolded."""
 
 Told = Mapping[str, tuple[Sequence[Ladder], Sequence[Steps]]]

@@ -37,7 +37,7 @@ from harness.tables import Run
 from harness.tables.stated_work import whole
 
 FEW = 3
-"""If there are at most this many problems, their sentences are above the table."""
+"""The largest number of problems whose sentences are above the table."""
 
 
 @dataclass(frozen=True)

@@ -70,8 +70,8 @@ class Panel:
 
 
 DETAILED = 4
-"""With more sizes and types than this, the rest are shown without stalls, rooflines and
-counters."""
+"""The number of sizes and types that are shown in full; the rest are shown without stalls,
+rooflines and counters."""
 
 
 @dataclass(frozen=True)

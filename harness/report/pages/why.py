@@ -59,7 +59,7 @@ class Block:
     moved: list[Moved]
     cause: str
     limits: str
-    """For each side, the unit whose roof is nearest, and its warps' main stall reason."""
+    """The unit whose roof is nearest and the warps' main stall reason, for each side."""
     table: Table
     unchanged: list[str]
     """The quantities that are equal on both sides."""
@@ -176,7 +176,7 @@ def idea(step: LadderStep, after: str) -> str:
 
 
 def limits(step: LadderStep, before: str, after: str) -> str:
-    """For each side, the unit with the nearest roof, and the most frequent stall reason."""
+    """The unit with the nearest roof and the most frequent stall reason, for each side."""
     told = []
     for name, spent in zip((before, after), step.spent, strict=True):
         if spent is None or not (limit := spent.limit):

@@ -26,8 +26,8 @@ RATE = 150e6
 PTX: the rate of the slowest of the large launches in docs/emulator/speed.md."""
 
 BEYOND = 16
-"""If a matrix has no size within the limits, its smallest size is counted unless it exceeds this
-many times the limits."""
+"""The factor by which a matrix's smallest size may exceed the limits and still be counted, if no
+size is within them."""
 
 FOOTPRINT = 8
 """Bytes of host memory that a worker takes per byte of the case's buffers, for inputs and

@@ -79,7 +79,7 @@ def _between(blocks: Sequence[Block], number: int, end: int) -> set[int]:
 
 
 def _post_dominators(blocks: Sequence[Block]) -> list[int]:
-    """For each block, find the nearest block that every path from it goes through."""
+    """Find the nearest block that every path from a block goes through, for each block."""
     order = _from_the_exit(blocks)
     place = {number: i for i, number in enumerate(order)}
     nearest = {_EXIT: _EXIT}

@@ -150,9 +150,8 @@ class WarpDecoder(OperandReader):
     def _op_setmaxnreg(
         self, instruction: Instruction, modifiers: list[str], types: list[str]
     ) -> list[Op]:
-        """In the emulator, no warp waits for registers that other warps release; the judge only
-        adds up the requests.
-        """
+        """Decode a request for registers, which no warp of the emulator waits for; the judge only
+        adds up the requests."""
         (count,) = self.given(instruction, 1)
         known = modifiers in (["inc", "sync", "aligned"], ["dec", "sync", "aligned"])
         value = count.value if isinstance(count, Number) else 0
