@@ -293,12 +293,12 @@ def test_blocks_wait_for_each_other_at_the_barrier_of_the_grid(read_source: Read
 UNKNOWN = """extern "C" __global__ void k(unsigned* a) {
     asm volatile("mov.u32 %0, %%envreg3;" : "=r"(a[threadIdx.x]));
 }
-extern "C" __global__ void size(unsigned* a) {
-    asm volatile("mov.u32 %0, %%cluster_nctarank;" : "=r"(a[threadIdx.x]));
+extern "C" __global__ void reserved(unsigned* a) {
+    asm volatile("mov.u32 %0, %%reserved_smem_offset_end;" : "=r"(a[threadIdx.x]));
 }"""
 
 
-@pytest.mark.parametrize("kernel", ["k", "size"])
+@pytest.mark.parametrize("kernel", ["k", "reserved"])
 def test_what_the_driver_is_not_known_to_put_somewhere_is_refused(
     read_source: ReadSource, kernel: str
 ) -> None:
