@@ -131,7 +131,7 @@ def _png(figure: Canvas, title: str, subject: Subject) -> bytes:
         128, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
     )
     stored = io.BytesIO()
-    nearest.save(stored, "PNG", compress_level=9)
+    nearest.save(stored, "PNG", compress_level=8)
     return stored.getvalue()
 
 
