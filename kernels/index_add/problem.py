@@ -20,12 +20,12 @@ from harness.problem import (
 STEP = 8  # columns that the reference adds up at once
 
 DEVIATIONS = 16
-"""The tolerance of a sum in 16 bits, in standard deviations.
+"""The tolerance of a sum in 16 bits, in standard deviations of its rounding error.
 
-The partial sums of a few orders stay far from zero for long, so the error's tail is not a normal
-one: of sums of 1024 rows, one in ten fewer exceeds the bound for every deviation more, 3.5e-5 at 4
-(tests/kernels/test_index_add.py). A run compares a billion of them. At 8, a right kernel was called
-wrong in one launch of some hundreds.
+The error is not normally distributed, because the partial sums of a few orders stay far from zero
+for long: of the sums of 1024 rows, 3.5e-5 are off by more than 4 deviations, and a tenth as many by
+one more (tests/kernels/test_index_add.py). A run compares a billion sums. With 8 deviations, an
+H100's right results were called wrong in one timed launch.
 """
 
 
