@@ -1,5 +1,5 @@
-"""The launches of tests/fidelity/asynchronous/further.cu, which a GPU executed after the rules were
-fixed."""
+"""The launches of tests/fidelity/asynchronous/further.cu. A GPU executed them only after the rules
+for the counters had been written."""
 
 from __future__ import annotations
 

@@ -7,9 +7,10 @@ from pathlib import Path
 
 
 def keep(path: Path, text: str) -> Path:
-    """Write the file, and its folder, unless it has this content already; return its path.
+    """Write the text to the file unless the file already contains it; return the path.
 
-    It is replaced at once, because other processes may write or read it at the same time.
+    A missing folder is created. The file is replaced in one step, because other processes may be
+    reading or writing it.
     """
     if not path.exists() or path.read_text("utf-8") != text:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -57,8 +57,7 @@ class CodeArchitecture:
     Blackwell's code subtracts 0xa0 times SR_CgaSize, which is 0 here. `known_at`: the offsets
     before the parameters whose contents are known, if code also reads other offsets; a kernel that
     does is refused. None if code reads no offsets other than those above. `was_read`: whether the
-    counts of this
-    architecture were compared with hardware readings.
+    counts of this architecture were compared with hardware readings.
     """
 
     name: str

@@ -52,8 +52,8 @@ class Problem:
         return [f"{arch}: {', '.join(who)}: {why}" for (arch, why), who in found.items()]
 
     def labels(self, arches: Sequence[str]) -> list[str]:
-        """A statement of how exact the counted figures are, made once for all architectures with
-        the same labels."""
+        """Say how exact the counted figures are, once for all architectures that have the same
+        labels."""
         found: dict[str, list[str]] = {}
         for at, arch in enumerate(arches):
             own: dict[str, dict[str, None]] = {}

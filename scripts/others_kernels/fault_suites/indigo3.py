@@ -29,8 +29,8 @@ BUGS = {
     "RaceBug": RACE, "SyncBug": RACE | UNWRITTEN, "BoundsBug": _BEYOND, "NbrBoundsBug": _BEYOND,
     "ExcessThreadsBug": _BEYOND, "FieldBug": _BEYOND, "UninitializedBug": UNWRITTEN,
 }  # fmt: skip
-"""The kinds of faults that show each planted bug. Some arrays are longer than their contents, so an
-index beyond the end reads uninitialised elements."""
+"""Each planted bug, and the kinds of faults that reveal it. Some arrays are longer than their
+contents, so an index past the end of the contents reads uninitialised elements."""
 DEFECTS = (
     ({"PR", "Block", "BlockAdd"}, RACE),  # threads read a sum to which one still adds
     (

@@ -54,8 +54,8 @@ _OPERATIONS = {
 
 
 _WAIT_FOR_LAUNCH = "ACQBULK"
-"""The H100 does not count some of repeated ones, or of one and a PREEXIT after it, among
-instructions whose predicate is on; it is not known which."""
+"""If a kernel executes this instruction several times, or once before a PREEXIT, the H100 leaves
+some of these out of its count of instructions whose predicate is on. Which ones is not known."""
 _FLOPS_OF_FORMS = {"FADD2": 2, "FMUL2": 2, "FFMA2": 4, "FHADD": 1, "FHFMA": 2}
 """Operations of Blackwell's instructions for which no Nsight Compute counter is known."""
 _BY_HOPPERS_RULES = (

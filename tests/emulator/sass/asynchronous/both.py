@@ -63,6 +63,21 @@ def launched(both: Both, case: Case) -> tuple[LaunchReport, MachineReport, list[
     return ptx, code, theirs, ours
 
 
+def launched_alike(both: Both, case: Case) -> MachineReport:
+    """Launch both forms, and check that neither has a fault and both change the same bits; return
+    the report of the machine code."""
+    before = arrays(case.arguments())
+    ptx, code, theirs, ours = launched(both, case)
+    assert not ptx.faults, ptx.faults[0]
+    assert not code.faults, code.faults[0]
+    pairs = list(zip(arrays(theirs), arrays(ours), strict=True))
+    for a, b in pairs:
+        np.testing.assert_array_equal(a.view(np.uint8), b.view(np.uint8))
+    assert any((a.view(np.uint8) != was.view(np.uint8)).any()
+               for (a, _), was in zip(pairs, before, strict=True))  # fmt: skip
+    return code
+
+
 def arrays(arguments: Sequence[Any]) -> list[np.ndarray]:
     found = [each.array if isinstance(each, TensorMap) else each for each in arguments]
     return [each for each in found if isinstance(each, np.ndarray)]

@@ -14,8 +14,8 @@ from harness.emulator.sass import MachineCode, launch_machine_code
 def check_results(
     form: Module | MachineCode, given: NDArray[np.int32], wanted: Mapping[str, NDArray[np.int64]]
 ) -> None:
-    """Launch one block of each kernel, with a thread per wanted number; assert that the results are
-    those and that there is no fault."""
+    """Launch each kernel with one block, which has a thread for each wanted number; check that it
+    stores these numbers without a fault."""
     for kernel, numbers in wanted.items():
         out = np.zeros(len(numbers), np.uint32)
         if isinstance(form, MachineCode):
