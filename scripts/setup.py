@@ -49,10 +49,10 @@ def _base(python: str, extras: list[str]) -> None:
     if stamp.exists() and stamp.read_text() == state:
         return
     print(f"setting up .venv with {', '.join(extras)} (once; a few minutes with a slow network)")
-    stamp.unlink(missing_ok=True)
     if not made_with.exists() or made_with.read_text() != python:
-        _make_environment()
+        _make_environment(made_with)
         made_with.write_text(python)
+    stamp.unlink(missing_ok=True)
     log = VENV / "setup.log"
     install = [VENV / "bin" / "python", "-m", "pip", "install", "--disable-pip-version-check",
                "-c", ROOT / "constraints.txt", "-e", f"{ROOT}[{','.join(extras)}]"]  # fmt: skip
@@ -68,8 +68,14 @@ def _base(python: str, extras: list[str]) -> None:
     stamp.write_text(state)
 
 
-def _make_environment() -> None:
-    """Create `.venv` again: the virtual environment of a different Python cannot be used."""
+def _make_environment(made_with: Path) -> None:
+    """Create `.venv` again: the virtual environment of a different Python cannot be used.
+
+    Whatever `make setup` did not make is not touched; `made_with` tells the two apart.
+    """
+    if VENV.is_symlink() or (VENV.exists() and not made_with.exists()):
+        sys.exit(f"{VENV} is not from make setup, which would have to replace it\n"
+                 "  remove it or move it away, and run make again")  # fmt: skip
     try:
         import ensurepip  # noqa: F401
     except ImportError:
@@ -77,7 +83,11 @@ def _make_environment() -> None:
         sys.exit(f"no virtual environment can be made: {sys.executable} has no ensurepip\n"
                  "  Debian and Ubuntu keep it in a package of its own\n"
                  f"  apt install python{version}-venv, and run make again")  # fmt: skip
-    venv.create(VENV, with_pip=True, clear=True)
+    if VENV.exists():
+        shutil.rmtree(VENV)
+    VENV.mkdir()
+    made_with.touch()  # first, so that the next attempt may replace an environment left half-made
+    venv.create(VENV, with_pip=True)
 
 
 def _gpu(python: str) -> None:

@@ -151,6 +151,56 @@ def test_a_step_that_fails_names_the_error_and_the_log(gpu: ModuleType, tmp_path
     assert not failed.value.settled
 
 
+@pytest.fixture
+def setup(gpu: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """`make setup` for a checkout in `tmp_path`."""
+    monkeypatch.delitem(sys.modules, "setup", raising=False)
+    module = importlib.import_module("setup")
+    monkeypatch.setattr(module, "VENV", tmp_path / "checkout" / ".venv")
+    module.VENV.parent.mkdir()
+    return module
+
+
+def test_an_environment_that_make_setup_did_not_make_is_refused_and_left_as_it_is(
+    setup: ModuleType,
+) -> None:
+    own = setup.VENV / "bin" / "python"
+    own.parent.mkdir(parents=True)
+    own.touch()
+    with pytest.raises(SystemExit, match="is not from make setup"):
+        setup._base("python", [])
+    assert own.exists()
+
+
+def test_a_link_in_place_of_the_environment_is_refused_and_its_target_left_as_it_is(
+    setup: ModuleType, tmp_path: Path
+) -> None:
+    elsewhere = tmp_path / "another" / ".venv"
+    elsewhere.mkdir(parents=True)
+    (elsewhere / "made-with").write_text("another checkout's Python")
+    setup.VENV.symlink_to(elsewhere)
+    with pytest.raises(SystemExit, match="remove it or move it away"):
+        setup._base("python", [])
+    assert (elsewhere / "made-with").exists()
+
+
+def test_an_environment_left_half_made_is_made_again(
+    setup: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made_with = setup.VENV / "made-with"
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(setup.venv, "create", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        setup._make_environment(made_with)
+    (setup.VENV / "half").touch()
+    monkeypatch.setattr(setup.venv, "create", lambda *_, **__: None)
+    setup._make_environment(made_with)
+    assert not (setup.VENV / "half").exists()
+
+
 def test_what_make_setup_runs_first_needs_nothing_installed() -> None:
     """The script runs with the system's Python, before there is a `.venv`."""
     imports = f"import sys; sys.path.insert(0, {str(SCRIPTS)!r}); import setup"
