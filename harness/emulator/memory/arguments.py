@@ -247,6 +247,8 @@ def track_first_writes(
 ) -> None:  # fmt: skip
     """Update the written-byte maps of some arguments' buffers. `buffers`: further maps, by the
     addresses of their buffers."""
+    if not (written or buffers):
+        return
     starts = list(program.param_offsets().values())
     bases = {allocation.base: allocation for allocation in memory.allocations}
     for base, known in (buffers or {}).items():

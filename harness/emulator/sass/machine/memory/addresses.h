@@ -264,15 +264,19 @@ inline Access without_remote(Context& c, const Access& access, u32 elsewhere, bo
     return only(access, access.active & ~elsewhere);
 }
 
+// Counts a request some of whose lanes access another block's shared memory. It is rare, and apart from `count` so that
+// loads and stores contain that one.
+[[gnu::noinline, gnu::cold]] inline void count_elsewhere(Context& c, const Access& access, u32 elsewhere, bool is_load) {
+    const Access own = without_remote(c, access, elsewhere, false);
+    if (own.active) count_shared(c, wavefronts_of(own, is_load));
+}
+
 // The cost of a request whose lanes access different memories is not known.
 inline void count(Context& c, const Access& access, i32 space, bool is_load) {
     if (space == MIXED) c.counts.mixed[c.at]++;
     if (space != GLOBAL && space != SHARED) return;
-    if (const u32 elsewhere = space == SHARED ? lanes_elsewhere(c, access) : 0) {
-        const Access own = without_remote(c, access, elsewhere, false);
-        if (own.active) count_shared(c, wavefronts_of(own, is_load));
-        return;
-    }
+    if (const u32 elsewhere = space == SHARED ? lanes_elsewhere(c, access) : 0)
+        return count_elsewhere(c, access, elsewhere, is_load);
     const i64 unit = space == GLOBAL ? i64(1) << machine::SECTOR_SHIFT : machine::WORD_BYTES;
     const machine::Wavefronts cost = machine::cost_of(c.patterns[c.at], access, unit, [&] {
         return space == GLOBAL ? machine::Wavefronts{machine::global_sectors(access), 0}

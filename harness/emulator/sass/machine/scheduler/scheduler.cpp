@@ -209,44 +209,53 @@ class Machine {
         // warp: code in which lanes may have diverged sets them again in each basic block that uses
         // them.
         bool begins = true;
-        const bool judged = judge_ != nullptr;
         for (;;) {
             if (begins && (turn <= 0 || left_ <= 0)) {
                 part->at = at;
                 used_up_ = true;
                 return;
             }
-            if (at < 0 || at >= launch_.instruction_count) {
-                c.at = at < 0 ? 0 : launch_.instruction_count - 1;
-                throw Fault{LEFT_CODE, __builtin_ctz(active), 0};
-            }
+            const i32 from = at;
+            const u32 on = run_plain(warp, active, at);
             const Instruction& n = all[at];
-            c.at = at;
-            c.active = active;
-            const u32 guard = warp.predicate[n.guard] ^ -static_cast<u32>(n.guard_inverted);
-            const u32 on = active & guard;
-            const int lanes = __builtin_popcount(active);
-            c.counts.warps[at]++;
-            c.counts.threads[at] += lanes;
-            c.counts.on[at] += __builtin_popcount(on);
-            left_--, turn--;
-            if ((c.spent += lanes) > launch_.budget) throw Fault{OVER_BUDGET, __builtin_ctz(active), 0};
-            c.guarded = on;
-            if (n.control == PLAIN) {
-                c.act(n.uniform ? (guard & active ? EVERYBODY : 0) : on);
-                if (c.on) handlers_[n.handler](c, n);
-                at++;
-                begins = false;
-                continue;
-            }
-            c.act(on);
-            if (judged && warp.follows) judge_->unwritten.branch(c, n);
+            left_ -= at - from + 1, turn -= at - from + 1;
+            if (judge_ && warp.follows) judge_->unwritten.branch(c, n);
             part->at = at;
             begins = ends_block(n.control);
             if (!control(block, warp, index, n, on)) return;
             part = &warp.parts[index];
             active = part->lanes;
             at = part->at;
+        }
+    }
+
+    // Executes instructions up to the next that may send lanes elsewhere or make them wait. That one
+    // is counted but not executed: `at` is moved to it, and the lanes whose guard is true there are
+    // returned.
+    u32 run_plain(const Warp& warp, const u32 active, i32& at) {
+        Context& c = context_;
+        const int lanes = __builtin_popcount(active);
+        c.active = active;
+        for (;; at++) {
+            if (at < 0 || at >= launch_.instruction_count) {
+                c.at = at < 0 ? 0 : launch_.instruction_count - 1;
+                throw Fault{LEFT_CODE, __builtin_ctz(active), 0};
+            }
+            const Instruction& n = launch_.instructions[at];
+            c.at = at;
+            const u32 guard = warp.predicate[n.guard] ^ -static_cast<u32>(n.guard_inverted);
+            const u32 on = active & guard;
+            c.counts.warps[at]++;
+            c.counts.threads[at] += lanes;
+            c.counts.on[at] += __builtin_popcount(on);
+            if ((c.spent += lanes) > launch_.budget) throw Fault{OVER_BUDGET, __builtin_ctz(active), 0};
+            c.guarded = on;
+            if (n.control != PLAIN) {
+                c.act(on);
+                return on;
+            }
+            c.act(n.uniform ? (guard & active ? EVERYBODY : 0) : on);
+            if (c.on) handlers_[n.handler](c, n);
         }
     }
 
