@@ -7,13 +7,11 @@ generator for another language can use the same program.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 from harness.emulator.ptx.syntax import TYPE_SIZES, Location, Param, Variable
-
-Found = TypeVar("Found")
+from harness.emulator.remembering import Remembering
 
 UNSIGNED = {1: "u8", 2: "u16", 4: "u32", 8: "u64"}
 
@@ -190,7 +188,7 @@ class Block:
 
 
 @dataclass
-class Program:
+class Program(Remembering):
     """A kernel ready to execute or to generate code from. Its block order reconverges lanes."""
 
     kernel: str
@@ -213,13 +211,6 @@ class Program:
             offsets[param.name] = total
             total += param.size
         return offsets
-
-    def once(self, work: Callable[[Program], Found]) -> Found:
-        """Apply `work` to this program the first time only; return its result."""
-        if work not in self.remembered:
-            self.remembered[work] = work(self)
-        found: Found = self.remembered[work]
-        return found
 
 
 def successors(terminator: Terminator) -> tuple[int, ...]:

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from harness.emulator.ptx.syntax import Location
+from harness.emulator.remembering import Remembering
 
 INSTRUCTION_BYTES = 16
 
@@ -76,7 +77,7 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Function:
+class Function(Remembering):
     """A kernel with the functions that it calls, which follow it in its section.
 
     `parameter_base`: the offset of the parameters in constant bank 0. `registers`: the number per
@@ -100,6 +101,21 @@ class Function:
     cluster: tuple[int, int, int] | None
     entries: Mapping[str, int]
     banks: Mapping[int, bytes]
+    remembered: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    @cached_property
+    def opcodes(self) -> frozenset[str]:
+        """The opcodes of its instructions."""
+        return frozenset(each.opcode for each in self.instructions)
+
+    @cached_property
+    def driver_constants(self) -> frozenset[int]:
+        """The offsets in constant bank 0, which the driver fills, that its instructions read."""
+        return frozenset(
+            operand.offset
+            for each in self.instructions for operand in each.operands
+            if operand.kind == "constant" and operand.number == 0
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)

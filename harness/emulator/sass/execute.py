@@ -79,20 +79,17 @@ class Clustered:
 
 @dataclass(frozen=True)
 class Ran:
-    """The outcome of a launch. `printed`: the output of each call, block by block."""
+    """The outcome of a launch. `printed`: the output of each call, block by block. `counts`: a
+    row for each of layout.COUNTS, with a number for each instruction (`counted`)."""
 
     faults: tuple[Fault, ...]
     printed: tuple[str, ...]
-    counts: tuple[MachineCount, ...]
+    counts: Array
 
 
 def synchronises_grid(function: Function, arch: CodeArchitecture) -> bool:
     """Return whether the code uses the workspace of the cooperative groups' grid barrier."""
-    places = dict(arch.registers_at).values()
-    return any(
-        operand.kind == "constant" and operand.number == 0 and operand.offset in places
-        for each in function.instructions for operand in each.operands
-    )  # fmt: skip
+    return not function.driver_constants.isdisjoint(at for _, at in arch.registers_at)
 
 
 def bank_of_parameters(
@@ -166,7 +163,7 @@ def execute(
          "filled": layout.ffi.NULL if a.written is None else layout.at(a.written)}
         for a, data in zip(memory.allocations, padded, strict=True)
     ])  # fmt: skip
-    counts = {name: np.zeros(len(function.instructions), np.int64) for name in layout.COUNTS}
+    counts = np.zeros((len(layout.COUNTS), len(function.instructions)), np.int64)
     textures = native.textures(memory)
     uses_reserved = (0, arch.reserved_at) in encoded.constants
     launch = layout.new(
@@ -181,7 +178,7 @@ def execute(
         textures=layout.ffi.cast("void *", int(engine_layout.ffi.cast("uintptr_t", textures))),
         texture_count=len(textures),
     )  # fmt: skip
-    launch.has_copies = any(i.opcode in COPIES for i in function.instructions)
+    launch.has_copies = not function.opcodes.isdisjoint(COPIES)
     launch.cluster = cluster.extents
     launch.own_registers = -(-function.registers // _REGISTER_UNIT) * _REGISTER_UNIT
     if judged:
@@ -191,13 +188,16 @@ def execute(
         launch.follows_shared = (
             math.prod(cluster.extents) == 1
             and not uses_reserved  # which begins as zeros
-            and not any(each.opcode in OPCODES for each in function.instructions)
+            and function.opcodes.isdisjoint(OPCODES)
         )
     system = DriverCalls(library)
     launch.print = system.callback
     launch.heap = heap.slot(memory)
     verdict = layout.new("Verdict", outcome=layout.PAUSED)
-    rows = layout.new("Counts", **{name: layout.at(row) for name, row in counts.items()})
+    first, apart = counts.ctypes.data, counts.strides[0]
+    rows = layout.ffi.new(
+        "Counts *", [layout.ffi.cast("void *", first + n * apart) for n in range(len(counts))]
+    )
     handle = system.handle = library.sass_begin(launch, rows)
     try:
         while verdict.outcome == layout.PAUSED:
@@ -218,7 +218,7 @@ def execute(
             raise LaunchError(f"`{what.text}` is not executed: {_UNSUPPORTED[verdict.fault]}")
         named = judged.shared if judged else SharedVariables()
         fault = _fault(function, shape, verdict, memory, numbers, said, named, launch.shared_start)
-    return Ran(() if fault is None else (fault,), system.printed, _counts(function, counts))
+    return Ran(() if fault is None else (fault,), system.printed, counts)
 
 
 def _shared_bytes(shape: Shape) -> int:
@@ -249,18 +249,16 @@ def _constants(encoded: Encoded, banks: Mapping[int, Array]) -> Array:
     return np.repeat(values[:, None], layout.LANES, axis=1).copy()
 
 
-def _counts(function: Function, counts: Mapping[str, Array]) -> tuple[MachineCount, ...]:
-    names = tuple(counts)
+def counted(function: Function, counts: Array) -> tuple[MachineCount, ...]:
+    """The counts of each instruction, from the rows of `Ran`."""
     out = []
-    rows = zip(*(counts[name].tolist() for name in names), strict=True)
-    for instruction, row in zip(function.instructions, rows, strict=True):
-        place = user_line(instruction.location)
-        file, line = (place.file, place.line) if place else ("", 0)
-        own = dict(zip(names, row, strict=True))
-        chooses = instruction.name.startswith("BRA") and instruction.text.startswith("@")
+    for (address, text, opcode, file, line, chooses), row in zip(
+        function.once(_described), counts.T.tolist(), strict=True
+    ):
+        own = dict(zip(layout.COUNTS, row, strict=True))
         out.append(
             MachineCount(
-                address=instruction.address, text=instruction.text, opcode=instruction.name,
+                address=address, text=text, opcode=opcode,
                 file=file, line=line, warps=own["warps"], threads=own["threads"],
                 threads_predicated_on=own["on"], global_requests=own["requests"],
                 global_sectors=own["sectors"], shared_requests=own["shared_requests"],
@@ -278,6 +276,18 @@ def _counts(function: Function, counts: Mapping[str, Array]) -> tuple[MachineCou
             )
         )  # fmt: skip
     return tuple(out)
+
+
+def _described(function: Function) -> list[tuple[int, str, str, str, int, bool]]:
+    """Each instruction's address, text, opcode, file and line, and whether it is a branch that some
+    lanes may take."""
+    found = []
+    for each in function.instructions:
+        place = user_line(each.location)
+        file, line = (place.file, place.line) if place else ("", 0)
+        chooses = each.name.startswith("BRA") and each.text.startswith("@")
+        found.append((each.address, each.text, each.name, file, line, chooses))
+    return found
 
 
 def _fault(

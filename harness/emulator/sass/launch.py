@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -31,6 +32,7 @@ from harness.emulator.sass.errors import UnknownMachineInstruction
 from harness.emulator.sass.execute import (
     Clustered,
     bank_of_parameters,
+    counted,
     execute,
     synchronises_grid,
 )
@@ -42,7 +44,7 @@ from harness.emulator.sass.instructions.table import (
 )
 from harness.emulator.sass.judging import Judged, judged
 from harness.emulator.sass.library import load
-from harness.emulator.sass.report import MachineReport
+from harness.emulator.sass.report import Counted, MachineReport
 from harness.silicon.architectures import architecture
 
 Array = NDArray[Any]
@@ -127,11 +129,16 @@ def launch_machine_code(
         unwritten.track(memory, maps)
     ran = execute(function, arch, encoded, shape, memory, banks, clustered, looked_for)
     unwritten.forget_unseen(memory, maps)
-    unknown = uncounted(ran.counts)
     return MachineReport(
-        kernel, shape.grid, shape.block, shape.shared_bytes, ran.faults, ran.printed, ran.counts,
-        counters(ran.counts, unknown, encoded.takes_turns, arch.was_read), unknown,
+        kernel, shape.grid, shape.block, shape.shared_bytes, ran.faults, ran.printed,
+        partial(_counted, function, ran.counts, encoded.takes_turns, arch.was_read),
     )  # fmt: skip
+
+
+def _counted(function: Function, counts: Array, meets_others: bool, was_read: bool) -> Counted:
+    instructions = counted(function, counts)
+    unknown = uncounted(instructions)
+    return Counted(instructions, counters(instructions, unknown, meets_others, was_read), unknown)
 
 
 def variable(code: MachineCode, name: str, dtype: Any = np.uint8) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -38,8 +38,21 @@ class MachineCount(Executed):
 
 
 @dataclass(frozen=True)
+class Counted:
+    """What was counted in a launch. `uncounted`: the counters that are missing, and why."""
+
+    instructions: tuple[MachineCount, ...]
+    counters: tuple[Counter, ...]
+    uncounted: Uncounted
+
+
+@dataclass(frozen=True)
 class MachineReport:
-    """The results of a launch apart from the arrays, which were changed in place."""
+    """The results of a launch apart from the arrays, which were changed in place.
+
+    `count`: works out what was counted. It is called when that is looked at for the first time,
+    because it takes longer than a small launch.
+    """
 
     kernel: str
     grid: tuple[int, int, int]
@@ -48,10 +61,20 @@ class MachineReport:
     faults: tuple[Fault, ...]
     printed: tuple[str, ...]
     """The output of each printf call, block by block."""
-    instructions: tuple[MachineCount, ...] = field(repr=False)
-    counters: tuple[Counter, ...] = field(repr=False)
-    uncounted: Uncounted = field(repr=False)
-    """The launch's missing counters, and why."""
+    count: Callable[[], Counted] = field(repr=False, compare=False)
+
+    @property
+    def instructions(self) -> tuple[MachineCount, ...]:
+        return self._counted.instructions
+
+    @property
+    def counters(self) -> tuple[Counter, ...]:
+        return self._counted.counters
+
+    @property
+    def uncounted(self) -> Uncounted:
+        """The launch's missing counters, and why."""
+        return self._counted.uncounted
 
     def counter(self, name: str) -> Counter:
         """A counter by name; KeyError if the launch has none of that name."""
@@ -72,6 +95,10 @@ class MachineReport:
         for each in self.instructions:
             found.setdefault((each.file, each.line), []).append(each)
         return {at: tuple(counts) for at, counts in sorted(found.items())}
+
+    @cached_property
+    def _counted(self) -> Counted:
+        return self.count()
 
     @cached_property
     def _by_name(self) -> Mapping[str, Counter]:

@@ -39,7 +39,7 @@ def maps(
 
 def are_writes_seen(function: Function) -> bool:
     """Return whether the maps can record every write of the kernel."""
-    return _WRITE_UNSEEN.isdisjoint(each.opcode for each in function.instructions)
+    return _WRITE_UNSEEN.isdisjoint(function.opcodes)
 
 
 def track(memory: AddressSpace, known: Maps) -> None:

@@ -21,7 +21,7 @@ def local_bytes(function: Function) -> int:
     """A thread's local memory in bytes, rounded up so that every thread's local memory is
     aligned."""
     frames = -(-function.local_bytes // 16) * 16
-    return frames + STACK_BYTES if grows(function) else frames
+    return frames + STACK_BYTES if function.once(grows) else frames
 
 
 def grows(function: Function) -> bool:
@@ -38,7 +38,7 @@ def _through_pointer(each: Instruction) -> bool:
 
 def overflow(function: Function, instruction: Instruction, address: int) -> str:
     """The message of a fault at this address if the stack is exhausted; empty if it is not."""
-    if instruction.opcode not in ("LDL", "STL") or not grows(function) or address < 1 << 31:
+    if instruction.opcode not in ("LDL", "STL") or not function.once(grows) or address < 1 << 31:
         return ""
     return (
         f"`{instruction.text}` at {instruction.address:#x} is beyond a thread's stack of "

@@ -198,16 +198,14 @@ class Machine {
 
     void run_part(Resident& block, Warp& warp, int index) {
         Context& c = context_;
-        const Instruction* const all = launch_.instructions;
         Part* part = &warp.parts[index];
         part->yielded = false;
         u32 active = part->lanes;
         i32 at = part->at;
         int turn = launch_.turn;
         used_up_ = false;
-        // A part goes on to the end of its basic block, because uniform registers belong to the
-        // warp: code in which lanes may have diverged sets them again in each basic block that uses
-        // them.
+        // A part goes on to the end of its basic block, because uniform registers belong to the warp: code in which
+        // lanes may have diverged sets them again in each basic block that uses them.
         bool begins = true;
         for (;;) {
             if (begins && (turn <= 0 || left_ <= 0)) {
@@ -217,7 +215,7 @@ class Machine {
             }
             const i32 from = at;
             const u32 on = run_plain(warp, active, at);
-            const Instruction& n = all[at];
+            const Instruction& n = launch_.instructions[at];
             left_ -= at - from + 1, turn -= at - from + 1;
             if (judge_ && warp.follows) judge_->unwritten.branch(c, n);
             part->at = at;
@@ -229,9 +227,8 @@ class Machine {
         }
     }
 
-    // Executes instructions up to the next that may send lanes elsewhere or make them wait. That one
-    // is counted but not executed: `at` is moved to it, and the lanes whose guard is true there are
-    // returned.
+    // Executes instructions up to the next one that may send lanes elsewhere or make them wait. That one is counted but
+    // not executed: `at` moves to it. Returns the lanes whose guard is true there.
     u32 run_plain(const Warp& warp, const u32 active, i32& at) {
         Context& c = context_;
         const int lanes = __builtin_popcount(active);
