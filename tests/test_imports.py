@@ -42,12 +42,13 @@ UPPER_FLOOR = {"workers", "judge", "slots"}
 """The modules of processes/ that know what a worker's job is, listed as `processes/workers`."""
 ROOMS_OF_THE_EMULATOR: dict[str, set[str]] = {
     "errors": set(),
+    "remembering": set(),
     "results": set(),
     "ptx": {"errors"},
-    "program": {"errors", "ptx"},
+    "program": {"errors", "ptx", "remembering"},
     "memory": {"errors", "ptx", "program"},
     "engine": {"errors", "ptx", "program", "memory", "results"},
-    "sass": {"errors", "ptx", "memory", "engine", "results"},
+    "sass": {"errors", "ptx", "memory", "engine", "remembering", "results"},
     "launch": {"errors", "ptx", "program", "memory", "engine", "results"},
 }
 """Folder → the folders that it may import."""
