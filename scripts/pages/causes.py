@@ -125,7 +125,7 @@ def rates(steps: Sequence[LadderStep]) -> Iterator[str]:
 
 
 def by_chance(steps: Sequence[LadderStep], draws: int = 200) -> float:
-    """The share of steps whose causes include an idea that was assigned to the step at random."""
+    """Assign an idea to each step at random; give the share of steps that have it as a cause."""
     chance = random.Random(1)
     ideas, hits = [step.idea for step in steps], 0
     for _ in range(draws):

@@ -9,8 +9,8 @@ from pathlib import Path
 def keep(path: Path, text: str) -> Path:
     """Write the text to the file unless the file already contains it; return the path.
 
-    A missing folder is created. The file is replaced in one step, because other processes may be
-    reading or writing it.
+    This creates the folder if it is missing, and replaces the file in one step, because other
+    processes may be reading or writing it.
     """
     if not path.exists() or path.read_text("utf-8") != text:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -110,7 +110,7 @@ class Function(Remembering):
 
     @cached_property
     def driver_constants(self) -> frozenset[int]:
-        """The offsets in constant bank 0, which the driver fills, that its instructions read."""
+        """Where the instructions read constant bank 0, which the driver fills: byte offsets."""
         return frozenset(
             operand.offset
             for each in self.instructions for operand in each.operands

@@ -250,7 +250,7 @@ def _constants(encoded: Encoded, banks: Mapping[int, Array]) -> Array:
 
 
 def counted(function: Function, counts: Array) -> tuple[MachineCount, ...]:
-    """The counts of each instruction, from the rows of `Ran`."""
+    """Give each instruction its counts. `counts`: those of `Ran`."""
     out = []
     for (address, text, opcode, file, line, chooses), row in zip(
         function.once(_described), counts.T.tolist(), strict=True

@@ -29,8 +29,8 @@ BUGS = {
     "RaceBug": RACE, "SyncBug": RACE | UNWRITTEN, "BoundsBug": _BEYOND, "NbrBoundsBug": _BEYOND,
     "ExcessThreadsBug": _BEYOND, "FieldBug": _BEYOND, "UninitializedBug": UNWRITTEN,
 }  # fmt: skip
-"""Each planted bug, and the kinds of faults that reveal it. Some arrays are longer than their
-contents, so an index past the end of the contents reads uninitialised elements."""
+"""For each planted bug, the kinds of faults by which the checks may find it. Some arrays are longer
+than their contents, so an index past the end of the contents reads uninitialised elements."""
 DEFECTS = (
     ({"PR", "Block", "BlockAdd"}, RACE),  # threads read a sum to which one still adds
     (
