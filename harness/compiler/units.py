@@ -12,6 +12,7 @@ from harness.compiler import cache
 from harness.compiler.toolchain import Toolchain
 from harness.dtypes import BY_NAME
 from harness.errors import CompileError, CompilerStopped
+from harness.files import python_packages
 
 FLAGS = ("-std=c++17", "-O3", "-lineinfo")
 _TARGET = re.compile(r"^[ \t]*\.target\s+sm_(\d+)([af]?)\b", re.MULTILINE)
@@ -127,7 +128,7 @@ def unit(case: Case, kernels: Path, arch: str) -> Unit:
         return Unit(source, (), (), arch, clusters=tuple(sorted(clusters)))
     return Unit(
         source,
-        (*(kernels / each for each in case.include), kernels, folder),
+        (*(_include_folder(kernels, each) for each in case.include), kernels, folder),
         tuple(sorted(defines.items())),
         arch if arch[-1].isalpha() else arch + case.target,
         case.flags,
@@ -135,6 +136,14 @@ def unit(case: Case, kernels: Path, arch: str) -> Unit:
         tuple(names),
         tuple(sorted(clusters)),
     )
+
+
+def _include_folder(kernels: Path, folder: str) -> Path:
+    if not python_packages.is_inside(folder):
+        return kernels / folder
+    if found := python_packages.folder_of(folder):
+        return found
+    raise CompileError(python_packages.lacking(folder))
 
 
 def _plain(path: Path) -> Path:

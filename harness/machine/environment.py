@@ -16,7 +16,7 @@ from harness.matrix.files import include_folder
 from harness.processes import children
 
 _SUFFIXES = (*source_text.C_SUFFIXES, ".py")
-_PACKAGES = ("numpy", "pandas", "pycuda", "torch", "nvidia-ml-py")
+_PACKAGES = ("numpy", "pandas", "pycuda", "torch", "nvidia-ml-py", "cuda-cccl", "torchvision")
 
 
 def versions() -> dict[str, str]:

@@ -1,15 +1,17 @@
-"""Check that the files named in a matrix exist, inside the folder of their problem."""
+"""The files that a matrix names: are their paths well formed, do they exist, and are they inside the
+folder of their problem?"""
 
 from __future__ import annotations
 
 import ast
 import os
 from collections.abc import Iterable
-from pathlib import Path
-from typing import TYPE_CHECKING
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
 
 from harness.console.suggestions import command, did_you_mean
 from harness.errors import ConfigError
+from harness.files import python_packages
 from harness.files.strict_yaml import YamlLocation
 
 if TYPE_CHECKING:
@@ -19,17 +21,53 @@ MATRIX, OWN_MATRIX = Path("bench.yaml"), "bench.yaml"
 """The name of the matrix in the current folder, and that of a problem's own file."""
 
 
+PTX = ".ptx"
+"""The suffix of a source produced by another compiler, such as Triton."""
+
+
+def relative(value: Any, *suffixes: str) -> str:
+    """A path under the problem's folder, or under the folder of all problems."""
+    path = PurePosixPath(str(value))
+    if path.is_absolute() or ".." in path.parts or "\\" in str(value):
+        raise ValueError("a path lies in its problem's folder: no absolute path, no ..")
+    if len(str(path)) > 200 or not all(c.isprintable() and c != '"' for c in str(path)):
+        raise ValueError("a path has up to 200 printable characters, and no quotation mark")
+    if suffixes and path.suffix not in suffixes:
+        raise ValueError(f"a source is a {' or '.join(suffixes)} file")
+    return str(path)
+
+
+def include(value: Any) -> str:
+    """A folder under the problem's, under that of all problems, or inside a Python package."""
+    if not python_packages.is_inside(str(value)):
+        return relative(value)
+    return python_packages.PREFIX + relative(str(value).removeprefix(python_packages.PREFIX))
+
+
 def found(kernels: Path) -> list[str]:
     """The problems of a folder, by name: its subfolders that hold a bench.yaml."""
     return sorted(path.parent.name for path in kernels.glob(f"*/{OWN_MATRIX}"))
 
 
 def include_folder(kernels: Path, problem: str, folder: str) -> Path | None:
-    """Find a folder for `include:` in the problem's folder, or in that of all problems."""
+    """Find a folder for `include:` in the problem's folder, or in that of all problems. A folder
+    inside a Python package is not among them."""
     for path in (kernels / problem / folder, kernels / folder):
         if path.is_dir() and path.resolve().is_relative_to(kernels.resolve()):
             return path
     return None
+
+
+def include_folders(kernels: Path, problem: str, folders: Iterable[str]) -> tuple[str, ...]:
+    """The folders of `include:` as a case has them: below that of all problems, or, unchanged,
+    inside a Python package."""
+    found = []
+    for each in folders:
+        if python_packages.is_inside(each):
+            found.append(each)
+        elif path := include_folder(kernels, problem, each):
+            found.append(path.relative_to(kernels).as_posix())
+    return tuple(found)
 
 
 def check(kernels: Path, problem: Problem) -> None:
@@ -55,6 +93,8 @@ def check(kernels: Path, problem: Problem) -> None:
         for index, source in enumerate(variant.sources):
             _file(folder, source, variant.place("sources", index))
         for index, each in enumerate(variant.include):
+            if python_packages.is_inside(each):
+                continue  # cases are skipped where the package is missing
             if include_folder(kernels, problem.name, each) is None:
                 raise variant.place("include", index).error(
                     f"there is no folder {folder / each} and no {kernels / each}"

@@ -15,7 +15,8 @@ from harness.cases import COMPILED, LIBRARY, Kind
 from harness.console.suggestions import did_you_mean
 from harness.files.strict_yaml import Key, YamlLocation
 from harness.matrix import lineage, written
-from harness.matrix.values import PTX, KernelName
+from harness.matrix.files import PTX
+from harness.matrix.values import KernelName
 from harness.matrix.variants import MergedStep, Needs, Problem, Sizes, Variant
 from harness.silicon.features import FEATURES, Feature
 

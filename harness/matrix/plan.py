@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from harness.cases import ELEMENT_BYTES, Case, Device, Shape, Step, TensorMap
 from harness.dtypes import numpy_dtype
 from harness.errors import ExpressionError, ProblemError
+from harness.files import python_packages
 from harness.files.strict_yaml import Key
 from harness.matrix import files, model, selection, variants
 from harness.matrix.expressions import Expression, Number, Value
@@ -242,8 +243,6 @@ class _Resolver:
             return replace(case, skip=lacking)
         if variant.when is not None and not self.whole(variant.when, "when"):
             return replace(case, skip=f"the variant is limited to `{variant.when}`")
-        kernels, folder = self.site.bench.kernels, problem.name
-        folders = [files.include_folder(kernels, folder, each) for each in variant.include]
         return replace(
             case,
             source=variant.source,
@@ -257,7 +256,7 @@ class _Resolver:
             args=tuple(self._argument(arg, "args", i) for i, arg in enumerate(variant.args)),
             overwrites=variant.overwrites,
             flags=variant.flags,
-            include=tuple(str(each.relative_to(kernels)) for each in folders if each),
+            include=files.include_folders(self.site.bench.kernels, problem.name, variant.include),
             sources=variant.sources,
             target="a" if variant.needs.is_specific else "",
         )
@@ -355,7 +354,8 @@ class _Resolver:
 
 
 def _lacking(case: Case, device: Device) -> Iterator[str]:
-    """The requirements of the case's launches that the device lacks."""
+    """The requirements of the case's launches that the device lacks, and missing headers."""
+    yield from python_packages.missing(case.include)
     no_clusters = variants.lacks(FEATURES["clusters"], device)
     no_maps = variants.lacks(FEATURES["tma"], device)
     for step in case.steps:

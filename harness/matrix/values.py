@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
-from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
@@ -21,7 +20,7 @@ from harness.cases import DEVICE_FACTS, ELEMENT_BYTES, IDEAS
 from harness.console.suggestions import did_you_mean
 from harness.dtypes import BY_NAME
 from harness.errors import ConfigError
-from harness.matrix import forms
+from harness.matrix import files, forms
 from harness.matrix.expressions import FUNCTIONS, QUOTE_IT, Expression, Number, is_cut
 from harness.silicon.features import FEATURES
 
@@ -257,22 +256,6 @@ def _flag(value: Any) -> str:
     return value
 
 
-PTX = ".ptx"
-"""The suffix of a source produced by another compiler, such as Triton."""
-
-
-def relative(value: Any, *suffixes: str) -> str:
-    """A path under the problem's folder, or under the folder of all problems."""
-    path = PurePosixPath(str(value))
-    if path.is_absolute() or ".." in path.parts or "\\" in str(value):
-        raise ValueError("a path lies in its problem's folder: no absolute path, no ..")
-    if len(str(path)) > 200 or not all(c.isprintable() and c != '"' for c in str(path)):
-        raise ValueError("a path has up to 200 printable characters, and no quotation mark")
-    if suffixes and path.suffix not in suffixes:
-        raise ValueError(f"a source is a {' or '.join(suffixes)} file")
-    return str(path)
-
-
 def _function(value: Any, suffix: str) -> str:
     """`file.py:function`"""
     file, colon, function = str(value).rpartition(":")
@@ -280,7 +263,7 @@ def _function(value: Any, suffix: str) -> str:
         file, colon, function = str(value).partition(":")
     if not colon or not _FUNCTION.match(function):
         raise ValueError(f"write file{suffix}:function, such as sums{suffix}:sum")
-    return f"{relative(file, suffix)}:{function}"
+    return f"{files.relative(file, suffix)}:{function}"
 
 
 @dataclass(frozen=True)
@@ -373,6 +356,7 @@ Dtypes = Annotated[
 Extents = Annotated[tuple[Expression, ...], BeforeValidator(_extents), forms.EXTENTS]
 Flag = Annotated[str, BeforeValidator(_flag), forms.matching("^-.")]
 FreeName = Annotated[str, BeforeValidator(_free_name)]
+IncludeFolder = Annotated[str, BeforeValidator(files.include)]
 HostFunction = Annotated[
     str, BeforeValidator(lambda value: _function(value, ".cu")), forms.matching(r"\.cu:.")
 ]
@@ -384,13 +368,12 @@ Positive = Annotated[int, BeforeValidator(_positive), forms.WHOLE]
 PythonFunction = Annotated[
     str, BeforeValidator(lambda value: _function(value, ".py")), forms.matching(r"\.py:.")
 ]
-RelativePath = Annotated[str, BeforeValidator(relative)]
 Rounds = Annotated[Literal["auto"] | int, BeforeValidator(_rounds), forms.ROUNDS]
 CudaSource = Annotated[
-    str, BeforeValidator(lambda value: relative(value, ".cu")), forms.matching(r"\.cu$")
+    str, BeforeValidator(lambda value: files.relative(value, ".cu")), forms.matching(r"\.cu$")
 ]
 Source = Annotated[
     str,
-    BeforeValidator(lambda value: relative(value, ".cu", PTX)),
+    BeforeValidator(lambda value: files.relative(value, ".cu", files.PTX)),
     forms.matching(r"\.(cu|ptx)$"),
 ]

@@ -43,13 +43,13 @@ from harness.matrix.values import (
     Flag,
     FreeName,
     HostFunction,
+    IncludeFolder,
     Kernel,
     Looks,
     Macros,
     Name,
     Positive,
     PythonFunction,
-    RelativePath,
     Rounds,
     Source,
 )
@@ -110,8 +110,9 @@ class Common(Strict):
     facts."""
     flags: list[Flag] = []
     """Further options of nvcc."""
-    include: list[RelativePath] = []
-    """Folders that `#include` searches, besides the problem's and that of all problems."""
+    include: list[IncludeFolder] = []
+    """Folders that `#include` searches, besides the problem's and that of all problems;
+    `package:cuda.cccl/headers/include` is one inside an installed Python package."""
     sources: list[CudaSource] = []
     """Further files, which precede the source in one compilation unit."""
     overwrites: list[str] = []

@@ -34,6 +34,8 @@ class Nms(Problem):
             Buffer("mask", "scratch", "uint64", n * -(-n // 64)),
             Buffer("removed", "zeroed", "uint64", -(-n // 64)),
             Buffer("barrier", "zeroed", "uint32", 2),
+            Buffer("decisions", "scratch", "uint64", 2 * -(-n // 64)),
+            Buffer("ticket", "scratch", "uint32", 1),
         ]
 
     def inputs(

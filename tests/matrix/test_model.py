@@ -305,6 +305,7 @@ def test_a_flag_that_changes_what_is_made_is_refused_with_what_to_do(
     [
         ("include: [nowhere]", "include.0", "kernels/double/nowhere and no"),
         ("include: [../double]", "include.0", "no absolute path, no .."),
+        ('include: ["package:vendor/../.."]', "include.0", "no absolute path, no .."),
         ("sources: [more.cu]", "sources.0", "more.cu does not exist"),
         ("sources: [more.h]", "sources.0", "a source is a .cu file"),
         ("sources: ['a\"b.cu']", "sources.0", "no quotation mark"),

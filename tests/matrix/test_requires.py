@@ -114,3 +114,23 @@ def test_a_feature_that_nobody_knows_is_an_error_with_the_known_ones(edited: Edi
     path = edited("source: v0.cu", "source: v0.cu\n        requires: {features: [cp_asynk]}")
     with pytest.raises(ConfigError, match=r"(?s)cp_asynk.*did you mean.*cp_async"):
         model.load(path)
+
+
+def test_headers_of_a_python_package_are_searched_first(
+    edited: Edited, device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    headers = tmp_path / "packages" / "vendor" / "include"
+    headers.mkdir(parents=True)
+    monkeypatch.syspath_prepend(str(tmp_path / "packages"))
+    path = edited("source: v0.cu", 'source: v0.cu\n        include: ["package:vendor/include"]')
+    first = cases(path, device)[0]
+    assert (first.skip, first.include) == ("", ("package:vendor/include",))
+    assert unit(first, path.parent / "kernels", "sm_90").include[0] == headers
+
+
+def test_a_variant_whose_package_is_missing_is_skipped_and_not_compiled(
+    edited: Edited, device: Device
+) -> None:
+    path = edited("source: v0.cu", 'source: v0.cu\n        include: ["package:no.such/include"]')
+    reason = "the Python package no.such is not installed: pip install no-such"
+    assert {case.skip for case in cases(path, device)} == {reason}

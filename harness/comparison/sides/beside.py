@@ -16,6 +16,7 @@ from typing import Any
 
 from harness.comparison.sides.commits import Commit, tracked
 from harness.errors import ConfigError, UsageError
+from harness.files import python_packages
 from harness.files.strict_yaml import Document
 from harness.matrix import files, model, selection
 from harness.matrix.model import Bench
@@ -205,15 +206,17 @@ def _moved(variant: Variant, problem: str, base: Base) -> Variant:
     """
     home = f"../{SUFFIX}/{problem}/"
     kernels = base.bench.kernels
-    folders = [files.include_folder(kernels, problem, each) for each in variant.include]
-    include = [f.relative_to(kernels).as_posix() for f in folders if f]
+    include = [
+        each if python_packages.is_inside(each) else f"{SUFFIX}/{each}"
+        for each in files.include_folders(kernels, problem, variant.include)
+    ]
     return replace(
         variant,
         name=variant.name + SUFFIX,
         source=variant.source and home + variant.source,
         function=variant.function and home + variant.function,
         sources=tuple(home + each for each in variant.sources),
-        include=(*(f"{SUFFIX}/{each}" for each in include), SUFFIX, f"{SUFFIX}/{problem}"),
+        include=(*include, SUFFIX, f"{SUFFIX}/{problem}"),
         expect={},
         places=_placed(variant, base),
     )

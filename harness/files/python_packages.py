@@ -1,0 +1,39 @@
+"""Folders inside installed Python packages, such as the headers that a wheel brings.
+
+package:cuda.cccl/headers/include
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+PREFIX = "package:"
+
+
+def is_inside(folder: str) -> bool:
+    """Return whether a folder is written as one inside a package."""
+    return folder.startswith(PREFIX)
+
+
+def folder_of(folder: str) -> Path | None:
+    """Find a folder inside a package, without importing the package. None if there is none."""
+    name, _, below = folder.removeprefix(PREFIX).partition("/")
+    try:
+        spec = importlib.util.find_spec(name)
+    except (ImportError, ValueError):  # its parent is missing, or is no package
+        return None
+    places = spec.submodule_search_locations if spec else None
+    return next((at for place in places or () if (at := Path(place, below)).is_dir()), None)
+
+
+def lacking(folder: str) -> str:
+    """Say in one line which package is missing, and how it is usually installed."""
+    name = folder.removeprefix(PREFIX).partition("/")[0]
+    return f"the Python package {name} is not installed: pip install {name.replace('.', '-')}"
+
+
+def missing(folders: Iterable[str]) -> Iterator[str]:
+    """What `lacking` says of each of the folders whose package is missing."""
+    return (lacking(each) for each in folders if is_inside(each) and not folder_of(each))
