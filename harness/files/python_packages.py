@@ -5,6 +5,7 @@ package:cuda.cccl/headers/include
 
 from __future__ import annotations
 
+import importlib.metadata
 import importlib.util
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -17,9 +18,22 @@ def is_inside(folder: str) -> bool:
     return folder.startswith(PREFIX)
 
 
+def named(folder: str) -> str:
+    """The package alone: `package:cuda.cccl`."""
+    return PREFIX + _parts(folder)[0]
+
+
+def version(folder: str) -> str:
+    """The installed version of the package; "unknown" if the package does not say it."""
+    try:
+        return importlib.metadata.version(_distribution(_parts(folder)[0]))
+    except importlib.metadata.PackageNotFoundError:
+        return "unknown"
+
+
 def folder_of(folder: str) -> Path | None:
     """Find a folder inside a package, without importing the package. None if there is none."""
-    name, _, below = folder.removeprefix(PREFIX).partition("/")
+    name, below = _parts(folder)
     try:
         spec = importlib.util.find_spec(name)
     except (ImportError, ValueError):  # its parent is missing, or is no package
@@ -30,10 +44,21 @@ def folder_of(folder: str) -> Path | None:
 
 def lacking(folder: str) -> str:
     """Say in one line which package is missing, and how it is usually installed."""
-    name = folder.removeprefix(PREFIX).partition("/")[0]
-    return f"the Python package {name} is not installed: pip install {name.replace('.', '-')}"
+    name, _ = _parts(folder)
+    return f"the Python package {name} is not installed: pip install {_distribution(name)}"
 
 
 def missing(folders: Iterable[str]) -> Iterator[str]:
     """What `lacking` says of each of the folders whose package is missing."""
     return (lacking(each) for each in folders if is_inside(each) and not folder_of(each))
+
+
+def _parts(folder: str) -> tuple[str, str]:
+    """`package:cuda.cccl/headers/include` → `cuda.cccl`, `headers/include`"""
+    name, _, below = folder.removeprefix(PREFIX).partition("/")
+    return name, below
+
+
+def _distribution(package: str) -> str:
+    """The name under which a package is most likely distributed."""
+    return package.replace(".", "-")

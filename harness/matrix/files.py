@@ -1,5 +1,5 @@
-"""The files that a matrix names: are their paths well formed, do they exist, and are they inside the
-folder of their problem?"""
+"""The files that a matrix names: are their paths well formed, do they exist, and are they inside
+the folder of their problem?"""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from harness.compiler import compile as compiler
 from harness.compiler import toolchain
 from harness.compiler.functions import host
 from harness.errors import CompileError
-from harness.files import source_text
+from harness.files import python_packages, source_text
 from harness.files import statements as statements_of
 from harness.files.beside_bytecode import kept
 from harness.journal.records import Outcome, Planned, Record, Renewed
@@ -114,6 +114,8 @@ class Origins:
         kernels = self._bench.kernels
         files = [kernels / case.problem / "problem.py", *self._files(case)]
         found = {_name(path, kernels): self._hash(path) for path in files}
+        for folder in filter(python_packages.is_inside, case.include):
+            found[python_packages.named(folder)] = python_packages.version(folder)
         # `builds_on` decides the comparison, not the case's own result.
         tests = [replace(test, builds_on="") for test in self._tests[case.shape]]
         baseline = self._bench.problems[case.problem].baseline
@@ -137,9 +139,15 @@ class Origins:
             return []
         make = compiler.unit if case.kind == "kernel" else host.unit
         unit = make(case, kernels, self._arch)
+        # A package's headers change with its version, as the toolkit's do.
+        packages = {
+            python_packages.folder_of(each)
+            for each in filter(python_packages.is_inside, case.include)
+        }
+        own = tuple(folder for folder in unit.include if folder not in packages)
         found: dict[Path, None] = {}
         for source in (*unit.sources, unit.source):
-            found |= dict.fromkeys(self._with_headers(source, unit.include))
+            found |= dict.fromkeys(self._with_headers(source, own))
         return found
 
     def _with_headers(self, source: Path, folders: tuple[Path, ...]) -> tuple[Path, ...]:

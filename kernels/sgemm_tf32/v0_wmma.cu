@@ -12,7 +12,7 @@
 //
 // From: "Warp Matrix Functions" in the CUDA C++ Programming Guide.
 //
-// Measured: H200, m = 4,096, n = 4,096, k = 4,096: 4.44 ms ± 0.099 %.
+// Measured: H200, m = 4,096, n = 4,096, k = 4,096: 4.52 ms ± 0.04 %.
 #include <mma.h>
 
 #include "common/matrix.cuh"

@@ -15,7 +15,7 @@
 //
 // From: "Matrix Fragments for mma.m16n8k8" in the PTX manual, and CUTLASS's multistage mainloop.
 //
-// Measured: H200, m = 4,096, n = 4,096, k = 4,096: 4.22× v0.
+// Measured: H200, m = 4,096, n = 4,096, k = 4,096: 4.32× v0.
 #include "common/async_copy.cuh"
 
 constexpr unsigned int M = 128, N = 128, K = 32;  // of a block's tile

