@@ -57,6 +57,8 @@ def counters(
                 modelled.add((kind, SECTORS))
             if site in as_in_ptx:
                 of_ptx |= {kind}
+            if site in program.once(_of_either_form):
+                of_ptx |= {"red", "atom"}
         first = next(iter(kinds.get(site, ())), "")
         if (shared_kind := "atom" if first == "red" else first) in shared:
             shared[shared_kind] += each.shared_requests
@@ -252,9 +254,26 @@ def _kind(op: Op, program: Program) -> str:
         return op.name
     if not {"acquire", "acq_rel"}.isdisjoint(split_opcode(program.sites[op.site].opcode)[1]):
         return op.name
+    return "atom" if op.site in program.once(_results_read) else "red"
+
+
+def _results_read(program: Program) -> frozenset[int]:
+    """The atomics whose results some instruction reads."""
     read = {s.slot for b in program.blocks for o in b.ops for s in o.registers_read()}
     read |= {slot for b in program.blocks for slot in b.live_out}
-    return "atom" if any(r.slot in read for r in op.registers_written()) else "red"
+    return frozenset(
+        op.site for block in program.blocks for op in block.ops
+        if op.name == "atom" and any(each.slot in read for each in op.registers_written())
+    )  # fmt: skip
+
+
+def _of_either_form(program: Program) -> frozenset[int]:
+    """The reductions on generic addresses, which ptxas turns into atomics unless it knows that the
+    memory is global."""
+    return frozenset(
+        op.site for block in program.blocks for op in block.ops
+        if op.name == "atom" and not op.variant[0] and _kind(op, program) == "red"
+    )  # fmt: skip
 
 
 def _unevenly_repeated(

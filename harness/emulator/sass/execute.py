@@ -264,6 +264,7 @@ def counted(function: Function, counts: Array) -> tuple[MachineCount, ...]:
                 global_sectors=own["sectors"], shared_requests=own["shared_requests"],
                 shared_wavefronts=own["wavefronts"],
                 shared_wavefronts_ideal=own["wavefronts_ideal"],
+                ideal_uncertain=own["ideal_uncertain"],
                 branches=own["warps"] if chooses else 0, diverged_warps=own["divergent"],
                 colliding=own["colliding"], branch_targets=own["branches"],
                 warps_again=own["warps_again"], threads_again=own["threads_again"],

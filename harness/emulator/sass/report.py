@@ -19,6 +19,7 @@ class MachineCount(Executed):
     `warps_again`, `threads_again`: additional counts, because the multiprocessor issues the
     instruction again (machine/scheduler/replays.h). `remote_requests`, `remote_sectors`: of another
     block's shared memory; `remote_uncertain`: how many no rule covers.
+    `ideal_uncertain`: how many accesses to shared memory have ideal wavefronts that no rule gives.
     """
 
     address: int
@@ -30,6 +31,7 @@ class MachineCount(Executed):
     remote_requests: int = 0
     remote_sectors: int = 0
     remote_uncertain: int = 0
+    ideal_uncertain: int = 0
 
     @property
     def base(self) -> str:

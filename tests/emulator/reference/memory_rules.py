@@ -33,30 +33,23 @@ def shared_wavefronts(
 ) -> Counts:
     """The wavefronts of a shared load or store of 1 to 16 bytes per lane.
 
-    The warp is served in phases of 32, 16 or 8 lanes for 4-, 8- and 16-byte accesses. A phase
-    takes one wavefront for each distinct word in its fullest bank. See `_merges` for loads.
+    The warp is served in pieces of 32, 16 or 8 lanes for 4-, 8- and 16-byte accesses. A piece takes
+    one wavefront for each distinct word in its fullest bank. A load joins two pieces of a pair if
+    their lanes agree (`_agree`) and fewer wavefronts are the result.
     """
-    lanes = _lanes_per_phase(bytes_per_lane)
-    wavefronts = _conflicts(addresses, active, bytes_per_lane, lanes)
-    if is_load and lanes < WARP_SIZE:
-        merged = _merges(addresses, active)
-        if merged.any():
-            wavefronts = np.where(
-                merged, _conflicts(addresses, active, bytes_per_lane, 2 * lanes), wavefronts
-            )
-    return wavefronts
+    return _of_pieces(addresses, active, bytes_per_lane, is_load)[0]
 
 
 def shared_wavefronts_ideal(
     addresses: Addresses, active: Active, bytes_per_lane: int, *, is_load: bool
 ) -> Counts:
     """The wavefronts that the same instruction would take without bank conflicts: one per non-empty
-    phase."""
-    lanes = _lanes_per_phase(bytes_per_lane)
-    ideal = _phases(active, lanes)
-    if is_load and lanes < WARP_SIZE:
-        ideal = np.where(_merges(addresses, active), _phases(active, 2 * lanes), ideal)
-    return ideal
+    piece.
+
+    Pieces that agree are also joined here if the number of wavefronts stays the same and some of
+    their lanes are inactive, which rests on the readings of a single kernel.
+    """
+    return _of_pieces(addresses, active, bytes_per_lane, is_load)[1]
 
 
 def shared_atomic_wavefronts(
@@ -70,7 +63,7 @@ def shared_atomic_wavefronts(
     which is a loop of loads and compare-and-swaps in machine code.
     """
     if counts_up:
-        return _conflicts(addresses, active, WORD_BYTES, WARP_SIZE)
+        return _fullest(addresses, active, WORD_BYTES, WARP_SIZE)[:, 0]
     warps = len(addresses)
     bank = (addresses.astype(np.int64) // WORD_BYTES) & (BANKS - 1)
     slot = (np.arange(warps)[:, None] * BANKS + bank)[active]
@@ -144,33 +137,38 @@ def global_atomic_sectors(addresses: Addresses, active: Active) -> Counts:
     return _distinct_per_row(pairs, ordered != far)
 
 
-def _lanes_per_phase(bytes_per_lane: int) -> int:
-    return WARP_SIZE * WORD_BYTES // max(bytes_per_lane, WORD_BYTES)
+def _of_pieces(
+    addresses: Addresses, active: Active, bytes_per_lane: int, is_load: bool
+) -> tuple[Counts, Counts]:
+    """The wavefronts and the ideal wavefronts."""
+    lanes = WARP_SIZE * WORD_BYTES // max(bytes_per_lane, WORD_BYTES)
+    if lanes == WARP_SIZE:
+        return _fullest(addresses, active, bytes_per_lane, lanes)[:, 0], global_requests(active)
+    warps, pairs = len(addresses), WARP_SIZE // (2 * lanes)
+    apart = _fullest(addresses, active, bytes_per_lane, lanes).reshape(warps, pairs, 2).sum(axis=2)
+    joined = _fullest(addresses, active, bytes_per_lane, 2 * lanes)
+    pieces = active.reshape(warps, pairs, 2, lanes).any(axis=3).sum(axis=2)
+    may_join = (pieces == 2) & _agree(addresses, active, 2 * lanes) & is_load
+    has_idle = ~active.reshape(warps, pairs, -1).all(axis=2)
+    is_joined = may_join & ((joined < apart) | has_idle)
+    spent = np.where(is_joined, np.minimum(joined, apart), apart)
+    ideal = np.where(is_joined, 1, pieces)
+    return spent.sum(axis=1).astype(np.int64), ideal.sum(axis=1).astype(np.int64)
 
 
-def _merges(addresses: Addresses, active: Active) -> Active:
-    """The warps whose load is served in phases of twice the length.
-
-    Either every active lane has the address of its neighbour l^1, or every active lane has that of
-    l^2; an inactive neighbour is ignored.
-    """
+def _agree(addresses: Addresses, active: Active, lanes: int) -> Active:
+    """Whether in each run of so many lanes every active lane l has the address of lane l^1, or
+    every one has that of l^2; an inactive neighbour is ignored. Shape (warps, runs)."""
     lane = np.arange(WARP_SIZE)
-    merged = np.zeros(len(addresses), dtype=np.bool_)
+    agree = np.zeros((len(addresses), WARP_SIZE // lanes), dtype=np.bool_)
     for partner in (lane ^ 1, lane ^ 2):
         same = (addresses == addresses[:, partner]) | ~active | ~active[:, partner]
-        merged |= same.all(axis=1)
-    return merged
+        agree |= same.reshape(len(addresses), -1, lanes).all(axis=2)
+    return agree
 
 
-def _phases(active: Active, lanes: int) -> Counts:
-    """The number of phases, of this many lanes each, that have an active lane."""
-    if lanes >= WARP_SIZE:
-        return global_requests(active)
-    return active.reshape(len(active), -1, lanes).any(axis=2).sum(axis=1).astype(np.int64)
-
-
-def _conflicts(addresses: Addresses, active: Active, bytes_per_lane: int, lanes: int) -> Counts:
-    """The distinct words in a phase's fullest bank, summed over phases."""
+def _fullest(addresses: Addresses, active: Active, bytes_per_lane: int, lanes: int) -> Counts:
+    """The distinct words in the fullest bank of each run of so many lanes. Shape (warps, runs)."""
     lanes = min(lanes, WARP_SIZE)
     warps, words_per_lane = len(addresses), max(1, bytes_per_lane // WORD_BYTES)
     words: NDArray[Any] = (
@@ -178,7 +176,7 @@ def _conflicts(addresses: Addresses, active: Active, bytes_per_lane: int, lanes:
     )  # shared memory has less than 2 GiB
     if words_per_lane > 1:
         words = words[:, :, None] + np.arange(words_per_lane, dtype=np.int32)
-    # One row for each phase; an inactive lane's words become -1, which no bank holds.
+    # One row for each run; an inactive lane's words become -1, which no bank holds.
     everybody = active.all()
     if not everybody:
         words = np.where(active if words.ndim == 2 else active[:, :, None], words, -1)
@@ -191,7 +189,7 @@ def _conflicts(addresses: Addresses, active: Active, bytes_per_lane: int, lanes:
         counted &= words >= 0
     slot = (np.arange(len(words))[:, None] * BANKS + (words & (BANKS - 1)))[counted]
     in_bank = np.bincount(slot, minlength=len(words) * BANKS).reshape(len(words), BANKS)
-    return in_bank.max(axis=1).reshape(warps, -1).sum(axis=1).astype(np.int64)
+    return in_bank.max(axis=1).reshape(warps, -1).astype(np.int64)
 
 
 def _distinct_per_row(values: NDArray[np.int64], active: Active) -> Counts:

@@ -1,4 +1,5 @@
-"""Wavefronts counted in PTX are not called exact if ptxas may merge accesses to shared memory."""
+"""Wavefronts are not called exact if ptxas may merge accesses to shared memory, or if no rule says
+whether the hardware serves parts of a warp together."""
 
 from __future__ import annotations
 
@@ -72,6 +73,40 @@ def test_wavefronts_claim_to_be_exact_unless_accesses_may_be_merged(
         ours, theirs = ptx.counter(name), machine.counter(name)
         assert ours.provenance == ("ptx-level" if merged else "emulator-exact")
         assert merged or ours.value == theirs.value
+
+
+WIDE = r"""
+#define KERNEL(name, condition, index) \
+extern "C" __global__ void name(const float4* in, float4* out) { \
+    __shared__ float4 s[64]; \
+    const unsigned t = threadIdx.x; \
+    for (unsigned i = t; i < 64; i += 32) s[i] = in[i]; \
+    __syncthreads(); \
+    if (condition) out[t] = s[index]; \
+}
+KERNEL(one_address, true, 5)
+KERNEL(a_row_per_quarter, true, t / 8 * 8)
+KERNEL(rest_of_a_loop, t % 4, t / 4 * 4)
+"""
+
+
+@pytest.mark.parametrize(
+    ("kernel", "ideal", "provenance"),
+    [
+        ("one_address", 2, "machine-exact"),
+        ("a_row_per_quarter", 4, "machine-exact"),
+        ("rest_of_a_loop", 2, "emulator-model"),
+    ],
+)
+def test_ideal_wavefronts_are_a_model_where_idle_lanes_decide_them(
+    read_source: ReadSource, kernel: str, ideal: int, provenance: str
+) -> None:
+    arrays = [np.zeros(256, np.float32), np.zeros(128, np.float32)]
+    found = launch_machine_code(read_source(WIDE), kernel, 1, 32, arrays)
+    stores = 2 * 4  # of 32 lanes, 16 bytes each
+    counter = found.counter(WAVEFRONTS_IDEAL)
+    assert (counter.value - stores, counter.provenance) == (ideal, provenance)
+    assert found.counter(WAVEFRONTS).provenance == "machine-exact"
 
 
 ADD_EACH_OTHER = """

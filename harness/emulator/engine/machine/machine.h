@@ -107,6 +107,7 @@ struct Pattern {
     // memory, a sector in global memory. The unit is 0 if the cost has not been computed yet.
     i64 unit, first;
     int spent, ideal;  // wavefronts, or sectors
+    bool is_ideal_uncertain;
 
     // The lanes that are the first at their address; none if they have not been determined yet.
     int leader_count;

@@ -185,7 +185,8 @@ def _of_shared(instructions: Sequence[MachineCount]) -> Iterator[Counter]:
     ideal = total(lambda each: each.shared_wavefronts_ideal)
     word = MODEL if any(each.warps and _is_copy(each) for each in instructions) else MACHINE
     yield Counter(WAVEFRONTS, spent, "wavefront", word)
-    yield Counter(WAVEFRONTS_IDEAL, ideal, "wavefront", MACHINE)
+    uncertain = any(each.ideal_uncertain for each in instructions)
+    yield Counter(WAVEFRONTS_IDEAL, ideal, "wavefront", MODEL if uncertain else MACHINE)
     yield Counter("barrier_instructions", total(lambda each: each.warps, "BAR"), "inst", MACHINE)
     for name, opcodes in (("ld", ("LDS",)), ("st", ("STS",))):
         value = total(lambda each: each.warps, *opcodes)

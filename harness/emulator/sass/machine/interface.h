@@ -89,6 +89,7 @@ typedef struct Launch {
 typedef struct Counts {
     i64 *warps, *threads, *on;
     i64 *requests, *sectors, *shared_requests, *wavefronts, *wavefronts_ideal;
+    i64* ideal_uncertain;  // requests whose ideal wavefronts no rule gives
     i64 *branches, *divergent, *colliding;
     i64 *mixed;  // requests whose lanes access several memories; nothing else is counted for them
     i64 *warps_again, *threads_again;  // what is issued again: scheduler/replays.h

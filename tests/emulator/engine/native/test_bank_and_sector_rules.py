@@ -173,13 +173,20 @@ def test_an_atomic_costs_the_same_whichever_lane_has_which_address(rules: Module
     assert sectors.tolist() == rules.global_atomic_sectors(ordered, there).tolist()
 
 
-@pytest.mark.parametrize("instruction", [name for name in RULED if name[:9] in SHARED])
-def test_machine_code_has_the_wavefronts_that_the_hardware_counted(instruction: str) -> None:
-    addresses, active, width = _warps(ROWS[instruction])
-    is_load = instruction.startswith("ld")
-    wavefronts = running_rules.machine_code_wavefronts(addresses, active, width, is_load=is_load)
-    column = "shared_wavefronts_ld" if is_load else "shared_wavefronts_st"
-    assert wavefronts.tolist() == [int(row[column]) for row in ROWS[instruction]]
+def test_quarters_of_a_warp_are_joined_if_that_saves_a_wavefront_or_lanes_are_idle(
+    rules: ModuleType,
+) -> None:
+    lane, full = np.arange(32)[None], np.ones((1, 32), dtype=bool)
+    same, rows, groups = 0 * lane, lane // 8 * 128, lane // 4 * 64
+    cases = (
+        (same, full, 2, 2),  # an address for all: the halves are not joined
+        (rows, full, 4, 4),  # a row for each quarter, all in the same banks: tile_by_four
+        (groups, lane % 4 > 0, 4, 2),  # what is left of a loop unrolled four times: nms/v4
+    )
+    for addresses, active, spent, ideal in cases:
+        assert rules.shared_wavefronts(addresses, active, 16, is_load=True) == spent
+        assert rules.shared_wavefronts_ideal(addresses, active, 16, is_load=True) == ideal
+        assert rules.shared_wavefronts_ideal(addresses, active, 16, is_load=False) == 4
 
 
 def test_the_rules_that_run_are_the_reference_s_on_any_warp() -> None:

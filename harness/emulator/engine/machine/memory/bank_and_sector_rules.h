@@ -2,8 +2,7 @@
 // naturally aligned.
 //
 // The rules were derived from H200 readings (compute capability 9.0) with Nsight Compute, with one warp and one memory
-// instruction per launch, and reproduce every reading in tests/data/h200_memory_instructions.csv. Machine code's loads
-// and stores that are wider than a word have a finer rule (sass/machine/memory/wavefronts.h).
+// instruction per launch, and reproduce every reading in tests/data/h200_memory_instructions.csv.
 
 #pragma once
 
@@ -164,7 +163,7 @@ inline int global_atomic_sectors(const Access& access, const Collisions& met, in
     return sectors;
 }
 
-// The number of distinct words in the fullest bank of a phase, which consists of some of the lanes.
+// The number of distinct words that some of the lanes access in their fullest bank.
 inline int fullest_bank(const Access& access, u32 lanes) {
     if (!lanes) return 0;
     const int words = std::max(1, access.width / WORD_BYTES);
@@ -185,27 +184,8 @@ inline int fullest_bank(const Access& access, u32 lanes) {
     return most;
 }
 
-inline int conflicts(const Access& access, int lanes_a_phase) {
-    int sum = 0;
-    for (int first = 0; first < LANES; first += lanes_a_phase) {
-        const u32 phase = lanes_a_phase == LANES ? EVERYBODY : ((1u << lanes_a_phase) - 1) << first;
-        sum += fullest_bank(access, access.active & phase);
-    }
-    return sum;
-}
-
-inline int phases(u32 active, int lanes_a_phase) {
-    int count = 0;
-    for (int first = 0; first < LANES; first += lanes_a_phase) {
-        const u32 phase = lanes_a_phase == LANES ? EVERYBODY : ((1u << lanes_a_phase) - 1) << first;
-        count += (active & phase) != 0;
-    }
-    return count;
-}
-
 // Whether every one of these lanes i has the same address as lane i ^ 1, or every one the same as
-// lane i ^ 2, where an inactive lane counts as equal. A load is then served in phases of twice the
-// length.
+// lane i ^ 2, where an inactive lane counts as equal.
 inline bool agree(const Access& access, u32 lanes) {
     for (const int partner : {1, 2}) {
         bool all = true;
@@ -220,19 +200,39 @@ inline bool agree(const Access& access, u32 lanes) {
 
 struct Wavefronts {
     int spent, ideal;
+    bool is_ideal_uncertain = false;  // no rule gives `ideal`
 };
 
-// A warp is served in phases of 32, 16 or 8 lanes for 4-, 8- and 16-byte accesses. A phase takes one
-// wavefront for each distinct word in its fullest bank, ideally one.
+// A warp is served in pieces, each for some of the lanes. Accesses of up to 4 bytes are one piece. 8-byte accesses are
+// two half-warps, which a load joins if they agree (see above). 16-byte accesses are four quarters of a warp; a load
+// joins the two quarters of a half-warp if they agree, and never the halves. A load of whole pieces joins nothing if that
+// saves no wavefront. A piece takes as many wavefronts as its fullest bank has distinct words, ideally one.
+//
+// If joining saves no wavefront and some of the lanes are inactive, one kernel was read (nms/v4 on an H200): its loads are
+// joined. That is no rule, so the ideal wavefronts are uncertain.
 inline Wavefronts shared_wavefronts(const Access& access, bool is_load) {
-    const int lanes = LANES * WORD_BYTES / std::max(access.width, WORD_BYTES);
-    if (lanes == LANES) {
+    if (access.width <= WORD_BYTES) {
         const bool simple = access.in_a_row || access.low / WORD_BYTES == access.high / WORD_BYTES;
-        return {simple ? 1 : fullest_bank(access, access.active), 1};
+        return {simple ? 1 : fullest_bank(access, access.active), access.active != 0};
     }
-    if (access.in_a_row) return {LANES / lanes, LANES / lanes};
-    const int served = is_load && agree(access, EVERYBODY) ? std::min(2 * lanes, LANES) : lanes;
-    return {conflicts(access, served), phases(access.active, served)};
+    const int piece = LANES * WORD_BYTES / access.width;
+    if (access.in_a_row) return {LANES / piece, LANES / piece};
+    Wavefronts cost{0, 0};
+    for (int first = 0; first < LANES; first += 2 * piece) {
+        const u32 half = ((1u << piece) - 1) << first, other = half << piece, whole = half | other;
+        int apart = 0, pieces = 0;
+        for (const u32 lanes : {access.active & half, access.active & other}) {
+            apart += fullest_bank(access, lanes);
+            pieces += lanes != 0;
+        }
+        const bool may_join = is_load && pieces == 2 && agree(access, whole);
+        const int joined = may_join ? fullest_bank(access, access.active & whole) : apart;
+        const bool is_joined = joined < apart || (may_join && (access.active & whole) != whole);
+        cost.spent += std::min(joined, apart);
+        cost.ideal += is_joined ? 1 : pieces;
+        cost.is_ideal_uncertain |= is_joined && joined >= apart;
+    }
+    return cost;
 }
 
 // The cost of an access, which is computed only if it differs from the operation's last access.
@@ -243,8 +243,9 @@ Wavefronts cost_of(Pattern& pattern, const Access& access, i64 unit, Cost cost) 
         const Wavefronts costs = cost();
         pattern.unit = unit, pattern.first = first;
         pattern.spent = costs.spent, pattern.ideal = costs.ideal;
+        pattern.is_ideal_uncertain = costs.is_ideal_uncertain;
     }
-    return {pattern.spent, pattern.ideal};
+    return {pattern.spent, pattern.ideal, pattern.is_ideal_uncertain};
 }
 
 // Lanes are served one at a time in each bank, even for the same word; a compare-and-swap takes two wavefronts per

@@ -6,7 +6,6 @@
 #include "memory/address_space.h"
 #include "rows_of.h"
 #include "sass.h"
-#include "wavefronts.h"
 
 namespace sass {
 
@@ -225,6 +224,7 @@ inline void count_shared(Context& c, machine::Wavefronts cost) {
     c.counts.shared_requests[c.at]++;
     c.counts.wavefronts[c.at] += cost.spent;
     c.counts.wavefronts_ideal[c.at] += cost.ideal;
+    c.counts.ideal_uncertain[c.at] += cost.is_ideal_uncertain;
 }
 
 // The lanes that access another block's shared memory.
@@ -268,7 +268,7 @@ inline Access without_remote(Context& c, const Access& access, u32 elsewhere, bo
 // loads and stores contain that one.
 [[gnu::noinline, gnu::cold]] inline void count_elsewhere(Context& c, const Access& access, u32 elsewhere, bool is_load) {
     const Access own = without_remote(c, access, elsewhere, false);
-    if (own.active) count_shared(c, wavefronts_of(own, is_load));
+    if (own.active) count_shared(c, machine::shared_wavefronts(own, is_load));
 }
 
 // The cost of a request whose lanes access different memories is not known.
@@ -280,7 +280,7 @@ inline void count(Context& c, const Access& access, i32 space, bool is_load) {
     const i64 unit = space == GLOBAL ? i64(1) << machine::SECTOR_SHIFT : machine::WORD_BYTES;
     const machine::Wavefronts cost = machine::cost_of(c.patterns[c.at], access, unit, [&] {
         return space == GLOBAL ? machine::Wavefronts{machine::global_sectors(access), 0}
-                               : wavefronts_of(access, is_load);
+                               : machine::shared_wavefronts(access, is_load);
     });
     if (space == GLOBAL)
         count_global(c, cost.spent);

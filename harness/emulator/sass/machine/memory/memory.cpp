@@ -279,7 +279,7 @@ void copy(Context& c, const Instruction& n) {
         read_sources(c, n, from, copies, filled, data);
         count_global(c, std::max(machine::global_sectors(from), machine::global_sectors(landing)));
     }
-    count_shared(c, wavefronts_of(to, false));
+    count_shared(c, machine::shared_wavefronts(to, false));
     if (c.judge) c.judge->access(c, to, SHARED, machine::WRITE, target, data[0]);
     each_lane(c.on, [&](int i) {
         UnderWay each{i, n.width, c.at, c.warp->committed[i], to.address[i], 0, {}};

@@ -55,10 +55,6 @@ def shared_wavefronts_ideal(addresses: Array, active: Array, width: int, *, is_l
     return _costs("shared_wavefronts_ideal", addresses, active, width, is_load)
 
 
-def machine_code_wavefronts(addresses: Array, active: Array, width: int, *, is_load: bool) -> Array:
-    return _costs("machine_code_wavefronts", addresses, active, width, is_load)
-
-
 def shared_atomic_wavefronts(
     addresses: Array, active: Array, operation: str, *, counts_up: bool = False
 ) -> Array:

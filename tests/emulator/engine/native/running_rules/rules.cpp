@@ -1,7 +1,6 @@
 #include "memory/bank_and_sector_rules.h"
-#include "memory/wavefronts.h"
 
-using namespace sass;
+using namespace machine;
 using machine::Access;
 
 #include "rules.h"
@@ -40,8 +39,4 @@ i32 shared_wavefronts_ideal(const i64* address, u32 active, i32 width, i32 is_lo
 i32 shared_atomic_wavefronts(const i64* address, u32 active, i32 cost) {
     const Access access = of(address, active, 4);
     return machine::shared_atomic_wavefronts(access, machine::collisions(access), cost).spent;
-}
-
-i32 machine_code_wavefronts(const i64* address, u32 active, i32 width, i32 is_load) {
-    return wavefronts_of(of(address, active, width), is_load).spent;
 }

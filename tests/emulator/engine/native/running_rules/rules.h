@@ -10,7 +10,6 @@ i32 shared_wavefronts(const i64* address, u32 active, i32 width, i32 is_load);
 i32 shared_wavefronts_ideal(const i64* address, u32 active, i32 width, i32 is_load);
 i32 shared_atomic_wavefronts(const i64* address, u32 active, i32 cost);
 // For loads and stores in machine code.
-i32 machine_code_wavefronts(const i64* address, u32 active, i32 width, i32 is_load);
 
 #ifdef __cplusplus
 }
