@@ -133,4 +133,9 @@ def test_a_variant_whose_package_is_missing_is_skipped_and_not_compiled(
 ) -> None:
     path = edited("source: v0.cu", 'source: v0.cu\n        include: ["package:no.such/include"]')
     reason = "the Python package no.such is not installed: pip install no-such"
-    assert {case.skip for case in cases(path, device)} == {reason}
+    found = cases(path, device)
+    assert {case.skip for case in found} == {reason}
+    # What a row was made from is asked of skipped ones, too.
+    assert (
+        Path("package:no.such/include") in unit(found[0], path.parent / "kernels", "sm_90").include
+    )
