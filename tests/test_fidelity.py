@@ -135,8 +135,15 @@ def test_every_counter_of_memory_was_read_and_all_but_colliding_atomics_claim_to
         "softmax/v1_online": loads,
         "window_sum/v4_four_per_thread": loads,
     }
+    # PTX does not say how often a block reaches another one's shared memory, which counts as `red`.
+    reductions = {metric for metric in claimed if metric.endswith("op_red.sum")}
+    elsewhere = dict.fromkeys(
+        ("gemm_bf16/v6_multicast", "gemm_bf16/v7_persistent", "gemm_bf16/v8_tensor_memory_stores",
+         "gemm_bf16/v9_narrow_tiles", "sgemm_tf32/v3_persistent_clusters"), reductions,
+    )  # fmt: skip
+    less = (modelled, uneven, elsewhere)
     for launch in launches:
-        wanted = claimed - modelled.get(launch.name, set()) - uneven.get(launch.name, set())
+        wanted = claimed.difference(*(each.get(launch.name, ()) for each in less))
         assert wanted <= {each.metric for each in launch.of(script.EXACT)}, launch.case.id
 
 
