@@ -10,11 +10,13 @@ Arm machine's own g++ takes an hour under QEMU: --native-compiler)
 this machine, through the compile cache, whose key is their content
 - scripts/emulated_digests.py, on both machines: for each operation and each case, a hash of the
 outputs' bits and one of all counters
+- with --tests, instead of that, the tests that start no process (make test ARGS="-m quick")
 
 QEMU does not show how an Arm processor orders memory between threads. Needs root, debootstrap,
 qemu-user-static, g++-aarch64-linux-gnu, binfmt_misc, and Debian's mirror and PyPI.
 
     python3 scripts/arm_host.py [--only PROBLEM]... [--most N] [--no-operations] [--out FOLDER]
+    python3 scripts/arm_host.py --tests [--out FOLDER]
 """
 
 from __future__ import annotations
@@ -45,6 +47,12 @@ CROSS_COMPILER = "/usr/bin/cross-g++"
 PLATFORMS = ("manylinux2014", *(f"manylinux_2_{minor}" for minor in range(17, 37)))
 """Platform tags of wheels that run on Debian 12, which has glibc 2.36."""
 
+TEST_TOOLS = (
+    "distributed", "httpx2", "hypothesis", "jsonschema", "mcp>=2", "pytest", "pytest-timeout",
+    "pytest-xdist", "starlette", "uvicorn",
+)  # fmt: skip
+"""What the tests need besides the package's own dependencies."""
+
 COLUMNS = ("what", "rows", "same_inputs", "same_outputs", "same_counts")
 
 
@@ -54,6 +62,7 @@ def main() -> int:
     ask.add_argument("--most", type=int, default=0, help="cases of a problem; all if not given")
     ask.add_argument("--bench", action="store_true", help="also at a quick run's size")
     ask.add_argument("--no-operations", action="store_true", help="cases of the matrix only")
+    ask.add_argument("--tests", action="store_true", help="only the tests that start no process")
     ask.add_argument("--native-compiler", action="store_true", help="the root's own g++, by QEMU")
     ask.add_argument("--work", type=Path, help="where the root is made, and kept")
     ask.add_argument("--out", type=Path, help="where arm.csv and arm.log are written")
@@ -116,6 +125,8 @@ def compared(work: Path, debian: str, given: argparse.Namespace) -> int:
     about = inside(root, work, "uname -m; python3 -V; $NVCC --version | tail -2; "
                    "$CXX --version | head -1; getconf PAGESIZE", given)  # fmt: skip
     said(about)
+    if given.tests:
+        return tested(root, work, given)
     asked = [*(word for name in given.only for word in ("--only", name)),
              *(["--most", str(given.most)] if given.most else []),
              *(["--bench"] if given.bench else []),
@@ -140,6 +151,24 @@ def compared(work: Path, debian: str, given: argparse.Namespace) -> int:
     return 1 if unlike else 0
 
 
+def tested(root: Path, work: Path, given: argparse.Namespace) -> int:
+    """Run the quick tests on the Arm machine, and keep pytest's last line."""
+    tools = work / "arm-test-wheels"
+    install(tools, TEST_TOOLS)
+    begun = time.monotonic()
+    ended = inside(
+        root, work,
+        f"PYTHONPATH=$PYTHONPATH:{tools} python3 -m pytest -q -m 'quick and not gpu' -n {os.cpu_count()} "
+        "-p harness.judge.pytest_plugin -o addopts= --timeout=1200 2>&1 | tail -60", given,
+    )  # fmt: skip
+    last = ended.strip().splitlines()[-1]
+    log = f"make test ARGS='-m quick' on arm, {time.monotonic() - begun:.0f} s: {last}\n"
+    print(ended + log)
+    if given.out:
+        machines.write_log(given.out / "arm_tests.log", log)
+    return 0 if " passed" in last and "failed" not in last else 1
+
+
 def unpacked(base: Path, debian: str) -> None:
     """Unpack Debian's arm64 packages without configuring them, because that would take long under
     QEMU."""
@@ -161,6 +190,12 @@ def wheels(into: Path) -> None:
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
+    needed = [*project["dependencies"], *extras["compiler"], *extras["disassembler"]]
+    install(into, needed)
+
+
+def install(into: Path, packages: Sequence[str]) -> None:
+    """Install packages from their aarch64 wheels into a folder, unless it is there already."""
     if into.exists():
         return
     run(
@@ -168,7 +203,7 @@ def wheels(into: Path) -> None:
         "-c", ROOT / "constraints.txt", "--only-binary=:all:", "--implementation", "cp",
         "--python-version", "3.11",
         *(word for name in PLATFORMS for word in ("--platform", f"{name}_aarch64")),
-        *project["dependencies"], *extras["compiler"], *extras["disassembler"],
+        *packages,
     )  # fmt: skip
     into.with_suffix(".part").rename(into)
 
