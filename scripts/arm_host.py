@@ -159,7 +159,8 @@ def tested(root: Path, work: Path, given: argparse.Namespace) -> int:
     ended = inside(
         root, work,
         f"PYTHONPATH=$PYTHONPATH:{tools} python3 -m pytest -q -n {os.cpu_count()} "
-        "-m 'quick and not gpu' -p harness.judge.pytest_plugin -o addopts= --timeout=1200 2>&1 | tail -60", given,
+        "-m 'quick and not gpu' -p harness.judge.pytest_plugin -o addopts= --timeout=1200 2>&1 "
+        "| tail -60", given,
     )  # fmt: skip
     last = ended.strip().splitlines()[-1]
     log = f"make test ARGS='-m quick' on arm, {time.monotonic() - begun:.0f} s: {last}\n"
