@@ -1,4 +1,4 @@
-"""Folders inside installed Python packages, such as the headers that a wheel brings.
+"""Find folders inside installed Python packages, such as the headers in a wheel.
 
 package:cuda.cccl/headers/include
 """
@@ -25,10 +25,15 @@ def named(folder: str) -> str:
 
 def version(folder: str) -> str:
     """The installed version of the package; "unknown" if the package does not say it."""
+    return version_of(_distribution(_parts(folder)[0])) or "unknown"
+
+
+def version_of(distribution: str) -> str:
+    """The installed version of a distribution, as pip names it; empty if it is not installed."""
     try:
-        return importlib.metadata.version(_distribution(_parts(folder)[0]))
+        return importlib.metadata.version(distribution)
     except importlib.metadata.PackageNotFoundError:
-        return "unknown"
+        return ""
 
 
 def folder_of(folder: str) -> Path | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import platform
 from collections.abc import Sequence
@@ -11,6 +10,7 @@ from typing import Any
 
 from harness.compiler import toolchain
 from harness.files import source_text
+from harness.files.python_packages import version_of
 from harness.matrix import model
 from harness.matrix.files import include_folder
 from harness.processes import children
@@ -29,13 +29,7 @@ def versions() -> dict[str, str]:
 
 def installed(packages: Sequence[str]) -> dict[str, str]:
     """Map each installed package to its version."""
-    found = {}
-    for name in packages:
-        try:
-            found[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return found
+    return {name: version for name in packages if (version := version_of(name))}
 
 
 def driver() -> str | None:

@@ -9,7 +9,6 @@ are the group's other cases; their verification results stay.
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -25,6 +24,7 @@ from harness.errors import CompileError
 from harness.files import python_packages, source_text
 from harness.files import statements as statements_of
 from harness.files.beside_bytecode import kept
+from harness.files.python_packages import version_of
 from harness.journal.records import Outcome, Planned, Record, Renewed
 from harness.matrix import model
 
@@ -206,14 +206,6 @@ def _name(path: Path, kernels: Path) -> str:
     full = path.resolve()
     below = full.is_relative_to(kernels.resolve())
     return str(full.relative_to(kernels.resolve())) if below else str(full)
-
-
-def version_of(package: str) -> str:
-    """Return the version of an installed package; empty if there is none."""
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return ""
 
 
 def _nvcc() -> str:

@@ -125,7 +125,7 @@ def rates(steps: Sequence[LadderStep]) -> Iterator[str]:
 
 
 def by_chance(steps: Sequence[LadderStep], draws: int = 200) -> float:
-    """Assign an idea to each step at random; give the share of steps that have it as a cause."""
+    """Assign random ideas to the steps; return the share of steps whose causes include theirs."""
     chance = random.Random(1)
     ideas, hits = [step.idea for step in steps], 0
     for _ in range(draws):

@@ -46,7 +46,7 @@ def counters(
     requests, sectors = dict.fromkeys(("ld", "st", "red", "atom"), 0), dict[str, int]()
     shared = dict.fromkeys(("ld", "st", "atom"), 0)
     modelled, as_in_ptx = set(), _unevenly_repeated(program, instructions)
-    of_ptx = set()
+    of_ptx, of_either_form = set(), program.once(_of_either_form)
     for site, each in enumerate(instructions):
         for kind in kinds.get(site, ()) if each.global_requests else ():
             requests[kind] = requests.get(kind, 0) + each.global_requests
@@ -57,7 +57,7 @@ def counters(
                 modelled.add((kind, SECTORS))
             if site in as_in_ptx:
                 of_ptx |= {kind}
-            if site in program.once(_of_either_form):
+            if site in of_either_form:
                 of_ptx |= {"red", "atom"}
         first = next(iter(kinds.get(site, ())), "")
         if (shared_kind := "atom" if first == "red" else first) in shared:

@@ -22,7 +22,7 @@ EngineName = Literal["native", "judge"]
 
 @dataclass(frozen=True)
 class LaunchReport:
-    """The results of a launch apart from the arrays, which were changed in place.
+    """The results of a launch, except the arrays, which the launch changed in place.
 
     Counters and instructions are computed from the raw counts when first requested.
     """

@@ -250,7 +250,7 @@ def _constants(encoded: Encoded, banks: Mapping[int, Array]) -> Array:
 
 
 def counted(function: Function, counts: Array) -> tuple[MachineCount, ...]:
-    """Give each instruction its counts. `counts`: those of `Ran`."""
+    """Return the counts of each instruction. `counts` is `Ran.counts`."""
     out = []
     for (address, text, opcode, file, line, chooses), row in zip(
         function.once(_described), counts.T.tolist(), strict=True
@@ -280,8 +280,8 @@ def counted(function: Function, counts: Array) -> tuple[MachineCount, ...]:
 
 
 def _described(function: Function) -> list[tuple[int, str, str, str, int, bool]]:
-    """Each instruction's address, text, opcode, file and line, and whether it is a branch that some
-    lanes may take."""
+    """Return each instruction's address, text, opcode, file and line, and whether it is a branch
+    that only some lanes may take."""
     found = []
     for each in function.instructions:
         place = user_line(each.location)

@@ -50,7 +50,7 @@ class Counted:
 
 @dataclass(frozen=True)
 class MachineReport:
-    """The results of a launch apart from the arrays, which were changed in place.
+    """The results of a launch, except the arrays, which the launch changed in place.
 
     `count`: works out what was counted. It is called when that is looked at for the first time,
     because it takes longer than a small launch.

@@ -26,12 +26,11 @@ from harness.cases import Device, how_many
 from harness.compiler import cache
 from harness.console.progress import console
 from harness.errors import JournalError
-from harness.files import scratch
+from harness.files import python_packages, scratch
 from harness.journal.file import as_line, read_journal
 from harness.journal.records import Finished, Outcome, Planned, Record, Remark, Renewed, Verified
 from harness.journal.superseded import current
 from harness.matrix.written import Limits
-from harness.run import staleness
 
 _COMPUTE = ("numpy", "ml-dtypes", "torch")
 """The packages with which inputs and references are computed."""
@@ -50,7 +49,7 @@ class EarlierResults:
             "device": about,
             "limits": limits.model_dump(),
             "python": sys.version,
-            "packages": {name: staleness.version_of(name) for name in _COMPUTE},
+            "packages": {name: python_packages.version_of(name) for name in _COMPUTE},
             "flags": {name: os.environ.get(name, "") for name in _COMPILER_FLAGS},
         }
         self._left: list[list[Planned]] = []
