@@ -14,7 +14,7 @@
 // From: W. Daniel Hillis and Guy L. Steele, "Data Parallel Algorithms" (1986), as described by Mark
 // Harris, Shubhabrata Sengupta and John Owens in GPU Gems 3, chapter 39.
 //
-// Measured: H200, n = 2²⁸: 3.18 ms ± 0.041 %.
+// Measured: H200, n = 2²⁸: 3.17 ms ± 0.034 %.
 #include "scan/block_offsets.cuh"
 
 extern "C" __global__ void scan_blocks(const float* input, float* output, float* sums,

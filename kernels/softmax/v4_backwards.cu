@@ -12,7 +12,7 @@
 // From: an old technique of merging tapes, which avoids rewinding: Donald Knuth, "The Art of
 // Computer Programming", volume 3 (1973), 5.4.4, "Reading Tape Backwards".
 //
-// Measured: H200, n = 2³⁰: 0.9999× v2 (the same within 1 %).
+// Measured: H200, n = 2³⁰: 1.0004× v2 (the same within 1 %).
 #include "softmax/passes.cuh"
 
 extern "C" __global__ void reduce(const float* input, float* maxima, float* sums, unsigned int n) {
