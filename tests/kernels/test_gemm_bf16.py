@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from own_repository import BENCH
 
 from harness.backends.base import Execution
@@ -19,9 +20,12 @@ WHOLE_NUMBERS = 1
 """The draw whose sums are exact."""
 
 
-def test_one_cluster_makes_all_tiles_one_after_the_other() -> None:
-    """There are two tiles of 256 × 256, the second mostly outside of c; the ring buffer continues
-    from one to the next.
+@pytest.mark.parametrize(
+    ("variant", "blocks"), [("v8_tensor_memory_stores", 4), ("v10_narrow_overlapping_steps", 10)]
+)
+def test_one_cluster_makes_all_tiles_one_after_the_other(variant: str, blocks: int) -> None:
+    """There are two tiles of 256 × 256, or five of 256 × 64, the last mostly outside of c; the ring
+    buffer continues from one to the next.
 
     Machine code gives bit-identical results.
     """
@@ -29,10 +33,10 @@ def test_one_cluster_makes_all_tiles_one_after_the_other() -> None:
     cases = plan.cases_at(BENCH, emulated_device("sm_90"), "gemm_bf16", [sizes])
     case = next(
         each for each in cases
-        if each.variant == "v8_tensor_memory_stores" and each.dtype == "bfloat16"
+        if each.variant == variant and each.dtype == "bfloat16"
     )  # fmt: skip
     [step] = case.steps
-    assert step.grid == (4, 1, 1)
+    assert step.grid == (blocks, 1, 1)
     case = replace(case, steps=(replace(step, grid=(2, 1, 1)),))
     found, machine = by_front_end(BENCH, case, "sm_90", draw=WHOLE_NUMBERS)
     problem = loading.load(BENCH.kernels / "gemm_bf16")
