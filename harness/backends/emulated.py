@@ -27,15 +27,20 @@ class EmulatorBackend:
 
     name = "emulator"
 
-    def __init__(self, arch: str, jobs: int = 1, *, waits: bool = False) -> None:
-        """`waits`: also note what threads wait for at mbarriers."""
+    def __init__(
+        self, arch: str, jobs: int = 1, *, waits: bool = False, checks: bool = True
+    ) -> None:
+        """`waits`: also note what threads wait for at mbarriers. `checks`: look for races and uses
+        of uninitialised memory."""
         self.device = emulated_device(arch)
-        self._jobs, self._waits = jobs, waits
+        self._jobs, self._waits, self._checks = jobs, waits, checks
 
     def workspace(
         self, problem: Problem | None, buffers: Sequence[Buffer], inputs: Mapping[str, Array]
     ) -> Workspace:
-        return EmulatedWorkspace(self.device.arch, buffers, inputs, self._jobs, waits=self._waits)
+        return EmulatedWorkspace(
+            self.device.arch, buffers, inputs, self._jobs, waits=self._waits, checks=self._checks
+        )
 
     def close(self) -> None:
         """Do nothing: there is nothing to release."""
@@ -46,10 +51,10 @@ class EmulatedWorkspace(HostWorkspace):
 
     def __init__(
         self, arch: str, buffers: Sequence[Buffer], inputs: Mapping[str, Array], jobs: int,
-        *, waits: bool = False,
+        *, waits: bool = False, checks: bool = True,
     ) -> None:  # fmt: skip
         super().__init__(buffers, inputs)
-        self._arch, self._jobs, self._waits = arch, jobs, waits
+        self._arch, self._jobs, self._waits, self._checks = arch, jobs, waits, checks
 
     def _launched(
         self, case: Case, built: Built, arrays: Mapping[str, Array]
@@ -62,7 +67,7 @@ class EmulatedWorkspace(HostWorkspace):
         module = module_of(built.ptx, built.cubin_sha256)
         reports = launches(
             module, case, built, arrays, arch=self._arch, budget=self._budget, jobs=self._jobs,
-            written=written, waits=self._waits,
+            written=written, waits=self._waits, checks=self._checks,
         )  # fmt: skip
         for index, (step, report) in enumerate(zip(case.steps, reports, strict=False)):
             faults = tuple(relative(str(fault)) for fault in report.faults)
@@ -85,6 +90,7 @@ def launches(
     observe: bool = False,
     written: Mapping[str, Array] | None = None,
     waits: bool = False,
+    checks: bool = True,
 ) -> Iterator[emulator.LaunchReport]:
     """Execute a case's steps on the arrays, which change in place: one report per step.
 
@@ -107,6 +113,7 @@ def launches(
             jobs=jobs,
             observe=observe,
             waits=waits,
+            checks=checks,
             written={n: known[name] for n, name in each.buffers.items() if name in known},
         )
         yield report

@@ -31,18 +31,22 @@ def by_front_end(
     draw: int | None = None,
     *,
     waits: bool = False,
+    checks: bool = True,
 ) -> tuple[Execution, Execution | str]:
     """Execute a case's PTX and its machine code, or say why the machine code was not executed.
 
     `draw`: the number of the set of inputs to use; by default that of the timed set. `waits`: note
-    what the PTX's threads wait for at mbarriers.
+    what the PTX's threads wait for at mbarriers. `checks`: look for races and uses of uninitialised
+    memory in the PTX.
     """
     problem = loading.load(bench.kernels / case.problem)
     built = compiler.build(compiler.unit(case, bench.kernels, arch))
     inputs = Inputs(problem, case, bench.timing.seed, problem.timed_draw if draw is None else draw)
     buffers = problem.buffers(case.sizes, case.dtype)
     with (
-        EmulatorBackend(arch, jobs, waits=waits).workspace(problem, buffers, inputs.values) as ptx,
+        EmulatorBackend(arch, jobs, waits=waits, checks=checks).workspace(
+            problem, buffers, inputs.values
+        ) as ptx,
         MachineCodeWorkspace(buffers, inputs.values) as machine,
     ):
         found = ptx.run(case, built)
