@@ -122,6 +122,8 @@ def test_every_counter_of_memory_was_read_and_all_but_colliding_atomics_claim_to
         "index_add/v0_atomic_per_element": atomics | loads,
         "index_add/v1_vector_atomics": atomics,
         "nms/v4_decisions_as_they_come": atomics,
+        "scan/v6_look_ahead": loads,
+        "softmax/v5_kept_on_chip": loads,
         "sgemm_tf32/v1_mma_async_copy": loads,
     }
     # Lanes leave these loops, which ptxas may unroll, after different numbers of iterations.
@@ -228,6 +230,7 @@ def test_what_is_a_model_of_machine_code_is_little_and_named(
         "index_add/v0_atomic_per_element", "index_add/v1_vector_atomics",
         "index_add/v2_sorted_segments", "nms/v3_scan_on_all_multiprocessors",
         "nms/v4_decisions_as_they_come", "scan/v4_look_back", "scan/v5_sixty_four_per_thread",
+        "scan/v6_look_ahead", "softmax/v5_kept_on_chip",
         "softmax/v3_grid_barrier", "gemm_bf16/v1_async_copy", "gemm_bf16/v2_warpgroup_products",
         "gemm_bf16/v3_tensor_memory_access", "gemm_bf16/v4_warp_specialised",
         "gemm_bf16/v5_wide_tiles", "gemm_bf16/v6_multicast", "gemm_bf16/v7_persistent",
@@ -291,7 +294,8 @@ def test_single_and_double_precision_operations_are_the_hardwares_where_ptx_says
     roots = {"norms/interleaved", "norms/staged"}
     divisions = {
         "softmax/v0_three_kernels", "softmax/v1_online", "softmax/v2_float4",
-        "softmax/v3_grid_barrier", "softmax/v4_backwards", "softmax_rows/v0_warp_row",
+        "softmax/v3_grid_barrier", "softmax/v4_backwards", "softmax/v5_kept_on_chip",
+        "softmax_rows/v0_warp_row",
         "softmax_rows/v1_block_row", "softmax_rows/v2_online", "softmax_rows/v3_float4",
         "softmax_rows/v4_row_in_shared", "softmax_rows/v5_warp_row_in_registers",
         "softmax_rows/v6_block_row_in_registers", "attention/v2_tensor_cores",
@@ -310,6 +314,7 @@ def test_single_and_double_precision_operations_are_the_hardwares_where_ptx_says
         "sgemv/v2_k_of_128_float4", "sgemv/v3_any_k", "sgemv/v4_split_k",
         "scan/v0_hillis_steele", "scan/v1_blelloch", "scan/v2_warp_shuffle",
         "scan/v3_sixteen_per_thread", "scan/v4_look_back", "scan/v5_sixty_four_per_thread",
+        "scan/v6_look_ahead",
     }  # fmt: skip
     others = roots | divisions | loops | shuffles
     kinds = [f"_op_{letter}{kind}_pred_on" for letter in "fd" for kind in ("add", "mul", "fma")]
