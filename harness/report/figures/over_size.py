@@ -105,8 +105,9 @@ def draw_over_size(ladders: list[Ladder], layout: Layout) -> Canvas:
                   linewidth=1.2)  # fmt: skip
         bounds = list(dict.fromkeys(x.measure.bound for x in ladders if x.measure.limit))
         last = f" {fmt.three(limits[-1][1])}" if len(bounds) == 1 else ""
-        axes.annotate(bounds[0] + last if last else " or ".join(bounds), limits[0], xytext=(3, -3),
-                      textcoords="offset points", va="top", color=C["muted"])  # fmt: skip
+        axes.annotate(bounds[0] + last if last else "lowest ceiling of each size", limits[0],
+                      xytext=(3, -3), textcoords="offset points", va="top",
+                      color=C["muted"])  # fmt: skip
     gap = top * 0.15 / (height - 0.8)
     ends = spread([line.points[-1][1] for line in lines], gap, 0, top)
     step = (xs[-1] / xs[0]) ** 0.005
