@@ -4,9 +4,9 @@
 // write; while a block does one of these, it does not do the others. Here the blocks stay, and each
 // takes one tile in every round. Copies of its next tiles into shared memory are always under way.
 // The sum of a tile is published three rounds before the tile is written, and a warp that does
-// nothing else collects the sums of all blocks one round ahead. Three rounds, because what a
-// multiprocessor publishes queues behind the tiles that it writes: with one round, everyone waits
-// for the slowest, and a round takes twice as long.
+// nothing else collects the sums of all blocks one round ahead. It takes three rounds because what
+// a multiprocessor publishes queues behind the tiles that it writes. With one, each block would
+// wait for the slowest in every round.
 //
 // Each block adds up all sums of a round by itself, always in the same order: unlike v4's and v5's,
 // the result never depends on which block was faster.

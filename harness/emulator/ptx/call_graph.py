@@ -67,6 +67,8 @@ class CallGraph:
     def _pointed_to(self) -> tuple[str, ...]:
         """Functions whose address is taken, in code or in a table."""
         module = self.module
+        if not module.functions:  # as in most modules
+            return ()
         named: set[str] = set()
         for variable in module.globals.values():
             named.update(names_of(variable.initial))
