@@ -111,7 +111,7 @@ class Common(Strict):
     flags: list[Flag] = []
     """Further options of nvcc."""
     include: list[IncludeFolder] = []
-    """Folders that `#include` searches, besides the problem's and that of all problems.
+    """Folders that `#include` searches in addition to the problem's and that of all problems.
     `package:cuda.cccl/headers/include` names one inside an installed Python package."""
     sources: list[CudaSource] = []
     """Further files, which precede the source in one compilation unit."""

@@ -16,12 +16,13 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-import pandas as pd
 import yaml
 
 from harness import load
-from harness.analysis.ladder import Ladder, Rung, ladders
+from harness.analysis.ladder import Ladder, Rung, inverse, ladders
+from harness.analysis.readings import Reading, Readings
 from harness.report import format as fmt
+from harness.report.figures.stalls import stalls_of
 from harness.statistics.timings import Comparison
 from harness.tables import Run
 
@@ -47,10 +48,8 @@ occupancy, and the two reasons for which its warps waited most, as shares of all
 | problem | size | wanted | on an H200 | on an H100 | fastest | its counters |
 |---|---|---|---|---|---|---|
 """
-STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
-DRAM = "dram__throughput.avg.pct_of_peak_sustained_elapsed"
-OCCUPANCY = "sm__maximum_warps_per_active_cycle_pct"
-DURATION = "gpu__time_duration.sum"
+COUNTERS = {"DRAM": "dram__throughput", "occupancy": "sm__maximum_warps_per_active_cycle_pct"}
+"""Counters that are shares of 1, by the words for them."""
 OLDER = "†"
 
 
@@ -73,7 +72,9 @@ class Target:
     def words(self) -> str:
         if self.library is not None:
             return f"≥ {self.library:g}× {self.against or 'library'}"
-        return f"≥ {self.roof:.0%} of its roof" if self.roof else f"≤ {self.time_us:,g} µs"
+        if self.roof is not None:
+            return f"≥ {fmt.share(100 * self.roof, 'its roof')}"
+        return f"≤ {self.time_us:,g} µs"
 
     def chosen(self, every: Sequence[Ladder]) -> list[Ladder]:
         """The ladders of the target's size and type; the largest size if it names none."""
@@ -86,42 +87,44 @@ class Target:
             return own
         return [x for x in own if x.extent == max(y.extent for y in own if y.dtype == x.dtype)]
 
-    def reached(self, ladder: Ladder) -> float | None:
-        """The speed-up, share or time (µs) of the fastest variant."""
+    def over(self, ladder: Ladder) -> float | None:
+        """What the fastest variant reached, over what is wanted: 1 or more meets the target. None
+        if that was not measured."""
         assert ladder.winner is not None
         if self.time_us is not None:
-            return ladder.winner.time.value / 1000
+            return 1000 * self.time_us / ladder.winner.time.value
         if self.roof is not None:
-            return None if ladder.winner.percent is None else ladder.winner.percent / 100
+            percent = ladder.winner.percent
+            return None if percent is None else percent / (100 * self.roof)
         versus = self.versus(ladder)
-        return 1 / versus.ratio.value if versus and versus.ratio else None
+        assert self.library is not None
+        return versus.ratio.value / self.library if versus and versus.ratio else None
 
     def versus(self, ladder: Ladder) -> Comparison | None:
-        """The library against the fastest variant."""
+        """The fastest variant against the library."""
         named = [x for x in ladder.libraries if self.against in ("", x.planned.variant)]
-        return named[0].versus_winner if named else None
+        return inverse(named[0].versus_winner) if named else None
 
-    def mark(self, value: float, ladder: Ladder) -> str:
+    def mark(self, ladder: Ladder) -> str:
         versus = self.versus(ladder) if self.library == 1 else None
         if versus and versus.verdict == "same":
             return "≈"
-        if self.time_us is not None:
-            return "✓" if value <= self.time_us else "✗"
-        return (
-            "✓" if value >= (self.library if self.library is not None else self.roof or 0) else "✗"
-        )
+        return "✓" if (self.over(ladder) or 0) >= 1 else "✗"
 
-    def written(self, value: float) -> str:
+    def written(self, ladder: Ladder) -> str:
+        """What the fastest variant reached."""
+        assert ladder.winner is not None
         if self.time_us is not None:
-            return f"{value:,.0f} µs"
-        return f"{value:.3g}×" if self.library is not None else f"{value:.1%}"
+            return fmt.time(ladder.winner.time.value)
+        if self.roof is not None:
+            return fmt.share(ladder.winner.percent or 0)
+        versus = self.versus(ladder)
+        return fmt.times(versus.ratio) if versus and versus.ratio else "–"
 
     def worst(self, found: Sequence[Ladder]) -> Ladder | None:
-        valued = [(x, v) for x in found if (v := self.reached(x)) is not None]
-        if not valued:
-            return None
-        sign = -1 if self.time_us is not None else 1
-        return min(valued, key=lambda each: sign * each[1])[0]
+        """The ladder that is furthest from the target, of those that were measured."""
+        known = {n: over for n, x in enumerate(found) if (over := self.over(x)) is not None}
+        return found[min(known, key=known.__getitem__)] if known else None
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -138,8 +141,13 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def page(targets: Sequence[Target]) -> str:
-    rows = [row for target in targets for row in of_types(target)]
-    return HEAD + "\n".join([*rows, "", *missed(targets)]) + "\n"
+    rows = {n: list(of_types(target)) for n, target in enumerate(targets)}
+    short = [target for n, target in enumerate(targets) if any("✗" in row for row in rows[n])]
+    return (
+        HEAD
+        + "\n".join([*(row for own in rows.values() for row in own), "", *missed(short)])
+        + "\n"
+    )
 
 
 def of_types(target: Target) -> Iterator[str]:
@@ -152,56 +160,38 @@ def of_types(target: Target) -> Iterator[str]:
 
 
 def _row(target: Target, dtype: str, several: bool) -> str:
-    cells: dict[str, str] = {}
-    shown: tuple[str, Ladder] | None = None
+    cells = []
+    shown: list[tuple[bool, Run, Ladder]] = []  # with the cards whose runs are older last
     for card in CARDS:
         found = [x for x in target.chosen(_ladders(card, target.problem)) if x.dtype == dtype]
-        worst = target.worst(found)
-        if worst is None or (run := _run(card, target.problem)) is None:
-            cells[card] = "–"
+        run, worst = _run(card, target.problem), target.worst(found)
+        if run is None or worst is None:
+            cells.append("–")
             continue
-        value = target.reached(worst)
-        assert value is not None
         older = is_older(run, target.problem)
         at = f" at {fmt.assignments(worst.sizes)}" if target.every else ""
-        cells[card] = (
-            f"{target.written(value)}{OLDER if older else f' {target.mark(value, worst)}'}{at}"
-        )
-        if shown is None or is_older(_run(shown[0], target.problem), target.problem):  # type: ignore[arg-type]
-            shown = card, worst
-    assert shown is not None
-    card, ladder = shown
+        cells.append(f"{target.written(worst)}{OLDER if older else f' {target.mark(worst)}'}{at}")
+        shown.append((older, run, worst))
+    _, run, ladder = min(shown, key=lambda each: each[0])
     assert ladder.winner is not None
     name = f"{target.problem} {dtype}" if several else target.problem
     size = "the worst of all" if target.every else fmt.assignments(ladder.sizes)
     wanted = f"{target.words}, {target.note}" if target.note else target.words
     return "| " + " | ".join((
-        name, size, wanted, *cells.values(), f"`{ladder.winner.planned.variant}`",
-        counters(card, ladder.winner),
+        name, size, wanted, *cells, f"`{ladder.winner.planned.variant}`",
+        counters(run, ladder.winner),
     )) + " |"  # fmt: skip
 
 
-def counters(card: str, rung: Rung) -> str:
-    """Describe the readings of a variant's longest launch; empty if there are none."""
-    table = _readings(card, rung.planned.problem)
-    own = table[table.case == rung.planned.case] if not table.empty else table
-    times = own[own.metric == DURATION]
-    if own.empty or times.empty:
-        return "not read"
-    longest = times.loc[times.value.idxmax(), "step"]
-    values = own[own.step == longest].set_index("metric").value.dropna()
-    said = [f"DRAM {values[DRAM]:.0%}"] if DRAM in values else []
-    said += [f"occupancy {values[OCCUPANCY]:.0%}"] if OCCUPANCY in values else []
-    prefix, suffix = STALL.split("{}")
-    waits = {
-        name.removeprefix(prefix).removesuffix(suffix).replace("_", " "): value
-        for name, value in values.items()
-        if name.startswith(prefix) and name.endswith(suffix) and "selected" not in name
-    }
-    total = sum(waits.values())
-    most = sorted(waits.items(), key=lambda each: -each[1])[:2] if total else []
-    said += [f"{name} {value / total:.0%}" for name, value in most]
-    return f"{', '.join(said)} ({card})"
+def counters(run: Run, rung: Rung) -> str:
+    """Describe the readings of a variant's longest launch, and say on which card they were made."""
+    readings, p = _readings(run), rung.planned
+    answers = {words: readings.main(p.case, metric) for words, metric in COUNTERS.items()}
+    parts = {words: x.value for words, x in answers.items() if isinstance(x, Reading)}
+    if stalls := stalls_of(readings, [p]):
+        parts |= dict(zip(stalls.reasons[:2], stalls.shares[0], strict=False))
+    said = ", ".join(f"{words} {fmt.percent(100 * part)}" for words, part in parts.items())
+    return f"{said} ({run.info['device']['name'].removeprefix('NVIDIA ')})" if said else "not read"
 
 
 def missed(targets: Sequence[Target]) -> Iterator[str]:
@@ -209,10 +199,9 @@ def missed(targets: Sequence[Target]) -> Iterator[str]:
     yield "What limits those that fall short:"
     yield ""
     for target in targets:
-        if target.limit:
-            at = f" at {fmt.assignments(dict(target.sizes))}" if target.sizes else ""
-            dtype = f" {target.dtype}" if target.dtype else ""
-            yield f"- `{target.problem}`{dtype}{at} ({target.words}): {target.limit}."
+        at = f" at {fmt.assignments(dict(target.sizes))}" if target.sizes else ""
+        dtype = f" {target.dtype}" if target.dtype else ""
+        yield f"- `{target.problem}`{dtype}{at} ({target.words}): {target.limit}."
 
 
 @cache
@@ -228,10 +217,8 @@ def _ladders(card: str, problem: str) -> tuple[Ladder, ...]:
 
 
 @cache
-def _readings(card: str, problem: str) -> pd.DataFrame:
-    run = _run(card, problem)
-    table = run.counters if run else pd.DataFrame()
-    return table if table.empty else table[table.provenance == "ncu"]
+def _readings(run: Run) -> Readings:
+    return Readings(run)
 
 
 if __name__ == "__main__":

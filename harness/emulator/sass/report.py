@@ -19,7 +19,7 @@ class MachineCount(Executed):
     `warps_again`, `threads_again`: additional counts, because the multiprocessor issues the
     instruction again (machine/scheduler/replays.h). `remote_requests`, `remote_sectors`: of another
     block's shared memory; `remote_uncertain`: how many no rule covers.
-    `ideal_uncertain`: how many accesses to shared memory have ideal wavefronts that no rule gives.
+    `ideal_uncertain`: the number of accesses to shared memory whose ideal wavefronts no rule gives.
     """
 
     address: int
