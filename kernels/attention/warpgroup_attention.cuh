@@ -1,4 +1,4 @@
-// A warpgroup's work on its 64 queries, with products of tiles in shared memory: for v5 to v8. The
+// A warpgroup's work on its 64 queries, with products of tiles in shared memory: for v5 to v9. The
 // tiles' rows have D 16-bit numbers, in boxes of 64; those past D are zeros.
 //
 // Thread 4 g + t of warp w has the sums of rows 16 w + g and 16 w + g + 8, in columns 8 j + 2 t and
