@@ -113,8 +113,6 @@ def test_every_counter_of_memory_was_read_and_all_but_colliding_atomics_claim_to
     atomics = {metric for metric in claimed if metric.endswith(("op_red.sum", "op_atom.sum"))}
     loads = {metric for metric in claimed if metric.endswith("op_ld.sum")}
     modelled = {
-        "attention/v3_async_copy": loads,
-        "attention/v4_two_tiles_of_queries": loads,
         "dot/v0_block_reduce_atomic": atomics | loads,
         "dot/v1b_half2": atomics | loads,
         "gemm_bf16/v1_async_copy": loads,
@@ -222,7 +220,7 @@ def test_what_is_a_model_of_machine_code_is_little_and_named(
     mbarrier."""
     names = {launch.name for launch in launches if launch.of(script.OF_MACHINE)}
     assert names == {
-        "attention/v3_async_copy", "attention/v4_two_tiles_of_queries",
+        "attention/v5_warpgroup_products", "attention/v8_wide_heads", "attention/v9_in_turns",
         "dot/v0_block_reduce_atomic", "dot/v1b_half2", "histogram/v0_global_atomics",
         "histogram/v1_int4", "reduce_max/v5a_atomic_compare_and_swap",
         "histogram/global_atomics", "histogram/shared_float_atomics", "distinct/global_cas",
@@ -298,8 +296,8 @@ def test_single_and_double_precision_operations_are_the_hardwares_where_ptx_says
         "softmax_rows/v0_warp_row",
         "softmax_rows/v1_block_row", "softmax_rows/v2_online", "softmax_rows/v3_float4",
         "softmax_rows/v4_row_in_shared", "softmax_rows/v5_warp_row_in_registers",
-        "softmax_rows/v6_block_row_in_registers", "attention/v2_tensor_cores",
-        "attention/v3_async_copy", "attention/v4_two_tiles_of_queries", "layer_norm/v0_block_row",
+        "softmax_rows/v6_block_row_in_registers", "attention/v5_warpgroup_products",
+        "attention/v8_wide_heads", "attention/v9_in_turns", "layer_norm/v0_block_row",
         "layer_norm/v1_welford", "layer_norm/v2_packs", "layer_norm/v3_in_registers",
         "layer_norm/v4_warp_row", "rms_norm/v0_block_row", "rms_norm/v1_packs",
         "rms_norm/v2_in_registers", "rms_norm/v3_warp_row", "sigmoid/v0_scalar",

@@ -13,7 +13,7 @@
 // From: Dao, "FlashAttention-2" (2023); "Asynchronous Data Copies" in the CUDA C++ Programming
 // Guide.
 //
-// Measured: H200, heads = 64, n = 4,096, d = 64: float16 1.28× v2.
+// Measured: H200, heads = 64, n = 4,096, d = 64, mask = 1: float16 1.28× v2.
 #include "attention/fragments.cuh"
 #include "common/async_copy.cuh"
 

