@@ -21,7 +21,7 @@ from harness.matrix.variants import MergedStep, Needs, Problem, Sizes, Variant
 from harness.silicon.features import FEATURES, Feature
 
 _ONLY_COMPILED = ("defines", "flags", "include", "sources")
-_ONLY_KERNELS = ("steps", "launch", "when")
+_ONLY_KERNELS = ("steps", "launch", "when", "fits")
 """Defaults that a Python or host function does not take, because it has no launch shape."""
 _STEP = tuple(written.WrittenStep.model_fields)
 
@@ -360,6 +360,7 @@ class _Values:
             "dtypes": tuple(self.take("dtypes", ())),
             "let": self.merged("let"),
             "when": self.take("when", None),
+            "fits": self.take("fits", None),
             "overwrites": tuple(self.take("overwrites", ())),
         }
 

@@ -243,6 +243,8 @@ class _Resolver:
             return replace(case, skip=lacking)
         if variant.when is not None and not self.whole(variant.when, "when"):
             return replace(case, skip=f"the variant is limited to `{variant.when}`")
+        if variant.fits is not None and not self.whole(variant.fits, "fits"):
+            return replace(case, skip=f"its integers are wide enough for `{variant.fits}`")
         return replace(
             case,
             source=variant.source,
@@ -262,10 +264,8 @@ class _Resolver:
         )
 
     def _let(self) -> dict[str, Value]:
-        """The values that a Python function's parameters may name.
-
-        A default that has no value at this size and launch shape is left out.
-        """
+        """The values that a Python function's parameters may name, without defaults that have none
+        at this size and launch shape."""
         found = {}
         for name in self.variant.let:
             try:

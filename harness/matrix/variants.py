@@ -108,6 +108,7 @@ class Variant:
     steps: tuple[MergedStep, ...] = ()
     let: Mapping[str, Number] = field(default_factory=dict)
     when: Expression | None = None
+    fits: Expression | None = None
     defines: Mapping[str, Number] = field(default_factory=dict)
     flags: tuple[str, ...] = ()
     include: tuple[str, ...] = ()
@@ -138,7 +139,7 @@ class Variant:
     def used_names(self) -> set[str]:
         """The names that the variant's expressions use, directly or through `let`."""
         expressions: list[Expression | Number] = [*self.defines.values()]
-        expressions += [self.when] if self.when else []
+        expressions += [limit for limit in (self.when, self.fits) if limit]
         arguments: list[str | int | float | WrittenTensorMap] = [*self.args]
         for step in self.steps:
             expressions += [*step.grid, *step.block, *step.cluster, step.shared]

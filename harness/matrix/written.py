@@ -104,6 +104,8 @@ class Common(Strict):
     """Names for expressions that other keys use."""
     when: AnExpression | None = None
     """Launch shapes and sizes for which the variant exists; others are skipped."""
+    fits: AnExpression | None = None
+    """Sizes for which its integers are wide enough; others are skipped."""
     dtypes: Dtypes = []
     defines: Macros = {}
     """Macros for the compiler: numbers, or expressions over the launch keys, `let` and device

@@ -3,10 +3,11 @@
     python scripts/pages/causes.py            write the file, and say how many steps are explained
     python scripts/pages/causes.py --check    exit 1 if it is out of date
 
-Reads the journals, whose counters Nsight Compute read; no GPU is needed. The ideas come from the
-current bench.yaml, because the runs are older than that key. `agrees` states how the causes relate
-to the idea: yes, no, outweighed (the variant is better at it, but slower for another reason), no
-gain, or against (it is slower because the stated quantity got worse).
+Reads the journals, whose counters Nsight Compute read; no GPU is needed. For a step whose counters
+the H200's run lacks, reports/h100 is used if it has them; `card` says which. The ideas come from
+the current bench.yaml, because the runs are older than that key. `agrees` states how the causes
+relate to the idea: yes, no, outweighed (the variant is better at it, but slower for another
+reason), no gain, or against (it is slower because the stated quantity got worse).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import io
 import math
 import random
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,7 +35,8 @@ from harness.tables import Run
 ROOT = Path(__file__).resolve().parents[2]
 RUNS = ROOT / "reports" / "h200"
 TABLE = RUNS / "causes.csv"
-COLUMNS = ("problem", "dtype", "size", "step", "speedup", "idea", "causes", "agrees")
+COLUMNS = ("problem", "dtype", "size", "step", "speedup", "idea", "causes", "agrees", "card")
+OTHER_RUNS = ROOT / "reports" / "h100"
 WORTH_SAYING = 1.05
 """Rates cover only steps that changed the time by at least this factor."""
 
@@ -47,7 +49,7 @@ def main(arguments: list[str] | None = None) -> int:
     steps = [
         step
         for path in sorted(RUNS.glob("*/results.csv"))
-        for step in steps_of(with_ideas(load(path.parent), problems))
+        for step in counted_steps(path.parent.name, problems)
     ]
     wanted = table(steps)
     if options.check:
@@ -56,8 +58,25 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"{TABLE} is out of date: make causes", file=sys.stderr)
         return 1
     TABLE.write_text(wanted, encoding="utf-8")
-    print("\n".join(rates(steps)))
+    print("\n".join(rates([step for _, step in steps])))
     return 0
+
+
+def counted_steps(
+    problem: str, problems: Mapping[str, Problem]
+) -> Iterator[tuple[str, LadderStep]]:
+    """Yield each step on an H200; instead of one without counters, the same on an H100. Each has
+    its card's name before it."""
+    of_other: dict[tuple[str, ...], LadderStep] = {}
+    for step in steps_of(with_ideas(load(RUNS / problem), problems)):
+        if step.finding.verdict != "uncounted":
+            yield "H200", step
+            continue
+        if not of_other and (OTHER_RUNS / problem / "results.csv").exists():
+            run = with_ideas(load(OTHER_RUNS / problem), problems)
+            of_other = {which(s): s for s in steps_of(run) if s.finding.verdict != "uncounted"}
+        other = of_other.get(which(step))
+        yield ("H100", other) if other else ("H200", step)
 
 
 def with_ideas(run: Run, problems: Mapping[str, Problem]) -> Run:
@@ -79,18 +98,25 @@ def steps_of(run: Run) -> list[LadderStep]:
     return [s for s in found if s.speed and s.speed.verdict in ("faster", "slower")]
 
 
-def table(steps: Sequence[LadderStep]) -> str:
+def which(step: LadderStep) -> tuple[str, ...]:
+    """Return what identifies a step: its columns up to `step`."""
+    after = step.after
+    names = short_names([step.before.variant, after.variant])
+    return (
+        after.problem, after.dtype, fmt.assignments(after.sizes),
+        f"{names[step.before.variant]} → {names[after.variant]}",
+    )  # fmt: skip
+
+
+def table(steps: Iterable[tuple[str, LadderStep]]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
-    for step in steps:
-        after = step.after
-        names = short_names([step.before.variant, after.variant])
+    for card, step in steps:
         writer.writerow([
-            after.problem, after.dtype, fmt.assignments(after.sizes),
-            f"{names[step.before.variant]} → {names[after.variant]}", f"{speedup(step):.4g}",
-            f"spoils {step.idea}" if after.is_trap else step.idea,
-            "; ".join(cause.text for cause in step.finding.causes), step.agrees,
+            *which(step), f"{speedup(step):.4g}",
+            f"spoils {step.idea}" if step.after.is_trap else step.idea,
+            "; ".join(cause.text for cause in step.finding.causes), step.agrees, card,
         ])  # fmt: skip
     return text.getvalue()
 

@@ -194,6 +194,50 @@ def test_the_matrix_asks_for_indices_of_64_bits_where_32_do_not_suffice(
         assert {int(case.defines["WIDE"]) for case in kernels} == {wide}
 
 
+ONE_SIZE = {"scan": 2**31, "reduce_sum": 2**31, "reduce_max": 2**31, "copy": 2**31,
+            "softmax": 2**31, "tail_effect": 2**31, "vector_add_coarsening": 2**31,
+            "occupancy_probe": 2**31, "parity_branch": 2**31, "histogram": 2**31 - 1,
+            "convolve_1d": 2**30, "window_sum": 2**30, "nms": 2**20 - 1}  # fmt: skip
+"""The largest n whose indices fit into 32 bits."""
+SEVERAL_SIZES = {
+    "transpose": ({"rows": 2**15, "cols": 2**16}, {"rows": 2**16, "cols": 2**17}),
+    "sgemm": ({"m": 2**16, "n": 64, "k": 2**15}, {"m": 2**16, "n": 64, "k": 2**16}),
+    "sgemm_tf32": ({"m": 2**15, "n": 2**16, "k": 64}, {"m": 2**16, "n": 2**16, "k": 64}),
+    "sgemv": ({"m": 2**27, "k": 16}, {"m": 2**28, "k": 16}),
+    "upsample_nearest_2d": ({"planes": 2, "h": 2**14, "w": 2**14},
+                            {"planes": 4, "h": 2**14, "w": 2**14}),
+    "upsample_nearest_2d_backward": ({"planes": 2, "h": 2**14, "w": 2**14},
+                                     {"planes": 4, "h": 2**14, "w": 2**14}),
+    "conv2d": ({"n": 2**10, "c": 64, "h": 56, "w": 56, "out": 64, "k": 3, "rows": 56},
+               {"n": 2**15, "c": 64, "h": 56, "w": 56, "out": 64, "k": 3, "rows": 56}),
+    "attention": ({"heads": 2**6, "n": 2**12, "d": 64, "mask": 1},
+                  {"heads": 2**10, "n": 2**16, "d": 64, "mask": 1}),
+    "attention_decode": ({"batch": 2, "heads": 32, "kv_heads": 8, "n": 2**20, "d": 128},
+                         {"batch": 2, "heads": 32, "kv_heads": 8, "n": 2**25, "d": 128}),
+}  # fmt: skip
+"""Sizes whose indices fit, and others whose indices do not."""
+
+
+@pytest.mark.parametrize(
+    ("problem", "fitting", "larger"),
+    [*((name, {"n": most}, {"n": most + 1}) for name, most in ONE_SIZE.items()),
+     *((name, *sizes) for name, sizes in SEVERAL_SIZES.items())],
+)  # fmt: skip
+def test_where_indices_of_32_bits_do_not_suffice_every_kernel_is_skipped(
+    problem: str, fitting: dict[str, int], larger: dict[str, int]
+) -> None:
+    others = dict.fromkeys(("skew", "stretch", "crowd", "rounds"), 1)
+    names = BENCH.problems[problem].sizes.test[0]
+    for sizes, is_skipped in ((fitting, False), (larger, True)):
+        whole = {name: sizes.get(name) or others[name] for name in names}
+        cases = plan.cases_at(BENCH, emulated_device("sm_90"), problem, [whole])
+        kernels = [case for case in cases if case.kind == "kernel"]
+        told = {case.id for case in kernels if "integers are wide enough" in case.skip}
+        for_other_reasons = {case.id for case in kernels if case.skip} - told
+        assert told == ({case.id for case in kernels} - for_other_reasons if is_skipped else set())
+        assert bool(told) == is_skipped
+
+
 @pytest.mark.parametrize("problem", [*OF, "dot"])
 def test_variants_with_packs_skip_arrays_whose_packs_32_bits_cannot_number(problem: str) -> None:
     cases = plan.cases_at(BENCH, emulated_device("sm_90"), problem, [{"n": 2**34 + 8}])

@@ -71,6 +71,15 @@ def test_a_limited_variant_is_skipped_with_its_reason(edited: Edited, device: De
     assert (kept.skip, kept.refusal, len(kept.steps)) == ("", "", 1)
 
 
+@pytest.mark.parametrize(("limit", "fits"), [("n <= 2**10", True), ("n < 2**10", False)])
+def test_sizes_for_which_its_integers_are_too_narrow_are_skipped(
+    limit: str, fits: bool, edited: Edited, device: Device
+) -> None:
+    case, _ = cases(edited("source: v0.cu", f"source: v0.cu\n        fits: {limit}"), device)
+    assert case.skip == ("" if fits else f"its integers are wide enough for `{limit}`")
+    assert bool(case.steps) == fits
+
+
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [

@@ -105,18 +105,15 @@ def flows(blocks: Sequence[Block]) -> dict[int, set[int]]:
 
 def _telling(blocks: Sequence[Block], loop: Iterable[int]) -> set[int]:
     """Registers on which the branches of a loop depend, according to its own computations."""
-    telling = {r.slot for n in loop for r in terminator_reads(blocks[n].terminator)}
-    changed = True
-    while changed:
-        changed = False
-        for op in (op for n in loop for op in blocks[n].ops):
-            if any(r.slot in telling for r in op.registers_written()):
-                # The value read depends on the address, not on the value that an atomic stores.
-                sources = op.sources[:1] if op.name in ("atom", "ld") else op.sources
-                slots = {slot for s in sources if (slot := getattr(s, "slot", None)) is not None}
-                changed |= not slots <= telling
-                telling |= slots
-    return telling
+    computed_from: dict[int, set[int]] = defaultdict(set)
+    for op in (op for n in loop for op in blocks[n].ops):
+        # The value read depends on the address, not on the value that an atomic stores.
+        sources = op.sources[:1] if op.name in ("atom", "ld") else op.sources
+        slots = [slot for s in sources if (slot := getattr(s, "slot", None)) is not None]
+        for register in op.registers_written():
+            computed_from[register.slot].update(slots)
+    tested = {r.slot for n in loop for r in terminator_reads(blocks[n].terminator)}
+    return tested | reachable(computed_from, tested)
 
 
 def _found(blocks: Sequence[Block], numbers: Iterable[int]) -> set[int]:

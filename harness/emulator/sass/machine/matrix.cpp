@@ -34,7 +34,7 @@ void fragments(const Context& c, const Instruction& n, Type a_type, Type b_type,
 void add_product(Context& c, const Instruction& n, Sums sums, Type a_type, Type b_type, int depth) {
     Factors factors;
     fragments(c, n, a_type, b_type, depth, depth, factors);
-    sums.add(c, n, factors, depth, 0, [&](int word, int i) { return word_of(c, n, 2, word)[i]; });
+    sums.add(c, n, factors, depth, 0, [&](int word) { return word_of(c, n, 2, word); });
 }
 
 // The immediate is the sparsity selector, which says which threads supply the metadata.
@@ -47,7 +47,7 @@ void add_sparse_product(Context& c, const Instruction& n, Sums sums, Type a_type
     for (int r = 0; r < ROWS; r++)
         for (int k = 0; k < stored; k++)
             if (places.column(r, k) < 0) undefined_metadata(c, r);
-    sums.add(c, n, factors, stored, 0, [&](int word, int i) { return word_of(c, n, 2, word)[i]; },
+    sums.add(c, n, factors, stored, 0, [&](int word) { return word_of(c, n, 2, word); },
              [&](int row, int k) { return places.column(row, k); });
 }
 

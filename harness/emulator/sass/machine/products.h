@@ -90,51 +90,64 @@ struct Sums {
 
     int words() const { return halves ? 2 : 4; }
 
-    // Writes the product plus `before(word, lane)` to the result's registers, beginning at `first`.
+    // Writes the product plus the registers `before(word)`, or plus 0 if they are null, to the result's registers,
+    // beginning at `first`.
     //
     // depth: the number of elements in a row of the first operand. column(row, k): the row of the
     // second operand by which the k-th of them is multiplied, if the first operand is sparse.
     template <class Before, class Column = Dense>
     void add(Context& c, const Instruction& n, const Factors& factors, int depth, int first,
              Before before, Column column = {}) const {
-        f64 sum[ROWS][COLUMNS];
-        for (int i = 0; i < LANES; i++)
-            for (int e = 0; e < 4; e++) at(sum, i, e) = number(before(halves ? e >> 1 : e, i), e);
+        f64 sum[ROWS][COLUMNS] = {};
+        for (int e = 0; e < 4; e++) {
+            const u32* given = before(halves ? e >> 1 : e);
+            if (!given) break;
+            if (halves)
+                begin(sum, e, given, [=](u32 raw) { return element(HALF, raw, e); });
+            else if (whole)
+                begin(sum, e, given, [](u32 raw) { return f64{bits_of<i32>(raw)}; });
+            else
+                begin(sum, e, given, [](u32 raw) { return f64{bits_of<f32>(raw)}; });
+        }
         for (int r = 0; r < ROWS; r += TOGETHER) add_rows(sum, factors, depth, r, column);
-        for (int w = 0; w < words(); w++)
-            write(c, c.result(n, 0, first + w), [&](int i) {
-                using machine::F16;
-                return halves ? machine::pair(F16::narrow(at(sum, i, 2 * w)),
-                                              F16::narrow(at(sum, i, 2 * w + 1)))
-                              : rounded(at(sum, i, w));
-            });
+        for (int w = 0; w < words(); w++) {
+            u32* result = c.result(n, 0, first + w);
+            if (halves)
+                write(c, result, [&](int i) {
+                    using machine::F16;
+                    return machine::pair(F16::narrow(at(sum, i, 2 * w)), F16::narrow(at(sum, i, 2 * w + 1)));
+                });
+            else if (whole)
+                write(c, result, [&](int i) { return integer(at(sum, i, w)); });
+            else
+                write(c, result, [&](int i) { return bits_of<u32>(canonical(static_cast<f32>(at(sum, i, w)))); });
+        }
     }
 
    private:
+    typedef f64 Row __attribute__((vector_size(COLUMNS * sizeof(f64))));
     // The number of rows whose sums are kept in vector registers at a time.
     static constexpr int TOGETHER = 4;
 
     template <class Column>
     static void add_rows(f64 (&sum)[ROWS][COLUMNS], const Factors& factors, int depth, int first, Column column) {
-        f64 own[TOGETHER][COLUMNS];
+        Row own[TOGETHER];
         std::memcpy(own, sum[first], sizeof own);
         for (int k = 0; k < depth; k++)
             for (int r = 0; r < TOGETHER; r++) {
-                const int row = column(first + r, k);
-                for (int col = 0; col < COLUMNS; col++)
-                    own[r][col] += factors.a[first + r][k] * factors.b[row][col];
+                Row line;
+                std::memcpy(&line, factors.b[column(first + r, k)], sizeof line);
+                own[r] += factors.a[first + r][k] * line;
             }
         std::memcpy(sum[first], own, sizeof own);
+    }
+    template <class Number> static void begin(f64 (&sum)[ROWS][COLUMNS], int e, const u32* given, Number number) {
+        for (int i = 0; i < LANES; i++) at(sum, i, e) = number(given[i]);
     }
     static f64& at(f64 (&sum)[ROWS][COLUMNS], int lane, int e) {
         return sum[lane / 4 + 8 * (e >> 1)][2 * (lane % 4) + (e & 1)];
     }
-    f64 number(u32 raw, int e) const {
-        if (halves) return element(HALF, raw, e);
-        return whole ? f64{bits_of<i32>(raw)} : f64{bits_of<f32>(raw)};
-    }
-    u32 rounded(f64 sum) const {
-        if (!whole) return bits_of<u32>(canonical(static_cast<f32>(sum)));
+    u32 integer(f64 sum) const {
         const i64 exact = static_cast<i64>(sum);
         return static_cast<u32>(clamps ? std::clamp<i64>(exact, INT32_MIN, INT32_MAX) : exact);
     }

@@ -22,12 +22,15 @@ enum : i32 {
     TURNS_A = 1 << 16, TURNS_B = 1 << 17, A_IN_MEMORY = 1 << 18, ENDS_GROUP = 1 << 19, SPARSE = 1 << 20,
 };
 constexpr int WORDS = 8;  // of a row in a slice, of any type
+constexpr int ROWS_READ = LANES / WORDS;  // as many at a time as a register has words
 constexpr int WAVEFRONT_BYTES = 128;
 
+bool in_shared(const Context& c, u32 address, size_t bytes) {
+    return address >= static_cast<u32>(c.launch->shared_start) && address + bytes <= c.block->shared.size();
+}
+
 template <class T> T read_shared(const Context& c, u32 address, int lane) {
-    const i64 size = static_cast<i64>(c.block->shared.size());
-    if (address < static_cast<u32>(c.launch->shared_start) || i64(address) + i64(sizeof(T)) > size)
-        throw Fault{OUTSIDE, lane, address};
+    if (!in_shared(c, address, sizeof(T))) throw Fault{OUTSIDE, lane, address};
     T value;
     std::memcpy(&value, c.block->shared.data() + address, sizeof value);
     return value;
@@ -38,6 +41,20 @@ u32 word_at(const Context& c, const Descriptor& matrix, bool turned, int row, in
     if (!turned) return read_shared<u32>(c, matrix.by_depth(row, 4 * word), lane);
     return machine::pair(read_shared<u16>(c, matrix.by_rows(row, 2 * word), lane),
                          read_shared<u16>(c, matrix.by_rows(row, 2 * word + 1), lane));
+}
+
+// Reads a row's words in a slice. A unit of four has consecutive addresses unless the operand is turned.
+void read_row(const Context& c, const Descriptor& matrix, bool turned, int row, int first, u32* words) {
+    constexpr u32 UNIT_WORDS = Descriptor::UNIT / sizeof(u32);
+    for (u32 w = 0; w < WORDS; w += UNIT_WORDS) {
+        const u32 at = static_cast<u32>(first) + w;
+        const u32 address = turned ? 0 : matrix.by_depth(row, static_cast<int>(4 * at));
+        if (!turned && in_shared(c, address, Descriptor::UNIT))
+            std::memcpy(words + w, c.block->shared.data() + address, Descriptor::UNIT);
+        else
+            for (u32 i = 0; i < UNIT_WORDS; i++)
+                words[w + i] = word_at(c, matrix, turned, row, static_cast<int>(at + i));
+    }
 }
 
 // An operand in shared memory takes a wavefront per 128 bytes, whatever its layout and swizzle:
@@ -95,27 +112,36 @@ void multiply(Context& c, const Instruction& n) {
     tell(c, descriptor(1), flags & TURNS_B, 0, COLUMNS * groups, slices);
     Factors factors;
     const f64 sign = !(flags & NEGATES_A) == !(flags & NEGATES_B) ? 1 : -1;
-    for (int r = 0; r < ROWS; r++)
-        for (int w = 0; w < WORDS; w++) {
-            const u32 word = in_memory ? word_at(c, descriptor(0), flags & TURNS_A, first_row + r, w)
-                                       : word_of(c, n, 0, r / 8 + w / 4 * 2)[r % 8 * 4 + w % 4];
-            for (int e = 0; e < held(a_type); e++)
-                factors.a[r][w * held(a_type) + e] = sign * element(a_type, word, e);
-        }
+    u32 words[LANES];
+    f64 elements[LANES * MOST_HELD];
+    for (int r = 0; r < ROWS; r += ROWS_READ) {
+        for (int i = 0; i < ROWS_READ; i++)
+            if (in_memory)
+                read_row(c, descriptor(0), flags & TURNS_A, first_row + r + i, 0, words + i * WORDS);
+            else
+                for (int w = 0; w < WORDS; w++)
+                    words[i * WORDS + w] = word_of(c, n, 0, r / 8 + w / 4 * 2)[(r + i) % 8 * 4 + w % 4];
+        read_elements(a_type, words, elements);
+        for (int i = 0; i < ROWS_READ; i++)
+            for (int k = 0; k < depth; k++) factors.a[r + i][k] = sign * elements[i * depth + k];
+    }
     const Descriptor second = descriptor(1);
     if (second.has_half(flags & TURNS_B, slices)) throw machine::Accusation{machine::HALF_OF_ROWS, c.at, c.warp->number * LANES, {}};
     const Sums sums{(flags & HALF_SUMS) != 0, a_type >= UNSIGNED, (flags & CLAMPS) != 0};
     std::optional<Places> places;
     if (flags & SPARSE) places.emplace(c, n, at + 2, a_type);
     for (int group = 0; group < groups; group++) {
-        for (int col = 0; col < COLUMNS; col++)
-            for (int w = 0; w < WORDS * slices; w++) {
-                const u32 word = word_at(c, second, flags & TURNS_B, COLUMNS * group + col, w);
-                for (int e = 0; e < held(b_type); e++)
-                    factors.b[w * held(b_type) + e][col] = element(b_type, word, e);
+        for (int slice = 0; slice < slices; slice++)
+            for (int col = 0; col < COLUMNS; col += ROWS_READ) {
+                for (int i = 0; i < ROWS_READ; i++)
+                    read_row(c, second, flags & TURNS_B, COLUMNS * group + col + i, slice * WORDS, words + i * WORDS);
+                read_elements(b_type, words, elements);
+                for (int i = 0; i < ROWS_READ; i++)
+                    for (int k = 0; k < depth; k++)
+                        factors.b[slice * depth + k][col + i] = elements[i * depth + k];
             }
         const int first = sums.words() * group;
-        const auto before = [&](int word, int i) { return adds ? word_of(c, n, at + 1, first + word)[i] : 0; };
+        const auto before = [&](int word) { return adds ? word_of(c, n, at + 1, first + word) : nullptr; };
         if (places)
             sums.add(c, n, factors, depth, first, before, [&](int row, int k) { return places->of[row][k]; });
         else

@@ -6,6 +6,8 @@
 // summed in double precision (integers exactly), and the sum is rounded once. All lanes take part:
 // if some are missing, the launch is left to the judge.
 
+#include <algorithm>
+
 #include "checks.h"
 #include "memory/tensors/matrix_descriptor.h"
 #include "tensor_cores/matrix_elements.h"
@@ -226,11 +228,21 @@ void factor_words(Context& c, const Op& op) {
     whole_warp(c, op);
     const u64* bits = c.row<u64>(op.source[0]);
     const u32* first = c.row<u32>(op.source[1]);
+    const u32 turned = part(op, 0), turns = part(op, 1);
+    const bool same = std::all_of(bits, bits + LANES, [&](u64 each) { return each == *bits; }) &&
+                      std::all_of(first, first + LANES, [&](u32 each) { return each == *first; });
     for (int n = 0; n < op.count; n++) {
         if (op.result[n] < 0) continue;
         u32* r = c.row<u32>(op.result[n]);
+        if (same && !turned) {  // a row's four lanes have a unit of it
+            const Descriptor matrix(*bits);
+            for (u32 i = 0; i < LANES; i += 4)
+                std::memcpy(r + i, c.shared + matrix.word_of_lane(false, i, *first + op.width, n, turns).first,
+                            Descriptor::UNIT);
+            continue;
+        }
         for (u32 i = 0; i < LANES; i++) {
-            const auto [low, high] = Descriptor(bits[i]).word_of_lane(part(op, 0), i, first[i] + op.width, n, part(op, 1));
+            const auto [low, high] = Descriptor(bits[i]).word_of_lane(turned, i, first[i] + op.width, n, turns);
             u16 halves[2];
             std::memcpy(&halves[0], c.shared + low, sizeof halves[0]);
             std::memcpy(&halves[1], c.shared + high, sizeof halves[1]);
