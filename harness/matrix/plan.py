@@ -244,7 +244,7 @@ class _Resolver:
         if variant.when is not None and not self.whole(variant.when, "when"):
             return replace(case, skip=f"the variant is limited to `{variant.when}`")
         if variant.fits is not None and not self.whole(variant.fits, "fits"):
-            return replace(case, skip=f"its integers are wide enough for `{variant.fits}`")
+            return replace(case, skip=f"its integers are too narrow unless `{variant.fits}`")
         return replace(
             case,
             source=variant.source,

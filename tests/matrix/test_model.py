@@ -49,7 +49,7 @@ def test_the_matrix_that_is_shipped_is_accepted() -> None:
         ("      bench:", "      tests:\n        n: 1\n      bench:", "      tests",
          "problems.double.sizes.tests", "test, bench"),
         ("        source", "        sauce: x\n        source", "        sauce", f"{V0}.sauce",
-         "let, when, dtypes, defines"),
+         "let, when, fits, dtypes, defines"),
         ("            grid", "            grids: 1\n            grid", "            grids",
          f"{V0}.steps.0.grids", "did you mean grid?; known here: kernel, grid, block, shared"),
     ],

@@ -76,7 +76,7 @@ def test_sizes_for_which_its_integers_are_too_narrow_are_skipped(
     limit: str, fits: bool, edited: Edited, device: Device
 ) -> None:
     case, _ = cases(edited("source: v0.cu", f"source: v0.cu\n        fits: {limit}"), device)
-    assert case.skip == ("" if fits else f"its integers are wide enough for `{limit}`")
+    assert case.skip == ("" if fits else f"its integers are too narrow unless `{limit}`")
     assert bool(case.steps) == fits
 
 

@@ -75,9 +75,9 @@ def counters(
         sum(each.warps_again for each in instructions),
         sum(each.threads_again for each in instructions),
     )
+    asynchronous = tuple(of_asynchronous(instructions))
     found = (
-        *of_instructions(instructions, MACHINE, *again), *_of_memory(instructions),
-        *of_asynchronous(instructions),
+        *of_instructions(instructions, MACHINE, *again), *_of_memory(instructions), *asynchronous,
         *_of_shared(instructions), *_of_branches(instructions), *_of_arithmetic(instructions),
     )  # fmt: skip
     found = tuple(counter for counter in found if counter.name not in unknown)
@@ -100,7 +100,7 @@ def counters(
         )
     if was_read:
         return found
-    read_elsewhere = {each.name for each in of_asynchronous(instructions)}
+    read_elsewhere = {each.name for each in asynchronous}
     return tuple(_unread(each, any(again), read_elsewhere) for each in found)
 
 

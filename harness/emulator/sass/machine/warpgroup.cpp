@@ -22,7 +22,7 @@ enum : i32 {
     TURNS_A = 1 << 16, TURNS_B = 1 << 17, A_IN_MEMORY = 1 << 18, ENDS_GROUP = 1 << 19, SPARSE = 1 << 20,
 };
 constexpr int WORDS = 8;  // of a row in a slice, of any type
-constexpr int ROWS_READ = LANES / WORDS;  // as many at a time as a register has words
+constexpr int ROWS_READ = LANES / WORDS;  // rows whose words fill a register of a warp
 constexpr int WAVEFRONT_BYTES = 128;
 
 bool in_shared(const Context& c, u32 address, size_t bytes) {
@@ -43,7 +43,7 @@ u32 word_at(const Context& c, const Descriptor& matrix, bool turned, int row, in
                          read_shared<u16>(c, matrix.by_rows(row, 2 * word + 1), lane));
 }
 
-// Reads a row's words in a slice. A unit of four has consecutive addresses unless the operand is turned.
+// Reads a row's words in a slice. Four words are consecutive in memory unless the operand is turned.
 void read_row(const Context& c, const Descriptor& matrix, bool turned, int row, int first, u32* words) {
     constexpr u32 UNIT_WORDS = Descriptor::UNIT / sizeof(u32);
     for (u32 w = 0; w < WORDS; w += UNIT_WORDS) {

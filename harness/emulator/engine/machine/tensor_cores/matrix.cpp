@@ -234,7 +234,7 @@ void factor_words(Context& c, const Op& op) {
     for (int n = 0; n < op.count; n++) {
         if (op.result[n] < 0) continue;
         u32* r = c.row<u32>(op.result[n]);
-        if (same && !turned) {  // a row's four lanes have a unit of it
+        if (same && !turned) {  // four lanes hold sixteen bytes of a row
             const Descriptor matrix(*bits);
             for (u32 i = 0; i < LANES; i += 4)
                 std::memcpy(r + i, c.shared + matrix.word_of_lane(false, i, *first + op.width, n, turns).first,
