@@ -3,9 +3,9 @@
     python scripts/pages/causes.py            write the file, and say how many steps are explained
     python scripts/pages/causes.py --check    exit 1 if it is out of date
 
-Reads the journals, whose counters Nsight Compute read; no GPU is needed. For a step whose counters
-the H200's run lacks, reports/h100 is used if it has them; `card` says which. The ideas come from
-the current bench.yaml, because the runs are older than that key. `agrees` states how the causes
+Reads the counters of Nsight Compute from the journals, so no GPU is needed. If the H200's run has
+no counters for a step, the H100's run is used instead; `card` says which. The ideas come from the
+current bench.yaml, because the runs are older than that key. `agrees` states how the causes
 relate to the idea: yes, no, outweighed (the variant is better at it, but slower for another
 reason), no gain, or against (it is slower because the stated quantity got worse).
 """
@@ -99,7 +99,7 @@ def steps_of(run: Run) -> list[LadderStep]:
 
 
 def which(step: LadderStep) -> tuple[str, ...]:
-    """Return what identifies a step: its columns up to `step`."""
+    """Return the columns that identify a step: problem, type, size and the two variants."""
     after = step.after
     names = short_names([step.before.variant, after.variant])
     return (
