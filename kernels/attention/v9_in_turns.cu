@@ -73,9 +73,9 @@ __global__ void __launch_bounds__(THREADS)
     for (unsigned int tile = 1; tile * KEYS < count; tile++) {
         const unsigned int i = tile % STAGES, before = (tile - 1) % STAGES;
         tiles.keys_present[i].wait(tile / STAGES % 2);
-        tiles.values_present[before].wait((tile - 1) / STAGES % 2);
         begin_turn(group);
         attention.begin_scores(scores, tiles.queries, group * 64, tiles.keys[i]);
+        tiles.values_present[before].wait((tile - 1) / STAGES % 2);
         attention.begin_outputs(weights, tiles.values[before]);
         end_turn(group);
         wait_for_products<1>();  // for the scores
