@@ -13,7 +13,7 @@
 // From: Milakov and Gimelshein, "Online normalizer calculation for softmax" (2018); Dao et al.,
 // "FlashAttention" (2022).
 //
-// Measured: H200, heads = 64, n = 4,096, d = 64, mask = 1: float32 31.1× v0, float16 32.5× v0, bfloat16 32.5× v0.
+// Measured: H200, heads = 64, n = 4,096, d = 64, mask = 1: float32 31.2× v0, float16 32.6× v0, bfloat16 32.6× v0.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 

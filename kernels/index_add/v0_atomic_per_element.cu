@@ -11,7 +11,7 @@
 //
 // From: PyTorch's index_add_ on a GPU, which does this.
 //
-// Measured: H100 80GB HBM3, rows = 2²⁰, cols = 64, targets = 2²⁰, stretch = 1: float32 410 µs ± 0.15 %, float16 464 µs ± 0.18 %, bfloat16 465 µs ± 0.19 %.
+// Measured: H200, rows = 2²⁰, cols = 64, targets = 2²⁰, stretch = 1: 306 µs ± 0.22 %.
 #include "elementwise_add/index.cuh"
 #include "index_add/atomic_add.cuh"
 #include "index_add/zero.cuh"
