@@ -113,12 +113,13 @@ def test_every_counter_of_memory_was_read_and_all_but_colliding_atomics_claim_to
     atomics = {metric for metric in claimed if metric.endswith(("op_red.sum", "op_atom.sum"))}
     loads = {metric for metric in claimed if metric.endswith("op_ld.sum")}
     modelled = {
+        "attention/v3_async_copy": loads,
+        "attention/v4_two_tiles_of_queries": loads,
+        "attention/v7_three_tf32": loads,
         "dot/v0_block_reduce_atomic": atomics | loads,
         "dot/v1b_half2": atomics | loads,
         "gemm_bf16/v1_async_copy": loads,
         "gemm_bf16/v2_warpgroup_products": loads,
-        "index_add/v0_atomic_per_element": atomics | loads,
-        "index_add/v1_vector_atomics": atomics,
         "nms/v4_decisions_as_they_come": atomics,
         "scan/v6_look_ahead": loads,
         "softmax/v5_kept_on_chip": loads,
@@ -140,7 +141,8 @@ def test_every_counter_of_memory_was_read_and_all_but_colliding_atomics_claim_to
     reductions = {metric for metric in claimed if metric.endswith("op_red.sum")}
     elsewhere = dict.fromkeys(
         ("gemm_bf16/v6_multicast", "gemm_bf16/v7_persistent", "gemm_bf16/v8_tensor_memory_stores",
-         "gemm_bf16/v9_narrow_tiles", "sgemm_tf32/v3_persistent_clusters"), reductions,
+         "gemm_bf16/v9_narrow_tiles", "gemm_bf16/v10_narrow_overlapping_steps",
+         "sgemm_tf32/v3_persistent_clusters"), reductions,
     )  # fmt: skip
     less = (modelled, uneven, elsewhere)
     for launch in launches:
@@ -220,19 +222,21 @@ def test_what_is_a_model_of_machine_code_is_little_and_named(
     mbarrier."""
     names = {launch.name for launch in launches if launch.of(script.OF_MACHINE)}
     assert names == {
-        "attention/v5_warpgroup_products", "attention/v8_wide_heads", "attention/v9_in_turns",
+        "attention/v3_async_copy", "attention/v4_two_tiles_of_queries",
+        "attention/v5_warpgroup_products", "attention/v6_products_under_softmax",
+        "attention/v7_three_tf32", "attention/v8_wide_heads", "attention/v9_in_turns",
         "dot/v0_block_reduce_atomic", "dot/v1b_half2", "histogram/v0_global_atomics",
         "histogram/v1_int4", "reduce_max/v5a_atomic_compare_and_swap",
         "histogram/global_atomics", "histogram/shared_float_atomics", "distinct/global_cas",
         "distinct/global_cas_checked", "distinct/global_exchange", "group_max/global_max",
-        "index_add/v0_atomic_per_element", "index_add/v1_vector_atomics",
-        "index_add/v2_sorted_segments", "nms/v3_scan_on_all_multiprocessors",
+        "nms/v3_scan_on_all_multiprocessors",
         "nms/v4_decisions_as_they_come", "scan/v4_look_back", "scan/v5_sixty_four_per_thread",
         "scan/v6_look_ahead", "softmax/v5_kept_on_chip",
         "softmax/v3_grid_barrier", "gemm_bf16/v1_async_copy", "gemm_bf16/v2_warpgroup_products",
         "gemm_bf16/v3_tensor_memory_access", "gemm_bf16/v4_warp_specialised",
         "gemm_bf16/v5_wide_tiles", "gemm_bf16/v6_multicast", "gemm_bf16/v7_persistent",
         "gemm_bf16/v8_tensor_memory_stores", "gemm_bf16/v9_narrow_tiles",
+        "gemm_bf16/v10_narrow_overlapping_steps",
         "sgemm_tf32/v1_mma_async_copy", "sgemm_tf32/v2_warpgroup_products",
         "sgemm_tf32/v3_persistent_clusters", "sgemm_tf32/v4_narrow_tiles",
         "atomic_subnormals/v0_plain_addition",
@@ -296,8 +300,11 @@ def test_single_and_double_precision_operations_are_the_hardwares_where_ptx_says
         "softmax_rows/v0_warp_row",
         "softmax_rows/v1_block_row", "softmax_rows/v2_online", "softmax_rows/v3_float4",
         "softmax_rows/v4_row_in_shared", "softmax_rows/v5_warp_row_in_registers",
-        "softmax_rows/v6_block_row_in_registers", "attention/v5_warpgroup_products",
-        "attention/v8_wide_heads", "attention/v9_in_turns", "layer_norm/v0_block_row",
+        "softmax_rows/v6_block_row_in_registers", "attention/v2_tensor_cores",
+        "attention/v3_async_copy", "attention/v4_two_tiles_of_queries",
+        "attention/v5_warpgroup_products", "attention/v6_products_under_softmax",
+        "attention/v7_three_tf32", "attention/v8_wide_heads", "attention/v9_in_turns",
+        "layer_norm/v0_block_row",
         "layer_norm/v1_welford", "layer_norm/v2_packs", "layer_norm/v3_in_registers",
         "layer_norm/v4_warp_row", "rms_norm/v0_block_row", "rms_norm/v1_packs",
         "rms_norm/v2_in_registers", "rms_norm/v3_warp_row", "sigmoid/v0_scalar",

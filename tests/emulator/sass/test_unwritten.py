@@ -13,12 +13,11 @@ from sass.conftest import ReadSource
 from harness.emulator import LaunchError
 from harness.emulator.sass import MachineReport, launch_machine_code
 
-KERNEL = """
-extern "C" __global__ void k(float* x, float* y) {
+KERNEL = """extern "C" __global__ void {name}(float* x, float* y) {{
     const int t = threadIdx.x;
     __shared__ float s[128];
-    %s
-}
+    {body}
+}}
 """
 THREADS = 64
 
@@ -48,11 +47,18 @@ NOT_USED = {
 }  # fmt: skip
 
 
+RACE = "y[t] = s[63 - t] + 1; s[t] = 2;"
+KERNELS = {
+    body: f"k{number}" for number, body in enumerate([*USED.values(), *NOT_USED.values(), RACE])
+}
+SOURCE = "".join(KERNEL.format(name=name, body=body) for body, name in KERNELS.items())
+"""All kernels in one source, which is compiled and disassembled once."""
+
+
 def _ran(compile_ptx: CompilePtx, read_source: ReadSource, body: str) -> MachineReport:
     x, y = np.arange(THREADS, dtype=np.float32), np.zeros(THREADS, np.float32)
-    source = KERNEL % body
     return launch_machine_code(
-        read_source(source), "k", 1, THREADS, [x, y], ptx=compile_ptx(source),
+        read_source(SOURCE), KERNELS[body], 1, THREADS, [x, y], ptx=compile_ptx(SOURCE),
         written={0: np.zeros(x.nbytes, np.bool_)},
     )  # fmt: skip
 
@@ -61,7 +67,8 @@ def _ran(compile_ptx: CompilePtx, read_source: ReadSource, body: str) -> Machine
 def test_a_use_is_a_fault(compile_ptx: CompilePtx, read_source: ReadSource, body: str) -> None:
     (fault,) = _ran(compile_ptx, read_source, body).faults
     assert fault.kind == "uninitialised"
-    assert "which nothing has written; it is used in line 5" in fault.message
+    line = SOURCE[: SOURCE.index(f"    {body}\n}}")].count("\n") + 1
+    assert f"which nothing has written; it is used in line {line}" in fault.message
 
 
 @pytest.mark.parametrize("body", NOT_USED.values(), ids=NOT_USED)
@@ -74,7 +81,7 @@ def test_what_is_no_use_is_no_fault(
 def test_a_word_that_a_later_warp_writes_without_order_is_a_race(
     compile_ptx: CompilePtx, read_source: ReadSource
 ) -> None:
-    (fault,) = _ran(compile_ptx, read_source, "y[t] = s[63 - t] + 1; s[t] = 2;").faults
+    (fault,) = _ran(compile_ptx, read_source, RACE).faults
     assert fault.kind == "race"
 
 

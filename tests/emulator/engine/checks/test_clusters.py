@@ -42,7 +42,7 @@ __device__ void wait(unsigned long long* b, unsigned parity) {
 #define SYNC_CLUSTER \\
     asm volatile("barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;" ::: "memory")
 """
-KERNEL = """extern "C" __global__ void __cluster_dims__({dims}) k(const int* in, int* out) {{
+KERNEL = """extern "C" __global__ void __cluster_dims__(4) {name}(const int* in, int* out) {{
     __shared__ int s[64];
     __shared__ unsigned long long b;
     const unsigned t = threadIdx.x, i = blockIdx.x * 64 + t;
@@ -149,16 +149,19 @@ WRONG = {
 }  # fmt: skip
 
 
-def _source(body: str, dims: str = "4") -> str:
-    return HEAD + KERNEL.format(dims=dims, body=body)
+BODIES = {**RIGHT, **{name: body for name, (_, body) in WRONG.items()}}
+KERNELS = {name: f"k{number}" for number, name in enumerate(BODIES)}
+SOURCE = HEAD + "\n".join(
+    KERNEL.format(name=KERNELS[name], body=body) for name, body in BODIES.items()
+)
+"""All kernels in one source, which is compiled once."""
 
 
-def _launched(compile_ptx: CompilePtx, source: str, blocks: Any = 8, **more: Any) -> tuple[
+def _launched(compile_ptx: CompilePtx, name: str, **more: Any) -> tuple[
     LaunchReport, np.ndarray, np.ndarray
 ]:  # fmt: skip
-    count = 64 * int(np.prod(blocks))
-    values, out = np.arange(count, dtype=np.int32) + 1, np.zeros(count, np.int32)
-    report = launch(compile_ptx(source, "sm_90"), "k", blocks, 64, [values, out], **more)
+    values, out = np.arange(512, dtype=np.int32) + 1, np.zeros(512, np.int32)
+    report = launch(compile_ptx(SOURCE), KERNELS[name], 8, 64, [values, out], **more)
     return report, values, out
 
 
@@ -167,9 +170,7 @@ def test_blocks_of_a_cluster_read_each_others_shared_memory(
     compile_ptx: CompilePtx, name: str
 ) -> None:
     for chunk_threads in (65536, 1):  # a cluster is together in any case
-        report, values, out = _launched(
-            compile_ptx, _source(RIGHT[name]), chunk_threads=chunk_threads
-        )
+        report, values, out = _launched(compile_ptx, name, chunk_threads=chunk_threads)
         assert not report.faults, str(report.faults[0])
         rolled = np.roll(values.reshape(2, 4, 64), -1, axis=1)
         np.testing.assert_array_equal(out, rolled.ravel())
@@ -177,12 +178,11 @@ def test_blocks_of_a_cluster_read_each_others_shared_memory(
 
 @pytest.mark.parametrize("name", WRONG)
 def test_what_nothing_orders_in_a_cluster_is_accused(compile_ptx: CompilePtx, name: str) -> None:
-    words, body = WRONG[name]
-    source = _source(body)
-    report, _, _ = _launched(compile_ptx, source)
+    words, _ = WRONG[name]
+    report, _, _ = _launched(compile_ptx, name)
     (fault,) = report.faults
     assert name.startswith(fault.kind), str(fault)
-    lines = [n for n, line in enumerate(source.splitlines(), 1) if "// FAULT" in line]
+    lines = [n for n, line in enumerate(SOURCE.splitlines(), 1) if "// FAULT" in line]
     inlined = any(f"called in line {line}" in fault.message for line in lines)
     assert fault.line in lines or inlined, str(fault)
     assert words in fault.message, str(fault)
@@ -252,7 +252,7 @@ def test_sixteen_blocks_in_two_dimensions_meet(compile_ptx: CompilePtx) -> None:
 def test_requests_to_another_block_are_not_counted_as_if_their_cost_were_known(
     compile_ptx: CompilePtx,
 ) -> None:
-    report, _, _ = _launched(compile_ptx, _source(RIGHT["a cluster's barrier on both sides"]))
+    report, _, _ = _launched(compile_ptx, "a cluster's barrier on both sides")
     reason = report.uncounted[WAVEFRONTS]
     assert "another block's shared memory" in reason
 
@@ -267,7 +267,7 @@ def test_a_cluster_that_cannot_be_is_refused(compile_ptx: CompilePtx) -> None:
         with pytest.raises(LaunchError, match=words):
             launch(parse(text), "k", (4, 4, 4), 32, [], cluster=asked, arch=arch)
     with pytest.raises(LaunchError, match=r"compiled for clusters of \(4, 1, 1\) blocks"):
-        _launched(compile_ptx, _source("out[i] = 0;"), cluster=2)
+        _launched(compile_ptx, "atomics of the cluster", cluster=2)
     explicit = ptx_kernel("").replace(")\n{", ")\n.explicitcluster\n{")
     with pytest.raises(LaunchError, match="is to be launched with a cluster"):
         launch(parse(explicit), "k", 4, 32, [])

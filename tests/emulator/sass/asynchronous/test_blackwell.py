@@ -17,7 +17,7 @@ from emulator_tools import FAULTY, CompilePtx
 from kernel_files import BUDGET, asked
 from sass.asynchronous.both import Both, Case, launched, launched_alike, together
 from sass.asynchronous.test_clusters_and_faults import CASES as FAULTY_CASES
-from sass.asynchronous.test_clusters_and_faults import FOUND, ONE_SOURCE, RIGHT, WRONG
+from sass.asynchronous.test_clusters_and_faults import FOUND, WRONG
 from sass.asynchronous.test_same_as_ptx import CASES
 from sass.conftest import ReadSource
 
@@ -98,21 +98,6 @@ def test_a_stored_mbarrier_is_one_only_after_the_instruction_that_looks_for_it(
     (fault,) = launch_machine_code(blind, "k", 1, 32, [ours]).faults
     assert fault.kind == "mbarrier"
     assert "that nobody has set up" in fault.message
-
-
-@pytest.mark.parametrize("arch", ["sm_100", "sm_120"])
-@pytest.mark.parametrize("number", range(len(RIGHT)), ids=list(RIGHT))
-def test_blocks_of_a_cluster_exchange_what_they_do_from_ptx(
-    compile_ptx: CompilePtx, read_source: ReadSource, number: int, arch: str
-) -> None:
-    code, ptx = read_source(ONE_SOURCE, arch), compile_ptx(ONE_SOURCE, arch)
-    values = np.arange(512, dtype=np.int32) + 1
-    ours, theirs = np.zeros((2, 512), np.int32)
-    report = launch_machine_code(code, f"k{number}", 8, 64, [values, ours], ptx=ptx)
-    assert not report.faults, report.faults[0]
-    assert not launch(ptx, f"k{number}", 8, 64, [values, theirs]).faults
-    assert ours.any()
-    assert (ours == theirs).all()
 
 
 @pytest.fixture(scope="module", params=ARCHES)

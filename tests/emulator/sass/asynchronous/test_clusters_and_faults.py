@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from emulator_tools import FAULTY, CompilePtx
-from engine.checks.test_clusters import HEAD, KERNEL, RIGHT
+from engine.checks.test_clusters import HEAD, KERNEL, KERNELS, RIGHT, SOURCE
 from engine.checks.test_clusters import WRONG as CLUSTER_WRONG
 from kernel_files import run_code
 from sass.asynchronous.both import Case, launched, together
@@ -35,22 +35,18 @@ FOUND = {
 """File in `faulty` → the kind of its fault, and words from the message. A wait for the wrong phase
 never ends here, because bytes move at once. The last file has a race in PTX, too."""
 
-ONE_SOURCE = HEAD + "\n".join(
-    KERNEL.format(dims="4", body=body).replace(" k(", f" k{number}(")
-    for number, body in enumerate(RIGHT.values())
-)
 
-
-@pytest.mark.parametrize("number", range(len(RIGHT)), ids=list(RIGHT))
+@pytest.mark.parametrize("arch", ["sm_90", "sm_100", "sm_120"])
+@pytest.mark.parametrize("name", RIGHT)
 def test_blocks_of_a_cluster_exchange_what_they_do_from_ptx(
-    compile_ptx: CompilePtx, read_source: ReadSource, number: int
+    compile_ptx: CompilePtx, read_source: ReadSource, name: str, arch: str
 ) -> None:
-    code, ptx = read_source(ONE_SOURCE), compile_ptx(ONE_SOURCE)
+    code, ptx, kernel = read_source(SOURCE, arch), compile_ptx(SOURCE, arch), KERNELS[name]
     values = np.arange(512, dtype=np.int32) + 1
     ours, theirs = np.zeros((2, 512), np.int32)
-    report = launch_machine_code(code, f"k{number}", 8, 64, [values, ours], ptx=ptx)
+    report = launch_machine_code(code, kernel, 8, 64, [values, ours], ptx=ptx)
     assert not report.faults, report.faults[0]
-    assert not launch(ptx, f"k{number}", 8, 64, [values, theirs]).faults
+    assert not launch(ptx, kernel, 8, 64, [values, theirs]).faults
     assert ours.any()
     assert (ours == theirs).all()
 
@@ -74,7 +70,7 @@ def test_a_block_that_leaves_while_others_may_read_is_found_in_machine_code(
     compile_ptx: CompilePtx, read_source: ReadSource
 ) -> None:
     words, body = CLUSTER_WRONG["cluster: a block leaves"]
-    source = HEAD + KERNEL.format(dims="4", body=body)
+    source = HEAD + KERNEL.format(name="k", body=body)
     values, out = np.arange(512, dtype=np.int32), np.zeros(512, np.int32)
     report = launch_machine_code(
         read_source(source), "k", 8, 64, [values, out], ptx=compile_ptx(source)
