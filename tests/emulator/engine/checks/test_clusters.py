@@ -178,11 +178,13 @@ def test_blocks_of_a_cluster_read_each_others_shared_memory(
 
 @pytest.mark.parametrize("name", WRONG)
 def test_what_nothing_orders_in_a_cluster_is_accused(compile_ptx: CompilePtx, name: str) -> None:
-    words, _ = WRONG[name]
+    words, body = WRONG[name]
     report, _, _ = _launched(compile_ptx, name)
     (fault,) = report.faults
     assert name.startswith(fault.kind), str(fault)
-    lines = [n for n, line in enumerate(SOURCE.splitlines(), 1) if "// FAULT" in line]
+    kernel = KERNEL.format(name=KERNELS[name], body=body)
+    first = SOURCE[: SOURCE.index(kernel)].count("\n") + 1
+    lines = [n for n, line in enumerate(kernel.splitlines(), first) if "// FAULT" in line]
     inlined = any(f"called in line {line}" in fault.message for line in lines)
     assert fault.line in lines or inlined, str(fault)
     assert words in fault.message, str(fault)
