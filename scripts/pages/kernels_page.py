@@ -103,17 +103,21 @@ def section(problem: Problem, loaded: Computation) -> Iterator[str]:
 
 def _advice(own: Sequence[Ladder], dtypes: Sequence[str]) -> str:
     """The fastest variant at each size, and the meaning of the percentages in the table."""
-    told = []
+    types_of: dict[str, list[str]] = {}
     for dtype in dtypes:
         mine = [x for x in own if x.dtype == dtype and x.winner]
         if mine and mine[0].winner:
             when = which_when(mine) or f"{choices(mine)[0].rung.short} at every measured size"
-            told.append(f"{dtype}: {when}" if len(dtypes) > 1 else when)
+            types_of.setdefault(when, []).append(dtype)
+    told = [
+        f"Fastest in {', '.join(types)}: {when}." if len(dtypes) > 1 else f"Fastest: {when}."
+        for when, types in types_of.items()
+    ]
     first = own[0].measure
     notes = [f"No roof: {first.no_roof}."] if first.no_roof else []
     if first.roof and first.roof.note:
         notes = [f"The ceiling is that of {first.roof.named}."]
-    return " ".join([f"Fastest: {' / '.join(told)}.", *notes])
+    return " ".join([*told, *notes])
 
 
 def table(problem: Problem, found: Sequence[Ladder]) -> Iterator[str]:

@@ -157,6 +157,13 @@ SOURCE = HEAD + "\n".join(
 """All kernels in one source, which is compiled once."""
 
 
+def marked_lines(name: str) -> list[int]:
+    """The lines of SOURCE that are marked FAULT in this kernel."""
+    kernel = KERNEL.format(name=KERNELS[name], body=BODIES[name])
+    first = SOURCE[: SOURCE.index(kernel)].count("\n") + 1
+    return [n for n, line in enumerate(kernel.splitlines(), first) if "// FAULT" in line]
+
+
 def _launched(compile_ptx: CompilePtx, name: str, **more: Any) -> tuple[
     LaunchReport, np.ndarray, np.ndarray
 ]:  # fmt: skip
@@ -178,13 +185,11 @@ def test_blocks_of_a_cluster_read_each_others_shared_memory(
 
 @pytest.mark.parametrize("name", WRONG)
 def test_what_nothing_orders_in_a_cluster_is_accused(compile_ptx: CompilePtx, name: str) -> None:
-    words, body = WRONG[name]
+    words, _ = WRONG[name]
     report, _, _ = _launched(compile_ptx, name)
     (fault,) = report.faults
     assert name.startswith(fault.kind), str(fault)
-    kernel = KERNEL.format(name=KERNELS[name], body=body)
-    first = SOURCE[: SOURCE.index(kernel)].count("\n") + 1
-    lines = [n for n, line in enumerate(kernel.splitlines(), first) if "// FAULT" in line]
+    lines = marked_lines(name)
     inlined = any(f"called in line {line}" in fault.message for line in lines)
     assert fault.line in lines or inlined, str(fault)
     assert words in fault.message, str(fault)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from emulator_tools import FAULTY, CompilePtx
-from engine.checks.test_clusters import HEAD, KERNEL, KERNELS, RIGHT, SOURCE
+from engine.checks.test_clusters import KERNELS, RIGHT, SOURCE, marked_lines
 from engine.checks.test_clusters import WRONG as CLUSTER_WRONG
 from kernel_files import run_code
 from sass.asynchronous.both import Case, launched, together
@@ -69,16 +69,16 @@ def test_a_mistake_is_found_in_machine_code_alone(
 def test_a_block_that_leaves_while_others_may_read_is_found_in_machine_code(
     compile_ptx: CompilePtx, read_source: ReadSource
 ) -> None:
-    words, body = CLUSTER_WRONG["cluster: a block leaves"]
-    source = HEAD + KERNEL.format(name="k", body=body)
+    name = "cluster: a block leaves"
+    words, _ = CLUSTER_WRONG[name]
     values, out = np.arange(512, dtype=np.int32), np.zeros(512, np.int32)
     report = launch_machine_code(
-        read_source(source), "k", 8, 64, [values, out], ptx=compile_ptx(source)
+        read_source(SOURCE), KERNELS[name], 8, 64, [values, out], ptx=compile_ptx(SOURCE)
     )  # fmt: skip
     (fault,) = report.faults
     assert fault.kind == "cluster"
     assert words in fault.message
-    assert "// FAULT" in source.splitlines()[fault.line - 1]
+    assert fault.line in marked_lines(name)
 
 
 MEET = "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;"
