@@ -31,6 +31,7 @@ FEATURES = MappingProxyType({
     "tf32": Feature((8, 0), "TF32"),  # [ptx] wmma and mma on tf32; [guide] tensor core data types
     "cp_async": Feature((8, 0), "cp.async"),  # [ptx] cp.async
     "bf16": Feature((8, 0), "bfloat16 arithmetic"),  # [ptx] fma.bf16; [guide] as above
+    "fp8": Feature((8, 9), "FP8"),  # [ptx] mma on e4m3 and e5m2
     "clusters": Feature((9, 0), "thread block clusters"),  # [guide] feature support
     "tma": Feature((9, 0), "the tensor memory accelerator"),  # [ptx] cp.async.bulk.tensor
     # [ptx] wgmma.mma_async: "requires sm_90a"; setmaxnreg: sm_90a, sm_100a and so on

@@ -13,7 +13,7 @@
 //
 // From: the order in cuDNN's and CUTLASS's kernels for adjacent channels.
 //
-// Measured: H100 80GB HBM3, n = 32, c = 64, h = 56, w = 56, out = 64, k = 3, rows = 56: 1.24× v5.
+// Measured: H200, n = 32, c = 64, h = 56, w = 56, out = 64, k = 3, rows = 56: 1.24× v5.
 #include "common/three_tf32.cuh"
 
 constexpr unsigned int M = 64, DEPTH = 16;  // of a block's tiles

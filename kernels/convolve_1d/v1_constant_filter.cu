@@ -10,7 +10,7 @@
 //
 // From: Victor Podlozhnyuk, "Image Convolution with CUDA" (NVIDIA, 2007), in one dimension.
 //
-// Measured: H200, n = 2²⁸: 1.0228× v0.
+// Measured: H200, n = 2²⁸: 1.023× v0.
 #include "convolve_1d/filter.cuh"
 
 extern "C" __global__ void convolve(const float* input, float* output, int n) {

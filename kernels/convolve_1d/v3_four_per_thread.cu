@@ -13,7 +13,7 @@
 // From: Vasily Volkov, "Better Performance at Lower Occupancy" (GTC 2010), on several outputs per
 // thread.
 //
-// Measured: H200, n = 2²⁸: 2.49× v2.
+// Measured: H200, n = 2²⁸: 2.48× v2.
 #include "convolve_1d/filter.cuh"
 
 static_assert(RADIUS % 4 == 0, "the halo is float4 too");

@@ -9,7 +9,7 @@
 // From: Justin Luitjens, "CUDA Pro Tip: Increase Performance with Vectorized Memory Access" (NVIDIA
 // developer blog, 2013).
 //
-// Measured: H100 80GB HBM3, n = 2²⁸: float32 1.11× v0.
+// Measured: H200, n = 2²⁸: float32 1.29× v0.
 #include "elementwise_add/index.cuh"
 
 extern "C" __global__ void add(const float* a, const float* b, float* output, Index n) {

@@ -11,7 +11,7 @@
 //
 // From: PyTorch's index_add_ on a GPU, which does this.
 //
-// Measured: H200, rows = 2²⁰, cols = 64, targets = 2²⁰, stretch = 1: 306 µs ± 0.22 %.
+// Measured: H200, rows = 2²⁰, cols = 64, targets = 2²⁰, stretch = 1: 305 µs ± 0.13 %.
 #include "elementwise_add/index.cuh"
 #include "index_add/atomic_add.cuh"
 #include "index_add/zero.cuh"

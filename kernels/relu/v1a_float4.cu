@@ -9,7 +9,7 @@
 // From: Justin Luitjens, "CUDA Pro Tip: Increase Performance with Vectorized Memory Access" (NVIDIA
 // developer blog, 2013).
 //
-// Measured: H100 80GB HBM3, n = 2²⁸: float32 1.27× v0.
+// Measured: H200, n = 2²⁸: float32 1.62× v0.
 #include "elementwise_add/index.cuh"
 #include "relu/rectified.cuh"
 

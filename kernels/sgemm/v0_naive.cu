@@ -9,7 +9,7 @@
 //
 // From: Simon Boehm, "How to Optimize a CUDA Matmul Kernel" (2022), kernel 1.
 //
-// Measured: H200, m = 4,096, n = 4,096, k = 4,096: 274 ms ± 0.16 %.
+// Measured: H200, m = 4,096, n = 4,096, k = 4,096: 275 ms ± 0.25 %.
 extern "C" __global__ void sgemm(const float* a, const float* b, float* c, unsigned int m,
                                  unsigned int n, unsigned int k) {
     const unsigned int row = blockIdx.x * blockDim.x + threadIdx.x;

@@ -8,7 +8,7 @@
 //
 // From: Simon Boehm, "How to Optimize a CUDA Matmul Kernel" (2022), kernel 2.
 //
-// Measured: H200, m = 4,096, n = 4,096, k = 4,096: 9.35× v0.
+// Measured: H200, m = 4,096, n = 4,096, k = 4,096: 9.30× v0.
 extern "C" __global__ void sgemm(const float* a, const float* b, float* c, unsigned int m,
                                  unsigned int n, unsigned int k) {
     const unsigned int row = blockIdx.y * blockDim.y + threadIdx.y;

@@ -1,5 +1,5 @@
-"""A case of gemm_bf16 that the matrix's sizes do not reach: a cluster that computes several
-tiles."""
+"""A case of gemm_bf16 and gemm_fp8 that the matrix's sizes do not reach: a cluster that computes
+several tiles."""
 
 from __future__ import annotations
 
@@ -21,16 +21,25 @@ WHOLE_NUMBERS = 1
 
 
 @pytest.mark.parametrize(
-    ("variant", "blocks"), [("v8_tensor_memory_stores", 4), ("v10_narrow_overlapping_steps", 10)]
+    ("name", "variant", "blocks"),
+    [
+        ("gemm_bf16", "v8_tensor_memory_stores", 4),
+        ("gemm_bf16", "v10_narrow_overlapping_steps", 10),
+        ("gemm_fp8", "v1_warpgroup_pipeline", 4),
+        ("gemm_fp8", "v2_narrow_tiles", 10),
+        ("gemm_fp8", "v3_promoted_sums", 6),
+    ],
 )
-def test_one_cluster_makes_all_tiles_one_after_the_other(variant: str, blocks: int) -> None:
-    """There are two tiles of 256 × 256, or five of 256 × 64, the last mostly outside of c; the ring
-    buffer continues from one to the next.
+def test_one_cluster_makes_all_tiles_one_after_the_other(
+    name: str, variant: str, blocks: int
+) -> None:
+    """There are two tiles of 256 × 256, three of 256 × 128 or five of 256 × 64, the last mostly
+    outside of c; the ring buffer continues from one to the next.
 
     Machine code gives bit-identical results.
     """
-    sizes = {"m": 200, "n": 264, "k": 136}
-    cases = plan.cases_at(BENCH, emulated_device("sm_90"), "gemm_bf16", [sizes])
+    sizes = {"m": 200, "n": 264, "k": 144}
+    cases = plan.cases_at(BENCH, emulated_device("sm_90"), name, [sizes])
     case = next(
         each for each in cases
         if each.variant == variant and each.dtype == "bfloat16"
@@ -39,7 +48,7 @@ def test_one_cluster_makes_all_tiles_one_after_the_other(variant: str, blocks: i
     assert step.grid == (blocks, 1, 1)
     case = replace(case, steps=(replace(step, grid=(2, 1, 1)),))
     found, machine = by_front_end(BENCH, case, "sm_90", draw=WHOLE_NUMBERS)
-    problem = loading.load(BENCH.kernels / "gemm_bf16")
+    problem = loading.load(BENCH.kernels / name)
     inputs = Inputs(problem, case, BENCH.timing.seed, WHOLE_NUMBERS).values
     wanted = problem.reference(sizes, case.dtype, inputs)["c"]
     bound = problem.tolerance(sizes, case.dtype, inputs)["c"]
