@@ -42,6 +42,8 @@ HFMA = "smsp__sass_thread_inst_executed_op_hfma_pred_on"
 WAVES, IDEAL = "memory_l1_wavefronts_shared", "memory_l1_wavefronts_shared_ideal"
 BRANCHES = "smsp__sass_branch_targets"
 DISTINCT = "distinct_sectors_read", "distinct_sectors_written"
+LEAST_COUNTED = 0.99
+"""The share of the compulsory bytes that loads and stores move at least, if nothing else does."""
 STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active"
 
 
@@ -116,6 +118,22 @@ def per_compulsory(*metrics: str, scale: float) -> Find:
         if not p.bytes:
             return Missing(f"{NOT_APPLICABLE}: the problem moves no byte")
         return replace(found, value=found.value * scale / p.bytes)
+
+    return find
+
+
+def touched_per_compulsory(*metrics: str) -> Find:
+    """Sectors in bytes over the compulsory bytes; missing if they are too few to be all of them."""
+    quotient_of_bytes = per_compulsory(*metrics, scale=SECTOR_BYTES)
+
+    def find(readings: Readings, p: Planned) -> Answer:
+        found = quotient_of_bytes(readings, p)
+        if isinstance(found, Missing) or found.value >= LEAST_COUNTED:
+            return found
+        return Missing(
+            f"{NOT_APPLICABLE}: these counters have {found.value:.2g} of the compulsory bytes; the "
+            "others passed them by, as copies by the tensor memory accelerator do"
+        )
 
     return find
 
@@ -289,10 +307,10 @@ FINDERS: Mapping[str, Find] = {
     "sectors-per-request": quotient(SECTORS, REQUESTS),
     "sectors": total(*SECTORS),
     "requests": total(*REQUESTS),
-    "sectors-over-compulsory": per_compulsory(*SECTORS, scale=SECTOR_BYTES),
+    "sectors-over-compulsory": touched_per_compulsory(*SECTORS),
     "compulsory-bytes": compulsory,
     "distinct-bytes": total(*DISTINCT, scale=SECTOR_BYTES),
-    "distinct-over-compulsory": per_compulsory(*DISTINCT, scale=SECTOR_BYTES),
+    "distinct-over-compulsory": touched_per_compulsory(*DISTINCT),
     "load-requests": total(LD.format("requests")),
     "global-atomics": total(*ATOMICS),
     "atomic-passes": either(total("global_atomic_lanes"), total(*ATOMICS, scale=WARP_SIZE)),

@@ -44,16 +44,23 @@ def generator(seed: int, *key: Any) -> np.random.Generator:
     return np.random.default_rng([seed, zlib.crc32(repr(key).encode())])
 
 
-class Inputs:
-    """One draw of a group's random inputs, with the float64 reference and its bound.
+def drawn(
+    problem: Problem, case: Case, seed: int, draw: int, fresh: int = 0
+) -> Mapping[str, Array]:
+    """One draw of a group's random inputs.
 
     `fresh`: a number unique to this run, or 0 for inputs that are the same in every run.
     """
+    key = (case.group, draw, fresh) if fresh else (case.group, draw)
+    return problem.inputs(case.sizes, case.dtype, generator(seed, *key), draw)
+
+
+class Inputs:
+    """One draw of a group's random inputs, with the float64 reference and its bound."""
 
     def __init__(self, problem: Problem, case: Case, seed: int, draw: int, fresh: int = 0) -> None:
-        key = (case.group, draw, fresh) if fresh else (case.group, draw)
         self.draw, self.is_changed, self._usable = draw, False, False
-        self.values = problem.inputs(case.sizes, case.dtype, generator(seed, *key), draw)
+        self.values = drawn(problem, case, seed, draw, fresh)
         self.reference = problem.reference(case.sizes, case.dtype, self.values)
         self.tolerance = problem.tolerance(case.sizes, case.dtype, self.values)
 

@@ -1,9 +1,9 @@
 // c = a bᵀ, sums in float32; a is m × k, b is n × k, both of 8-bit floats, c is m × n, row-major
 //
-// Idea: exact sums. The tensor cores keep only 14 bits when they add up products of 8-bit floats, so
-// v1's error grows with k. Here a warpgroup takes the sums of each step, 128 products per element, out
-// of them and adds them to others in float32. A lane has to hold both, so its tile is half as wide,
-// and the tensor cores rest while it adds.
+// Idea: sums that are rounded as float32. The tensor cores keep only 14 bits when they add up products
+// of 8-bit floats, so v1's error grows with k. Here a warpgroup fetches the sums of each step, 128
+// products per element, and adds them to others in float32. A lane has to hold both, so its tile is
+// half as wide, and the tensor cores rest while it adds.
 //
 // Contract: as v1, with boxes of 128 × 64 elements of b. 192 KiB and 80 bytes of dynamic shared
 // memory. Compute capability 9.0.

@@ -37,6 +37,19 @@ def test_compulsory_bytes_are_left_out_where_no_sector_was_counted() -> None:
         assert value(key, {"smsp__inst_executed.sum": 1.0}) == "not collected"
 
 
+def test_too_few_sectors_for_the_compulsory_bytes_are_not_all_of_them() -> None:
+    """A kernel whose tiles come by the tensor memory accelerator would touch next to nothing."""
+    few = {"distinct_sectors_read": 100_000.0, "distinct_sectors_written": 1_000.0}
+    said = value("distinct-over-compulsory", few)
+    assert isinstance(said, str)
+    assert said.startswith("not applicable: these counters have 0.81 of the compulsory bytes")
+    loads = {
+        f"l1tex__t_sectors_pipe_lsu_mem_global_op_{op}.sum": float(sectors)
+        for op, sectors in (("ld", 100_000), ("st", 1_000), ("red", 0), ("atom", 0))
+    }
+    assert str(value("sectors-over-compulsory", loads)).startswith("not applicable: these counters")
+
+
 def test_branch_uniformity_is_formed_from_sums_and_does_not_apply_without_a_branch() -> None:
     def branches(all_: float, uniform: float) -> dict[str, float]:
         return {BRANCHES.format(""): all_, BRANCHES.format("_threads_uniform"): uniform}

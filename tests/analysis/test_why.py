@@ -218,7 +218,7 @@ def test_loads_are_wider_only_where_they_bring_more_than_an_element_per_thread()
     assert causes(wide) == ["wider loads"]
     fuller = step_of(Variant(slow, [loads(16e3, 32e3)]), Variant(fast, [loads(8e3, 32e3)]))
     assert "wider loads" not in causes(fuller)
-    less = step_of(Variant(slow, [loads(98e3, 266e3)]), Variant(fast, [loads(8e3, 33e3)]))
+    less = step_of(Variant(slow, [loads(392e3, 1064e3)]), Variant(fast, [loads(32e3, 132e3)]))
     assert causes(less) == ["fewer accesses to global memory for the same data"]
 
 

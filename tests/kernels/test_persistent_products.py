@@ -1,5 +1,5 @@
-"""A case of gemm_bf16 and gemm_fp8 that the matrix's sizes do not reach: a cluster that computes
-several tiles."""
+"""Cases of the persistent matrix products that the matrix's sizes do not reach: a cluster that
+computes several tiles."""
 
 from __future__ import annotations
 
@@ -21,24 +21,27 @@ WHOLE_NUMBERS = 1
 
 
 @pytest.mark.parametrize(
-    ("name", "variant", "blocks"),
+    ("name", "variant", "blocks", "layout"),
     [
-        ("gemm_bf16", "v8_tensor_memory_stores", 4),
-        ("gemm_bf16", "v10_narrow_overlapping_steps", 10),
-        ("gemm_fp8", "v1_warpgroup_pipeline", 4),
-        ("gemm_fp8", "v2_narrow_tiles", 10),
-        ("gemm_fp8", "v3_promoted_sums", 6),
+        ("gemm_bf16", "v8_tensor_memory_stores", 4, {}),
+        ("gemm_bf16", "v10_narrow_overlapping_steps", 10, {}),
+        ("gemm_fp8", "v1_warpgroup_pipeline", 4, {}),
+        ("gemm_fp8", "v2_narrow_tiles", 10, {}),
+        ("gemm_fp8", "v3_promoted_sums", 6, {}),
+        ("gemm_layouts", "v1_warpgroup_pipeline", 4, {"a_by": 1, "b_by": 1}),
+        ("gemm_layouts", "v1_warpgroup_pipeline", 4, {"a_by": 2, "b_by": 1}),
+        ("gemm_layouts", "v1_warpgroup_pipeline", 4, {"a_by": 2, "b_by": 2}),
     ],
 )
 def test_one_cluster_makes_all_tiles_one_after_the_other(
-    name: str, variant: str, blocks: int
+    name: str, variant: str, blocks: int, layout: dict[str, int]
 ) -> None:
     """There are two tiles of 256 × 256, three of 256 × 128 or five of 256 × 64, the last mostly
     outside of c; the ring buffer continues from one to the next.
 
     Machine code gives bit-identical results.
     """
-    sizes = {"m": 200, "n": 264, "k": 144}
+    sizes = {"m": 200, "n": 264, "k": 144, **layout}
     cases = plan.cases_at(BENCH, emulated_device("sm_90"), name, [sizes])
     case = next(
         each for each in cases

@@ -9,7 +9,7 @@ from harness.cases import Case
 from harness.compiler import compile as compiler
 from harness.matrix import model
 from harness.problem import loading
-from harness.worker.inputs import Inputs
+from harness.worker.inputs import drawn
 
 
 def emulate(
@@ -41,13 +41,13 @@ def by_front_end(
     """
     problem = loading.load(bench.kernels / case.problem)
     built = compiler.build(compiler.unit(case, bench.kernels, arch))
-    inputs = Inputs(problem, case, bench.timing.seed, problem.timed_draw if draw is None else draw)
+    inputs = drawn(problem, case, bench.timing.seed, problem.timed_draw if draw is None else draw)
     buffers = problem.buffers(case.sizes, case.dtype)
     with (
         EmulatorBackend(arch, jobs, waits=waits, checks=checks).workspace(
-            problem, buffers, inputs.values
+            problem, buffers, inputs
         ) as ptx,
-        MachineCodeWorkspace(buffers, inputs.values) as machine,
+        MachineCodeWorkspace(buffers, inputs) as machine,
     ):
         found = ptx.run(case, built)
         if found.faults:
