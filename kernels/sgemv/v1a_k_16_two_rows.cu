@@ -8,7 +8,7 @@
 //
 // From: Xiandong Liu, "How to optimize in GPU" (2022): sgemv_v2.
 //
-// Measured: not yet.
+// Measured: H200, m = 2²², k = 16: 2.36× v0.
 extern "C" __global__ void sgemv(const float* a, const float* x, float* y, unsigned int m,
                                  unsigned int k) {
     const unsigned int thread = blockIdx.x * blockDim.x + threadIdx.x;

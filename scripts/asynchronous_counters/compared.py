@@ -100,7 +100,7 @@ def table(found: Iterable[Compared]) -> str:
         "|---|---|---|---|---|---|---|",
     ]
     columns = [(kind, exact) for exact in (True, False) for kind in KINDS]
-    for name, parts in of_counter.items():
+    for name, parts in sorted(of_counter.items()):
         cells = [_share(parts.get(column, [])) for column in columns]
         lines.append(f"| `{name}` | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"

@@ -4,7 +4,7 @@ runs.
     python scripts/committed_runs/measured_heads.py            rewrite the lines
     python scripts/committed_runs/measured_heads.py --check    exit 1 if one is out of date
 
-The line gives the first variant's speed-up over its parent at the largest size; for the root
+The line gives the first variant's speed-up over its parent at its largest size; for the root
 variant, its time. A file that has changed since the run gets no measurement. No other line changes.
 The line is not part of the source (harness/files/source_text.py), so the run still matches the
 file.
@@ -81,19 +81,23 @@ def wanted() -> Iterator[tuple[Path, str]]:
 
 
 def measured(problem: Problem, variant: Variant, run: Run) -> str:
-    """One sentence, which covers each type at its largest size; empty if the run did not measure
-    the current version of the file."""
+    """One sentence, which covers each type at the largest size that has a time; empty if the run did
+    not measure the current version of the file."""
     if as_it_was(run, f"{problem.name}/{variant.source}", KERNELS).missing:
         return ""
     own = [each for each in ladders(run) if each.problem == problem.name]
-    largest = list({ladder.dtype: ladder for ladder in reversed(own)}.values())
     shorts = short_names(list(problem.variants))
-    told = [(ladder, text) for ladder in largest if (text := _figure(ladder, variant, shorts))]
-    if not told:
+    texts = [(ladder, text) for ladder in own if (text := _figure(ladder, variant, shorts))]
+    if not texts:
         return ""
+    sizes, types = texts[0][0].sizes, {ladder.dtype for ladder in own}
     card = run.info["device"]["name"].removeprefix("NVIDIA ")
-    parts = [f"{ladder.dtype} {text}" if len(largest) > 1 else text for ladder, text in told]
-    return f"{card}, {fmt.assignments(told[0][0].sizes)}: {', '.join(reversed(parts))}."
+    parts = [
+        f"{ladder.dtype} {text}" if len(types) > 1 else text
+        for ladder, text in texts
+        if ladder.sizes == sizes
+    ]
+    return f"{card}, {fmt.assignments(sizes)}: {', '.join(parts)}."
 
 
 def _figure(ladder: Ladder, variant: Variant, shorts: dict[str, str]) -> str:
