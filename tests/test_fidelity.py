@@ -120,7 +120,9 @@ def test_every_counter_of_memory_was_read_and_all_but_colliding_atomics_claim_to
         "conv2d/v8_fused_winograd": loads,
         "dot/v0_block_reduce_atomic": atomics | loads,
         "index_add/v1_vector_atomics": {
-            metric for metric in claimed if metric.endswith("requests_pipe_lsu_mem_global_op_red.sum")
+            metric
+            for metric in claimed
+            if metric.endswith("requests_pipe_lsu_mem_global_op_red.sum")
         },
         "dot/v1b_half2": atomics | loads,
         "gemm_bf16/v1_async_copy": loads,

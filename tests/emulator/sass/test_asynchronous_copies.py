@@ -75,6 +75,17 @@ def test_zeros_stand_behind_the_bytes_that_are_copied(read_source: ReadSource, k
         assert not out[count:].any()
 
 
+@pytest.mark.parametrize(("bytes_", "label"), [(512, "machine-exact"), (256, "emulator-model")])
+def test_ideal_wavefronts_are_a_model_where_some_of_the_lanes_write_zeros(
+    read_source: ReadSource, bytes_: int, label: str
+) -> None:
+    """For such copies an H200 counted more than the rule for whole ones gives."""
+    given, out = np.zeros(512, np.uint8), np.empty(512, np.uint8)
+    report = launch_machine_code(read_source(FILLED), "by_16", 1, 32, [given, out, bytes_])
+    assert report.faults == ()
+    assert report.counter("memory_l1_wavefronts_shared_ideal").provenance == label
+
+
 GROUPS = """#include <cuda_pipeline.h>
 extern "C" __global__ void k(const int* in, int* out) {
     __shared__ int s[3 * 32];
