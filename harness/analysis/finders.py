@@ -43,7 +43,8 @@ WAVES, IDEAL = "memory_l1_wavefronts_shared", "memory_l1_wavefronts_shared_ideal
 BRANCHES = "smsp__sass_branch_targets"
 DISTINCT = "distinct_sectors_read", "distinct_sectors_written"
 LEAST_COUNTED = 0.99
-"""The share of the compulsory bytes that loads and stores move at least, if nothing else does."""
+"""Loads and stores touch at least this share of the compulsory bytes, unless something else moves
+the rest. It is below 1 because hardware counts store sectors with some noise."""
 STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active"
 
 

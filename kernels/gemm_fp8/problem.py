@@ -63,8 +63,8 @@ class Gemm(Problem):
         # 14 bits of each and truncate the rest (DeepSeek-V3 Technical Report, 2024, section 3.5.2,
         # on the accumulation of FP8). A step therefore errs by 33 truncations of up to a unit each,
         # of either sign: by 2 units in the root mean square, which grow like √steps. The sum so far
-        # is rarely more than four times its own root mean square, |a||b| / √k. Eight times the
-        # result is allowed.
+        # is rarely more than four times its own root mean square, |a||b| / √k. Eight times this
+        # error is allowed.
         largest = 4 * np.outer(np.linalg.norm(a, axis=1), np.linalg.norm(b, axis=1)) / np.sqrt(k)
         return {"c": rounding + 16 * np.sqrt(-(-k // STEP)) * UNIT * largest}
 

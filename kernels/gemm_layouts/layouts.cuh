@@ -15,7 +15,7 @@
 
 constexpr unsigned int BOX = 64, BOX_BYTES = BOX * 128;
 
-// Requests COUNT boxes of a factor from row `first` on, as wide as the factor's tile and K deep.
+// Requests COUNT boxes of a factor: its rows from `first` on, each from `depth` on and K deep.
 template <bool TURNED, unsigned int COUNT, typename Load>
 __device__ __forceinline__ void request_boxes(unsigned char* to, unsigned int first,
                                               unsigned int depth, const Load& load) {

@@ -282,7 +282,7 @@ void copy(Context& c, const Instruction& n) {
         count_global(c, std::max(machine::global_sectors(from), machine::global_sectors(landing)));
     }
     machine::Wavefronts cost = machine::shared_wavefronts(to, false);
-    // An H200 reads more than the rule gives where a part of a warp's copies are zeros (conv2d/v7_winograd).
+    // On an H200 ncu reads more than the rule gives where some of the bytes are zeros (conv2d/v7_winograd).
     cost.is_ideal_uncertain |= has_zeros;
     count_shared(c, cost);
     if (c.judge) c.judge->access(c, to, SHARED, machine::WRITE, target, data[0]);
