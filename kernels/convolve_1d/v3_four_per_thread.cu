@@ -14,41 +14,23 @@
 // thread.
 //
 // Measured: H200, n = 2²⁸: 2.48× v2.
+#include "common/window.cuh"
 #include "convolve_1d/filter.cuh"
 
 static_assert(RADIUS % 4 == 0, "the halo is float4 too");
-
-// input[i .. i + 3], zeros beyond the ends; i is a multiple of 4.
-__device__ __forceinline__ float4 load4(const float* input, int i, int n) {
-    if (i >= 0 && i + 3 < n) return *reinterpret_cast<const float4*>(input + i);
-    float4 v = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-    if (i >= 0) {
-        if (i < n) v.x = input[i];
-        if (i + 1 < n) v.y = input[i + 1];
-        if (i + 2 < n) v.z = input[i + 2];
-    }
-    return v;
-}
 
 extern "C" __global__ void convolve(const float* input, float* output, int n) {
     extern __shared__ float4 tile[];
     constexpr int HALO = RADIUS / 4;  // float4 on either side
     const int first = blockIdx.x * 4 * blockDim.x;
     for (int j = threadIdx.x; j < static_cast<int>(blockDim.x) + 2 * HALO; j += blockDim.x) {
-        tile[j] = load4(input, first + 4 * (j - HALO), n);
+        tile[j] = load_inside(input, first + 4 * (j - HALO), n);
     }
     __syncthreads();
 
     // v[0] to v[2 * RADIUS + 3]; output k uses v[k] to v[k + 2 * RADIUS].
     float v[2 * RADIUS + 4];
-#pragma unroll
-    for (int j = 0; j <= 2 * HALO; j++) {
-        const float4 four = tile[threadIdx.x + j];
-        v[4 * j] = four.x;
-        v[4 * j + 1] = four.y;
-        v[4 * j + 2] = four.z;
-        v[4 * j + 3] = four.w;
-    }
+    read_window(v, tile + threadIdx.x);
     float4 sums = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
 #pragma unroll
     for (int k = 0; k <= 2 * RADIUS; k++) {
@@ -57,13 +39,5 @@ extern "C" __global__ void convolve(const float* input, float* output, int n) {
         sums.z += filter[k] * v[k + 2];
         sums.w += filter[k] * v[k + 3];
     }
-
-    const int i = first + 4 * threadIdx.x;
-    if (i + 3 < n) {
-        *reinterpret_cast<float4*>(output + i) = sums;
-    } else {
-        if (i < n) output[i] = sums.x;
-        if (i + 1 < n) output[i + 1] = sums.y;
-        if (i + 2 < n) output[i + 2] = sums.z;
-    }
+    store_inside(output, first + 4 * threadIdx.x, n, sums);
 }

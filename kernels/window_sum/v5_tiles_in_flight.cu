@@ -24,7 +24,7 @@ constexpr int FOURS = 2;  // float4 of outputs per thread and tile
 extern "C" __global__ void window_sum(const float* input, float* output, int n) {
     extern __shared__ float4 memory[];
     TileRing<FOURS, RADIUS / 4, 3> ring(memory, input, n);
-    for (int tile = blockIdx.x; tile < ring.tiles(); tile += gridDim.x) {
+    for (int tile = blockIdx.x; tile < ring.tiles; tile += gridDim.x) {
         const float4* elements = ring.take();
 #pragma unroll
         for (int part = 0; part < FOURS; part++) {
