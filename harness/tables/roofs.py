@@ -39,6 +39,8 @@ _RATES: Mapping[str, tuple[tuple[str, str], ...]] = {
 }
 """Arithmetic → its possible ceilings with their names; the first that was measured counts."""
 
+_HALVES = ("float16", "bfloat16")
+
 
 @dataclass(frozen=True)
 class Roof:
@@ -107,6 +109,18 @@ def arithmetic_rate(run: RunRecords, p: Planned) -> tuple[str, Ceiling] | None:
         name, each = found
         return name, replace(each, value=each.value / 3, low=each.low / 3, high=each.high / 3)
     return found
+
+
+def arithmetic_limit(run: RunRecords, p: Planned) -> Ceiling | None:
+    """The rate that no kernel of the case exceeds; None if none is known.
+
+    The type of a case is that of its result. A problem without a roof may multiply narrower
+    factors, which the tensor cores do faster.
+    """
+    if run.arithmetic(p) in _HALVES and without(run, p.problem):
+        return None
+    found = arithmetic_rate(run, p)
+    return found[1] if found else None
 
 
 def _traffic(run: RunRecords, p: Planned) -> Roof | None:

@@ -10,7 +10,7 @@
 // From: Mark Harris, "How to Access Global Memory Efficiently in CUDA C/C++ Kernels" (NVIDIA
 // developer blog, 2013).
 //
-// Measured: H200, n = 2²⁸: 0.9730× v0.
+// Measured: H200, n = 2²⁸: 0.974× v0.
 extern "C" __global__ void copy(const float* input, float* output, unsigned int n) {
     const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x + 1;
     if (i < n) output[i] = input[i];

@@ -10,7 +10,7 @@
 //
 // From: the "warp-striped arrangement" of CUB's block and warp loads.
 //
-// Measured: H200, n = 2²⁸: 1.59× v0.
+// Measured: H200, n = 2²⁸: 1.61× v0.
 extern "C" __global__ void copy(const float* input, float* output, unsigned int n) {
     const unsigned int thread = blockIdx.x * blockDim.x + threadIdx.x;
     const unsigned int first = thread / 32 * 128 + threadIdx.x % 32;

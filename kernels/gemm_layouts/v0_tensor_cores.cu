@@ -11,7 +11,7 @@
 //
 // From: "ldmatrix" in the PTX manual; gemm_bf16/v0_tensor_cores.cu.
 //
-// Measured: not yet.
+// Measured: H200, m = 8,192, n = 8,192, k = 8,192, a_by = 1, b_by = 1: bfloat16 9.72 ms ± 0.24 %, float16 9.76 ms ± 0.25 %.
 #include "gemm_bf16/fragments.cuh"
 
 // Four matrices of 8 × 8 as load_matrices() has them, each transposed.

@@ -9,7 +9,7 @@
 //
 // From: the definition.
 //
-// Measured: H200, m = 2¹⁴, k = 2¹⁴: 0.154× v0.
+// Measured: H200, m = 2¹⁴, k = 2¹⁴: 0.153× v0.
 extern "C" __global__ void sgemv(const float* a, const float* x, float* y, unsigned int m,
                                  unsigned int k) {
     const unsigned int row = blockIdx.x * blockDim.x + threadIdx.x;

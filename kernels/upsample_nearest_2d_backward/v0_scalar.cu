@@ -11,7 +11,7 @@
 //
 // From: the definition.
 //
-// Measured: H200, planes = 64, h = 1,024, w = 1,024: 325 µs ± 0.1 %.
+// Measured: H200, planes = 64, h = 1,024, w = 1,024: 325 µs ± 0.16 %.
 extern "C" __global__ void upsample_backward(const float* dy, float* dx, unsigned int rows,
                                              unsigned int w) {
     const unsigned int at = blockIdx.x * blockDim.x + threadIdx.x;

@@ -15,7 +15,7 @@ from harness.report.tables.ladder import remarks_on
 from harness.statistics import mixes
 from harness.statistics.mixes import MIXES, name_of
 from harness.tables import Run
-from harness.tables.roofs import on_chip_bytes
+from harness.tables.roofs import arithmetic_limit, on_chip_bytes
 
 N = 1_200_000_000
 BYTES = 4 * N
@@ -168,6 +168,19 @@ def test_more_than_the_best_of_ours_is_shown_and_no_error_of_measurement() -> No
     assert not run.results.above_ceiling.eq(True).any()
     fast = made({name: rate / 2 for name, rate in ALL.items()}, written_bytes=BYTES // 2)
     assert fast.results.above_ceiling.eq(True).any(), "nothing moves more than reading alone"
+
+
+def test_narrower_factors_are_not_held_to_the_rate_for_the_type_of_their_result() -> None:
+    """A product of 8-bit floats with a result of 16 bits says that it has no roof."""
+    for said, arithmetic, held in (
+        ({"arithmetic": "bfloat16", "no_roof": "8-bit factors"}, "bf16_tensor_rate", False),
+        ({"arithmetic": "bfloat16"}, "bf16_tensor_rate", True),
+        ({"arithmetic": "float32", "no_roof": "a chain"}, "fp32_rate", True),
+    ):
+        run = made({arithmetic: 1e15}, said)
+        limit = arithmetic_limit(run, case_of(run, "v0"))
+        assert (limit is not None) == held
+        assert limit is None or limit.value == 1e15
 
 
 def test_bfloat16_is_held_to_its_own_tensor_cores_or_in_older_runs_to_those_of_float16() -> None:

@@ -23,7 +23,7 @@ from harness.analysis.finders import STALL, evaluate
 from harness.analysis.readings import Reading, Readings
 from harness.journal.records import Planned
 from harness.quantities import QUANTITIES
-from harness.tables.roofs import arithmetic_rate
+from harness.tables.roofs import arithmetic_limit
 
 REASONS: Mapping[str, tuple[str, ...]] = {
     "memory": ("long_scoreboard",),
@@ -134,8 +134,8 @@ def _arithmetic(readings: Readings, p: Planned) -> float:
     ceilings, least = readings.run.ceilings, 0.0
     on_tensor_cores = evaluate("tensor-share", readings, p)
     if isinstance(on_tensor_cores, Reading) and on_tensor_cores.value >= TENSOR:
-        found = arithmetic_rate(readings.run, p)
-        return 1e9 * p.flops / found[1].value if found else 0.0
+        limit = arithmetic_limit(readings.run, p)
+        return 1e9 * p.flops / limit.value if limit else 0.0
     for kind in ("fp32", "fp64", "fp16"):
         flops, rate = readings.total(p.case, f"flops_{kind}"), ceilings.get(f"{kind}_rate")
         if isinstance(flops, Reading) and flops.judges and rate:
