@@ -118,6 +118,8 @@ def test_every_counter_of_memory_was_read_and_all_but_colliding_atomics_claim_to
         "attention/v7_three_tf32": loads,
         "conv2d/v7_winograd": loads,
         "conv2d/v8_fused_winograd": loads,
+        "convolve_1d/v4_tiles_in_flight": loads,
+        "window_sum/v5_tiles_in_flight": loads,
         "dot/v0_block_reduce_atomic": atomics | loads,
         "index_add/v1_vector_atomics": {
             metric
@@ -150,6 +152,7 @@ def test_every_counter_of_memory_was_read_and_all_but_colliding_atomics_claim_to
     elsewhere = dict.fromkeys(
         ("gemm_bf16/v6_multicast", "gemm_bf16/v7_persistent", "gemm_bf16/v8_tensor_memory_stores",
          "gemm_bf16/v9_narrow_tiles", "gemm_bf16/v10_narrow_overlapping_steps",
+         "gemm_fp8/v1_warpgroup_pipeline", "gemm_fp8/v2_narrow_tiles", "gemm_fp8/v3_promoted_sums",
          "sgemm_tf32/v3_persistent_clusters", "histogram/v5_cluster_shared_bins"), reductions,
     )  # fmt: skip
     less = (modelled, uneven, elsewhere)
@@ -234,6 +237,9 @@ def test_what_is_a_model_of_machine_code_is_little_and_named(
         "attention/v5_warpgroup_products", "attention/v6_products_under_softmax",
         "attention/v7_three_tf32", "attention/v8_wide_heads", "attention/v9_in_turns",
         "conv2d/v7_winograd", "conv2d/v8_fused_winograd",
+        "convolve_1d/v4_tiles_in_flight", "window_sum/v5_tiles_in_flight",
+        "gemm_fp8/v1_warpgroup_pipeline", "gemm_fp8/v2_narrow_tiles",
+        "gemm_fp8/v3_promoted_sums",
         "index_add/v1_vector_atomics", "index_add/v2_sorted_segments",
         "index_add/v3_wide_segments", "index_add/v5_linked_rows",
         "sgemm/v13_three_tf32", "sgemm/v14_narrow_tiles",
@@ -306,8 +312,8 @@ def test_single_and_double_precision_operations_are_the_hardwares_where_ptx_says
     script: ModuleType, launches: list[Any]
 ) -> None:
     """Exceptions are square roots and divisions, a loop that implements an atomic, additions after
-    shuffles, which are predicated, and halves of sums, which ptxas computes by fused operations
-    because they are exact."""
+    shuffles, which are predicated, halves of sums, which ptxas computes by fused operations because
+    they are exact, and warps' products of 8-bit floats, which it adds to their sums itself."""
     roots = {"norms/interleaved", "norms/staged"}
     divisions = {
         "softmax/v0_three_kernels", "softmax/v1_online", "softmax/v2_float4",
@@ -337,7 +343,8 @@ def test_single_and_double_precision_operations_are_the_hardwares_where_ptx_says
         "scan/v6_look_ahead",
     }  # fmt: skip
     halves = {"conv2d/v7_winograd", "conv2d/v8_fused_winograd"}
-    others = roots | divisions | loops | shuffles | halves
+    products = {"gemm_fp8/v0_tensor_cores"}
+    others = roots | divisions | loops | shuffles | halves | products
     kinds = [f"_op_{letter}{kind}_pred_on" for letter in "fd" for kind in ("add", "mul", "fma")]
     apart = {
         launch.name

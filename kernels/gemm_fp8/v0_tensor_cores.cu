@@ -4,7 +4,8 @@
 // They pass through registers into shared memory, and each warp multiplies its 64 × 32 elements
 // from there with mma.m16n8k32, a tensor core's product of 16 × 32 by 32 × 8 elements. Its operands
 // are distributed like those of mma.m16n8k16, with two bytes in the place of each half, so ldmatrix
-// serves for both. Hopper converts the bytes to halves, and multiplies those.
+// serves for both. For Hopper the compiler converts the bytes to halves, multiplies those, and adds
+// the products to the sums by ordinary additions.
 //
 // Contract: any m, n, k >= 1; a block of 256 threads; the grid covers c in tiles of 128 × 128 with
 // (n, m) as its (x, y). VECTOR: k is a multiple of 16. 20 KiB of static shared memory. Compute
