@@ -63,13 +63,14 @@ def test_groups_land_in_the_order_of_their_commits(compile_ptx: CompilePtx) -> N
     filled[:, 3] = 0  # four bytes of each were to be zero
     assert (out[64:] == filled).all()
     copies = [i for i in report.instructions if i.opcode.startswith("cp.async.cg")]
-    assert [i.global_requests for i in copies] == [2, 6]  # the second reads three words apart
+    assert [i.global_requests for i in copies] == [2, 2]
+    assert [i.global_sectors for i in copies] == [32, 32]
     assert [i.shared_requests for i in copies] == [2, 2]
     requests = "smsp__sass_l1tex_t_requests_pipe_lsu_mem_global_op_ldgsts_cache_bypass.sum"
     counter = report.counter(requests)
-    assert (counter.value, counter.provenance) == (8, "emulator-model")
+    assert (counter.value, counter.provenance) == (4, "emulator-model")
     loads = report.counter("l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum")
-    assert (loads.value, loads.provenance) == (8, "emulator-model")  # there are no others
+    assert (loads.value, loads.provenance) == (4, "emulator-model")  # there are no others
     assert report.counter("shared_ld_instructions").value == sum(
         i.shared_requests for i in report.instructions if i.opcode.startswith("ld.shared")
     )

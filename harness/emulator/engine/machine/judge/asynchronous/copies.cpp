@@ -50,23 +50,17 @@ void Accesses::load_bytes(i32 site, const Touches& touches, int width,
         Request request{site, PLAIN, READ, width, 1, number, base, std::move(part)};
         of_buffer(nullptr, request);
     }
-    for (size_t n = 0; n < touches.size();) {
-        const int warp = touches[n].warp;
-        Touches own;
-        for (; n < touches.size() && touches[n].warp == warp; n++) {
-            const Buffer& buffer = launch_.buffers[buffer_of(touches[n].address, width)];
-            const i64 offset = touches[n].address - buffer.base;
-            std::memcpy(targets[n], buffer.data + offset, width);
-            for (i64 at = offset; at < offset + width; at += i64(1) << SECTOR_SHIFT)
-                buffer.sectors_read[at >> SECTOR_SHIFT] = 1;
-            own.push_back(touches[n]);
-        }
-        count_request(site, own, width);
+    for (size_t n = 0; n < touches.size(); n++) {
+        const Buffer& buffer = launch_.buffers[buffer_of(touches[n].address, width)];
+        const i64 offset = touches[n].address - buffer.base;
+        std::memcpy(targets[n], buffer.data + offset, width);
+        for (i64 at = offset; at < offset + width; at += i64(1) << SECTOR_SHIFT)
+            buffer.sectors_read[at >> SECTOR_SHIFT] = 1;
     }
 }
 
 // The source beyond the bytes that are filled may not be readable, so a partly filled copy is read word by word
-// and byte by byte.
+// and byte by byte. For the hardware it is one request per warp all the same.
 void Accesses::issue_copy(const Op& op, const Selection& lanes) {
     for (const i32 row : op.source) uninitialised_.use_row(lanes, row, op.site);
     const int width = static_cast<int>(op.immediate);
@@ -104,6 +98,13 @@ void Accesses::issue_copy(const Op& op, const Selection& lanes) {
             load(amount, at, unit);
             at += unit;
         }
+    }
+    for (size_t n = 0; n < sources.size();) {
+        const int warp = sources[n].warp;
+        Touches reading;
+        for (; n < sources.size() && sources[n].warp == warp; n++)
+            if (filled[n]) reading.push_back(sources[n]);
+        if (!reading.empty()) count_request(op.site, reading, width);
     }
     std::vector<i64> addresses;
     for (const Touch& source : sources) addresses.push_back(source.address);
