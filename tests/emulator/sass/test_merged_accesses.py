@@ -31,6 +31,12 @@ KERNEL(across_the_boundary, 2 * T + 1, 2 * T + 2)
 KERNEL(neighbours, T, T + 1)
 KERNEL(of_any_row, n * T, n * T + 1)
 KERNEL(apart, 2 * T, 2 * T + 3)
+extern "C" __global__ void fixed(const float* in, float* out, unsigned n) {
+    __shared__ float s[4];
+    if (T < 4) s[T] = in[T];
+    __syncthreads();
+    out[T] = s[0] * s[1];
+}
 extern "C" __global__ void with_a_barrier_between(const float* in, float* out, unsigned n) {
     __shared__ float s[128];
     s[2 * T] = in[T];
@@ -52,8 +58,8 @@ extern "C" __global__ void stored(const float* in, float* out, unsigned n) {
 @pytest.mark.parametrize(
     ("kernel", "merged"),
     [
-        ("pairs", True), ("rows", True), ("stored", True), ("across_the_boundary", False),
-        ("neighbours", False), ("of_any_row", False), ("apart", False),
+        ("pairs", True), ("rows", True), ("fixed", True), ("stored", True),
+        ("across_the_boundary", False), ("neighbours", False), ("of_any_row", False), ("apart", False),
         ("with_a_barrier_between", False),
     ],
 )  # fmt: skip

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 
 from harness.emulator.program.ir import Block, Constant, Op, Program, Register, SymbolAddress
 from harness.emulator.ptx.syntax import TYPE_SIZES
@@ -39,6 +40,8 @@ def _of_block(block: Block, alignment: _Alignment) -> Iterator[int]:
             types = op.result_types if op.name == "ld" else op.source_types[2:]
             width = TYPE_SIZES[types[0]] * len(types)
             base, offset = op.sources[0], _signed(op.sources[1])
+            if isinstance(base, SymbolAddress):  # its own offset is a part of the place
+                base, offset = replace(base, offset=0), offset + base.offset
             of_base = (base.slot, versions[base.slot]) if isinstance(base, Register) else (base, 0)
             there = known[op.name, width, meetings, of_base]
             for first, other in ((offset, offset + width), (offset - width, offset - width)):
