@@ -59,8 +59,8 @@ extern "C" __global__ void stored(const float* in, float* out, unsigned n) {
     ("kernel", "merged"),
     [
         ("pairs", True), ("rows", True), ("fixed", True), ("stored", True),
-        ("across_the_boundary", False), ("neighbours", False), ("of_any_row", False), ("apart", False),
-        ("with_a_barrier_between", False),
+        ("across_the_boundary", False), ("neighbours", False), ("of_any_row", False),
+        ("apart", False), ("with_a_barrier_between", False),
     ],
 )  # fmt: skip
 def test_wavefronts_claim_to_be_exact_unless_accesses_may_be_merged(
