@@ -26,9 +26,8 @@ def test_a_small_change_of_the_timed_inputs_is_seen(name: str) -> None:
         case = Case(name, "any", dtype, sizes)
         own = Inputs(problem, case, 1, problem.timed_draw)
         found = other_state(problem, case, own)
-        if found is None:  # a probe of the card passes with any reading
-            outputs = {b.name for b in problem.buffers(sizes, dtype) if b.role == "output"}
-            assert outputs == set(problem.readings), (dtype, sizes)
+        if found is None:  # a probe of the card, whose readings are its answer
+            assert problem.readings, (dtype, sizes)
             continue
         changes, other = found
         for change in changes.values():

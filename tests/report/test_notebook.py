@@ -13,7 +13,7 @@ from harness.report import notebook
 from harness.report.figures import drawn
 from harness.report.figures.style import NOTHING, Figure
 
-RUN = Path(__file__).parents[2] / "reports" / "h200" / "softmax_rows"
+RUN = Path(__file__).parents[2] / "reports" / "h200" / "transpose"
 
 
 def test_of_a_timed_run_it_is_the_ladder_and_the_roofline_of_the_largest_size(
