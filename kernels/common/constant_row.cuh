@@ -12,7 +12,7 @@ template <typename T, unsigned int LENGTH, unsigned int TEAM, unsigned int BLOCK
 struct ConstantRows {
     static constexpr unsigned int W = WIDTH<T>, PACKS = LENGTH / W;
     static constexpr unsigned int STEPS = (PACKS + TEAM - 1) / TEAM;  // packs of a thread, at most
-    static constexpr unsigned int AT_ONCE = BLOCK / TEAM;            // rows in a block
+    static constexpr unsigned int AT_ONCE = BLOCK / TEAM;             // rows in a block
     static_assert(LENGTH % W == 0, "rows must start on 16 bytes");
     static_assert(AT_ONCE * EACH == 1 || TEAM <= 32, "a row of several warps has a block");
 
