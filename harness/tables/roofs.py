@@ -112,7 +112,7 @@ def arithmetic_rate(run: RunRecords, p: Planned) -> tuple[str, Ceiling] | None:
 
 
 def arithmetic_limit(run: RunRecords, p: Planned) -> Ceiling | None:
-    """The rate that no kernel of the case exceeds; None if none is known.
+    """Return the arithmetic rate that no kernel of the case can exceed; None if it is not known.
 
     The type of a case is that of its result. A problem without a roof may multiply narrower
     factors, which the tensor cores do faster.

@@ -113,6 +113,12 @@ class Compared:
         return float("inf") if self.ours else 0.0
 
 
+def _has_branches(count: Counted, provenance: str, theirs: Mapping[str, float]) -> bool:
+    """Return whether uniform branches can be compared. Only PTX may have none where machine code
+    has some; a count from machine code is held to the reading."""
+    return bool(theirs[count.metric] and (count.value or provenance != PTX))
+
+
 @dataclass(frozen=True)
 class Launch:
     """One step of a case. `missing`: counters that should have a reading but have none.
@@ -278,7 +284,7 @@ class Matrix:
                 for count, provenance in [*executed, *((c, c.provenance) for c in counts)]
                 if count.metric in theirs
                 and not count.metric.startswith(FORMED)
-                and (count.metric != UNIFORM or (theirs[count.metric] and count.value))
+                and (count.metric != UNIFORM or _has_branches(count, provenance, theirs))
             ]
             missing = [metric for metric in OF_MEMORY if metric not in theirs]
             compared += _of_compilation(case, step, built, theirs)

@@ -171,7 +171,7 @@ def test_more_than_the_best_of_ours_is_shown_and_no_error_of_measurement() -> No
 
 
 def test_narrower_factors_are_not_held_to_the_rate_for_the_type_of_their_result() -> None:
-    """A product of 8-bit floats with a result of 16 bits says that it has no roof."""
+    """A problem that multiplies 8-bit floats and returns 16 bits declares that it has no roof."""
     for said, arithmetic, held in (
         ({"arithmetic": "bfloat16", "no_roof": "8-bit factors"}, "bf16_tensor_rate", False),
         ({"arithmetic": "bfloat16"}, "bf16_tensor_rate", True),
