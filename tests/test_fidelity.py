@@ -146,6 +146,7 @@ def test_every_counter_of_memory_was_read_and_all_but_colliding_atomics_claim_to
         "softmax/v0_three_kernels": loads,
         "softmax/v1_online": loads,
         "window_sum/v4_four_per_thread": loads,
+        "window_sum/v6_eight_per_thread": loads,
     }
     # PTX does not say how often a block reaches another one's shared memory, which counts as `red`.
     reductions = {metric for metric in claimed if metric.endswith("op_red.sum")}
@@ -334,7 +335,8 @@ def test_single_and_double_precision_operations_are_the_hardwares_where_ptx_says
         "attention/v7_three_tf32", "attention/v8_wide_heads", "attention/v9_in_turns",
         "layer_norm/v0_block_row",
         "layer_norm/v1_welford", "layer_norm/v2_packs", "layer_norm/v3_in_registers",
-        "layer_norm/v4_warp_row", "rms_norm/v0_block_row", "rms_norm/v1_packs",
+        "layer_norm/v4_warp_row", "layer_norm/v7_constant_length",
+        "rms_norm/v0_block_row", "rms_norm/v1_packs",
         "rms_norm/v2_in_registers", "rms_norm/v3_warp_row", "sigmoid/v0_scalar",
         "sigmoid/v1a_float4", "sigmoid/v1b_half2", "sigmoid/v2b_eight_halves",
         "sigmoid/v3a_packs_in_flight", "sigmoid/v3b_packs_in_flight",
