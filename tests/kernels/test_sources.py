@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 from own_repository import BENCH, ROOT
 
+from harness.backends.emulated_device import emulated_device
 from harness.cases import IDEAS
+from harness.matrix import plan
+from harness.run.planning import over_budget
 
 PROBLEMS = BENCH.problems
 
@@ -17,6 +20,22 @@ def test_every_source_of_a_problem_belongs_to_a_variant(problem: str) -> None:
     folder = ROOT / "kernels" / problem
     used = {folder / row.source for row in rows if row.source}
     assert set(folder.glob("*.cu")) == used
+
+
+def test_every_kernel_is_counted_without_a_gpu_at_some_size() -> None:
+    found = plan.resolve(BENCH, emulated_device("sm_90"), "emulator")
+    counted = {
+        (case.problem, case.variant)
+        for case in found.cases
+        if not (case.skip or case.refusal or over_budget(case, BENCH, found))
+    }
+    kernels = {
+        (problem, variant.name)
+        for problem, matrix in PROBLEMS.items()
+        for variant in matrix.variants.values()
+        if variant.kind == "kernel"
+    }
+    assert kernels <= counted, sorted(kernels - counted)
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)
