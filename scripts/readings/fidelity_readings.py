@@ -1,6 +1,6 @@
 """Compare the emulator with Nsight Compute's readings on a GPU, launch by launch.
 
-The readings are the `ncu` rows of reports/h200/*/counters.csv.gz and, for one family, of
+The readings are the `ncu` rows of reports/h200/*/counters.csv.gz; those of rms_norm are in
 reports/h100. Their cases, found by id in kernels/ and tests/fidelity/bench.yaml, are compiled and
 emulated again on the same inputs, as PTX and as machine code, as far as limits.emulate_bytes
 allows. Explained differences are listed in tests/fidelity/exceptions.yaml.
@@ -39,7 +39,7 @@ ARCH = "sm_90"
 MATRICES = (ROOT / "bench.yaml", ROOT / "tests" / "fidelity" / "bench.yaml")
 READINGS = ROOT / "reports" / "h200"
 ON_H100 = (ROOT / "reports" / "h100" / "rms_norm",)
-"""Families of which an H200's counters were read only at sizes that are too large to emulate."""
+"""Families whose counters were read on an H200 only at sizes that are too large to emulate."""
 COUNTERS = "counters.csv*"
 EXCEPTIONS = ROOT / "tests" / "fidelity" / "exceptions.yaml"
 
@@ -113,8 +113,9 @@ class Compared:
 
 
 def _has_branches(count: Counted, provenance: str, theirs: Mapping[str, float]) -> bool:
-    """Return whether uniform branches can be compared. Only PTX may have none where machine code
-    has some; a count from machine code is held to the reading."""
+    """Return whether the share of uniform branches can be compared with its reading. PTX may lack
+    the branches that machine code has, so a count of 0 is compared only if it is of machine
+    code."""
     return bool(theirs[count.metric] and (count.value or provenance != PTX))
 
 
@@ -176,9 +177,9 @@ def known(path: Path = EXCEPTIONS) -> list[Known]:
 
 
 def reading_files() -> list[Path]:
-    """The committed counters of every family, each from the newest code with readings."""
-    renewed = {folder.name for folder in ON_H100}
-    folders = [each for each in READINGS.iterdir() if each.name not in renewed]
+    """Return the files with the committed counters of every family, each family's from one card."""
+    elsewhere = {folder.name for folder in ON_H100}
+    folders = [each for each in READINGS.iterdir() if each.name not in elsewhere]
     return sorted(path for folder in (*folders, *ON_H100) for path in folder.glob(COUNTERS))
 
 
