@@ -11,6 +11,7 @@ determined with CUPTI, because CUPTI's durations include this time.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -60,6 +61,10 @@ class EventCosts:
                 self._measured[at] = cost(record.samples_ns)
             elif isinstance(record, Ceiling) and record.name == "empty_kernel":
                 self._older = Cost(max(record.value - EMPTY_NS, 0.0), EMPTY_IN_DOUBT_NS)
+        by_cache: dict[str, list[float]] = defaultdict(list)
+        for (_, _, cache), ns in self._measured.items():
+            by_cache[cache].append(ns)
+        self._usual = {cache: Cost(median(found), IN_DOUBT_NS) for cache, found in by_cache.items()}
 
     @property
     def are_measured(self) -> bool:
@@ -72,8 +77,7 @@ class EventCosts:
 
     def usual(self, cache: str = "cold") -> Cost:
         """The usual cost in the run as a whole."""
-        found = [ns for (_, _, of), ns in self._measured.items() if of == cache]
-        return Cost(median(found), IN_DOUBT_NS) if found else self._older
+        return self._usual.get(cache, self._older)
 
 
 def cost(samples: Sequence[float]) -> float:

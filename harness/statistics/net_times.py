@@ -190,6 +190,7 @@ class NetTimes:
         found = self.log_time(case, cache)
         return found.interval(self.confidence) if found else None
 
+    @once
     def log_time(self, case: str, cache: str) -> Estimate | None:
         """The logarithm of the case's time in ns, for comparison with another run."""
         return time_of(self.times(case, cache), self._hidden(case, cache), self._in_doubt(cache))
@@ -211,6 +212,7 @@ class NetTimes:
         ]
         return [median(over_placements(times)) for times in by_step]
 
+    @once
     def spread(self, case: str, cache: str) -> Spread | None:
         """The spread of the case's time; None with fewer than three placements."""
         logs: dict[int, list[float]] = defaultdict(list)

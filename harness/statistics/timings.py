@@ -43,6 +43,7 @@ class Comparison:
 class Timings(NetTimes):
     """The net times of a run, ready to be compared."""
 
+    @once
     def shape(self, group: Group, variant: str, cache: str = "cold") -> Planned | None:
         """The valid case at which a variant is shown: its fastest launch shape in the placements
         used for selection.
@@ -64,6 +65,7 @@ class Timings(NetTimes):
                     best[p.variant] = cost, p
         return [p for _, p in best.values()]
 
+    @once
     def slowest(self, group: Group, variant: str, cache: str = "cold") -> Planned | None:
         """The valid case at which a variant is slowest, in the placements used for selection."""
         sound = (p for p in self.groups[group] if self._outcomes[p.case].status == "ok")
@@ -169,12 +171,14 @@ class Timings(NetTimes):
                     pairs[p.case, other.case] = None
         return list(pairs)
 
+    @once
     def shown(self, group: Group, cache: str = "cold") -> list[Planned]:
         """Each variant at the launch shape at which it is shown, in the matrix's order."""
         variants = dict.fromkeys(p.variant for p in self.groups[group])
         found = (self.shape(group, variant, cache) for variant in variants)
         return [p for p in found if p]
 
+    @once
     def leader(self, group: Group, cache: str = "cold") -> Planned | None:
         """The fastest of the problem's own variants, excluding libraries."""
         timed = [
