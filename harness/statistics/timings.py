@@ -65,7 +65,6 @@ class Timings(NetTimes):
                     best[p.variant] = cost, p
         return [p for _, p in best.values()]
 
-    @once
     def slowest(self, group: Group, variant: str, cache: str = "cold") -> Planned | None:
         """The valid case at which a variant is slowest, in the placements used for selection."""
         sound = (p for p in self.groups[group] if self._outcomes[p.case].status == "ok")
@@ -178,7 +177,6 @@ class Timings(NetTimes):
         found = (self.shape(group, variant, cache) for variant in variants)
         return [p for p in found if p]
 
-    @once
     def leader(self, group: Group, cache: str = "cold") -> Planned | None:
         """The fastest of the problem's own variants, excluding libraries."""
         timed = [

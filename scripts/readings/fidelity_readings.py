@@ -39,7 +39,7 @@ ARCH = "sm_90"
 MATRICES = (ROOT / "bench.yaml", ROOT / "tests" / "fidelity" / "bench.yaml")
 READINGS = ROOT / "reports" / "h200"
 ON_H100 = (ROOT / "reports" / "h100" / "rms_norm",)
-"""Families whose counters were read on an H200 only at sizes that are too large to emulate."""
+"""On an H200, the counters of these families were read only at sizes too large to emulate."""
 COUNTERS = "counters.csv*"
 EXCEPTIONS = ROOT / "tests" / "fidelity" / "exceptions.yaml"
 
@@ -113,8 +113,8 @@ class Compared:
 
 
 def _has_branches(count: Counted, provenance: str, theirs: Mapping[str, float]) -> bool:
-    """Return whether the share of uniform branches can be compared with its reading. PTX may lack
-    the branches that machine code has, so a count of 0 is compared only if it is of machine
+    """Return whether to compare the share of uniform branches with ncu's reading. PTX may lack
+    branches that machine code has, so a count of 0 is compared only if it comes from machine
     code."""
     return bool(theirs[count.metric] and (count.value or provenance != PTX))
 
@@ -177,7 +177,7 @@ def known(path: Path = EXCEPTIONS) -> list[Known]:
 
 
 def reading_files() -> list[Path]:
-    """Return the files with the committed counters of every family, each family's from one card."""
+    """Return the committed files of counters. All files of a family come from one card."""
     elsewhere = {folder.name for folder in ON_H100}
     folders = [each for each in READINGS.iterdir() if each.name not in elsewhere]
     return sorted(path for folder in (*folders, *ON_H100) for path in folder.glob(COUNTERS))
