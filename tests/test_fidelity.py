@@ -3,8 +3,8 @@
 Counts of PTX are compared as far as they are known to hold; counts of machine code are always
 compared.
 
-The readings are committed: reports/h200/*/counters.csv.gz. Explained differences are listed only in
-tests/fidelity/exceptions.yaml; an entry that is no longer needed makes the test fail, too.
+The readings are committed: counters.csv.gz in reports/h200/. Explained differences are listed only
+in tests/fidelity/exceptions.yaml; an entry that is no longer needed makes the test fail, too.
 """
 
 from __future__ import annotations
@@ -17,11 +17,18 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+import yaml
 from filelock import FileLock, Timeout
 
 ROOT = Path(__file__).parents[1]
 RUNS = ("reduce_sum", "fidelity")
 """The folders that reports/h200 must have."""
+CLAIMS: dict[str, Any] = yaml.safe_load((ROOT / "tests" / "fidelity" / "claims.yaml").read_text())
+UNREAD = {
+    "layer_norm/v5_several_rows_per_warp", "rms_norm/v4_several_rows_per_warp",
+    "softmax_rows/v7_several_rows_per_warp", "reduce_sum/v7b_blocks_per_multiprocessor",
+}  # fmt: skip
+"""The variants that are emulated by default at sizes without readings."""
 
 
 @pytest.fixture(scope="module")
@@ -92,15 +99,46 @@ def test_every_case_of_the_fidelity_matrix_has_readings(
 def test_every_variant_of_the_sum_has_readings(script: ModuleType, launches: list[Any]) -> None:
     read = {launch.name for launch in launches}
     cases = script.Matrix(script.MATRICES[0]).cases.values()
-    wanted = {f"reduce_sum/{case.variant}" for case in cases if case.problem == "reduce_sum"}
+    wanted = {
+        f"reduce_sum/{case.variant}"
+        for case in cases
+        if case.problem == "reduce_sum" and case.sizes["n"] == 2**20
+    }
+    assert len(wanted) > 15
     assert wanted <= read
+
+
+def test_every_kernel_that_is_emulated_at_sizes_of_its_own_was_read_at_one_of_them(
+    script: ModuleType, launches: list[Any]
+) -> None:
+    [emulated, _] = [script.Matrix(path) for path in script.MATRICES]
+    own = [
+        case for case in emulated.by_default if emulated.bench.problems[case.problem].sizes.emulate
+    ]
+    read = {launch.case.id for launch in launches}
+    unread = {f"{c.problem}/{c.variant}" for c in own} - {
+        f"{c.problem}/{c.variant}" for c in own if c.id in read
+    }
+    assert unread == UNREAD
+
+
+def test_only_longer_launches_of_kernels_that_are_run_here_are_left_to_the_page(
+    script: ModuleType, files: list[Path]
+) -> None:
+    read, matrix = script.readings(files), script.Matrix(script.MATRICES[0])
+    here = {(case.problem, case.variant, case.dtype) for case in matrix.chosen(read)}
+    elsewhere = matrix.chosen(read, in_tests=False)
+    assert len(elsewhere) > 100
+    for case in elsewhere:
+        is_here = (case.problem, case.variant, case.dtype) in here
+        assert is_here or script.threads(case, read) > script.IN_TESTS, case.id
 
 
 def test_every_counter_of_memory_was_read_and_all_but_colliding_atomics_claim_to_be_exact(
     script: ModuleType, launches: list[Any]
 ) -> None:
-    missing = [f"{x.case.id} step {x.step}: {', '.join(x.missing)}" for x in launches if x.missing]
-    assert not missing, "\n".join(missing)
+    unread = [f"{x.case.id} step {x.step}: {', '.join(x.missing)}" for x in launches if x.missing]
+    assert not unread, "\n".join(unread)
     # The sectors of an atomic whose lanes collide are a model: see docs/counters.md.
     colliding = ("sectors_pipe_lsu_mem_global_op_red", "sectors_pipe_lsu_mem_global_op_atom")
     claimed = {
@@ -108,58 +146,16 @@ def test_every_counter_of_memory_was_read_and_all_but_colliding_atomics_claim_to
         for metric in script.OF_MEMORY
         if metric.startswith("l1tex__t_") and not any(name in metric for name in colliding)
     }
-    # So are atomics on vectors; atomics on a half, which are a loop in machine code that begins
-    # with a load; reductions on generic addresses; and asynchronous copies, which are loads.
-    atomics = {metric for metric in claimed if metric.endswith(("op_red.sum", "op_atom.sum"))}
-    loads = {metric for metric in claimed if metric.endswith("op_ld.sum")}
     modelled = {
-        "attention/v3_async_copy": loads,
-        "attention/v4_two_tiles_of_queries": loads,
-        "attention/v7_three_tf32": loads,
-        "conv2d/v7_winograd": loads,
-        "conv2d/v8_fused_winograd": loads,
-        "convolve_1d/v4_tiles_in_flight": loads,
-        "window_sum/v5_tiles_in_flight": loads,
-        "dot/v0_block_reduce_atomic": atomics | loads,
-        "index_add/v1_vector_atomics": {
-            metric
-            for metric in claimed
-            if metric.endswith("requests_pipe_lsu_mem_global_op_red.sum")
-        },
-        "dot/v1b_half2": atomics | loads,
-        "gemm_bf16/v1_async_copy": loads,
-        "gemm_bf16/v2_warpgroup_products": loads,
-        "nms/v4_decisions_as_they_come": atomics,
-        "scan/v6_look_ahead": loads,
-        "softmax/v5_kept_on_chip": loads,
-        "sgemm_tf32/v1_mma_async_copy": loads,
+        name: {metric for metric in claimed for op in ops if metric.endswith(f"_op_{op}.sum")}
+        for reason in CLAIMS["accesses of PTX are a model"]
+        for name, ops in reason["kernels"].items()
     }
-    # Lanes leave these loops, which ptxas may unroll, after different numbers of iterations.
-    stores = {metric for metric in claimed if metric.endswith("op_st.sum")}
-    uneven = {
-        "convolve_1d/v3_four_per_thread": loads,
-        "index_add/v3_wide_segments": loads,
-        "reduce_sum/t1_partitioned_unaligned": loads,
-        "reduce_sum/t2_adjacent_elements_per_thread": loads,
-        "row_sums/thread_a_row": loads | stores,
-        "row_sums/warp_a_row": loads,
-        "softmax/v0_three_kernels": loads,
-        "softmax/v1_online": loads,
-        "window_sum/v4_four_per_thread": loads,
-        "window_sum/v6_eight_per_thread": loads,
-    }
-    # PTX does not say how often a block reaches another one's shared memory, which counts as `red`.
-    reductions = {metric for metric in claimed if metric.endswith("op_red.sum")}
-    elsewhere = dict.fromkeys(
-        ("gemm_bf16/v6_multicast", "gemm_bf16/v7_persistent", "gemm_bf16/v8_tensor_memory_stores",
-         "gemm_bf16/v9_narrow_tiles", "gemm_bf16/v10_narrow_overlapping_steps",
-         "gemm_fp8/v1_warpgroup_pipeline", "gemm_fp8/v2_narrow_tiles", "gemm_fp8/v3_promoted_sums",
-         "sgemm_tf32/v3_persistent_clusters", "histogram/v5_cluster_shared_bins"), reductions,
-    )  # fmt: skip
-    less = (modelled, uneven, elsewhere)
+    lacking: dict[str, set[str]] = {}
     for launch in launches:
-        wanted = claimed.difference(*(each.get(launch.name, ()) for each in less))
-        assert wanted <= {each.metric for each in launch.of(script.EXACT)}, launch.case.id
+        if missing := claimed - {each.metric for each in launch.of(script.EXACT)}:
+            lacking.setdefault(launch.name, set()).update(missing)
+    assert lacking == modelled
 
 
 @pytest.mark.parametrize(("word", "readings"), [("EXACT", 4000), ("MACHINE", 12_000)])
@@ -229,38 +225,8 @@ def test_every_known_exception_is_still_needed_by_each_of_its_kernels(
 def test_what_is_a_model_of_machine_code_is_little_and_named(
     script: ModuleType, launches: list[Any]
 ) -> None:
-    """The exceptions are colliding atomics, asynchronous copies, idle lanes of wide loads, and code
-    that looks like waiting for other threads: a volatile load, a loop around a compare-and-swap, an
-    mbarrier."""
     names = {launch.name for launch in launches if launch.of(script.OF_MACHINE)}
-    assert names == {
-        "attention/v3_async_copy", "attention/v4_two_tiles_of_queries",
-        "attention/v5_warpgroup_products", "attention/v6_products_under_softmax",
-        "attention/v7_three_tf32", "attention/v8_wide_heads", "attention/v9_in_turns",
-        "conv2d/v7_winograd", "conv2d/v8_fused_winograd",
-        "convolve_1d/v4_tiles_in_flight", "window_sum/v5_tiles_in_flight",
-        "gemm_fp8/v1_warpgroup_pipeline", "gemm_fp8/v2_narrow_tiles",
-        "gemm_fp8/v3_promoted_sums",
-        "index_add/v1_vector_atomics", "index_add/v2_sorted_segments",
-        "index_add/v3_wide_segments", "index_add/v5_linked_rows",
-        "sgemm/v13_three_tf32", "sgemm/v14_narrow_tiles",
-        "dot/v0_block_reduce_atomic", "dot/v1b_half2", "histogram/v0_global_atomics",
-        "histogram/v1_int4", "reduce_max/v5a_atomic_compare_and_swap",
-        "histogram/global_atomics", "histogram/shared_float_atomics", "distinct/global_cas",
-        "distinct/global_cas_checked", "distinct/global_exchange", "group_max/global_max",
-        "nms/v3_scan_on_all_multiprocessors",
-        "nms/v4_decisions_as_they_come", "scan/v4_look_back", "scan/v5_sixty_four_per_thread",
-        "scan/v6_look_ahead", "softmax/v5_kept_on_chip",
-        "softmax/v3_grid_barrier", "gemm_bf16/v1_async_copy", "gemm_bf16/v2_warpgroup_products",
-        "gemm_bf16/v3_tensor_memory_access", "gemm_bf16/v4_warp_specialised",
-        "gemm_bf16/v5_wide_tiles", "gemm_bf16/v6_multicast", "gemm_bf16/v7_persistent",
-        "gemm_bf16/v8_tensor_memory_stores", "gemm_bf16/v9_narrow_tiles",
-        "gemm_bf16/v10_narrow_overlapping_steps",
-        "sgemm_tf32/v1_mma_async_copy", "sgemm_tf32/v2_warpgroup_products",
-        "sgemm_tf32/v3_persistent_clusters", "sgemm_tf32/v4_narrow_tiles",
-        "atomic_subnormals/v0_plain_addition",
-        "atomic_subnormals/v2_atomic_in_shared_memory",
-    }  # fmt: skip
+    assert names == set(CLAIMS["counters of machine code are a model"])
 
 
 def test_ptx_and_machine_code_leave_the_same_bits_but_where_sums_have_another_order(
@@ -318,42 +284,7 @@ def test_uniform_branches_are_compared_only_where_both_kinds_of_code_have_a_bran
 def test_single_and_double_precision_operations_are_the_hardwares_where_ptx_says_them_all(
     script: ModuleType, launches: list[Any]
 ) -> None:
-    """Exceptions are square roots and divisions, a loop that implements an atomic, additions after
-    shuffles, which are predicated, halves of sums, which ptxas computes by fused operations because
-    they are exact, and warps' products of 8-bit floats, which it adds to their sums itself."""
-    roots = {"norms/interleaved", "norms/staged"}
-    divisions = {
-        "softmax/v0_three_kernels", "softmax/v1_online", "softmax/v2_float4",
-        "softmax/v3_grid_barrier", "softmax/v4_backwards", "softmax/v5_kept_on_chip",
-        "softmax_rows/v0_warp_row",
-        "softmax_rows/v1_block_row", "softmax_rows/v2_online", "softmax_rows/v3_float4",
-        "softmax_rows/v4_row_in_shared", "softmax_rows/v5_warp_row_in_registers",
-        "softmax_rows/v6_block_row_in_registers", "softmax_rows/v9_constant_length",
-        "latency/v0_chain", "latency/v1_chain_in_shared_memory", "attention/v2_tensor_cores",
-        "attention/v3_async_copy", "attention/v4_two_tiles_of_queries",
-        "attention/v5_warpgroup_products", "attention/v6_products_under_softmax",
-        "attention/v7_three_tf32", "attention/v8_wide_heads", "attention/v9_in_turns",
-        "layer_norm/v0_block_row",
-        "layer_norm/v1_welford", "layer_norm/v2_packs", "layer_norm/v3_in_registers",
-        "layer_norm/v4_warp_row", "layer_norm/v7_constant_length",
-        "rms_norm/v0_block_row", "rms_norm/v1_packs",
-        "rms_norm/v2_in_registers", "rms_norm/v3_warp_row", "sigmoid/v0_scalar",
-        "sigmoid/v1a_float4", "sigmoid/v1b_half2", "sigmoid/v2b_eight_halves",
-        "sigmoid/v3a_packs_in_flight", "sigmoid/v3b_packs_in_flight",
-        "atomic_subnormals/v0_plain_addition", "atomic_subnormals/v1_atomic_in_global_memory",
-        "atomic_subnormals/v2_atomic_in_shared_memory",
-    }  # fmt: skip
-    loops = {"histogram/shared_float_atomics"}
-    shuffles = {
-        "reduce_sum/v8_warp_shuffle", "reduce_sum/v10_cooperative_groups", "sgemv/v0_k_of_32",
-        "sgemv/v2_k_of_128_float4", "sgemv/v3_any_k", "sgemv/v4_split_k",
-        "scan/v0_hillis_steele", "scan/v1_blelloch", "scan/v2_warp_shuffle",
-        "scan/v3_sixteen_per_thread", "scan/v4_look_back", "scan/v5_sixty_four_per_thread",
-        "scan/v6_look_ahead",
-    }  # fmt: skip
-    halves = {"conv2d/v7_winograd", "conv2d/v8_fused_winograd"}
-    products = {"gemm_fp8/v0_tensor_cores"}
-    others = roots | divisions | loops | shuffles | halves | products
+    others = {name for reason in CLAIMS["operations differ from PTX"] for name in reason["kernels"]}
     kinds = [f"_op_{letter}{kind}_pred_on" for letter in "fd" for kind in ("add", "mul", "fma")]
     apart = {
         launch.name

@@ -1,9 +1,10 @@
 """Compare the emulator with Nsight Compute's readings on a GPU, launch by launch.
 
-The readings are the `ncu` rows of reports/h200/*/counters.csv.gz; those of rms_norm are in
-reports/h100. Their cases, found by id in kernels/ and tests/fidelity/bench.yaml, are compiled and
-emulated again on the same inputs, as PTX and as machine code, as far as limits.emulate_bytes
-allows. Explained differences are listed in tests/fidelity/exceptions.yaml.
+The readings are the `ncu` rows of counters.csv.gz in reports/h200/ and, for sizes that only the
+emulator runs by default, in reports/h200/emulated_sizes/. Their cases, found by id in kernels/ and
+tests/fidelity/bench.yaml, are compiled and emulated again on the same inputs, as PTX and as machine
+code, as far as limits.emulate_bytes allows. Explained differences are listed in
+tests/fidelity/exceptions.yaml.
 `fidelity_table.py` writes the comparison to a page; tests/test_fidelity.py checks it.
 """
 
@@ -38,9 +39,8 @@ ROOT = Path(__file__).resolve().parents[2]
 ARCH = "sm_90"
 MATRICES = (ROOT / "bench.yaml", ROOT / "tests" / "fidelity" / "bench.yaml")
 READINGS = ROOT / "reports" / "h200"
-ON_H100 = (ROOT / "reports" / "h100" / "rms_norm",)
-"""On an H200, the counters of these families were read only at sizes too large to emulate."""
-COUNTERS = "counters.csv*"
+AT_EMULATED_SIZES = READINGS / "emulated_sizes"
+COUNTERS = "*/counters.csv*"
 EXCEPTIONS = ROOT / "tests" / "fidelity" / "exceptions.yaml"
 
 EXACT, MODEL, PTX, COMPILED = "emulator-exact", "emulator-model", "ptx-level", "compilation"
@@ -177,10 +177,8 @@ def known(path: Path = EXCEPTIONS) -> list[Known]:
 
 
 def reading_files() -> list[Path]:
-    """Return the committed files of counters. All files of a family come from one card."""
-    elsewhere = {folder.name for folder in ON_H100}
-    folders = [each for each in READINGS.iterdir() if each.name not in elsewhere]
-    return sorted(path for folder in (*folders, *ON_H100) for path in folder.glob(COUNTERS))
+    """Return the committed files of counters."""
+    return sorted((*READINGS.glob(COUNTERS), *AT_EMULATED_SIZES.glob(COUNTERS)))
 
 
 def readings(files: Iterable[Path]) -> Readings:
@@ -190,56 +188,61 @@ def readings(files: Iterable[Path]) -> Readings:
         unpacked = gzip.open if path.suffix == ".gz" else open
         with unpacked(path, "rt", encoding="utf-8", newline="") as file:
             for row in csv.DictReader(file):
-                if row["provenance"] == "ncu" and not row["case"].startswith(_REWRITTEN):
-                    case = _of_today(row["case"])
-                    found[case, int(row["step"])][row["metric"]] = float(row["value"])
+                if row["provenance"] == "ncu":
+                    found[row["case"], int(row["step"])][row["metric"]] = float(row["value"])
     return found
 
 
-_REWRITTEN = ("attention/v0_three_kernels/",)
-"""Cases whose kernels no longer execute the instructions for which the counters were read."""
-
-
-def _of_today(case: str) -> str:
-    """Return the case's current id: attention's `mask` was added after its counters were read."""
-    lacks_mask = case.startswith("attention/") and "/mask=" not in case
-    return f"{case}/mask=1" if lacks_mask else case
-
-
 class Matrix:
-    """A bench.yaml with the cases that fit the emulator's budget."""
+    """A bench.yaml with the cases that fit the emulator's budget: those that are emulated by
+    default, and those that a GPU times."""
 
     def __init__(self, path: Path) -> None:
-        self.bench = _as_timed(model.load(path))
-        found = plan.resolve(self.bench, emulated_device(ARCH), "emulator")
-        self._flops = {group: work.flops for group, work in found.works.items()}
-        self.cases = {
+        self.bench = model.load(path)
+        self._flops: dict[str, float] = {}
+        by_default = self._resolved(self.bench)
+        self.by_default = tuple(by_default.values())
+        self.cases = by_default | self._resolved(_as_timed(self.bench))
+
+    def _resolved(self, bench: model.Bench) -> dict[str, Case]:
+        found = plan.resolve(bench, emulated_device(ARCH), "emulator")
+        self._flops |= {group: work.flops for group, work in found.works.items()}
+        return {
             case.id: case
             for case in found.cases
             if not (case.skip or case.refusal)
-            and found.works[case.group].bytes <= self.bench.limits.emulate_bytes
+            and found.works[case.group].bytes <= bench.limits.emulate_bytes
         }
 
     @property
     def problems(self) -> list[str]:
         return list(dict.fromkeys(case.problem for case in self.cases.values()))
 
-    def compare(
-        self, read: Readings, least: float = -1, most: float = IN_TESTS, problem: str = ""
-    ) -> Iterator[Launch]:
-        """Emulate every launch that has readings and is within the size limits; only those of one
-        problem, if one is named."""
-        chosen = [case for case in self.chosen(read, least, most) if problem in ("", case.problem)]
+    def compare(self, read: Readings, in_tests: bool = True, problem: str = "") -> Iterator[Launch]:
+        """Emulate every launch of the chosen cases; only those of one problem, if one is named."""
+        chosen = [case for case in self.chosen(read, in_tests) if problem in ("", case.problem)]
         built = self.compiled(chosen)
         for case in chosen:
             yield from self._compare(case, built[case.id], read)
 
-    def chosen(self, read: Readings, least: float = -1, most: float = IN_TESTS) -> list[Case]:
-        """The cases that have readings and are within the size limits."""
+    def chosen(self, read: Readings, in_tests: bool = True) -> list[Case]:
+        """The cases with readings that tests emulate, or those that only the page has.
+
+        Tests emulate a variant at the sizes at which it is emulated by default. If there are no
+        readings at those sizes, tests emulate it at a GPU's timed sizes.
+        """
+        with_readings = [case for case in self.cases.values() if (case.id, 0) in read]
+        by_default = {case.id for case in self.by_default}
+        read_by_default = {_variant(case) for case in with_readings if case.id in by_default}
         return [
             case
-            for case in self.cases.values()
-            if (case.id, 0) in read and least < _threads(case, read) <= most
+            for case in with_readings
+            if threads(case, read) <= (IN_TESTS if in_tests else AT_ALL)
+            and in_tests
+            == (
+                threads(case, read) <= IN_TESTS
+                and (case.id in by_default or _variant(case) not in read_by_default)
+            )
         ]
 
     def compiled(self, cases: Sequence[Case]) -> dict[str, compiler.Built]:
@@ -301,7 +304,11 @@ def _code_bytes(case: Case, number: int, built: compiler.Built) -> int:
         return int(ELFFile(file).get_section_by_name(f".text.{symbol}").data_size)
 
 
-def _threads(case: Case, read: Readings) -> float:
+def _variant(case: Case) -> tuple[str, str, str]:
+    return case.problem, case.variant, case.dtype
+
+
+def threads(case: Case, read: Readings) -> float:
     """Add up the thread instructions of a case's steps; a missing count is assumed to be small."""
     steps = (read.get((case.id, step), {}) for step in range(len(case.steps)))
     return sum(found.get(THREADS, 0.0) for found in steps)
@@ -341,11 +348,11 @@ def _of_compilation(
         yield Compared("the limit that binds", COMPILED, 1.0, float(binding))
 
 
-def compare(files: Sequence[Path], least: float = -1, most: float = IN_TESTS) -> list[Launch]:
-    """Emulate and compare every launch of both matrices that has readings in the files and is
-    within the size limits."""
+def compare(files: Sequence[Path], in_tests: bool = True) -> list[Launch]:
+    """Emulate and compare every launch of both matrices that has readings in the files: those that
+    tests emulate, or the others."""
     read = readings(files)
-    return [launch for path in MATRICES for launch in Matrix(path).compare(read, least, most)]
+    return [launch for path in MATRICES for launch in Matrix(path).compare(read, in_tests)]
 
 
 def _as_timed(bench: model.Bench) -> model.Bench:

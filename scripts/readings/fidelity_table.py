@@ -21,10 +21,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "pages"))
 
 import sections
 from fidelity_readings import (
-    AT_ALL,
     COMPILED,
     EXACT,
-    IN_TESTS,
     MACHINE,
     MODEL,
     OF_MACHINE,
@@ -203,7 +201,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--page", type=Path, default=ROOT / "docs" / "fidelity.md")
     options = parser.parse_args(arguments)
     files = reading_files()
-    longer = Section(compare(files, IN_TESTS, AT_ALL), known())
+    longer = Section(compare(files, in_tests=False), known())
     contents = {
         "fidelity": Section(compare(files), known()).text(),
         "longer": f"{longer.summary()}\n\n{longer.by_launch()}",
