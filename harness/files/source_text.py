@@ -3,14 +3,16 @@
 The source is everything but the `// Measured: …` line. That line is written from a committed run of
 this source. If it were part of the source, writing it would invalidate that run.
 
-The code is the source without its comments, with every line in its original place. A run of the
-same code measured the same machine code, and the line numbers in its journal still hold.
+The code is the source without its comments. In C++, every line keeps its place: a run of the same
+code measured the same machine code, and the line numbers in its journal still hold.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
+
+from harness.files.statements import statements
 
 MEASURED = b"// Measured:"
 _LINE = re.compile(rb"^// Measured:.*$", re.MULTILINE)
@@ -40,8 +42,12 @@ def is_of(content: bytes, known: str) -> bool:
     return known != "" and any(found.startswith(known) for found in hashes)
 
 
-def code_sha256(content: bytes) -> str:
-    """Hash the code of a C++ file: without comments, but with every line in its original place."""
+def code_sha256(content: bytes, suffix: str) -> str:
+    """Hash the code of a Python or C++ file, by its suffix: a Python file's statements; a C++ file
+    without comments, but with every line in its original place."""
+    if suffix == ".py":
+        code = statements(content.decode(errors="surrogateescape"), suffix)
+        return hashlib.sha256(code.encode(errors="surrogateescape")).hexdigest()
     return hashlib.sha256(without_comments(content)).hexdigest()
 
 

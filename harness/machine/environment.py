@@ -67,7 +67,7 @@ def describe() -> dict[str, Any]:
 
 def sources(bench: model.Bench, problems: Sequence[str]) -> dict[str, dict[str, str]]:
     """Hash every file of the problems' folders, common/ and their includes: `sources` maps it to
-    the SHA-256 of its source, and `code` a C++ file to that of its code without comments."""
+    the SHA-256 of its source, and `code` to that of its code without comments."""
     files: dict[str, str] = {}
     code: dict[str, str] = {}
     folders = [bench.kernels / "common", *(bench.kernels / name for name in problems)]
@@ -81,8 +81,7 @@ def sources(bench: model.Bench, problems: Sequence[str]) -> dict[str, dict[str, 
                 name = str(path.relative_to(bench.kernels))
                 content = path.read_bytes()
                 files[name] = source_text.sha256(content)
-                if path.suffix in source_text.C_SUFFIXES:
-                    code[name] = source_text.code_sha256(content)
+                code[name] = source_text.code_sha256(content, path.suffix)
     return {"sources": files, "code": code}
 
 

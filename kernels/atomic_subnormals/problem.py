@@ -1,8 +1,8 @@
-"""What becomes of subnormal numbers that are added to zero: what is added is either kept or lost.
+"""Additions of subnormal numbers to zero: each number is either kept or lost.
 
-The numbers are given by their bits, because nothing else here may draw subnormal floats, and what
-is told is how many per cent of them were lost. No share is wrong: the manual says that it depends
-on where the sum lies.
+The numbers are given as bit patterns, because timed inputs of floats may not be subnormal. The
+output is the percentage of them that was lost. No percentage is wrong: according to the manual, it
+depends on where the sum is stored.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from harness.problem import Array, Buffer, Problem, Work
 
 LEAST_NORMAL = 1 << 23
-"""The bits of the least normal float: all below are subnormal, but for zero."""
+"""The bit pattern of the smallest normal float: all smaller ones except zero are subnormal."""
 
 
 class AtomicSubnormals(Problem):
@@ -47,7 +47,7 @@ class AtomicSubnormals(Problem):
     def tolerance(
         self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
     ) -> Mapping[str, Array | float]:
-        return {"lost": 50.0}  # a reading, and only what is possible
+        return {"lost": 50.0}  # a reading: excludes only impossible values
 
     def work(self, sizes: Mapping[str, int], dtype: str) -> Work:
         return Work(read_bytes=4 * sizes["n"], written_bytes=4, flops=sizes["n"])

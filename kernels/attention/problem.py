@@ -1,4 +1,4 @@
-"""Scaled dot-product attention, of all keys or causal: softmax(q kᵀ / √d) v for each head."""
+"""Scaled dot-product attention, over all keys or causal: softmax(q kᵀ / √d) v for each head."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from harness.problem import (
 )
 
 CAUSAL = 2
-"""The `mask` of a product in which a query attends to the keys up to its own place."""
+"""The value of `mask` with which a query attends only to the keys up to its own position."""
 
 
 class Attention(Problem):
@@ -29,7 +29,8 @@ class Attention(Problem):
         "training; values between −1 and 1. No instruction depends on them."
     )
 
-    # torch multiplies floats by tensor cores, each product as three of TF32: with_torch.py.
+    # torch multiplies floats on tensor cores, each product as three TF32 products: see
+    # with_torch.py.
     library_arithmetic: Mapping[str, str] = {"float32": "3 tf32"}
 
     def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
@@ -37,7 +38,7 @@ class Attention(Problem):
         return [
             *(Buffer(name, "input", dtype, heads * n * d) for name in ("q", "k", "v")),
             Buffer("o", "output", dtype, heads * n * d),
-            # What only those need that write the weights down: 4 GiB for 64 heads of 4096.
+            # Only for variants that write the weights to memory: 4 GiB for 64 heads of 4096.
             Buffer("scores", "scratch", "float32", heads * n * n),
         ]
 
@@ -47,8 +48,8 @@ class Attention(Problem):
         shape = sizes["heads"], sizes["n"], sizes["d"]
         q = rng.standard_normal(shape, dtype=np.float32)
         if draw % 2 == 1:
-            # Scores of some hundreds overflow without their largest subtracted; and a query of
-            # zeros makes all weights the same, so that no key can be left out unseen.
+            # Scores of several hundred overflow unless the largest is subtracted. A query of zeros
+            # makes all weights equal, so a key that is left out shows.
             q *= 64
             q[:, ::2] = 0
         k = rng.standard_normal(shape, dtype=np.float32)
@@ -75,30 +76,32 @@ class Attention(Problem):
     ) -> Mapping[str, Array | float]:
         n, d = sizes["n"], sizes["d"]
         q, k, v = _heads(sizes, inputs)
-        # No score is larger than this (Cauchy–Schwarz), for each query.
+        # For each query, no score is larger than this (Cauchy–Schwarz).
         longest = np.linalg.norm(k, axis=2).max(axis=1)[:, None]
         score = np.linalg.norm(q, axis=2) * longest / math.sqrt(d)
-        # Sums are in float32 in any case. A score is a sum of d products, scaled; the exponential
-        # takes a rounded multiple of it and is itself good to 2^-21. A weight is a quotient of two
-        # of these. What is added up is n products, of which those before are rescaled at times.
+        # Sums are always in float32. A score is a scaled sum of d products. The exponential takes a
+        # rounded multiple of it and is itself accurate to 2^-21. A weight is a quotient of two
+        # exponentials. The output is a sum of n products; those already added are sometimes
+        # rescaled.
         unit = machine_epsilon("float32") / 2
         exponent = score * (summation_bound(d + 2, 1.0, "float32") + 4 * unit) + 2.0**-21
         relative = 2 * np.expm1(exponent) + summation_bound(2 * n, 1.0, "float32")
         if dtype != "float32":
-            # Weights as factors of a tensor core are rounded, the small ones to a multiple of
-            # 2^-24 where the largest is 1; and so is the result.
+            # Weights are rounded before the tensor cores multiply them, the small ones to a
+            # multiple of 2^-24 if the largest is 1. The result is rounded, too.
             relative = relative + machine_epsilon(dtype) + n * 2.0**-25
         return {"o": np.abs(v).max() * np.repeat(relative[:, :, None], d, axis=2)}
 
     def work(self, sizes: Mapping[str, int], dtype: str) -> Work:
         heads, n, d = sizes["heads"], sizes["n"], sizes["d"]
         nbytes = numpy_dtype(dtype).itemsize * heads * n * d
-        # Two matrix products; of the softmax, a scale, a difference, a sum and a quotient.
+        # Two matrix products; for the softmax, a scaling, a subtraction, an addition and a
+        # division.
         scores = heads * (n * (n + 1) // 2 if sizes["mask"] == CAUSAL else n * n)
         return Work(3 * nbytes, nbytes, 4 * scores * (d + 1), exponentials=scores)
 
 
 def _heads(sizes: Mapping[str, int], inputs: Mapping[str, Array]) -> list[Array]:
-    """q, k and v in float64, by heads."""
+    """q, k and v in float64, as heads × n × d."""
     shape = sizes["heads"], sizes["n"], sizes["d"]
     return [inputs[name].reshape(shape).astype(np.float64) for name in ("q", "k", "v")]

@@ -1,9 +1,10 @@
-"""Attention by torch: by the back end that it chooses, and by each of them by its name.
+"""Attention with torch: by the back end that torch chooses, and by each back end by name.
 
-In float32 the memory-efficient one, which is what it chooses, multiplies by tensor cores: each
-product as three of TF32, which keeps all but the last bits of a factor. On an H200 at 64 heads of
-4096 ncu counts 403.7 million tensor instructions, 3.008 times what one TF32 product a pair takes.
-So it is held to the roof of TF32 over three, not to that of float32.
+In float32, torch chooses the memory-efficient back end, which multiplies on tensor cores. It
+computes each product as three TF32 products, which keep all but the last bits of a factor. On an
+H200 at 64 heads of 4096, ncu counts 403.7 million tensor instructions, 3.008 times as many as one
+TF32 product per pair would take. Its roof is therefore a third of the TF32 roof, not the float32
+roof.
 """
 
 import torch

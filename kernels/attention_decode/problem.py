@@ -1,5 +1,5 @@
-"""A token's attention: softmax(q kᵀ / √d) v of one query per head, against a cache of keys and
-values that a group of heads shares."""
+"""Attention of a single token: softmax(q kᵀ / √d) v with one query per head, against a cache of
+keys and values that a group of heads shares."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from harness.problem import (
 )
 
 MOST_PARTS = 256
-"""Into how many parts a cache may be cut, at most: there is scratch memory for these. The matrix
-says the same."""
+"""The maximum number of parts that a cache may be split into: there is scratch memory for this
+many. The matrix sets the same limit."""
 
 
 class AttentionDecode(Problem):
@@ -31,8 +31,8 @@ class AttentionDecode(Problem):
         "No instruction depends on them."
     )
 
-    # torch multiplies floats by tensor cores, each product as three of TF32: with_torch.py of
-    # attention.
+    # torch multiplies floats on tensor cores, each product as three TF32 products: see
+    # kernels/attention/with_torch.py.
     library_arithmetic: Mapping[str, str] = {"float32": "3 tf32"}
 
     def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
@@ -44,11 +44,11 @@ class AttentionDecode(Problem):
             Buffer("k", "input", dtype, cached),
             Buffer("v", "input", dtype, cached),
             Buffer("o", "output", dtype, queries * sizes["d"]),
-            # Of each part of a cache: the weighted sum of its values; its largest score and the
+            # For each part of a cache: the weighted sum of its values; its largest score and the
             # sum of its weights.
             Buffer("part_values", "scratch", "float32", queries * MOST_PARTS * sizes["d"]),
             Buffer("part_states", "scratch", "float32", queries * MOST_PARTS * 2),
-            Buffer("finished", "zeroed", "uint32", pairs),  # parts
+            Buffer("finished", "zeroed", "uint32", pairs),  # counts the finished parts
         ]
 
     def inputs(
@@ -57,8 +57,8 @@ class AttentionDecode(Problem):
         q_shape, cache_shape = _shapes(sizes)
         q = rng.standard_normal(q_shape, dtype=np.float32)
         if draw % 2 == 1:
-            # Scores of some hundreds overflow without their largest subtracted; and a query of
-            # zeros makes all weights the same, so that no key can be left out unseen.
+            # Scores of several hundred overflow unless the largest is subtracted. A query of zeros
+            # makes all weights equal, so a key that is left out shows.
             q *= 64
             q[:, ::2] = 0
         k = rng.standard_normal(cache_shape, dtype=np.float32)
@@ -80,24 +80,24 @@ class AttentionDecode(Problem):
         self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
     ) -> Mapping[str, Array | float]:
         n, d = sizes["n"], sizes["d"]
-        # Sums are in float32 in any case. A score is a sum of d products, scaled; the exponential
-        # takes a rounded multiple of it and is itself good to 2^-21. So is each factor by which
-        # what came before is rescaled where a new largest score comes, about ln n times, and where
-        # warps and parts are put together.
+        # Sums are always in float32. A score is a scaled sum of d products. The exponential takes a
+        # rounded multiple of it and is itself accurate to 2^-21. So is each factor that rescales
+        # earlier sums: at every new largest score, about ln n times, and wherever warps and parts
+        # are combined.
         unit = machine_epsilon("float32") / 2
         of_scores = summation_bound(d + 3, 1.0, "float32") + 4 * unit
         of_powers = (3 + 2 * math.log2(n)) * 2.0**-21
         bounds = []
         for q, k, v, weights in _by_pair(sizes, inputs):
-            # No score is larger than this (Cauchy–Schwarz), for each query.
+            # For each query, no score is larger than this (Cauchy–Schwarz).
             score = np.linalg.norm(q, axis=1) * np.linalg.norm(k, axis=1).max() / math.sqrt(d)
-            # A weight is a quotient of two exponentials; what is added up is n products.
+            # A weight is a quotient of two exponentials. The output is a sum of n products.
             relative = 2 * np.expm1(score * of_scores + of_powers)
             relative += summation_bound(2 * n, 1.0, "float32")
             lost = 0.0
             if dtype != "float32":
-                # Weights as factors of a tensor core are rounded, the small ones to a multiple of
-                # 2^-24 where the largest is 1; and so is the result.
+                # Weights are rounded before the tensor cores multiply them, the small ones to a
+                # multiple of 2^-24 if the largest is 1. The result is rounded, too.
                 relative += machine_epsilon(dtype)
                 lost = n * 2.0**-25
             total = weights.sum(axis=1, keepdims=True)
@@ -109,7 +109,7 @@ class AttentionDecode(Problem):
         q_shape, cache_shape = _shapes(sizes)
         size = numpy_dtype(dtype).itemsize
         scores = sizes["batch"] * sizes["heads"] * sizes["n"]
-        # Two products; of the softmax, a scale, a difference, a sum and a quotient.
+        # Two products; for the softmax, a scaling, a subtraction, an addition and a division.
         return Work(
             size * (math.prod(q_shape) + 2 * math.prod(cache_shape)),
             size * math.prod(q_shape),
@@ -119,8 +119,10 @@ class AttentionDecode(Problem):
 
 
 def _shapes(sizes: Mapping[str, int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Of q and of k and v, by pairs of a sequence and a kv head. The heads of a group follow one
-    another, so that theirs are the first of q's rows in each pair."""
+    """The shapes of q, and of k and v, with one leading index per pair of a sequence and a kv head.
+
+    The heads of a group are consecutive, so each pair's rows of q are contiguous.
+    """
     pairs, group = sizes["batch"] * sizes["kv_heads"], sizes["heads"] // sizes["kv_heads"]
     return (pairs, group, sizes["d"]), (pairs, sizes["n"], sizes["d"])
 
@@ -128,8 +130,8 @@ def _shapes(sizes: Mapping[str, int]) -> tuple[tuple[int, ...], tuple[int, ...]]
 def _by_pair(
     sizes: Mapping[str, int], inputs: Mapping[str, Array]
 ) -> Iterator[tuple[Array, Array, Array, Array]]:
-    """The group's queries, keys and values of each pair, and the weights where the largest is 1, in
-    float64."""
+    """Yield the queries, keys, values and weights of each pair in float64; the largest weight of a
+    query is 1."""
     q_shape, cache_shape = _shapes(sizes)
     shaped = (
         inputs["q"].reshape(q_shape),

@@ -1,9 +1,11 @@
-"""A token's attention by torch: with its flag for groups, which is how models call it, by the back
-end that it chooses and by each of them; and with a group's queries as rows of one head, which is
-the same where there is no mask, so that back ends without the flag read a cache once, too.
+"""Attention of a single token with torch, by the back end it chooses and by each back end by name.
+
+Models call it with torch's flag for groups of heads. The `packed` functions pass a group's queries
+as the rows of one head instead. Without a mask the result is the same, and back ends that lack the
+flag also read a cache only once.
 
 `flex` is FlexAttention, which torch.compile turns into its kernel for few queries, with the cache
-cut into parts.
+split into parts.
 """
 
 import torch

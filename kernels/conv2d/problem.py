@@ -1,4 +1,4 @@
-"""Convolution of images with several channels, as networks have it (a correlation, in fact)."""
+"""Convolution of multi-channel images, as in neural networks (strictly, a correlation)."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Conv2d(Problem):
             Buffer("weights", "input", dtype, weights),
             Buffer("x_channels_last", "input", dtype, x),
             Buffer("weights_channels_last", "input", dtype, weights),
-            # The weights as v6 wants them.
+            # The weights in the order that v6 reads.
             Buffer("reordered", "scratch", dtype, weights),
-            # What v7 makes of the weights, of x, and of both.
+            # v7's transformed weights, its transformed x, and their products.
             Buffer("u", "scratch", dtype, 16 * s["c"] * pitch_u),
             Buffer("v", "scratch", dtype, 16 * s["c"] * pitch_v),
             Buffer("products", "scratch", dtype, 16 * s["out"] * pitch_v),
@@ -62,7 +62,7 @@ class Conv2d(Problem):
         n, out = sizes["n"], sizes["out"]
         rows, columns = _extents(sizes)
         y = np.zeros((n, out, rows * columns))
-        for a in range(sizes["k"]):  # a matrix product for each place of the window
+        for a in range(sizes["k"]):  # a matrix product per position in the window
             for b in range(sizes["k"]):
                 part = np.ascontiguousarray(x[:, :, a : a + rows, b : b + columns])
                 y += weights[:, :, a, b] @ part.reshape(n, sizes["c"], rows * columns)
@@ -73,8 +73,8 @@ class Conv2d(Problem):
     ) -> Mapping[str, Array | float]:
         if not np.any(inputs["x"][:1024] % 1):
             return {"y": 0.5}  # whole numbers: |partial sums| <= 4 c k² < 2^24, exact
-        # Σ|x||w| over a window is at most the product of the norms (Cauchy–Schwarz). One rounding
-        # for each product beside the additions.
+        # Σ|x||w| over a window is at most the product of the norms (Cauchy–Schwarz). Each
+        # product adds one rounding to those of the additions.
         squares = np.sum(_padded(sizes, inputs["x"]) ** 2, axis=1)
         rows, columns = _extents(sizes)
         windows = np.zeros((sizes["n"], 1, rows, columns))
@@ -93,7 +93,7 @@ class Conv2d(Problem):
 
 
 def _pad(sizes: Mapping[str, int]) -> int:
-    """The width of the border of zeros around x, with which y has its rows."""
+    """The width of the border of zeros around x that gives y its number of rows."""
     return (sizes["rows"] + sizes["k"] - 1 - sizes["h"]) // 2
 
 

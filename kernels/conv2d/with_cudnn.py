@@ -1,7 +1,8 @@
-"""The same by cuDNN's own interface, a row for each algorithm: cuDNN that torch brings, by ctypes.
+"""The same through cuDNN's own interface, one row per algorithm: torch's cuDNN, called by ctypes.
 
-So it is known which one was timed, and the same one is profiled. The type of arithmetic is said
-too: fused multiply-adds in float32, where the default on such cards is TF32 by tensor cores.
+The algorithm that was timed is therefore known, and the same one is profiled. The arithmetic is
+chosen, too: fused multiply-adds in float32, where the default on such cards is TF32 on tensor
+cores.
 """
 
 import ctypes
@@ -15,7 +16,7 @@ from harness.errors import LaunchError, NotInstalled
 IMPLICIT_GEMM, IMPLICIT_PRECOMP_GEMM, FFT_TILING, WINOGRAD, WINOGRAD_NONFUSED = 0, 1, 5, 6, 7
 NCHW, NHWC = 0, 1  # cudnnTensorFormat_t
 FLOAT, CROSS_CORRELATION, FMA_MATH = 0, 1, 3
-NOT_SUPPORTED = range(3000, 4000)  # of cudnnStatus_t, with its reasons
+NOT_SUPPORTED = range(3000, 4000)  # in cudnnStatus_t: one value per reason
 ONE, ZERO = ctypes.c_float(1), ctypes.c_float(0)
 
 
@@ -40,7 +41,7 @@ def said(status, what):
 
 
 def described(kind, *values):
-    """A descriptor of cuDNN, made and set: `kind` is its name, and the function that sets it."""
+    """Create and set a cuDNN descriptor. `kind` is its name and the function that sets it."""
     library, _ = cudnn()
     name, setter = kind
     found = ctypes.c_void_p()
@@ -57,7 +58,7 @@ CONVOLUTION = "Convolution", "cudnnSetConvolution2dDescriptor"
 
 @dataclass(frozen=True)
 class Plan:
-    """What a convolution of such sizes by such an algorithm needs, made in its first call."""
+    """Everything that a convolution needs for given sizes and algorithm, made on its first call."""
 
     algorithm: int
     x: ctypes.c_void_p
@@ -123,7 +124,7 @@ def winograd_nonfused(tensors, stream, n, c, h, w, out, k, pad, rows):
 
 
 def channels_last(tensors, stream, n, c, h, w, out, k, pad, rows):
-    """The precomputed product, on images whose users have the channels of a pixel side by side."""
+    """Run IMPLICIT_PRECOMP_GEMM on images whose users store a pixel's channels side by side."""
     call = plan(IMPLICIT_PRECOMP_GEMM, NHWC, n, c, h, w, out, k, pad, rows)
     y = torch.empty(n, rows, w + 2 * pad - k + 1, out, device="cuda")
     call(stream, tensors["x_channels_last"], tensors["weights_channels_last"], y)

@@ -1,8 +1,8 @@
-"""The same by torch, which calls cuDNN; in float32, without rounding the factors to TF32.
+"""The same with torch, which calls cuDNN, in float32 without rounding the factors to TF32.
 
-cuDNN's heuristics choose the algorithm: the same for the same card, sizes and release, in every
-process. With `benchmark`, which tries them in the first call, chance chooses where two are alike:
-one process timed an algorithm of 171 µs, and the next one profiled one of 250.
+cuDNN's heuristics choose the algorithm: for the same card, sizes and release, the same one in every
+process. `benchmark` would try the algorithms in the first call, and chance would decide between two
+of similar speed: one process timed an algorithm of 171 µs, and the next one profiled one of 250 µs.
 """
 
 import torch
@@ -21,7 +21,8 @@ def conv2d(tensors, n, c, h, w, out, k, pad):
 
 
 def channels_last(tensors, n, c, h, w, out, k, pad):
-    """Images as those have them who use it: the channels of a pixel side by side, y's too."""
+    """Run on images as users of this layout store them: the channels of a pixel are side by side,
+    in y as well."""
     x = tensors["x_channels_last"].view(n, h, w, c).permute(0, 3, 1, 2)
     weights = tensors["weights_channels_last"].view(out, k, k, c).permute(0, 3, 1, 2)
     return convolution(x, weights, pad)

@@ -1,4 +1,4 @@
-"""A convolution in one dimension, as neural networks have it: the filter is not turned round."""
+"""A one-dimensional convolution, as in neural networks: the filter is not reversed."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from harness.problem import Array, Buffer, Problem, Work, summation_bound
 FILTER = np.array(
     re.findall(r"-?\d+\.\d+(?=f)", (Path(__file__).parent / "filter.inc").read_text()), np.float32
 )
-"""What the .cu files include too: constant memory is filled when a module is loaded, so the filter
-is one that does not change from run to run. It is not symmetric, lest a turned one pass."""
+"""The filter, which the .cu files also include. Constant memory is filled when a module is loaded,
+so the filter is the same in every run. It is not symmetric, so a kernel that reverses it fails."""
 TAPS = FILTER.size
 RADIUS = TAPS // 2
 
@@ -25,8 +25,8 @@ class Convolve1d(Problem):
     timed_inputs = (
         "numbers between −0.5 and 0.5, as of an audio signal. No instruction depends on them."
     )
-    partly_read = ("filter",)  # who has it in constant memory does not read the buffer
-    changed_together: Mapping[str, int] = {"filter": 0}  # nor would see it change
+    partly_read = ("filter",)  # kernels with it in constant memory do not read the buffer
+    changed_together: Mapping[str, int] = {"filter": 0}  # nor would they see it change
 
     def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
         return [

@@ -1,6 +1,6 @@
-"""The convolution as sums over windows, for torch.compile: what it has a kernel of its own for.
+"""The convolution as sums over windows, for which torch.compile generates a kernel of its own.
 
-Of torch's convolutions it makes calls of cuDNN.
+It turns torch's own convolutions into calls to cuDNN.
 """
 
 import torch

@@ -21,10 +21,12 @@ from harness.problem import (
 )
 
 HALF_CHAIN = 4096
-"""Additions in a row that a variant may make in 16 bits: a thread's, the tree's, the blocks'."""
+"""The maximum number of successive additions that a variant may make in 16 bits: those of a thread,
+of the tree and of the blocks."""
 
 TERMS_OF_AN_ADDITION = 128
-"""Of few terms, the least number for each of these: a block of 256 threads has as many or more."""
+"""The minimum number of terms per such addition if there are few terms: a block of 256 threads has
+at least as many."""
 
 
 class Dot(Problem):
@@ -40,7 +42,7 @@ class Dot(Problem):
             Buffer("a", "input", dtype, n),
             Buffer("b", "input", dtype, n),
             Buffer("output", "output", dtype, 1),
-            # Where the blocks' sums are joined before they become the output.
+            # For combining the blocks' sums before they become the output.
             Buffer("pair", "scratch", dtype, 2),
             Buffer("total", "scratch", "float32", 1),
         ]
@@ -53,9 +55,9 @@ class Dot(Problem):
             # Around zero, so that the sum of 2^28 products is far below the largest half, 65504.
             a, b = (rng.random(n, np.float32) * np.float32(2) - np.float32(1) for _ in range(2))
             return {"a": rounded(a, dtype), "b": rounded(b, dtype)}
-        # Whole numbers of which every partial sum is exact, whatever the order. In 16 bits that
-        # takes |sums| <= 2 / eps, 2048 for halves and 256 for bfloat16, so of many elements only
-        # about half as many of b are not zero.
+        # Whole numbers whose partial sums are all exact, in any order. In 16 bits this requires
+        # |sums| <= 2 / eps, 2048 for halves and 256 for bfloat16. If there are more elements, only
+        # about half that number of b's elements are not zero.
         a, b = (rng.integers(0, 2, n, np.int8) * np.int8(2) - np.int8(1) for _ in range(2))
         if dtype == "float32":
             a *= rng.integers(1, 9, n, dtype=np.int8)
@@ -79,19 +81,20 @@ class Dot(Problem):
         n = sizes["n"]
         if dtype == "float32":
             magnitude = math.fsum(np.abs(p).sum() for p in _products(inputs))
-            return {"output": summation_bound(2 * n, magnitude, dtype)}  # a product is one rounding
-        # A bound for any sum in 16 bits would be larger than the sum. But rounding errors are
-        # independent: with u = eps / 2, that of an addition at the partial sum s has the variance
-        # (u s)² / 3. Given the terms p, of which neither order nor grouping is known, s after the
-        # share t of a chain has the mean t Σp and the variance t (1 − t) Σp². So s² is on average
-        # (Σp)² / 3 + Σp² / 6 in a chain of all terms, and Σp² / 2, added up, in many chains that
-        # share the terms. The larger of the two holds for whatever lies between. Σp decides where
-        # the terms are not around zero, as in the other state of timed inputs, whose changed
-        # elements are all large (harness/worker/states.py). Allowed are six standard deviations.
+            return {"output": summation_bound(2 * n, magnitude, dtype)}  # a product rounds once
+        # A bound that holds for every sum in 16 bits would be larger than the sum. But rounding
+        # errors are independent: with u = eps / 2, the error of an addition at the partial sum s
+        # has the variance (u s)² / 3. The terms p are known, but not their order or grouping, so
+        # after a fraction t of a chain, s has the mean t Σp and the variance t (1 − t) Σp². The
+        # average of s² is therefore (Σp)² / 3 + Σp² / 6 in a chain of all terms, and Σp² / 2 in
+        # total if many chains share the terms. The larger of the two covers every case in between.
+        # Σp dominates if the terms are not centred on zero, as in the other state of timed inputs,
+        # whose changed elements are all large (harness/worker/states.py). Six standard deviations
+        # are allowed.
         products = [(p.sum(), np.square(p).sum()) for p in _products(inputs)]
         total, squares = (math.fsum(column) for column in zip(*products, strict=True))
         u = machine_epsilon(dtype) / 2
-        # The tree, products and the last rounding as further additions.
+        # The tree, the products and the last rounding count as 16 further additions.
         chain = min(-(-n // TERMS_OF_AN_ADDITION), HALF_CHAIN) + 16
         partial = max(total**2, squares) / 3 + squares / 6
         return {"output": 6 * u * math.sqrt(chain * partial / 3) + smallest_normal(dtype)}
@@ -107,7 +110,7 @@ class Dot(Problem):
 
 
 def _products(inputs: Mapping[str, Array]) -> Iterator[Array]:
-    """The products in float64, where they are exact, by pieces that fit in a cache."""
+    """Yield the products in float64, where they are exact, in pieces that fit in a cache."""
     step = 2**18
     for i in range(0, len(inputs["a"]), step):
         piece = slice(i, i + step)

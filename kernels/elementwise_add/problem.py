@@ -29,7 +29,7 @@ class ElementwiseAdd(Problem):
         def values() -> Array:
             if draw % 2 == 0:
                 return rounded(rng.random(sizes["n"], np.float32) - np.float32(0.5), dtype)
-            # Whole numbers with whole sums, which the type holds exactly: 256 in bfloat16.
+            # Whole numbers whose sums the type holds exactly: up to 256 in bfloat16.
             most = min(1000, int(1 / machine_epsilon(dtype)))
             return rng.integers(-most, most + 1, sizes["n"], np.int16).astype(numpy_dtype(dtype))
 

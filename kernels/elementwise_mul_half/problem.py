@@ -31,8 +31,8 @@ class ElementwiseMulHalf(Problem):
             if draw % 2 == 0:
                 found = rng.random(sizes["n"], np.float32) * np.float32(2) - np.float32(1)
                 return rounded(found, dtype)
-            # Whole numbers with whole products that the type holds exactly: up to 2^11 in float16,
-            # 2^8 in bfloat16.
+            # Whole numbers whose products the type holds exactly: up to 2^11 in float16 and 2^8 in
+            # bfloat16.
             most = math.isqrt(int(2 / machine_epsilon(dtype)))
             return rng.integers(-most, most + 1, sizes["n"], np.int8).astype(numpy_dtype(dtype))
 

@@ -11,9 +11,9 @@ from harness.problem import Array, Buffer, Problem, Work, machine_epsilon
 
 FACTORS = "float8_e4m3"
 STEP = 32
-"""The depth of a product that the tensor cores add up at a time."""
+"""The extent along k that the tensor cores add up at a time."""
 UNIT = 2.0**-13
-"""The last bit of those sums, in units of the largest addend's power of two."""
+"""The last bit of those sums, relative to the power of two of the largest addend."""
 
 
 class Gemm(Problem):
@@ -41,7 +41,7 @@ class Gemm(Problem):
                 name: rounded(rng.standard_normal(count, dtype=np.float32), FACTORS)
                 for name, count in counts.items()
             }
-        # ±1 … ±4: every sum below 2^13 is exact, so no product can be lost unseen.
+        # ±1 … ±4: every sum below 2^13 is exact, so no product can be lost unnoticed.
         return {name: rounded(_whole(rng, count), FACTORS) for name, count in counts.items()}
 
     def reference(
@@ -61,10 +61,10 @@ class Gemm(Problem):
             return {"c": rounding}
         # Hopper's tensor cores align 32 products and the sum so far to the largest of them, keep
         # 14 bits of each and truncate the rest (DeepSeek-V3 Technical Report, 2024, section 3.5.2,
-        # on the accumulation of FP8). A step therefore errs by 33 truncations of up to a unit each,
-        # of either sign: by 2 units in the root mean square, which grow like √steps. The sum so far
-        # is rarely more than four times its own root mean square, |a||b| / √k. Eight times this
-        # error is allowed.
+        # on the accumulation of FP8). A step therefore adds 33 truncation errors of up to one unit
+        # each, of either sign: about 2 units in the root mean square, which grow like √steps.
+        # The sum so far is rarely more than four times its own root mean square, |a||b| / √k. Eight
+        # times this error is allowed.
         largest = 4 * np.outer(np.linalg.norm(a, axis=1), np.linalg.norm(b, axis=1)) / np.sqrt(k)
         return {"c": rounding + 16 * np.sqrt(-(-k // STEP)) * UNIT * largest}
 

@@ -1,4 +1,4 @@
-"""c = a bᵀ by cuBLASLt through torch, as libraries for inference call it, with scales of 1."""
+"""c = a bᵀ by cuBLASLt through torch, as inference libraries call it, with scales of 1."""
 
 from functools import cache
 
@@ -19,10 +19,10 @@ def scaled(tensors, m, n, k, fast):
 
 
 def fast(tensors, m, n, k):
-    """The sums stay in the tensor cores, with their 14 bits."""
+    """Keep the sums in the tensor cores, with 14 bits."""
     return scaled(tensors, m, n, k, True)
 
 
 def promoted(tensors, m, n, k):
-    """The tensor cores' sums are added up in float32 every few steps."""
+    """Add the tensor cores' sums in float32 every few steps."""
     return scaled(tensors, m, n, k, False)

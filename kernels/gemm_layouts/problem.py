@@ -34,7 +34,7 @@ class Gemm(Problem):
                 name: rounded(rng.standard_normal(count, dtype=np.float32), dtype)
                 for name, count in counts.items()
             }
-        # ±1 … ±4: every float32 sum is exact, so no product can be lost unseen.
+        # ±1 … ±4: every float32 sum is exact, so no product can be lost unnoticed.
         return {name: rounded(_whole(rng, count), dtype) for name, count in counts.items()}
 
     def reference(
@@ -51,7 +51,7 @@ class Gemm(Problem):
         # also bounds the result, which is rounded once to 16 bits.
         magnitude = np.outer(np.linalg.norm(a, axis=1), np.linalg.norm(b, axis=0))
         # The tensor cores truncate their float32 sums instead of rounding them (Fasi et al.,
-        # Numerical behavior of NVIDIA tensor cores, 2021): twice the bound.
+        # Numerical behavior of NVIDIA tensor cores, 2021), which doubles the bound.
         sums = 0.0 if _is_whole(inputs) else 2 * summation_bound(sizes["k"] + 1, 1.0, "float32")
         rounding = machine_epsilon(dtype) / 2 * np.abs(a @ b)
         return {"c": rounding * (1 + sums) + magnitude * sums + np.finfo(np.float32).tiny}

@@ -1,4 +1,4 @@
-"""How often each of 256 values occurs: a scattered sum, whose collisions are the whole question."""
+"""The frequency of each of 256 values: a scattered sum, in which collisions are what matters."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Histogram(Problem):
     def inputs(
         self, sizes: Mapping[str, int], dtype: str, rng: np.random.Generator, draw: int
     ) -> Mapping[str, Array]:
-        """Evenly spread values, of which `skew` per cent are replaced by one of them."""
+        """Uniformly distributed values, of which `skew` per cent are replaced by a single value."""
         n = sizes["n"]
         values = rng.integers(0, BINS, n, dtype=np.uint8)
         often = rng.integers(0, BINS, dtype=np.uint8)
@@ -50,8 +50,8 @@ class Histogram(Problem):
         return Work(read_bytes=size * sizes["n"], written_bytes=size * BINS, flops=sizes["n"])
 
     def library(self, tensors: Mapping[str, Any]) -> Any:
-        """bincount asks the GPU for the largest value and waits for the answer, as whoever calls it
-        has to."""
+        """Call bincount, which asks the GPU for the largest value and waits for the answer, as all
+        of its callers have to."""
         import torch
 
         return torch.bincount(tensors["input"], minlength=BINS)

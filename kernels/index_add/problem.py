@@ -1,4 +1,4 @@
-"""Rows added up by an index: a scatter in which several rows may have the same target."""
+"""Rows added by index: a scatter in which several rows may have the same target."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ STEP = 8  # columns that the reference adds up at once
 DEVIATIONS = 16
 """The tolerance of a sum in 16 bits, in standard deviations of its rounding error.
 
-The error is not normally distributed, because the partial sums of a few orders stay far from zero
-for long: of the sums of 1024 rows, 3.5e-5 are off by more than 4 deviations, and a tenth as many by
-one more (tests/kernels/test_index_add.py). A run compares a billion sums. With 8 deviations, an
-H100's right results were called wrong in one timed launch.
+The error is not normally distributed, because in a few orders the partial sums stay far from zero
+for a long time. Among sums of 1024 rows, a fraction of 3.5e-5 is off by more than 4 deviations, and
+a tenth of that by more than 5 (tests/kernels/test_index_add.py). A run compares a billion sums.
+With 8 deviations, correct results of an H100 were rejected in one timed launch.
 """
 
 
@@ -44,7 +44,7 @@ class IndexAdd(Problem):
             Buffer("source", "input", dtype, rows * cols),
             Buffer("index", "input", "int32", rows),
             Buffer("output", "output", dtype, targets * cols),
-            # For the variants that bring the rows of a target together first.
+            # For the variants that first group the rows by target.
             Buffer("counts", "scratch", "int32", targets),
             Buffer("ends", "scratch", "int32", targets),
             Buffer("order", "scratch", "int32", rows),
@@ -75,7 +75,7 @@ class IndexAdd(Problem):
     def tolerance(
         self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
     ) -> Mapping[str, Array | float]:
-        """Atomic additions to the output round in its type each time, in any order."""
+        """Bound the error of atomic additions in any order, each rounded to the output's type."""
         source, index = inputs["source"], inputs["index"]
         if not np.any(source[:1024] % 1):
             # Exact up to 2 / eps: 2^24 in float32, 2048 in float16, and 256 in bfloat16, which is
@@ -93,12 +93,13 @@ class IndexAdd(Problem):
     def _deviation(
         self, sizes: Mapping[str, int], dtype: str, source: Array, index: Array
     ) -> Array:
-        """The standard deviation of a sum of which every addition rounds to 16 bits.
+        """The standard deviation of a sum in which every addition rounds to 16 bits.
 
-        In bfloat16 a bound for any sum of 256 rows exceeds the sum of their magnitudes. As in
-        kernels/dot/problem.py: with u = eps / 2, an addition at the partial sum s errs by (u s)² /
-        3, and of p in any order s² is on average at most the larger of (Σp)² and Σp², divided by 3,
-        plus Σp² / 6. The first addition, to zero, is exact.
+        In bfloat16, a bound that holds for every sum of 256 rows exceeds the sum of their
+        magnitudes. The estimate is that of kernels/dot/problem.py. With u = eps / 2, the error of
+        an addition at the partial sum s has the variance (u s)² / 3. For terms p in any order, the
+        average of s² is at most the larger of (Σp)² and Σp², divided by 3, plus Σp² / 6. The first
+        addition, to zero, is exact.
         """
         u = machine_epsilon(dtype) / 2
         partial = self._added(sizes, np.square(source, dtype=np.float32), index)
@@ -113,7 +114,7 @@ class IndexAdd(Problem):
         return np.sqrt(partial, out=partial)
 
     def _added(self, sizes: Mapping[str, int], source: Array, index: Array) -> Array:
-        """The sums in float64: rows in the order of their targets, then a sum for each stretch."""
+        """Compute the sums in float64: sort the rows by target, then sum each target's rows."""
         rows, cols = sizes["rows"], sizes["cols"]
         order = np.argsort(index, kind="stable")
         targets, starts = np.unique(index[order], return_index=True)

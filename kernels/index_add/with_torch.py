@@ -1,4 +1,4 @@
-"""The rows added up by an index, by torch: with atomic additions, and in segments."""
+"""Rows added by index, with torch: with atomic additions, and in segments."""
 
 import torch
 
@@ -9,7 +9,7 @@ def index_add(tensors, rows, cols, targets):
 
 
 def segments(tensors, rows, cols, targets):
-    """Without atomics: rows in the order of their targets, then a sum for each stretch."""
+    """Sum without atomics: sort the rows by target, then sum each segment."""
     index, order = torch.sort(tensors["index"])
     ends = torch.searchsorted(index, torch.arange(targets + 1, device=index.device))
     rows_in_order = tensors["source"].view(rows, cols)[order]

@@ -1,7 +1,7 @@
-"""How long a load takes, by the level that it finds its word in: a chain that one thread follows.
+"""The latency of a load, by the memory level that holds its word: one thread follows a chain.
 
-Each word of `next` names the following one. A kernel measures itself how many cycles a step of the
-chain takes, since the time of a launch has the way in and out, and the pass before, in it.
+Each word of `next` names the following one. The kernel itself measures the cycles per step of the
+chain, because the time of a launch also includes its start and end, and the pass before.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from harness.problem import Array, Buffer, Problem, Work
 
 LINE = 16
-"""Words from one step to the next at least: of 8 bytes, a cache line of 128."""
+"""The minimum step in words: 16 words of 8 bytes fill a cache line of 128 bytes."""
 MOST_CYCLES = 100_000.0
 
 
@@ -56,7 +56,7 @@ class Latency(Problem):
     def tolerance(
         self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
     ) -> Mapping[str, Array | float]:
-        return {"last": 0.0, "cycles": MOST_CYCLES}  # a reading, and only what is possible
+        return {"last": 0.0, "cycles": MOST_CYCLES}  # a reading: excludes only impossible values
 
     def work(self, sizes: Mapping[str, int], dtype: str) -> Work:
         return Work(read_bytes=4 * sizes["words"], written_bytes=8, flops=0)
@@ -67,5 +67,6 @@ def _lines(sizes: Mapping[str, int]) -> int:
 
 
 def hops(sizes: Mapping[str, int]) -> int:
-    """Of one half, as bench.yaml has it: once around what the L2 cache holds, a part of more."""
+    """The number of steps per half, as in bench.yaml: once around a chain that fits in the L2
+    cache, part of a longer one."""
     return max(4096, min(_lines(sizes), 2**15))

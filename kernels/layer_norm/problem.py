@@ -1,4 +1,4 @@
-"""Layer normalisation: each row is moved to mean 0 and variance 1, then scaled and shifted."""
+"""Layer normalisation: each row is normalised to mean 0 and variance 1, then scaled and shifted."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from harness.problem import (
     summation_bound,
 )
 
-EPSILON = 1e-5  # added to the variance; as bench.yaml passes it
-CHUNK = 2**18  # elements that the reference has in the cache at once
+EPSILON = 1e-5  # added to the variance; bench.yaml passes the same value
+CHUNK = 2**18  # elements that the reference keeps in the cache at a time
 
 
 def chunks(rows: int, cols: int) -> Iterator[slice]:
@@ -48,7 +48,7 @@ class LayerNorm(Problem):
     ) -> Mapping[str, Array]:
         rows, cols = sizes["rows"], sizes["cols"]
         values = rng.random((rows, cols), dtype=np.float32) - np.float32(0.5)
-        # A mean of its own for each row, some far from 0 for the spread that the row has.
+        # Each row has its own mean; some means are far from 0 relative to the spread of the row.
         values += rng.integers(-4, 5, (rows, 1)).astype(np.float32)
         if draw % 2 == 1:
             values[::3] = np.trunc(values[::3, :1])  # constant rows: no variance but ε
@@ -76,11 +76,12 @@ class LayerNorm(Problem):
     def tolerance(
         self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
     ) -> Mapping[str, Array | float]:
-        """What float32 arithmetic and the rounding of the output may cost.
+        """The maximum error from float32 arithmetic and from rounding the output.
 
-        The mean errs as a sum of `cols` terms does, so that every d = x − mean errs by e, and the
-        variance, relatively, as a sum and by what e makes of each d². The square root halves that.
-        A row of nearly equal numbers is divided by no more than √ε, which bounds what e can become.
+        The mean has the error of a sum of `cols` terms, which gives every d = x − mean an error e.
+        The relative error of the variance is that of a sum, plus the effect of e on each d². The
+        square root halves it. A row of nearly equal numbers is divided by at least √ε, which
+        bounds the effect of e.
         """
         rows, cols = sizes["rows"], sizes["cols"]
         u = machine_epsilon("float32") / 2

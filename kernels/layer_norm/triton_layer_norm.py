@@ -4,7 +4,7 @@ Idea: v3_in_registers as a program per row: the row is one block of values, load
 compiler decides how it lies on threads and how wide the loads are.
 
 Contract: any rows and cols of at least 1 with a product of at most 2^31, with rows that fit into
-the registers of a program; float32 or float16.
+the registers of a program; any of the problem's types.
 
 From: the layer normalization of the Triton tutorials.
 """

@@ -1,7 +1,7 @@
 """Greedy suppression of boxes that overlap a better one: comparisons, and a chain of decisions.
 
 Coordinates are whole numbers, so that areas, intersections and the comparison with half of a union
-are exact: a right kernel decides each pair as the reference does, and the outputs are equal.
+are exact: a correct kernel decides each pair as the reference does, and the outputs are equal.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from harness.problem import Array, Buffer, Problem, Work
 
 THRESHOLD = 0.5
-"""Intersection over union from which on the worse box goes, exclusive. bench.yaml has it too."""
+"""The intersection over union above which the worse box is removed; the same in bench.yaml."""
 
 
 class Nms(Problem):
@@ -43,15 +43,15 @@ class Nms(Problem):
     ) -> Mapping[str, Array]:
         n = sizes["n"]
         if draw % 2 == 0:
-            # Crowds: many boxes about the same few places, some of them empty.
+            # Crowds: many boxes around the same few places; some boxes are empty.
             places = max(1, n // sizes.get("crowd", 256))
             centres = rng.integers(-1000, 1000, (places, 2))
             corner = centres[rng.integers(0, len(centres), n)] + rng.integers(-6, 7, (n, 2))
             extent = rng.integers(20, 41, (n, 2))
             extent[rng.integers(0, n, n // 16)] = 0
         else:
-            # Chains, of four boxes at each place: a place overlaps the next one, which overlaps the
-            # next but is out already.
+            # Chains with four boxes at each place: a place overlaps the next one, which overlaps
+            # the one after it but has already been removed.
             place = np.arange(n) // 4
             corner = np.stack([10 * (place % 100), 100 * (place // 100)], axis=1)
             corner[:, 0] += rng.integers(0, 4, n)
@@ -64,7 +64,7 @@ class Nms(Problem):
     ) -> Mapping[str, Array]:
         x1, y1, x2, y2 = np.ascontiguousarray(inputs["boxes"].reshape(-1, 4).T)
         boxes = np.stack([x1, y1, x2, y2, (x2 - x1) * (y2 - y1)])
-        # By their left edges, so that those which a box can meet lie together.
+        # Sorted by left edge, so that the boxes that a box can overlap are contiguous.
         order = np.argsort(x1)
         sorted_boxes, edges = boxes[:, order], x1[order]
         first, last = np.searchsorted(edges, x1 - np.max(x2 - x1)), np.searchsorted(edges, x2)
@@ -83,12 +83,15 @@ class Nms(Problem):
 
     def work(self, sizes: Mapping[str, int], dtype: str) -> Work:
         n = sizes["n"]
-        # Of a pair: two differences, a product, a sum and a difference for the union, a product.
+        # Per pair: two differences, a product, a sum and a difference for the union, a product.
         return Work(read_bytes=16 * n, written_bytes=4 * n, flops=6 * (n * (n - 1) // 2))
 
 
 def _overlap(box: Array, others: Array) -> Array:
-    """Of columns x1, y1, x2, y2, area; in float32, exact."""
+    """Find the boxes that overlap `box` by more than the threshold.
+
+    Each is a column of x1, y1, x2, y2 and area. float32 arithmetic is exact here.
+    """
     width = np.minimum(box[2], others[2]) - np.maximum(box[0], others[0])
     height = np.minimum(box[3], others[3]) - np.maximum(box[1], others[1])
     both = np.maximum(width, 0) * np.maximum(height, 0)

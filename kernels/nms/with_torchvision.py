@@ -1,7 +1,7 @@
-"""The same by torchvision, which sorts by score and returns the numbers of the boxes kept.
+"""The same with torchvision, which sorts by score and returns the indices of the boxes kept.
 
-As a mask they take two kernels more, of microseconds beside milliseconds. How many are kept it asks
-the GPU for, and waits, as whoever calls it has to.
+Turning them into a mask takes two more kernels, of microseconds compared with milliseconds.
+torchvision asks the GPU how many are kept and waits for the answer, as all of its callers have to.
 """
 
 import torch

@@ -1,4 +1,4 @@
-"""A copy again, this time to see how bandwidth follows from the warps that an SM holds."""
+"""A copy again, this time to see how bandwidth depends on the number of warps that an SM holds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class OccupancyProbe(Problem):
     ) -> Mapping[str, Array]:
         if draw % 2 == 0:
             return {"input": rng.random(sizes["n"], np.float32) - np.float32(0.5)}
-        # Whole numbers of either sign, few of them twice in a row.
+        # Whole numbers of either sign; neighbours are rarely equal.
         return {"input": rng.integers(-30_000, 30_001, sizes["n"], np.int16).astype(np.float32)}
 
     def reference(

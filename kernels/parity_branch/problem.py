@@ -1,4 +1,4 @@
-"""Even integers doubled, odd ones incremented: a branch that splits every warp, if it is one."""
+"""Even integers doubled, odd ones incremented: a branch, if compiled to one, splits every warp."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ class ParityBranch(Problem):
 
     def work(self, sizes: Mapping[str, int], dtype: str) -> Work:
         size = np.dtype(dtype).itemsize * sizes["n"]
-        # The parity and the one result that is kept, an operation each.
+        # One operation for the parity and one for the result that is kept.
         return Work(read_bytes=size, written_bytes=size, flops=2 * sizes["n"])
 
     def library(self, tensors: Mapping[str, Any]) -> Any:
-        """As one writes it: five passes where nothing is compiled, and one where it is."""
+        """The usual way to write it: five passes if it is not compiled, and one if it is."""
         import torch
 
         x = tensors["input"]

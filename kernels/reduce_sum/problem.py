@@ -21,7 +21,7 @@ class ReduceSum(Problem):
         return [
             Buffer("input", "input", dtype, n),
             Buffer("output", "output", dtype, 1),
-            # One a block: of at least 32 elements each, or of a grid that does not grow with n.
+            # One per block: blocks have at least 32 elements, or the grid does not grow with n.
             Buffer("partials", "scratch", dtype, -(-n // 32) + 65_536),
             Buffer("ticket", "zeroed", "uint32", 1),
         ]

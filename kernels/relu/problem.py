@@ -28,8 +28,8 @@ class Relu(Problem):
         n = sizes["n"]
         if draw % 2 == 0:
             return {"input": rounded(rng.random(n, np.float32) - np.float32(0.5), dtype)}
-        # Both zeros, both of the largest numbers of float16, and some of its least above zero. The
-        # wider types hold these, too.
+        # Both zeros, the largest float16 numbers of either sign, and some of the smallest that are
+        # not zero. float32 holds them, too; bfloat16 rounds 65504 up.
         edges = np.array([0.0, -0.0, 65504, -65504, 6e-8, -6e-8, 1, -1], numpy_dtype(dtype))
         return {"input": edges[rng.integers(0, len(edges), n, np.int8)]}
 
@@ -42,7 +42,7 @@ class Relu(Problem):
     def tolerance(
         self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
     ) -> Mapping[str, Array | float]:
-        return {"output": 0.0}  # one of its operands, as it is
+        return {"output": 0.0}  # one of its operands, unchanged
 
     def work(self, sizes: Mapping[str, int], dtype: str) -> Work:
         size = numpy_dtype(dtype).itemsize * sizes["n"]

@@ -18,8 +18,8 @@ from harness.problem import (
     summation_bound,
 )
 
-EPSILON = 1e-5  # added to the mean square; as bench.yaml passes it
-CHUNK = 2**18  # elements that the reference has in the cache at once
+EPSILON = 1e-5  # added to the mean square; bench.yaml passes the same value
+CHUNK = 2**18  # elements that the reference keeps in the cache at a time
 
 
 def chunks(rows: int, cols: int) -> Iterator[slice]:
@@ -47,7 +47,7 @@ class RmsNorm(Problem):
     ) -> Mapping[str, Array]:
         rows, cols = sizes["rows"], sizes["cols"]
         values = rng.random((rows, cols), dtype=np.float32) - np.float32(0.5)
-        # A size of its own for each row; the squares of the largest are beyond float16.
+        # Each row has its own magnitude; the squares of the largest exceed the range of float16.
         values *= np.float32(2) ** rng.integers(-4, 10, (rows, 1)).astype(np.float32)
         if draw % 2 == 1:
             values[::3] = values[::3, :1]  # constant rows
@@ -73,8 +73,8 @@ class RmsNorm(Problem):
     def tolerance(
         self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
     ) -> Mapping[str, Array | float]:
-        """Relative to each element: half of what the sum of squares may err by, for the root, a few
-        roundings of float32, and the rounding of the output."""
+        """Relative to each element: half the error of the sum of squares, because of the root; a
+        few roundings in float32; and the rounding of the output."""
         rows, cols = sizes["rows"], sizes["cols"]
         u = machine_epsilon("float32") / 2
         gamma = inputs["gamma"].astype(np.float32)

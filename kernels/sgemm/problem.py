@@ -49,7 +49,7 @@ class Sgemm(Problem):
             return {"c": 0.5}  # whole numbers: |partial sums| <= 16 k < 2^24, exact
         a, b = self._matrices(sizes, inputs)
         # Σ|a||b| over a row and a column is at most the product of their norms (Cauchy–Schwarz).
-        # One rounding for each product beside the additions.
+        # Each product adds one rounding to those of the additions.
         magnitude = np.outer(np.linalg.norm(a, axis=1), np.linalg.norm(b, axis=0))
         return {"c": magnitude * summation_bound(sizes["k"] + 1, 1.0, dtype)}
 

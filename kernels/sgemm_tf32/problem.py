@@ -1,6 +1,7 @@
-"""The product of two matrices of floats by tensor cores, which round the factors to TF32.
+"""The product of two matrices of floats on tensor cores, which round the factors to TF32.
 
-A problem of its own beside sgemm, since what is right differs: a factor keeps 10 bits of its 23.
+It is a separate problem from sgemm because the correct result differs: a factor keeps 10 of its 23
+bits.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ import numpy as np
 from harness.problem import Array, Buffer, Problem, Work, summation_bound
 
 TF32_UNIT = 2.0**-10
-"""Relative error of a factor: half of it where the instruction is given a rounded one, all of it
-where it cuts the low bits off itself."""
+"""The relative error of a factor: half of this if the instruction receives a rounded factor, all of
+it if the instruction truncates the low bits itself."""
 
 
 class SgemmTf32(Problem):
@@ -29,7 +30,7 @@ class SgemmTf32(Problem):
         return [
             Buffer("a", "input", dtype, m * k),
             Buffer("b", "input", dtype, k * n),
-            # Copies with rows of whole 16 bytes, for v5.
+            # Copies whose rows are multiples of 16 bytes, for v5.
             Buffer("padded_a", "scratch", dtype, m * (-(-k // 4) * 4)),
             Buffer("padded_b", "scratch", dtype, k * (-(-n // 4) * 4)),
             Buffer("c", "output", dtype, m * n),
@@ -44,7 +45,7 @@ class SgemmTf32(Problem):
                 "a": rng.standard_normal(m * k, dtype=np.float32),
                 "b": rng.standard_normal(k * n, dtype=np.float32),
             }
-        # ±1 … ±4, which TF32 holds: every sum is exact, so no product can be lost unseen.
+        # ±1 … ±4, which TF32 holds: every sum is exact, so no product can be lost unnoticed.
         return {"a": _whole(rng, m * k), "b": _whole(rng, k * n)}
 
     def reference(
@@ -61,8 +62,9 @@ class SgemmTf32(Problem):
         a, b = self._matrices(sizes, inputs)
         # Σ|a||b| over a row and a column is at most the product of their norms (Cauchy–Schwarz).
         magnitude = np.outer(np.linalg.norm(a, axis=1), np.linalg.norm(b, axis=0))
-        # Two factors rounded; sums in float32, which the tensor cores truncate instead of rounding
-        # (Fasi et al., Numerical behavior of NVIDIA tensor cores, 2021): twice the bound.
+        # Both factors are rounded. The tensor cores truncate their float32 sums instead of rounding
+        # them (Fasi et al., Numerical behavior of NVIDIA tensor cores, 2021), which doubles the
+        # bound of the sums.
         factors = (1 + TF32_UNIT) ** 2 - 1
         return {"c": magnitude * (factors + 2 * summation_bound(sizes["k"] + 1, 1.0, dtype))}
 

@@ -9,7 +9,7 @@ import numpy as np
 from harness.problem import Array, Buffer, Problem, Work, summation_bound
 
 CHUNK = 4096
-"""Columns of a row that one block adds up at least, where rows are split: bench.yaml has it too."""
+"""The minimum number of columns that a block sums where rows are split; the same in bench.yaml."""
 
 
 class Sgemv(Problem):
@@ -48,8 +48,8 @@ class Sgemv(Problem):
     ) -> Mapping[str, Array | float]:
         if not np.any(inputs["a"][:1024] % 1) and not np.any(inputs["x"][:1024] % 1):
             return {"y": 0.5}  # whole numbers: |partial sums| < 8 √k · 4 < 2^24, exact
-        # Σ|a||x| is at most the product of the norms (Cauchy–Schwarz). One rounding for each
-        # product beside the additions.
+        # Σ|a||x| is at most the product of the norms (Cauchy–Schwarz). Each product adds
+        # one rounding to those of the additions.
         norms = [np.sqrt(np.einsum("ij,ij->i", rows, rows)) for rows in _blocks(sizes, inputs)]
         magnitude = np.concatenate(norms) * float(np.linalg.norm(inputs["x"].astype(np.float64)))
         return {"y": magnitude * summation_bound(sizes["k"] + 1, 1.0, dtype)}
@@ -61,7 +61,7 @@ class Sgemv(Problem):
 
 
 def _blocks(sizes: Mapping[str, int], inputs: Mapping[str, Array]) -> Iterator[Array]:
-    """Some rows of a at a time in float64: of the whole matrix that would take gigabytes."""
+    """Yield some rows of `a` at a time in float64: the whole matrix would take gigabytes."""
     a = inputs["a"].reshape(sizes["m"], sizes["k"])
     step = max(1, 2**21 // sizes["k"])
     for first in range(0, len(a), step):

@@ -1,4 +1,4 @@
-"""The logistic function, element by element: a stream with enough arithmetic to be seen."""
+"""The logistic function, element by element: a stream with enough arithmetic to matter."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Sigmoid(Problem):
         if draw % 2 == 0:
             values *= np.float32(16)
             return {"input": rounded(values, dtype)}
-        # Far enough out for exp() to overflow and to vanish: the result is then 0 or 1, not NaN.
+        # Large enough for exp() to overflow or underflow: the result is then 0 or 1, not NaN.
         values *= np.float32(250)
         edges = np.array([0.0, -0.0, 88.75, -88.75, 104, -104, 65504, -65504], np.float32)
         there = min(n, len(edges))
@@ -44,7 +44,7 @@ class Sigmoid(Problem):
         # In place: at 2^28 elements each further array costs more than the arithmetic.
         values = inputs["input"].astype(np.float64)
         np.negative(values, out=values)
-        with np.errstate(over="ignore"):  # exp(65504) is infinite, and 1 / infinity right
+        with np.errstate(over="ignore"):  # exp(65504) is infinite, and 1 / infinity correct
             np.exp(values, out=values)
         values += 1
         return {"output": np.reciprocal(values, out=values)}
@@ -52,17 +52,17 @@ class Sigmoid(Problem):
     def tolerance(
         self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
     ) -> Mapping[str, Array | float]:
-        # With y the result, an exponential that is off by r moves it by y (1 − y) r. Of float32,
-        # __expf() has r <= (2 + 1.18 |x|) eps (CUDA Math API, intrinsics), which makes at most
-        # 0.6 eps at |x| = 1.5; the addition and the division add less than 2 eps.
+        # An exponential with a relative error r changes the result y by y (1 − y) r. In float32,
+        # __expf() has r <= (2 + 1.18 |x|) eps (CUDA Math API, intrinsics), which gives at most
+        # 0.6 eps, at |x| = 1.5. The addition and the division add less than 2 eps.
         computed = 3 * machine_epsilon("float32")
-        # What is narrower is computed in float32 and rounded once, of a result of at most 1.
+        # Narrower types are computed in float32 and rounded once, from a result of at most 1.
         rounded = 0.0 if dtype == "float32" else machine_epsilon(dtype) / 4
         return {"output": computed + rounded}
 
     def work(self, sizes: Mapping[str, int], dtype: str) -> Work:
         size = numpy_dtype(dtype).itemsize * sizes["n"]
-        # A negation, an exponential, an addition and a division, each counting one.
+        # A negation, an exponential, an addition and a division, each counted as one.
         return Work(size, size, flops=4 * sizes["n"], exponentials=sizes["n"])
 
     def library(self, tensors: Mapping[str, Any]) -> Any:

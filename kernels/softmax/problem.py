@@ -10,9 +10,9 @@ import numpy as np
 from harness.dtypes import smallest_normal
 from harness.problem import Array, Buffer, Problem, Work, machine_epsilon, summation_bound
 
-CHUNK = 2**18  # elements that the reference has in the cache at once
+CHUNK = 2**18  # elements that the reference keeps in the cache at a time
 LEAST_EXPONENT = np.float32(-87)  # arithmetic on the denormals below it is slow
-MOST_BLOCKS = 65_536  # for each of which there is a partial maximum and a partial sum
+MOST_BLOCKS = 65_536  # each has a partial maximum and a partial sum
 
 
 def chunks(n: int) -> Iterator[slice]:
@@ -64,12 +64,13 @@ class Softmax(Problem):
     def tolerance(
         self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
     ) -> Mapping[str, Array | float]:
-        """Relative to each element: what rounding the exponent, exp(), and the sum may cost.
+        """Relative to each element: the maximum errors of the exponent, of exp() and of the sum.
 
-        The exponent d = x − max is rounded by |d| u, which is relative in exp(d); where the maximum
-        grows on the way, d is reached in several steps that add up to it, each with its factor. The
-        sum has the mean of that over its terms, and its additions. expf() errs by 2 units in the
-        last place (CUDA C++ Programming Guide), and a few roundings are for the division.
+        Rounding the exponent d = x − max gives it an error of |d| u, which is a relative error of
+        exp(d). If the maximum grows along the way, d is reached in several steps that add up to it,
+        each with its own factor. The error of the sum is the mean of this over its terms, plus that
+        of its additions. expf() has an error of 2 units in the last place (CUDA C++ Programming
+        Guide), and the division adds a few roundings.
         """
         u = machine_epsilon(dtype) / 2
         values = inputs["input"]
@@ -95,7 +96,7 @@ class Softmax(Problem):
     def work(self, sizes: Mapping[str, int], dtype: str) -> Work:
         size = np.dtype(dtype).itemsize * sizes["n"]
         # A comparison, a subtraction, an exponential, an addition and a division per element.
-        # The sum is known once all has been read, and then every element is needed again.
+        # The sum is known only when everything has been read; then each element is needed again.
         return Work(size, size, 5 * sizes["n"], reread_bytes=size, exponentials=sizes["n"])
 
     def library(self, tensors: Mapping[str, Any]) -> Any:

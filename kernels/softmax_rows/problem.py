@@ -1,4 +1,4 @@
-"""The softmax of each row of a matrix: rows are independent, and one fits into an SM."""
+"""The softmax of each row of a matrix: rows are independent, and each fits in an SM."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from harness.problem import (
     summation_bound,
 )
 
-CHUNK = 2**18  # elements that the reference has in the cache at once
+CHUNK = 2**18  # elements that the reference keeps in the cache at a time
 
 
 def chunks(rows: int, cols: int) -> Iterator[slice]:
@@ -70,13 +70,14 @@ class SoftmaxRows(Problem):
     def tolerance(
         self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
     ) -> Mapping[str, Array | float]:
-        """Relative to each element: what rounding the exponent, exp(), and the sum may cost.
+        """Relative to each element: the maximum errors of the exponent, of exp() and of the sum.
 
-        The exponent d = x − max is rounded by |d| u, which is relative in exp(d); where the maximum
-        grows on the way, d is reached in several steps that add up to it, each with its factor. The
-        sum has the mean of that over its terms, and its additions. expf() errs by 2 units in the
-        last place (CUDA C++ Programming Guide), and a few roundings are for the division. All of
-        that is in float32; the output is rounded to its type.
+        Rounding the exponent d = x − max gives it an error of |d| u, which is a relative error of
+        exp(d). If the maximum grows along the way, d is reached in several steps that add up to it,
+        each with its own factor. The error of the sum is the mean of this over its terms, plus that
+        of its additions. expf() has an error of 2 units in the last place (CUDA C++ Programming
+        Guide), and the division adds a few roundings. All of this is in float32; the output is
+        rounded to its type.
         """
         u, u_output = machine_epsilon("float32") / 2, machine_epsilon(dtype) / 2
         rows, cols = sizes["rows"], sizes["cols"]

@@ -1,4 +1,4 @@
-"""The same small computation on n numbers, long enough that the SMs and not memory set the time."""
+"""The same small computation on n numbers, long enough that the SMs, not memory, set the time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class TailEffect(Problem):
         n = sizes["n"]
         if draw % 2 == 0:
             return {"input": rng.random(n, np.float32) * np.float32(2) - np.float32(1)}
-        # Whole numbers, of which the first few rounds are exact.
+        # Whole numbers, for which the first few rounds are exact.
         return {"input": rng.integers(-127, 128, n, np.int8).astype(np.float32)}
 
     def reference(
@@ -36,8 +36,8 @@ class TailEffect(Problem):
     def tolerance(
         self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
     ) -> Mapping[str, Array | float]:
-        # A round errs by u times its result, at most 2 |x|, and halves what was there before: the
-        # errors add up to 4 u |x|, u = eps / 2.
+        # A round adds an error of u times its result, which is at most 2 |x|, and halves the error
+        # so far. The errors add up to 4 u |x|, with u = eps / 2.
         largest = float(np.max(np.abs(inputs["input"])))
         return {"output": 2 * machine_epsilon(dtype) * largest}
 

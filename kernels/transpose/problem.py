@@ -25,8 +25,8 @@ class Transpose(Problem):
         n = sizes["rows"] * sizes["cols"]
         if draw % 2 == 0:
             return {"input": rng.random(n, dtype=dtype) - np.dtype(dtype).type(0.5)}
-        # Consecutive whole numbers, equal ones 2^24 - 3 elements apart: no two that a tile could
-        # mistake for each other are equal. float32 holds them exactly.
+        # Consecutive whole numbers that repeat after 2^24 - 3 elements, so no two elements that a
+        # tile could confuse are equal. float32 holds them exactly.
         whole = np.arange(16_777_213, dtype=dtype) - np.dtype(dtype).type(8_388_606)
         return {"input": np.resize(np.roll(whole[:n], int(rng.integers(1, 1000))), n)}
 

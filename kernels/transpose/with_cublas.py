@@ -1,6 +1,6 @@
-"""output = input transposed, by cublasSgeam: c = 1 · aᵀ + 0 · b, of the cuBLAS that torch brings.
+"""output = input transposed, by cublasSgeam, c = 1 · aᵀ + 0 · b, from torch's cuBLAS.
 
-cuBLAS counts by columns: input is a matrix of cols × rows to it, and output one of rows × cols.
+cuBLAS is column-major: it treats input as a cols × rows matrix and output as a rows × cols matrix.
 """
 
 import ctypes

@@ -1,4 +1,4 @@
-"""The same by torch's operator."""
+"""The same with torch's operator."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""The same by torch's operator, and as the sums that it is for torch.compile."""
+"""The same with torch's operator, and written as sums for torch.compile."""
 
 import torch
 

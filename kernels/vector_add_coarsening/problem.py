@@ -1,4 +1,4 @@
-"""The sum of two vectors again, with the question how many elements a thread should have."""
+"""The sum of two vectors again, to find how many elements a thread should process."""
 
 from __future__ import annotations
 

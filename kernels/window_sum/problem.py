@@ -1,4 +1,4 @@
-"""The sum of a window around each element: 33 additions for two words of traffic, all of them on
+"""The sum of a window around each element: 32 additions for two words of traffic, all of them on
 neighbours that other threads need too."""
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class WindowSum(Problem):
     def reference(
         self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
     ) -> Mapping[str, Array]:
-        # The difference of two sums from the start: in float64 their rounding is below 1e-9.
+        # The difference of two prefix sums: in float64 their rounding error is below 1e-9.
         n = sizes["n"]
         upto = np.zeros(n + WINDOW, np.float64)
         np.cumsum(inputs["input"], dtype=np.float64, out=upto[RADIUS + 1 : RADIUS + 1 + n])
@@ -60,7 +60,7 @@ class WindowSum(Problem):
         return Work(read_bytes=size, written_bytes=size, flops=2 * RADIUS * sizes["n"])
 
     def library(self, tensors: Mapping[str, Any]) -> Any:
-        """An average that is divided by 1."""
+        """Average pooling with a divisor of 1."""
         import torch
 
         return torch.nn.functional.avg_pool2d(

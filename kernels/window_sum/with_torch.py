@@ -1,4 +1,4 @@
-"""Sums over windows, for torch.compile: of a pooling so wide it makes a call of torch's own."""
+"""Sums over windows, for torch.compile, which leaves pooling this wide to torch's own kernel."""
 
 import torch
 

@@ -1,10 +1,10 @@
-"""Add to the committed runs' run.json the hash of each kernel file's code, which has no comments.
+"""Add to the committed runs' run.json the hash of each file's code, which has no comments.
 
     python scripts/committed_runs/code_hashes.py
 
-Runs made before run.json had `code` hold the hash of each file's text alone. The text is taken from
-the working tree or from the repository's history, and only if it has that hash. A file whose text
-is found in neither gets no hash of its code.
+Older runs hold the hash of the text alone: of every file, or of the Python files. The text is taken
+from the working tree or from the repository's history, and only if it has that hash. A file whose
+text is found in neither gets no hash of its code.
 """
 
 from __future__ import annotations
@@ -25,14 +25,17 @@ def main() -> int:
     for path in sorted((ROOT / "reports").rglob("run.json")):
         about = json.loads(path.read_text(encoding="utf-8"))
         sources = about.get("sources")
-        if not sources or "code" in about:
+        known = about.get("code") or {}
+        if not sources or known.keys() == sources.keys():
             continue
         found = {
             name: code
             for name, sha256 in sources.items()
-            if name.endswith(source_text.C_SUFFIXES) and (code := code_of(name, sha256))
+            if (code := known.get(name) or code_of(name, sha256))
         }
-        before = list(about)
+        if found == known:
+            continue
+        before = [key for key in about if key != "code"]
         about["code"] = found
         after = before[: before.index("sources") + 1]
         ordered = {key: about[key] for key in (*after, "code", *before[len(after) :])}
@@ -46,7 +49,7 @@ def code_of(name: str, sha256: str) -> str:
     """The hash of the code of the file version with this hash; empty if no version has it."""
     for content in versions(name):
         if source_text.is_of(content, sha256):
-            return source_text.code_sha256(content)
+            return source_text.code_sha256(content, Path(name).suffix)
     return ""
 
 

@@ -113,12 +113,16 @@ def _all_but(names: Sequence[str]) -> str:
 
 
 def changed_sources(run: Run) -> list[str]:
-    """The kernel and problem files that differ from the run's."""
+    """The kernel and problem files that differ from the run's.
+
+    The records of some runs also name other problems' libraries. run.json does not: they were not
+    used.
+    """
     made_from = {
         (name, digest)
         for case in run.planned.values()
         for name, digest in case.made_from.items()
-        if Path(name).suffix in {".cu", ".cuh", ".h", ".hpp", ".py"}
+        if name in run.info["sources"]
     }
     return sorted({name for name, digest in made_from if not is_today(run, name, digest)})
 

@@ -36,9 +36,9 @@ def test_code_is_what_is_left_without_comments_each_line_at_its_place() -> None:
     assert without_comments(b"// Idea\nint x;  // one\n/* a\n   b */ int y;\n\n// end\n") == (
         b"\nint x;\n\n int y;\n"
     )
-    assert code_sha256(HEAD) == code_sha256(HEAD.replace(b"one", b"two"))
-    assert code_sha256(HEAD) != code_sha256(HEAD.replace(b"int x", b"int y"))
-    assert code_sha256(HEAD) != code_sha256(b"// one line more\n" + HEAD)
+    assert code_sha256(HEAD, ".cu") == code_sha256(HEAD.replace(b"one", b"two"), ".cu")
+    assert code_sha256(HEAD, ".cu") != code_sha256(HEAD.replace(b"int x", b"int y"), ".cu")
+    assert code_sha256(HEAD, ".cu") != code_sha256(b"// one line more\n" + HEAD, ".cu")
 
 
 @pytest.mark.parametrize(
@@ -57,3 +57,10 @@ def test_what_only_looks_like_a_comment_is_code(code: bytes) -> None:
 
 def test_a_comment_that_goes_on_after_a_backslash_is_one_comment() -> None:
     assert without_comments(b"// one \\\nint x;\nint y;") == b"\n\nint y;\n"
+
+
+def test_the_code_of_a_python_file_is_its_statements() -> None:
+    before = b'"""Old."""\n\nN = 2  # two\n\n\ndef f():\n    """Of f."""\n    return N\n'
+    after = b'"""New\nwords."""\n\nN = 2\n\n\ndef f():\n    """Give N."""\n    return N\n'
+    assert code_sha256(before, ".py") == code_sha256(after, ".py")
+    assert code_sha256(before, ".py") != code_sha256(before.replace(b"N = 2", b"N = 3"), ".py")

@@ -51,7 +51,9 @@ def as_it_was(run: Run, name: str, folder: Path | None = None) -> Source:
 def has_same_code(run: Run, name: str, content: bytes) -> bool:
     """Return whether a source still has the code that the run measured; comments do not count."""
     source, code = ((run.info.get(key) or {}).get(name, "") for key in ("sources", "code"))
-    return source_text.is_of(content, source) or source_text.code_sha256(content) == code
+    return source_text.is_of(content, source) or (
+        source_text.code_sha256(content, Path(name).suffix) == code
+    )
 
 
 def difference(run: Run, before: Planned, after: Planned, folder: Path | None = None) -> Difference:

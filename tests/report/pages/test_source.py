@@ -119,6 +119,6 @@ def test_a_source_whose_comments_alone_changed_is_shown_and_one_whose_code_did_i
     p = planned(1024, 128)
     run = run_of(p, *lines(p), sha="0" * 64)
     for content, shown in ((FILE.read_bytes(), True), (FILE.read_bytes() + b"int x;", False)):
-        info = {**run.info, "code": {NAME: source_text.code_sha256(content)}}
+        info = {**run.info, "code": {NAME: source_text.code_sha256(content, ".cu")}}
         [found] = listings(Run(run.folder, info, run.records), "reduce_sum", "float32")
         assert bool(found.missing) is not shown

@@ -56,10 +56,10 @@ def test_one_without_a_library_of_today_or_with_other_files_is_older(script: Mod
 def test_a_file_whose_comments_alone_have_changed_is_todays(script: ModuleType) -> None:
     name = "transpose/v0_naive.cu"
     content = (ROOT / "kernels" / name).read_bytes()
-    info = {"sources": {name: "before"}, "code": {name: source_text.code_sha256(content)}}
+    info = {"sources": {name: "before"}, "code": {name: source_text.code_sha256(content, ".cu")}}
     assert script.is_today(SimpleNamespace(info=info), name, "before")
     assert not script.is_today(SimpleNamespace(info=info), name, "another")
-    info["code"][name] = source_text.code_sha256(content + b"int x;")
+    info["code"][name] = source_text.code_sha256(content + b"int x;", ".cu")
     assert not script.is_today(SimpleNamespace(info=info), name, "before")
 
 
