@@ -234,15 +234,15 @@ class Matrix:
         with_readings = [case for case in self.cases.values() if (case.id, 0) in read]
         by_default = {case.id for case in self.by_default}
         read_by_default = {_variant(case) for case in with_readings if case.id in by_default}
+
+        def is_in_tests(case: Case) -> bool:
+            is_chosen = case.id in by_default or _variant(case) not in read_by_default
+            return is_chosen and threads(case, read) <= IN_TESTS
+
         return [
             case
             for case in with_readings
-            if threads(case, read) <= (IN_TESTS if in_tests else AT_ALL)
-            and in_tests
-            == (
-                threads(case, read) <= IN_TESTS
-                and (case.id in by_default or _variant(case) not in read_by_default)
-            )
+            if threads(case, read) <= AT_ALL and is_in_tests(case) == in_tests
         ]
 
     def compiled(self, cases: Sequence[Case]) -> dict[str, compiler.Built]:
