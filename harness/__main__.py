@@ -14,7 +14,7 @@ from typing import Annotated
 
 try:
     import typer
-except ModuleNotFoundError:  # the system's Python, in a clone whose packages are in .venv
+except ModuleNotFoundError:  # run by the system's Python in a clone whose packages are in .venv
     sys.exit(
         f"error: {sys.executable} has no package `typer`, which this program is made with\n"
         f"  make setup    # once; then: .venv/bin/python -m harness {' '.join(sys.argv[1:])}"

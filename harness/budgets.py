@@ -2,7 +2,7 @@
 
 A name is a quantity of harness/quantities/quantities.yaml with _ for -, the number of bank
 conflicts, or a counter of docs/counters.md. The names are defined here, in a module that the matrix
-may import, so that it can refuse an unknown one.
+may import, so that it can reject an unknown one.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ from harness.silicon.architectures import Limits, architecture, compute_capabili
 from harness.silicon.tensor_maps import TensorLayout
 
 DEVICE_FACTS = ("sm_count", "warp_size", "l2_bytes", "max_threads_per_block", "max_shared_bytes")
-ELEMENT_BYTES = "element_bytes"  # in an expression, the size of the case's dtype
 """The properties of the device that an expression in bench.yaml may use."""
+ELEMENT_BYTES = "element_bytes"  # in an expression, the size of the case's dtype
 
 LIBRARY = "torch"
 COMPILED = "torch_compile"
@@ -80,7 +80,7 @@ class Device:
     max_block: tuple[int, int, int]
     max_grid: tuple[int, int, int]
     max_shared_bytes: int
-    """The most shared memory of one block, static and dynamic, that a kernel can opt in to."""
+    """The maximum shared memory per block, static and dynamic, that a kernel can opt in to."""
     bus: str = ""
     """The PCI address, by which NVML finds the card. It does not distinguish devices: equal cards
     are interchangeable."""
@@ -143,7 +143,7 @@ class Step:
     args: tuple[str | int | float | TensorMap, ...]
     """Buffer names, numbers and tensor maps."""
     cluster: tuple[int, int, int] = (1, 1, 1)
-    """The extents of a thread block cluster in blocks; 1, 1, 1 if none is requested."""
+    """The dimensions of a thread block cluster in blocks; 1, 1, 1 if none is requested."""
 
     @property
     def threads_per_block(self) -> int:
@@ -177,8 +177,8 @@ class Case:
     flags: tuple[str, ...] = ()
     include: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
-    """The compiler's further flags; its include folders, below the folder of all problems; its
-    sources, in the problem's folder."""
+    """Additional compiler flags; include folders, below the problems folder; sources, in the
+    problem's folder."""
     let: dict[str, int | float] = field(default_factory=dict)
     """The values of names that a python case's parameters may use, besides sizes and launch
     keys."""
@@ -200,8 +200,8 @@ class Case:
 
     @property
     def group(self) -> str:
-        """The name shared by all cases that are measured together: same problem, dtype and
-        sizes."""
+        """The name shared by all cases that are measured together: those with the same problem,
+        dtype and sizes."""
         return "/".join([self.problem, self.dtype, *(f"{k}={v}" for k, v in self.sizes.items())])
 
     @property

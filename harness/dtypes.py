@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from harness.console.suggestions import did_you_mean
 from harness.errors import ProblemError
 
-if TYPE_CHECKING:  # reading and completing a matrix needs only names
+if TYPE_CHECKING:  # reading and completing a matrix requires only the names
     import numpy as np
     import numpy.typing as npt
 
@@ -58,7 +58,7 @@ kernel."""
 
 
 def numpy_dtype(name: str) -> np.dtype[Any]:
-    """NumPy's dtype for a name in BY_NAME, or of any other that NumPy knows (`uint64`).
+    """NumPy's dtype for a name in BY_NAME, or for any other name that NumPy recognises (`uint64`).
 
     Use this instead of np.dtype: np.dtype("bfloat16") depends on earlier imports, and
     np.dtype("float8_e4m3") is not CUDA's format. Raises ProblemError for other names.
@@ -116,8 +116,8 @@ def machine_epsilon(name: str) -> float:
 def rounded(values: Array, name: str) -> Array:
     """Round values to a narrower float type; values that would be subnormal in that type become 0.
 
-    Of inputs around 1, hardly any become 0. Subnormals are avoided because arithmetic on them may
-    take a slower path, and typical inputs have none.
+    Hardly any inputs around 1 become 0. Subnormals are avoided because arithmetic on them may take
+    a slower path, and typical inputs have none.
     """
     import numpy as np
 

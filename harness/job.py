@@ -19,16 +19,16 @@ from harness.journal.records import Record
 class Job:
     """One worker's task.
 
-    describe: report the device. draw: leave the inputs and references of one group in `scratch`,
+    describe: report the device. draw: write the inputs and references of one group to `scratch`,
     which needs no device. qualify: verify a variant at its test sizes and, on the emulator, verify
     and count its bench sizes. ceilings: measure the machine. prepare: verify the cases of one group
-    at the timed size, and leave their inputs in `scratch`. measure: time the cases of one group, in
+    at the timed size, and write their inputs to `scratch`. measure: time the cases of one group, in
     one placement. profile: launch every step of the cases once, under ncu.
     """
 
     task: Literal["describe", "draw", "qualify", "ceilings", "prepare", "measure", "profile"]
     backend: str
-    """cuda, emulator, or module:function that makes one."""
+    """`cuda`, `emulator`, or the `module:function` that makes a backend."""
     arch: str | None
     kernels: Path
     seed: int
@@ -39,11 +39,11 @@ class Job:
     jobs: int = 1
     """The number of blocks of an emulated launch that may run at the same time."""
     most_bytes: int | None = None
-    """The memory of the machine that the worker may use, in bytes; None for all of it."""
+    """The amount of the machine's memory that the worker may use, in bytes; None for all of it."""
     fresh: int = 0
     """A number unique to this run, so that no kernel can have seen the timed inputs before."""
     scratch: Path = Path()
-    """The folder in which a group's inputs wait for its placements."""
+    """The folder that holds a group's inputs for its placements."""
     drawn: dict[int, dict[str, str]] = field(default_factory=dict)
     """Draw → file → the hash of data that was already generated, as reported by the worker that
     generated it."""
@@ -60,7 +60,7 @@ class Job:
     """A name for a worker that stays alive for further jobs, all with the same backend; empty for a
     worker that ends with its job."""
     probes: tuple[str, ...] = ()
-    """The ceilings, by their cases' ids, that are measured again in the placement."""
+    """The ceilings that are measured again in the placement, by the ids of their cases."""
 
 
 JOB: TypeAdapter[Job] = TypeAdapter(Job)

@@ -1,19 +1,19 @@
 """Emulate on an Arm machine, and compare its results and counts with those of this machine.
 
-The Arm machine is an arm64 Debian 12 in a root folder, whose programs QEMU executes (qemu-user), so
-no hardware is needed. The following runs on it:
+The Arm machine is an arm64 Debian 12 in a root folder. QEMU (qemu-user) executes its programs, so
+no Arm hardware is needed. The following runs on it:
 
 - Python, and every dependency from PyPI's own aarch64 wheels, which the host unpacks
-- the emulator's engines, compiled for aarch64 by g++-aarch64-linux-gnu, which the host mounts (the
-Arm machine's own g++ takes an hour under QEMU: --native-compiler)
+- the emulator's engines, compiled for aarch64 by g++-aarch64-linux-gnu, which the host mounts
+(--native-compiler uses the Arm machine's own g++, which takes an hour under QEMU)
 - nvcc and nvdisasm for aarch64, which only print their versions; PTX, cubins and listings come from
-this machine, through the compile cache, whose key is their content
+this machine, through the compile cache, which is keyed by content
 - scripts/emulated_digests.py, on both machines: for each operation and each case, a hash of the
 outputs' bits and one of all counters
-- with --tests, instead of that, the tests that start no process (make test ARGS="-m quick")
+- with --tests, in place of that script, the tests that start no process (make test ARGS="-m quick")
 
-QEMU does not show how an Arm processor orders memory between threads. Needs root, debootstrap,
-qemu-user-static, g++-aarch64-linux-gnu, binfmt_misc, and Debian's mirror and PyPI.
+QEMU does not reproduce how an Arm processor orders memory accesses between threads. Needs root,
+debootstrap, qemu-user-static, g++-aarch64-linux-gnu, binfmt_misc, and Debian's mirror and PyPI.
 
     python3 scripts/arm_host.py [--only PROBLEM]... [--most N] [--no-operations] [--out FOLDER]
     python3 scripts/arm_host.py --tests [--out FOLDER]
@@ -41,7 +41,8 @@ FORMAT = Path("/usr/lib/binfmt.d/qemu-aarch64.conf")
 """The binary format that Debian's qemu-user-static would register with the system."""
 
 CROSS = ("/usr/aarch64-linux-gnu", "/usr/lib/gcc-cross", "/usr/lib/x86_64-linux-gnu", "/lib64")
-"""The cross compiler's files, and the libraries it runs with; arm64's are in other folders."""
+"""The cross compiler's files, and the libraries it runs with; arm64 libraries are in other
+folders."""
 
 CROSS_COMPILER = "/usr/bin/cross-g++"
 PLATFORMS = ("manylinux2014", *(f"manylinux_2_{minor}" for minor in range(17, 37)))
@@ -171,8 +172,7 @@ def tested(root: Path, work: Path, given: argparse.Namespace) -> int:
 
 
 def unpacked(base: Path, debian: str) -> None:
-    """Unpack Debian's arm64 packages without configuring them, because that would take long under
-    QEMU."""
+    """Unpack Debian's arm64 packages without configuring them, which would take long under QEMU."""
     part = base.with_suffix(".part")
     shutil.rmtree(part, ignore_errors=True)
     run("debootstrap", "--foreign", "--arch=arm64", "--variant=minbase",
@@ -235,8 +235,8 @@ def inside(root: Path, work: Path, command: str, given: argparse.Namespace) -> s
         "PYTHONPATH": f"{work / 'repo'}:{site}", "NVCC": str(only(site, "nvcc")),
         "NVDISASM": str(only(site, "nvdisasm")),
         "CXX": "g++" if given.native_compiler else CROSS_COMPILER,
-        # A cross compiler does not know the native processor; the last option given applies. The
-        # machine's own linker is used, which cannot load the cross compiler's plugin.
+        # A cross compiler cannot detect the native processor; the last option given applies. The
+        # linker is the machine's own, which cannot load the cross compiler's plugin.
         "CXXFLAGS": "" if given.native_compiler else "-march=armv8.2-a -fno-use-linker-plugin",
     }  # fmt: skip
     ended = subprocess.run(

@@ -1,15 +1,15 @@
-"""Emulate the matrix for one architecture after another, whole or small.
+"""Emulate the matrix for each architecture in turn, in full or at small sizes.
 
     python scripts/benchmark_architectures.py [sm_75 sm_80 …] [--measure whole] [--every N]
 
-Writes reports/emulated/architectures.csv: for each architecture, the cases and how they ended, how
-many were counted in machine code, how many of these give results bit-identical to those of their
-PTX, and which differ. Clock readings are not compared. `small` (the default) launches each variant
-and type once, at a size at which it is verified; `--every 4` takes one variant in four. `whole` is
-a run with --quick, which does not keep results to compare. A row replaces the earlier one of its
-kind and sampling, so a few architectures can be run at a time. Exits with 1 if a case failed or a
-run did not end. Deadlines are generous, because the outcome must not depend on how busy this
-machine is.
+Writes reports/emulated/architectures.csv: for each architecture, the cases and their outcomes, how
+many were counted in machine code, how many of those give results that are bit-identical to their
+PTX's, and which differ. Clock readings are not compared. `small` (the default) launches each
+variant and type once, at a size at which it is verified; `--every 4` takes one variant in four.
+`whole` is a run with --quick, which does not keep results to compare. A row replaces the earlier
+one of its kind and sampling, so a few architectures can be run at a time. Exits with 1 if a case
+failed or a run did not end. Deadlines are generous, because the outcome must not depend on how busy
+this machine is.
 """
 
 from __future__ import annotations

@@ -98,8 +98,8 @@ def shared_reads(kernel: str, what: str, rounds: int) -> Workload:
     blocks = 64
     values = np.random.default_rng(6).random((blocks, 32, 32), dtype=np.float32)
     tiles = values.astype(np.float64)
-    # The sums that a block's 32 lanes compute: each of its own row, or all of one row after
-    # another.
+    # The sums that a block's 32 lanes compute: each lane sums its own row, or all lanes sum one row
+    # after another.
     exact = (
         tiles.sum(2) * rounds
         if kernel == "of_columns"
@@ -210,11 +210,11 @@ WORKLOADS = [
     lambda: addition(24),
     lambda: mbarrier_reversal(21),
 ]
-SHARED_OUT = (3, 6, 9)  # of these, what is also measured on several cores
+SHARED_OUT = (3, 6, 9)  # positions of those that are also measured on several cores
 LARGE = [lambda: addition(26), lambda: addition(28), lambda: doubling(28)]
 """The workloads whose memory is measured."""
 PRODUCTS, PRODUCTS_DRAW = ("v5_wide_tiles", "v8_tensor_memory_stores"), 1
-"""Kernels that use TMA and warpgroup products, and the draw whose sums are exact."""
+"""Kernels that use TMA and warpgroup products, and the draw of inputs whose sums are exact."""
 
 
 class Peak:

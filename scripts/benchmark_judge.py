@@ -1,15 +1,15 @@
 """Measure the judge's verdicts per second on one core, for every kernel of this repository or for
-others' kernels.
+other people's kernels.
 
     python scripts/benchmark_judge.py [--jobs N] [--out reports/benchmarks/judge.csv] [PROBLEM …]
     python scripts/benchmark_judge.py --solutions PAIRS [--right 60] --out FILE
 
-Each kernel is submitted twice, as by a program that knows only its text. The second submission
-finds compiled and disassembled files, and its cost is reported. This is the cost of a whole
-verdict: every test size verified on two sets of inputs, the search for shortcuts, and exact
-counters at the largest test size. Seconds are processor time of all the judge's processes, so the
-figure hardly depends on the machine's other load; `load` is the number of processes that competed
-for the cores at that time.
+Each kernel is submitted twice, as if by a program that has only its text. The second submission
+finds compiled and disassembled files, and its cost is the one reported. It covers a whole verdict:
+verification of every test size on two sets of inputs, the search for shortcuts, and exact counters
+at the largest test size. Seconds are processor time of all the judge's processes, so the figure
+hardly depends on the machine's other load; `load` is the number of processes that competed for the
+cores at that time.
 
 PAIRS lists others' solutions to KernelBench's problems, as for benchmark_public_solutions.py, in
 the order in which they are tried. Refused solutions are left out, and the script stops after
@@ -80,7 +80,7 @@ def submissions(problems: list[str]) -> Iterator[Measured]:
 
 def solutions(pairs: Path) -> Iterator[Measured]:
     """Others' solutions, in the order of a file, if their launches can be determined."""
-    from benchmark_public_solutions import traced  # which needs torch
+    from benchmark_public_solutions import traced  # needs torch
 
     for line in pairs.read_text().splitlines():
         problem, solution = map(Path, line.split()[:2])

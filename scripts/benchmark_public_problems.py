@@ -2,7 +2,7 @@
 
     python scripts/benchmark_public_problems.py KERNELBENCH/level1 DEFINITIONS --csv FILE
 
-The folders hold other people's problems (.py of KernelBench, .json of FlashInfer-Bench or
+The folders hold other people's problems (.py for KernelBench, .json for FlashInfer-Bench or
 SOL-ExecBench), which users fetch themselves. The script needs torch, but no GPU. A problem keeps
 its own sizes if they can be judged within a minute; otherwise its sizes are reduced, and the table
 lists the reduced sizes. Axes for which a definition sets no size get 1, 7 and 34. Every problem
@@ -26,8 +26,8 @@ from harness.judge.judge import Judge
 from harness.judge.public import read
 
 CAPS = (64, 32, 16, 8, 128, 256)
-"""Caps on the sizes, in the order of trying; the first with which a problem can be judged is
-used."""
+"""Caps on the sizes, in the order in which they are tried. The first one with which a problem can
+be judged is used."""
 
 KERNELS = {
     "ReLU": "x > 0 ? x : 0", "LeakyReLU": "x > 0 ? x : 0.01f * x", "Sigmoid": "1 / (1 + expf(-x))",
@@ -39,7 +39,7 @@ KERNELS = {
     "HardTanh": "fminf(fmaxf(x, -1), 1)",
     "MinGPTNewGelu": "0.5f * x * (1 + tanhf(0.7978845608028654f * (x + 0.044715f * x * x * x)))",
 }  # fmt: skip
-"""Operation, as a problem's file names it, → its value at x."""
+"""Operation, as named in a problem's file → its value at x."""
 
 COLUMNS = ("problem", "suite", "read", "sizes", "reduced", "seconds", "empty kernel",
            "right kernel", "short kernel", "why not")  # fmt: skip

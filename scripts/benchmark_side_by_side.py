@@ -8,9 +8,9 @@ machine varies by a factor of two from hour to hour, so each round measures both
 A cell has one number for each round: for the kernels of `make benchmark-emulator`, the median of
 five launches in a process of its own, in million thread instructions per second; for small
 launches, the minimum of 500, in µs. If OTHER has several engines, the fastest is used. With
-`--machine-code` the same launches are of machine code. `--cubins` adds a row: the milliseconds to
-read all cubins of a folder and prepare every kernel for launching. Both checkouts use the same
-disassembler, so its listings are made beforehand and not timed.
+`--machine-code`, the same launches run machine code. `--cubins` adds a row: the milliseconds that
+it takes to read all cubins of a folder and prepare every kernel for launching. Both checkouts use
+the same disassembler, so its listings are made beforehand and not timed.
 """
 
 from __future__ import annotations

@@ -9,12 +9,12 @@ made by debootstrap, and is deleted after the trial. Stand-ins replace missing c
 - a toolkit of CUDA 13.0: real, from PyPI's wheels
 - a toolkit of CUDA 12.8: its headers are real; its nvcc is a script that prints a release and a
   folder and compiles nothing (PyPI has no nvcc of CUDA 12)
-- with --stand-in-torch: an empty wheel, so that its 3 GB are not downloaded. Without it torch is
-  installed and imported, and gets a row and a log of its own
+- with --stand-in-torch: an empty wheel of torch, so that its 3 GB are not downloaded. Without this
+  option, torch is installed and imported, and gets its own row and log
 
-Needs root, debootstrap, mounts, and Debian's mirror and PyPI as apt and pip are set up here. If
-mounting is not permitted or debootstrap is missing, the script says so and exits with 3, without
-trying anything.
+Needs root, debootstrap, permission to mount, and access to Debian's mirror and to PyPI as
+configured here for apt and pip. If mounting is not permitted or debootstrap is missing, the script
+says so and exits with 3, without trying anything.
 
 A row of the table has a hash of the files that determine what `make setup` does. While they are
 unchanged, --unless-known does not try that machine again.
@@ -55,8 +55,8 @@ DECIDE = ("Makefile", "pyproject.toml", "constraints.txt", "scripts/setup.py",
           "scripts/gpu_packages.py", "harness/compiler/drivers.py")  # fmt: skip
 PACKAGES = "python3,python3-venv,python3-dev,make,g++,git,ca-certificates"
 SHARED = {"root/.cache/pip": "pip", "root/.cache/kernel-harness": "engines", "find": "find"}
-"""Folders that all machines share. They hold downloads and the emulator's engines; the first
-machine compiles those."""
+"""Folders that all machines share. They hold downloads and the emulator's engines, which the first
+machine compiles."""
 
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 NOT_TRIED = 3

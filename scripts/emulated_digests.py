@@ -123,7 +123,7 @@ def of_case(bench: model.Bench, case: Case) -> Iterator[Row]:
     try:
         ptx, machine = by_front_end(bench, case, ARCH)
     except CompileError:
-        return  # the other host fails to compile it, too
+        return  # the other host fails to compile it too
     found = loading.load(bench.kernels / case.problem)
     inputs = hashed(Inputs(found, case, bench.timing.seed, 0).values.values())
     yield case.id, "ptx", inputs, *of_execution(ptx)

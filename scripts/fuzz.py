@@ -1,11 +1,12 @@
-"""Give broken inputs to all readers of foreign files: each input must be read or refused.
+"""Feed broken inputs to every reader of foreign files: each input must be read or refused.
 
     python scripts/fuzz.py --inputs 100000            # every target
     python scripts/fuzz.py --inputs 1000 yaml journal
 
-Good inputs are cut, spliced, and changed in bytes, tokens, numbers and whole lines, according to a
-seed. A failure is an error that the harness did not word (such as a traceback), a run past the
-deadline, or the end of the process. Its input is kept in --out, and the exit code is 1.
+Good inputs are cut and spliced, and their bytes, tokens, numbers and whole lines are changed,
+according to a seed. A failure is an error without a message of the harness's own (such as a
+traceback), a run past the deadline, or the end of the process. Its input is kept in --out, and the
+exit code is 1.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ def _yaml(content: bytes, folder: Path) -> None:
     if not kernels.exists():
         for path in _small():
             shutil.copytree(path.parent, kernels / path.parent.name)
-            if len(list(kernels.iterdir())) > 1:  # one is found by its folder, too
+            if len(list(kernels.iterdir())) > 1:  # one is also found by its folder
                 (kernels / path.parent.name / path.name).unlink()
     path = folder / "bench.yaml"
     path.write_bytes(content)
@@ -287,7 +288,7 @@ TARGETS = {
 
 
 class LateError(BaseException):
-    """Raised when the deadline has passed; no reader may catch it."""
+    """Raised when the deadline has passed; readers must not catch it."""
 
 
 def raise_late(number: int, frame: FrameType | None) -> None:

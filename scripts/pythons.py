@@ -4,12 +4,11 @@ there.
 The wheel is built from this checkout. For each Python there is a folder with only a virtual
 environment, into which `kernel-harness[compiler]` is installed with its dependencies; then typical
 first commands are run in that folder, without a clone: `--version`, `new`, `run`, `beside` and
-`compare`, all emulated. The compiler is the one from the extra, even if the machine has its own.
+`compare`, all emulated. The compiler comes from the extra, even if the machine has its own.
 
 The script looks for each Python on PATH and in the folders of pyenv and uv. If neither has it,
-Debian forky's is used, in a root folder made by debootstrap; this needs root and mounts. Anything
-that cannot be
-tried is reported, has no row, and makes the script exit with 3.
+Debian forky's is used, in a root folder made by debootstrap; this needs root and permission to
+mount. Anything that cannot be tried is reported, has no row, and makes the script exit with 3.
 
     python3 scripts/pythons.py [--only 3.14]... [--out reports/setup]
 """
@@ -66,7 +65,7 @@ STEPS: Mapping[str, str] = {
     "compares": f"{COMMAND} run --backend emulator --quick --out after && "
                 f"{COMMAND} compare before after --gate",
 }  # fmt: skip
-"""Column → the command that is typed for it; a failed step is the last."""
+"""Column → the command that is typed for it. A failed step is the last one."""
 
 COLUMNS = ("python", "from", *STEPS, "install_s", "seconds", "commit")
 """The columns of the table. commit: the checkout's, with a + if it had changes. seconds: the time
@@ -201,7 +200,7 @@ def in_debian(version: str, work: Path) -> Place:
     for tool in ("gcc", "g++"):
         run("ln", "-sf", f"/usr/bin/{tool}-15", root / "usr/local/bin" / tool)
     for file in (Path("/etc/resolv.conf"), Path("/etc/hosts"), machines.CERTIFICATES):
-        if file.exists():  # the network as it is here, a proxy's certificate with it
+        if file.exists():  # this machine's network settings, with a proxy's certificate
             shutil.copy(file, root / str(file).lstrip("/"))
     return Place(f"/usr/bin/python{version}", version, str(root))
 

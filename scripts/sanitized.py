@@ -2,9 +2,9 @@
 
     python scripts/sanitized.py [--kind address|thread] [TEST...] [-- OPTIONS]
 
-Tests are files or folders, `tests/emulator` without any; OPTIONS are pytest's. Both engines, for
-PTX and for machine code, are built with the sanitizers, which takes some minutes, and are kept next
-to the usual ones. `address` checks addresses and undefined behaviour; `thread` looks for races
+TEST is a file or folder, `tests/emulator` by default; OPTIONS are passed to pytest. Both engines,
+for PTX and for machine code, are built with the sanitizers, which takes some minutes, and are kept
+next to the usual ones. `address` checks addresses and undefined behaviour; `thread` looks for races
 between the engine's own threads. Exits with pytest's code.
 """
 

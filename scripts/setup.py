@@ -2,9 +2,9 @@
 
 Run by every Makefile target with the system's Python, so it may use the standard library only. The
 CUDA compiler comes from PyPI wheels only if the machine has none of its own; the disassembler,
-without which nothing is counted exactly, always does. Packages for a GPU are installed in a second
-step, if an NVIDIA driver is present: if that fails, the failure is reported, and everything that
-needs no GPU still works.
+without which nothing is counted exactly, always comes from them. Packages for a GPU are installed
+in a second step, if an NVIDIA driver is present: if that fails, the failure is reported, and
+everything that needs no GPU still works.
 """
 
 import hashlib

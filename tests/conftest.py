@@ -35,21 +35,21 @@ REPOSITORY = Path(__file__).parents[1]
 # and a run that ignores Ctrl-C cannot be stopped by it.
 for each in (signal.SIGINT, signal.SIGHUP):
     if signal.getsignal(each) is signal.SIG_IGN:
-        with suppress(ValueError):  # outside the main thread nothing can be changed
+        with suppress(ValueError):  # only the main thread can change handlers
             signal.signal(each, signal.SIG_DFL)
 
 # A fifth of nvcc's time was spent on C++17's additions to <cmath> for the host; no kernel here
 # needs them.
 os.environ["NVCC_APPEND_FLAGS"] = "-D_GLIBCXX_BITS_SPECFUN_H"
 
-# Hundreds of processes start, and each would look for plugins of pydantic among all packages, and
-# start threads for NumPy's matrix products, which wait by spinning.
+# Hundreds of processes start, and each would look for pydantic plugins in all packages, and start
+# threads for NumPy's matrix products, which wait by spinning.
 os.environ["PYDANTIC_DISABLE_PLUGINS"] = "__all__"
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
-# Thousands of launches allocate the same memory. The C library would give it back to the system
-# after each, which took much of the time that the system spent on the emulator's tests. What is
-# larger than 32 MiB still comes from the system, because that is zero without being written.
+# Thousands of launches allocate the same memory. If the C library returned it to the system after
+# each launch, this would take much of the system time of the emulator's tests. Allocations above
+# 32 MiB still come from the system, because such memory is zero without being written.
 os.environ.setdefault("MALLOC_MMAP_THRESHOLD_", str(2**25))
 os.environ.setdefault("MALLOC_TRIM_THRESHOLD_", str(2**30))
 
@@ -239,7 +239,7 @@ def double() -> Callable[..., Case]:
 
 @pytest.fixture
 def processes() -> None:
-    """Declares that a test starts processes, if the rule in quick.py cannot detect it."""
+    """Declare that a test starts processes, if the rule in quick.py cannot detect it."""
 
 
 @pytest.fixture
@@ -258,7 +258,7 @@ def without_pages(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def _commands_after_commands() -> Iterator[None]:
-    """After a command that fails, processes may no longer be started; undo that for the next
+    """A failed command prevents any further process from starting; undo that for the next
     test."""
     yield
     children.begin_anew()

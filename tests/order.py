@@ -23,8 +23,8 @@ LONGEST = (
     "cheats/test_scrutiny.py", "emulator/engine/test_properties.py", "test_readme.py",
     "test_main.py", "timed/test_lost_card.py", "analysis/test_causes.py", "timed",
 )  # fmt: skip
-"""Files and folders with the longest single tests and fixtures, the longest first: by processor
-time, their own and that of their processes."""
+"""Files and folders with the longest single tests and fixtures, the longest first, by processor
+time, including that of their child processes."""
 
 
 def in_shares(items: Sequence[T], place: Callable[[T], Path], workers: int) -> list[T]:

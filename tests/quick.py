@@ -29,7 +29,8 @@ STARTING = (
     "harness.commands", "harness.comparison.sides.commits", "harness.compiler.cache",
     "harness.compiler.compile", "harness.compiler.drivers", "harness.compiler.functions.host",
     "harness.compiler.targets.known", "harness.compiler.toolchain", "harness.judge.api",
-    "harness.judge.judge", "harness.judge.slots", "harness.ncu.reader.read_apart",
+    "harness.judge.judge", "harness.judge.slots", "harness.judge.triton_kernels",
+    "harness.ncu.reader.read_apart",
     "harness.ncu.stage.from_file", "harness.processes", "harness.run.compilation",
     "harness.run.emulated.emulate", "harness.run.runner", "harness.worker.__main__",
 )  # fmt: skip
@@ -51,6 +52,7 @@ LONG = (
     "report/pages/test_pages.py", "report/test_single_file.py", "analysis/test_causes.py",
     "scripts/pages/test_claims_page.py", "analysis/test_emulated_causes.py", "test_fidelity.py",
     "scripts/test_fuzz.py", "comparison/test_gate_edits.py", "scripts/pages/test_kernels_page.py",
+    "scripts/test_ladder_targets.py",
 )  # fmt: skip
 """Tests that emulate whole kernels, or use thousands of random inputs, whole reports or every
 committed run."""

@@ -14,7 +14,7 @@ def _environment() -> dict[str, str]:
 
 
 def run_python(program: str) -> subprocess.CompletedProcess[str]:
-    """Run a program that imports this harness to its end."""
+    """Run, to completion, a program that imports this harness."""
     return subprocess.run(
         [sys.executable, "-c", program], env=_environment(), capture_output=True, text=True,
         timeout=60,

@@ -1,6 +1,6 @@
 """The emulator's counts equal Nsight Compute's readings on an H200 exactly, kernel by kernel.
 
-Counts of PTX are compared as far as they are known to hold; counts of machine code are always
+PTX counts are compared as far as they are known to hold; machine-code counts are always
 compared.
 
 The readings are committed: counters.csv.gz in reports/h200/. Explained differences are listed only
@@ -236,7 +236,7 @@ def test_ptx_and_machine_code_leave_the_same_bits_but_where_sums_have_another_or
     assert apart == {
         ("dot/v0_block_reduce_atomic", "float16"),  # an atomic adds the blocks' half-precision sums
         ("sgemm_tf32/v0_wmma", "float32"),  # ptxas chooses the order of k in a fragment
-        ("scan/v4_look_back", "float32"),  # a tile adds up what is ready when it looks back
+        ("scan/v4_look_back", "float32"),  # a tile adds what is ready when it looks back
         ("scan/v5_sixty_four_per_thread", "float32"),
         ("latency/v0_chain", "uint32"),  # cycles, which it counts itself
         ("latency/v1_chain_in_shared_memory", "uint32"),
@@ -247,9 +247,9 @@ def test_memory_delivered_the_distinct_sectors_the_code_and_a_few_kibibytes(
     script: ModuleType, launches: list[Any]
 ) -> None:
     """Memory delivers at most twice the required bytes to kernels that request single sectors,
-    suppress boxes (nms), spill registers, or write so much that the L2 cache cannot keep what will
-    be read again. Data that the launch itself has written comes from the
-    L2 cache."""
+    suppress boxes (nms), spill registers, or write so much that the L2 cache cannot keep data that
+    is read again. Data that the launch itself has written comes from the L2
+    cache."""
     assert all(launch.read is not None for launch in launches)
     beyond = {
         "conv2d/v7_winograd", "latency/v0_chain",
@@ -264,7 +264,7 @@ def test_memory_delivered_the_distinct_sectors_the_code_and_a_few_kibibytes(
         touched, code, delivered = launch.read
         most = script.PARAMETER_BYTES + (touched if launch.name in beyond else 0)
         if launch.kernel == "add" and launch.name in written:
-            touched /= 2  # its sums; the bits come from memory
+            touched /= 2  # only the bits come from memory, not the sums
         assert 0 <= delivered - touched <= code + most, launch.case.id
     assert sum(launch.read[0] > 1e5 for launch in launches) > 50
 

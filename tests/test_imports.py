@@ -39,7 +39,7 @@ MAY_USE = _directions()
 ROOMS = _rows(PAGE.partition("<!-- rooms:begin -->")[2])
 """Folder within a part → the modules of the folder around it that it may import."""
 UPPER_FLOOR = {"workers", "judge", "slots"}
-"""The modules of processes/ that know what a worker's job is, listed as `processes/workers`."""
+"""The modules of processes/ that depend on a worker's job, listed as `processes/workers`."""
 ROOMS_OF_THE_EMULATOR: dict[str, set[str]] = {
     "errors": set(),
     "remembering": set(),

@@ -237,7 +237,7 @@ def test_what_list_prints_is_what_only_takes(tmp_path: Path) -> None:
     ended = emulate(tmp_path / "run", case)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert set(load(tmp_path / "run").outcomes) == {
-        case, "double/right/float32/n=4096/block=64",  # the baseline, at its other shape
+        case, "double/right/float32/n=4096/block=64",  # the baseline, at the other launch shape
     }  # fmt: skip
 
 

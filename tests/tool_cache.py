@@ -49,7 +49,7 @@ def install(folder: str, kept: str = "") -> None:
     """
     if os.environ.get("NVCC", "").startswith(folder):  # a worker: pytest itself has done it
         return
-    import shutil  # the programs import little, to start at once
+    import shutil  # imported here, because the programs must start fast
     import tempfile
 
     from harness.compiler import toolchain
@@ -112,7 +112,7 @@ def _remove_old(kept: str) -> None:
         try:
             if entry.stat().st_mtime < limit:
                 os.unlink(entry.path)
-        except OSError:  # another test run removes it, too
+        except OSError:  # another test run may remove it, too
             continue
 
 
@@ -221,7 +221,7 @@ def _nvcc(about: dict, arguments: list[str]) -> dict:
             if made and about["temporary"] not in repr(made):
                 entry.write([made, *kept][:4])
         except (OSError, ValueError):
-            pass  # it is made, whether or not it can be kept
+            pass  # the output exists, even if it cannot be cached
     return said
 
 

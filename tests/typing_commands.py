@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 def harness(*arguments: str | Path, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
     """Run a command; return the exit code that its process would have, and its output.
 
-    Its workers are nevertheless separate processes. A traceback passes through.
+    Its workers are nevertheless separate processes. Exceptions propagate.
     """
     command = ["harness", *map(str, arguments)]
     out, err = io.StringIO(), io.StringIO()

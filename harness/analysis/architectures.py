@@ -30,7 +30,7 @@ def _counted(key: str) -> Value:
 
 
 def conflicts(readings: Readings, p: Planned) -> Answer:
-    """Wavefronts of shared memory beyond the ideal."""
+    """Shared-memory wavefronts beyond the ideal."""
     spent, ideal = (evaluate(key, readings, p) for key in ("wavefronts", "wavefronts-ideal"))
     if isinstance(spent, Missing) or isinstance(ideal, Missing):
         return spent if isinstance(spent, Missing) else ideal
@@ -45,7 +45,7 @@ FIGURES: Mapping[str, Value] = {
     "sectors": _counted("sectors"),
     "bank conflicts": conflicts,
 }
-"""The figures that are shown, and how each is found."""
+"""The figures that are shown, and how each is obtained."""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ class Check:
     status: Literal["verified", "failed", "skipped", "not verified"]
     passed: Sequence[Verified]
     reason: str
-    """The reason for the first failure, or for skipping it."""
+    """The reason for the first failure, or for skipping the variant."""
 
     @property
     def worst(self) -> float | None:

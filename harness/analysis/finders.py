@@ -124,7 +124,8 @@ def per_compulsory(*metrics: str, scale: float) -> Find:
 
 
 def touched_per_compulsory(*metrics: str) -> Find:
-    """Sectors in bytes over the compulsory bytes; missing if they are too few to be all of them."""
+    """Sectors in bytes over the compulsory bytes; missing if the sectors are too few to cover
+    them."""
     quotient_of_bytes = per_compulsory(*metrics, scale=SECTOR_BYTES)
 
     def find(readings: Readings, p: Planned) -> Answer:

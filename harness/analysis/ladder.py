@@ -267,7 +267,7 @@ def _ladder(run: Run, key: Group, measure: Measure, above: set[str]) -> Ladder:
 
 def _cold(run: Run, p: Planned) -> Interval:
     time = run.time(p.case)
-    assert time is not None  # only ranked cases come here
+    assert time is not None  # only ranked cases get here
     return time
 
 

@@ -4,7 +4,7 @@ times.
 A loss is avoidable work: shared-memory passes beyond the ideal, sectors beyond those that the
 accessed bytes need, idle lanes. Each is estimated in cycles of one multiprocessor, at the rates of
 peaks.py. The estimate only ranks a variant's losses and decides whether they are worth reporting;
-no time follows from it.
+it does not predict a time.
 """
 
 from __future__ import annotations

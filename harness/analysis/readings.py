@@ -38,7 +38,7 @@ CAVEATS = {
 """Origin → the reason why such a value decides nothing."""
 
 _OF_CODE = ("machine-exact", "code-exact")
-_LOADS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld"  # which every launch has
+_LOADS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld"  # every launch has this counter
 _NONE_IF_ABSENT = frozenset(map(base, ASYNCHRONOUS))
 
 FAR = 16.0
@@ -154,8 +154,8 @@ class Readings:
         return found
 
     def at(self, case: str, step: int, metric: str) -> Answer:
-        """One counter of one launch, unscaled. Where the emulator has counted the machine code of a
-        launch and found no asynchronous instruction, the counters of these are 0."""
+        """One counter of one launch, unscaled. If the emulator has counted a launch's machine code
+        and found no asynchronous instructions, their counters are 0."""
         counted = self.run.counted_as(case)
         found = self._values.get((counted, step, metric))
         if found:

@@ -110,7 +110,7 @@ class Roofline:
 
 
 def roofs(run: Run, cases: Sequence[Planned]) -> list[Roof]:
-    """The roofs of memory, and of the cases' traffic and arithmetic, as measured in this run."""
+    """The roofs for memory and for the cases' traffic and arithmetic, as measured in this run."""
     found = []
     traffic = {roof.name for p in cases for roof in roofs_of(run, p) if roof.is_traffic}
     mixed = {m.ceiling: (f"DRAM {m.name}", _DRAM) for m in MIXES if m.name in traffic}
@@ -214,7 +214,7 @@ def _above(short: str, rate: Interval, spots: Sequence[Spot], above: Sequence[Ro
     """Find the roofs that even the low end of the rate's interval exceeds, beyond their own
     intervals.
 
-    Of two roofs of one level, such as reading and copying, only the higher one binds. A problem's
+    If a level has two roofs, such as reading and copying, only the higher one applies. A problem's
     compulsory bytes are compared with the device's memory, from which a cold run loads them.
     """
     found = []

@@ -34,7 +34,7 @@ POISON = 0xFF
 
 PAGE = 2 << 20
 """The size of the driver's physical pages, at whose boundaries large allocations start. On a buffer
-that starts 512 bytes later, a kernel can be 4 % slower: docs/measurement.md."""
+that starts 512 bytes later, a kernel can be 4 % slower (docs/measurement.md)."""
 
 GUARD_BYTES = 64 << 10
 """The least unused memory on either side of each buffer, in bytes."""
@@ -43,7 +43,7 @@ AROUND = PAGE + 2 * GUARD_BYTES
 """The device memory that a buffer takes in addition to its own bytes."""
 
 FLUSH_FACTOR = 2
-"""The size of each of the two buffers that flush the L2 cache, in sizes of that cache."""
+"""The size of each of the two buffers that flush the L2 cache, as a multiple of that cache."""
 
 OTHER_RESULT = "its result is wrong: not the one that was verified"
 """The reason for failing a variant whose result changed after being constant at first."""
@@ -150,7 +150,7 @@ class Batch:
 
     times_ns: one row per launch, with the total or one figure per step. wrong: the number of
     launches with incorrect results. other: if results may vary, the number of launches whose
-    results were within their bounds but differed in bits from the verified result. changed: inputs,
+    results were within their bounds but not bitwise equal to the verified result. changed: inputs,
     or memory outside all buffers, found changed afterwards. kept: the number of wrong launches
     whose results were correct for the inputs' other state. late: the number of launches whose
     results still changed after the launch had ended. busy_ns: how long the device kept working
@@ -236,7 +236,7 @@ class TimedWorkspace(Workspace, Protocol):
         """Time each launch, in nanoseconds; compare its results with `right`, if given."""
 
     def profile(self, case: Case, built: Built | None, ranges: Sequence[str]) -> None:
-        """Launch every step once, each alone inside the NVTX range of its name."""
+        """Launch every step once, each alone inside its own NVTX range."""
 
     def kernels(self, case: Case) -> Sequence[str]:
         """The names of the kernels that a function's call launches, once each; empty if unknown."""

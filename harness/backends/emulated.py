@@ -1,4 +1,4 @@
-"""The backend without a GPU: executes a case's PTX on the CPU and counts; it gives no times."""
+"""The backend without a GPU. It executes a case's PTX on the CPU and counts; it gives no times."""
 
 from __future__ import annotations
 
@@ -92,9 +92,9 @@ def launches(
     waits: bool = False,
     checks: bool = True,
 ) -> Iterator[emulator.LaunchReport]:
-    """Execute a case's steps on the arrays, which change in place: one report per step.
+    """Execute a case's steps on the arrays, which change in place; return one report per step.
 
-    `written`: for initially empty arrays, which of their bytes have been written.
+    `written`: which bytes of the initially empty arrays have been written.
     If a step faults, its report is the last in the list. Raises LaunchError and EmulatorError for
     anything that cannot run.
     """

@@ -1,4 +1,4 @@
-"""The device that represents an architecture when there is no GPU: its properties only, no
+"""The properties of the device that represents an architecture when there is no GPU, without the
 emulator.
 """
 

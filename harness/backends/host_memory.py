@@ -30,7 +30,7 @@ from harness.problem import Buffer
 Self = TypeVar("Self", bound="HostWorkspace")
 
 BUDGET, BUDGET_PER_BYTE = 2**26, 2**12
-"""Thread instructions after which a launch is considered endless: a 1024 × 1024 matrix product,
+"""Thread instructions after which a launch is considered endless. A 1024 × 1024 matrix product,
 which has the most instructions per byte among the usual problems, takes less than a tenth of the
 budget that its 12 MiB give it."""
 
@@ -151,7 +151,7 @@ def _argument(bound: Any, arrays: Mapping[str, Array]) -> Any:
 
 
 def bound_launches(module: emulator.Module, case: Case, built: Built) -> list[Launch]:
-    """Bind each of a case's steps to its kernel. Raises LaunchError for arguments that do not
+    """Bind each of a case's steps to its kernel. Raises LaunchError if the arguments do not
     match."""
     found = []
     for step in case.steps:

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from harness.backends.base import Batch, Right, Seen
 
 IDLE_NS = 50_000.0
-"""Slack for the host, which may be busy itself: how much later than after an empty stream the host
-may notice that the device is idle. A longer wait after every launch means work on another
-stream."""
+"""Slack for the host, which may itself be busy: how much later than after an empty stream it may
+notice that the device is idle. A longer wait after every launch means that another stream is
+working."""
 
 FEWEST = 3
-"""The fewest launches in a batch from which this is decided."""
+"""The fewest launches in a batch from which work on another stream is inferred."""
 
 IDLE_SHARE = 0.02
 """The wait must also exceed this share of the time between the events."""
@@ -63,7 +63,7 @@ class Launched:
         )
 
     def _busy_ns(self) -> float:
-        """The time for which the device kept working after the end of every launch; 0 if within
+        """How long the device kept working after the end of every launch; 0 if this is within
         noise."""
         if len(self.idle_ns) < FEWEST:
             return 0.0

@@ -1,7 +1,7 @@
 """Execute and count the machine code of a case's kernels on the CPU, in addition to their PTX.
 
 Machine code is what a GPU runs, so its counts match the GPU's. PTX serves the checks that need
-names and types. If both were executed, each counter comes from the machine code if available there.
+names and types. If both were executed, a counter that the machine code has is taken from there.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def list_together(built: Iterable[Built]) -> None:
 
 
 def unlisted(built: Iterable[Built]) -> list[Built]:
-    """The files whose machine code was never listed."""
+    """The files whose machine code has never been disassembled."""
     return [each for each in built if not each.cubin.with_name(LISTING).exists()]
 
 

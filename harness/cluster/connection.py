@@ -29,7 +29,7 @@ STARTING_S = 120
 """The seconds to wait for the first worker of an existing cluster."""
 
 MOST_CORES = 4
-"""The most cores that one emulating worker gets; any further cores get workers of their own."""
+"""The most cores that one emulating worker gets; further workers get the remaining cores."""
 
 _SETTINGS = {
     "distributed.worker.memory.terminate": False,

@@ -79,7 +79,7 @@ class Deliveries:
             member.delivered |= names
 
     def _named(self, built: Built) -> Built:
-        """Return the compiled files under names that are made from their content."""
+        """Return the compiled files under names derived from their contents."""
         return replace(built, ptx=self._name(built.ptx), cubin=self._name(built.cubin))
 
     def _name(self, path: Path) -> Path:

@@ -41,7 +41,7 @@ class TaskResult:
 
     `fault`: an error that the card itself reported, even if everything was measured. `busy`: the
     other users of the GPU. `stopped`: True if the task was no longer wanted. `size`: the length of
-    its journal in bytes.
+    the task's journal in bytes.
     """
 
     size: int
@@ -54,7 +54,7 @@ class TaskResult:
 
 @dataclass(frozen=True)
 class Requirements:
-    """The client's files and packages, with which a worker's must agree, and the requested backend.
+    """The client's files and packages, which a worker's must match, and the requested backend.
 
     `harness`, `sources`: file → its hash. `packages`: those whose version affects a result.
     """

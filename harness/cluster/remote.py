@@ -1,8 +1,8 @@
-"""The functions that run in a Dask worker: describe it, run tasks, and pass on their records.
+"""The functions that run in a Dask worker: they describe it, run tasks, and pass on the records.
 
 As everywhere in the harness, a kernel never runs in this process but in a child process. Records
-first go to a journal on the local disk, from which the client repeatedly reads the new ones. If the
-client stops asking, it is assumed to be dead, and its work is stopped.
+first go to a journal on the local disk, and the client repeatedly reads the new ones from there. If
+the client stops asking, it is assumed to be dead, and its work is stopped.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ def _device(wanted: Requirements) -> Device:
 
 
 def found(kernels: Path) -> Path:
-    """The folder of problems: at the client's path or, if there is none, by its name in the working
-    directory."""
+    """The folder of problems: at the client's path or, if that does not exist, under the same name
+    in the working directory."""
     return kernels if kernels.is_dir() else Path.cwd() / kernels.name
 
 
@@ -96,7 +96,7 @@ def found(kernels: Path) -> Path:
 
 @dataclass
 class _Desk:
-    """The tasks of this process for one attempt of a run, and the time of the client's last
+    """This process's tasks for one attempt of a run, and the time of the client's last
     request.
     """
 
@@ -129,7 +129,7 @@ class _Keeper:
 
 
 def carry_out(task: Task) -> TaskResult:
-    """Run the task to its end. A lost or busy GPU is part of the result."""
+    """Run the task to its end. The result says if the GPU was lost or busy."""
     desk, path = _desk(task.attempt), store.journal(task.attempt, task.key)
     if path.exists():
         raise GivenTwiceError(f"{task.item.name} was given to a second worker")
@@ -223,7 +223,7 @@ _held: dict[str, ExitStack] = {}
 
 @contextmanager
 def _gpu(uuid: str) -> Iterator[None]:
-    """Hold the GPU for this process alone; untimed tasks share it within the process."""
+    """Reserve the GPU for this process; untimed tasks share it within the process."""
     if not uuid:
         yield
         return
@@ -246,7 +246,7 @@ def _gpu(uuid: str) -> Iterator[None]:
 
 
 def told(attempt: str, offsets: Mapping[str, int]) -> dict[str, bytes]:
-    """Return the part of the journals of this worker's tasks that the client does not have yet."""
+    """Return the parts of this worker's task journals that the client does not have yet."""
     desk = _desk(attempt)
     desk.asked = time.monotonic()
     return {
@@ -257,18 +257,18 @@ def told(attempt: str, offsets: Mapping[str, int]) -> dict[str, bytes]:
 
 
 def left_behind(attempt: str, key: str, offset: int) -> bytes:
-    """Return the part of a lost worker's journals, on this host, that the client does not have
+    """Return the part of a lost worker's journal, on this host, that the client does not have
     yet."""
     return store.whole_lines(store.journal(attempt, key), offset)
 
 
 def everything(attempt: str) -> list[bytes]:
-    """Return, by journal, all that this host's workers wrote in an attempt whose client died."""
+    """Return each journal that this host's workers wrote in an attempt whose client died."""
     return [store.whole_lines(path, 0) for path in store.journals(attempt)]
 
 
 def stop(keys: Sequence[str]) -> None:
-    """Stop tasks now: nothing that they do after this call is recorded."""
+    """Stop tasks immediately: nothing that they do after this call is recorded."""
     for desk in list(_desks.values()):
         for runner in [runner for key, runner in desk.sites.items() if key in keys]:
             runner.workers.stopped = True

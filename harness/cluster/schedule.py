@@ -2,8 +2,8 @@
 
 Items cannot be split, since everything that is compared shares a GPU. Giving the largest item to
 the next free worker may take up to a third longer than the best plan (Graham, "Bounds on
-Multiprocessing Timing Anomalies", 1969): the loss is small with many items, but large with five on
-two GPUs. Therefore the last few items are planned together, and the plan is renewed each time one
+Multiprocessing Timing Anomalies", 1969). The loss is small with many items, but large with five on
+two GPUs. Therefore the last few items are planned together, and a new plan is made each time one
 is assigned.
 """
 
@@ -15,7 +15,7 @@ FEW = 24
 """The number of work items that are planned together, or two per worker if that is more."""
 
 MOST_STEPS = 5_000
-"""The most steps of the search for a plan; it then uses the best plan found so far."""
+"""The most steps in the search for a plan; after that, the best plan so far is used."""
 
 
 def planned(loads: Sequence[float], works: Sequence[float]) -> list[int]:
@@ -37,7 +37,7 @@ class _Search:
     def __init__(self, loads: Sequence[float], works: Sequence[float]) -> None:
         self.loads, self.works = list(loads), works
         self.least = max(*loads, (sum(loads) + sum(works)) / len(loads), 0.0)
-        """A lower bound: no plan ends sooner."""
+        """A lower bound: no plan finishes sooner."""
         self.chosen = [0] * len(works)
         self.best: list[int] = []
         self.ends = float("inf")

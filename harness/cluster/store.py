@@ -43,7 +43,7 @@ def journal(attempt: str, key: str) -> Path:
 
 
 def journals(attempt: str) -> list[Path]:
-    """The journals of all tasks that this host's workers had in that attempt, oldest first."""
+    """The journals of all tasks given to this host's workers in that attempt, oldest first."""
     found = (_of(attempt) / "journals").glob("*.jsonl")
     return sorted(found, key=lambda path: path.stat().st_mtime_ns)
 

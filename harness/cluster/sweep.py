@@ -33,7 +33,7 @@ POLL_S = 0.2
 
 _GLANCE_S = 0.01
 ALONE_S = 600.0
-"""The time for which a run waits for a worker when none is left."""
+"""How long a run waits for a worker when none is left."""
 
 CACHES = ("cold", "warm")
 
@@ -74,7 +74,7 @@ class _Running:
 
 
 _OF_ANY_CASE = 2**32
-"""A case's fixed cost at any size (placements, checks, flushes), as bytes that an H200 moves in
+"""A case's fixed cost at any size (placements, checks, flushes), in bytes that an H200 moves in
 that time."""
 
 
@@ -148,7 +148,7 @@ class Sweep:
             self._alone_since = None
             return
         if self._last_loss and any(m.kind == self._kind for m in self._pool.everybody()):
-            raise DeviceLost(self._last_loss)  # there are cards, and all of them are faulty
+            raise DeviceLost(self._last_loss)  # there are cards, but all of them are faulty
         if self._alone_since is None:
             self._alone_since = time.monotonic()
             console.print(f"no worker with a {self._kind.name} is left; waiting for one")
@@ -168,7 +168,7 @@ class Sweep:
                 self._give(pending, member)
 
     def _plan(self) -> dict[_Pending, Member]:
-        """Plan which member times which item if a worker is free, so that the last item ends
+        """If a worker is free, plan which member times which item so that the last item ends
         early."""
         members = self._pool.of(self._kind)
         timed = sorted(
@@ -236,8 +236,8 @@ class Sweep:
         running.offset += len(content)
 
     def _salvage(self, running: _Running) -> None:
-        """Recover the records that a lost worker left on its disk, if another worker of its host
-        can read it."""
+        """Recover the records that a lost worker left on its disk, if another worker on its host
+        can read them."""
         near = [m for m in self._pool.everybody() if m.about.host == running.member.about.host]
         said = self._pool.ask(
             remote.left_behind, self._pool.attempt, running.key, running.offset, of=near[:1]
@@ -272,8 +272,8 @@ class Sweep:
             self._ended(running.pending, done.said, running)
 
     def _stands(self, running: _Running, done: TaskResult) -> bool:
-        """Return whether to keep a result; if its control failed and another card is left, measure
-        it again."""
+        """Return whether to keep a result. If its control failed and another card is left, the item
+        is measured again."""
         pending, member = running.pending, running.member
         if pending.item.kind != "measure":
             return True
@@ -283,7 +283,7 @@ class Sweep:
         self._pool.control_failed(member, why)
         pending.avoided.add(member.about.gpu)
         if all(m.about.gpu in pending.avoided for m in self._pool.of(self._kind)):
-            return True  # no card left to tell whether this one is at fault
+            return True  # no other card is left to show whether this one is at fault
         for case in pending.item.cases:
             outcome = self._task_runner.known.outcomes.get(case.id)
             if outcome and (outcome.status == "ok" or outcome.again):

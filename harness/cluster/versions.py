@@ -17,7 +17,7 @@ _MOST = 3
 
 
 def wanted(bench: model.Bench, backend: str, arch: str | None) -> Requirements:
-    """Return the client's files and packages, with which a worker's must agree."""
+    """Return the client's files and packages, which a worker's must match."""
     return Requirements(
         backend, arch, bench.kernels.absolute(), harness_files(),
         environment.sources(bench, sorted(bench.problems))["sources"], packages(),
@@ -25,7 +25,7 @@ def wanted(bench: model.Bench, backend: str, arch: str | None) -> Requirements:
 
 
 def harness_files() -> dict[str, str]:
-    """Map every harness file that runs to its hash."""
+    """Map each harness file that is executed to its hash."""
     files = (path for path in sorted(_HARNESS.rglob("*")) if path.suffix in _CODE)
     return {str(p.relative_to(_HARNESS)): source_text.sha256(p.read_bytes()) for p in files}
 
@@ -36,9 +36,9 @@ def packages() -> dict[str, str]:
 
 
 def differences(wanted: Requirements, kernels: Path) -> Iterator[str]:
-    """List how this machine differs from the client, in clauses; empty if it does not.
+    """List, as clauses, how this machine differs from the client; empty if it does not.
 
-    A package that is installed on only one of the two is ignored: a login node needs no torch.
+    A package that only one of the two has is ignored: a login node does not need torch.
     """
     yield from _named("the harness differs", wanted.harness, harness_files())
     here = {}

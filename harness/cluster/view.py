@@ -14,7 +14,7 @@ from harness.console.progress import Advance, console, draws_bars, lines
 
 class View(Protocol):
     def doing(self, member: str, what: str) -> None:
-        """Show what a worker has begun to do; if `what` is empty, show that it waits."""
+        """Show what a worker has begun to do; if `what` is empty, show that it is waiting."""
 
     def done(self, what: str) -> None: ...
 

@@ -1,4 +1,4 @@
-"""The workers of a run: what they can do, their tasks, and which are left out and why."""
+"""The workers of a run: what they can do, their tasks, and which are excluded and why."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from harness.errors import BackendUnavailable, ClusterLost, UsageError
 from harness.machine import devices
 
 MOST_FAILED_CONTROLS = 2
-"""After this many failed controls a card is regarded as faulty, and gets no more work."""
+"""After this many failed controls, a card is considered faulty and gets no more work."""
 
 LOST = (OSError, TimeoutError, RuntimeError)
 """The errors that a client of `distributed` raises when it has lost its scheduler."""
@@ -25,9 +25,9 @@ LOST = (OSError, TimeoutError, RuntimeError)
 
 @dataclass
 class Member:
-    """One worker. `running`: its tasks by key, with the cores each has.
+    """One worker. `running`: the key of each of its tasks → the cores that the task has.
 
-    `delivered`: the names of the files it has.
+    `delivered`: the names of the files that it has received.
     """
 
     address: str
@@ -102,8 +102,8 @@ class WorkerPool:
             )
 
     def refresh(self) -> list[Member]:
-        """Check which workers joined and left; return the latter. Raises ClusterLost or a stop
-        request."""
+        """Check which workers have joined and left; return those that left. Raises ClusterLost or a
+        stop request."""
         if self.told:
             raise self.told
         with self._lock:
@@ -123,7 +123,7 @@ class WorkerPool:
             self.members.pop(member.address, None)
 
     def leave_out(self, member: Member, why: str) -> None:
-        """Give the member no more work; the run goes on without it."""
+        """Give the member no more work; the run continues without it."""
         with self._lock:
             self.remove(member)
             self._leave_out(member.address, why)
@@ -157,14 +157,14 @@ class WorkerPool:
         return self.failed_controls.get(member.about.gpu, 0) >= MOST_FAILED_CONTROLS
 
     def control_failed(self, member: Member, why: str) -> None:
-        """Record a failed control; at the second, the card gets no more work."""
+        """Record a failed control; after the second, the card gets no more work."""
         gpu = member.about.gpu
         with self._lock:
             count = self.failed_controls[gpu] = self.failed_controls.get(gpu, 0) + 1
         what = "it gets no more work" if count >= MOST_FAILED_CONTROLS else "done anew elsewhere"
         console.print(f"CONTROL {count} failed on {member.name}: {why}; {what}", markup=False)
 
-    # Which kinds of cards have no work left that would disturb others' timing
+    # Kinds of cards that have no work left that would disturb the timing of others
 
     def expect(self, kinds: Iterable[Device]) -> None:
         """Announce that the runs on these kinds of card are about to compile and verify."""
@@ -185,7 +185,7 @@ class WorkerPool:
         if self.told:
             raise self.told
 
-    # Requests to workers besides their tasks
+    # Requests to workers other than tasks
 
     def ask(self, function: Callable[..., Any], *args: Any, of: Sequence[Member]) -> dict[str, Any]:
         """Map address → reply, for the workers that reply. Raises ClusterLost."""

@@ -34,7 +34,7 @@ def compare(
     base: str, new: Path | None, wanted: CompareOptions, *, across_machines: bool,
     min_effect: float, quiet: bool,
 ) -> int:  # fmt: skip
-    """Return the gate's exit code for two runs' folders, or for one run with both sides."""
+    """Return the gate's exit code for two run folders, or for one run with both sides."""
     wanted.check()
     return carry_out(
         *_runs(base, new), wanted, across_machines=across_machines, min_effect=min_effect,
@@ -106,8 +106,8 @@ def carry_out(
     base: Run, new: Run, wanted: CompareOptions, *, across_machines: bool = False,
     min_effect: float = MIN_EFFECT, quiet: bool = False, kernels: Path = in_repository.PROBLEMS,
 ) -> int:  # fmt: skip
-    """Compare, print and write; return the gate's exit code. `base is new` (the same object) if one
-    run has both sides.
+    """Compare, print and write; return the gate's exit code. If one run has both sides, `base is
+    new` (the same object).
 
     `kernels`: the folder of problems, whose files are in the repository.
     """

@@ -32,7 +32,7 @@ _INSTALLS = {
 
 @dataclass(frozen=True)
 class Finding:
-    """One checked item. remedy is empty if no action is needed."""
+    """One checked item. `remedy` is empty if no action is needed."""
 
     what: str
     ok: bool
@@ -68,7 +68,7 @@ def examine() -> Iterator[Finding]:
 
 
 def _refusal(what: str, text: str) -> Finding:
-    """Split a message: its first line says what was found, the others are the remedy."""
+    """Split a message: its first line says what was found, and the others are the remedy."""
     found, _, remedy = text.partition("\n")
     return Finding(what, False, found, remedy.strip())
 
@@ -130,7 +130,7 @@ def _timing() -> Finding:
     if obstacle is None and not importlib.util.find_spec("pycuda"):
         obstacle = drivers.missing_for_building()
     if obstacle or cuda is None:
-        assert obstacle is not None  # an unreadable driver is a finding, too
+        assert obstacle is not None  # an unreadable driver is a finding too
         return Finding("to time", False, f"{obstacle.what}: {obstacle.why}", obstacle.remedy)
     own = f"toolkit {ours.release[0]}.{ours.release[1]} in {ours.root}" if ours else "no toolkit"
     return Finding("to time", True, f"the driver runs CUDA {cuda[0]}.{cuda[1]}; {own}")

@@ -48,8 +48,7 @@ def count(cases: Sequence[Case]) -> str:
 def notes(found: plan.Plan, most: int | None = None) -> Iterator[str]:
     """Notes on tests that the matrix leaves out of a run, or that a run cannot verify.
 
-    `most`: how many of the tests that the matrix leaves out are listed; the others are only
-    counted.
+    `most`: the maximum number of left-out tests to list; any others are only counted.
     """
     by_choice = list(found.left_out())
     yield from (f"note: {sentence}" for sentence in by_choice[:most])

@@ -1,4 +1,4 @@
-"""The names in a matrix, for shell completion: read from its files alone, even if they are invalid.
+"""The names in a matrix, for shell completion: read from its files alone, even invalid ones.
 
 A shell runs this each time Tab is pressed, so nothing is checked or merged.
 """

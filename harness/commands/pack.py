@@ -24,7 +24,7 @@ def pack(folder: Path, target: Path, only: str, force: bool) -> None:
 
 
 def _refuse_another(folder: Path, target: Path, force: bool) -> None:
-    """Refuse a folder that holds another run, because its journal would be deleted; the run's own
+    """Reject a folder that holds another run, because its journal would be deleted; the run's own
     folder is allowed.
     """
     names = ("run.json", packed.JOURNAL, packed.JOURNAL + packed.ENDING)

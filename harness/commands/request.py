@@ -34,7 +34,7 @@ class RunRequest:
     beside: Mapping[str, Any] | None = None
     """The entry in run.json about the two sides, for a run that has both."""
     anew: bool = False
-    """True if results of earlier emulated runs are not reused."""
+    """True if the results of earlier emulated runs must not be reused."""
     cluster: str | None = None
     """The workers among which the run is distributed: local, or a scheduler's address."""
 

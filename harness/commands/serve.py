@@ -1,4 +1,4 @@
-"""`serve`: a long-lived judge for programs: over standard input, a Unix socket, HTTP or MCP."""
+"""`serve`: a long-running judge for programs, over standard input, a Unix socket, HTTP or MCP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All changes of one case: outcome, time, machine code, registers, counters, source."""
+"""All changes in one case: outcome, time, machine code, registers, counters, source."""
 
 from __future__ import annotations
 
@@ -64,14 +64,14 @@ class Change:
     facts: Sequence[Fact] = ()
     moved: Sequence[Moved] = ()
     source: bool | None = None
-    """Return whether the variant's own file differs; None if the journal does not say."""
+    """Whether the variant's own file differs; None if the journal does not say."""
     made_from: Sequence[tuple[str, str, str]] = ()
     """Files, `nvcc` or `bench.yaml` that differ: name, hash or version before and after."""
     faults: tuple[str, str] = ("", "")
     remarks: Sequence[str] = ()
-    """Remarks on the variant that are new."""
+    """New remarks on the variant."""
     is_changed: bool = False
-    """True if anything differs that may cost something."""
+    """True if anything that may affect the cost differs."""
 
     @property
     def name(self) -> str:
@@ -87,14 +87,14 @@ class Change:
 
     @property
     def hides(self) -> float:
-        """The largest slowdown, as a fraction of the time, that the data neither shows nor
-        excludes.
+        """The largest slowdown, as a fraction of the time, that the data neither shows nor rules
+        out.
         """
         return 0.0 if self.kind == "slower" else max((t.hides for t in self.times), default=0.0)
 
     @property
     def worst(self) -> TimeChange | None:
-        """The time change that decides: the largest among the cache states that have the case's
+        """The time change that decides the verdict: the largest among the cache states with that
         verdict."""
         found = [t for t in self.times if t.ratio]
         told = [t for t in found if t.verdict == self.kind] or found
@@ -131,7 +131,7 @@ def change(
     comparable: bool,
     both_timed: bool,
 ) -> Change:
-    """Determine the kind of change of a case that both sides have.
+    """Determine the kind of change in a case that both sides have.
 
     `comparable`: whether the compiler's results and the counts are of the same architecture and
     method. `both_timed`: whether both runs are timed, so that times decide.

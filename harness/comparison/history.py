@@ -1,8 +1,8 @@
 """Each variant's time or counters over many runs, and where a new level begins.
 
-Change points of times are those of the optimal partition (Jackson and others, "An algorithm for
-optimal partitioning of data on an interval", 2005) of logarithms, in units of the usual scatter
-between runs. An exact counter has no scatter: any change is a new level.
+The change points of times are the boundaries of the optimal partition (Jackson and others, "An
+algorithm for optimal partitioning of data on an interval", 2005) of their logarithms, in units of
+the usual scatter between runs. An exact counter has no scatter, so any change is a new level.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from harness.tables import Run
 FloatArray = npt.NDArray[np.float64]
 
 PENALTY = 10.8
-"""The improvement that a further level must bring, in squared standard deviations: the value that a
-χ² with one degree of freedom exceeds once in a thousand or, with many runs, three times the
+"""The improvement that an additional level must bring, in squared standard deviations: the value
+that a χ² with one degree of freedom exceeds once in a thousand or, with many runs, three times the
 logarithm of their number."""
 
 NORMAL = 1.4826
@@ -63,7 +63,7 @@ class Series:
         return group_of(self.case)
 
     def step(self, at: int) -> tuple[float, float]:
-        """The medians of the level before a change point and of the new one."""
+        """The median of the level before a change point, and the median of the new level."""
         starts = [0, *self.levels, len(self.points)]
         i = starts.index(at)
         parts = self.points[starts[i - 1] : at], self.points[at : starts[i + 1]]
@@ -73,8 +73,8 @@ class Series:
 
 @dataclass(frozen=True)
 class History:
-    """`runs`: in order of date. `apart`: the runs that are left out because they used another
-    device, each with that device.
+    """`runs`: in date order. `apart`: the runs left out because they used another device, each with
+    that device.
     """
 
     runs: Sequence[Run]
@@ -89,7 +89,7 @@ class History:
 
 
 def history(runs: Sequence[Run]) -> History:
-    """The history of all runs with the device and backend of the newest. Each variant is taken at
+    """The history of all runs with the device and backend of the newest. Each variant is shown at
     the launch shape that the newest run shows."""
     ordered = sorted(runs, key=lambda run: str(run.info.get("started", "")))
     newest = ordered[-1]
@@ -105,7 +105,7 @@ def history(runs: Sequence[Run]) -> History:
 
 def levels_of_times(points: Sequence[Point]) -> tuple[int, ...]:
     """The indices at which a new level of times begins."""
-    if len(points) < 3:  # two times do not show a scatter
+    if len(points) < 3:  # two times are too few to show scatter
         return ()
     logs = np.log([p.value for p in points])
     own = [math.log(p.high / p.low) / 4 for p in points]

@@ -21,7 +21,7 @@ _NO_SOURCE = frozenset({"bench.yaml", "driver", "harness"})
 
 
 def same_code(base: Side, new: Side) -> Code:
-    """Return whether both execute the same code and data in the same way, on the same inputs."""
+    """Return whether both execute the same code in the same way, with the same data and inputs."""
     was, now = (side.run.compiled.get(side.case, []) for side in (base, new))
     if not was or not now or not all(made.sass_sha256 for made in (*was, *now)):
         return "unknown"
@@ -34,7 +34,7 @@ def same_code(base: Side, new: Side) -> Code:
 
 
 def is_changed(base: Side, new: Side, code: Code) -> bool:
-    """Return whether anything differs that may affect cost; nothing does if all source texts and
+    """Return whether anything that may affect cost differs; nothing does if all source texts and
     launches agree."""
     if code == "identical":
         return False

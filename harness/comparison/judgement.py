@@ -2,8 +2,8 @@
 
 Exit code 0: nothing is slower, newly faulty or worse. 1: something is. 3: undecided, for one of
 these reasons: the runs are from different machines or have too little in common, a case was not run
-again, something changed and was not compared exactly, or a slowdown of the size to be detected is
-not excluded.
+again, something changed and was not compared exactly, or a slowdown of the size to be detected has
+not been ruled out.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FINE, CLOSED, UNTOLD = 0, 1, 3
 """Exit codes; 2 means a mistake on the command line."""
 
 MIN_EFFECT = 0.02
-"""The slowdown, as a fraction of the time, that a comparison is to find or exclude."""
+"""The slowdown, as a fraction of the time, that a comparison must find or rule out."""
 
 ENOUGH = 0.5
 """The share of the base's sound cases that must be compared; with fewer, the verdict is "cannot
@@ -79,7 +79,7 @@ def judge(
 ) -> Judgement:
     """Compare two runs. If one run has both sides, interleaved, pass it twice.
 
-    `min_effect`: the slowdown, as a fraction of the time, that must be found or excluded.
+    `min_effect`: the slowdown, as a fraction of the time, that must be found or ruled out.
     """
     in_rounds = base is new and bool(suffix_of(new))
     pairs = within(new) if in_rounds else between(base, new)
@@ -120,7 +120,7 @@ def judge(
 
 
 def _withheld(around: Setting, across_machines: bool) -> str:
-    """The reason why the times of the two runs may not be compared."""
+    """The reason why the times of the two runs cannot be compared."""
     if around.method:
         return "; ".join(f"{d.what}: {d.base} then, {d.new} now" for d in around.method)
     if around.machine and not across_machines:
@@ -181,7 +181,7 @@ def _moved_as_a_whole(looked: Looked, min_effect: float) -> Iterator[str]:
 
 
 def _not_excluded(told: Sequence[Change], min_effect: float) -> Iterator[str]:
-    """Cases for which a slowdown of the size to be detected is neither certain nor ruled out."""
+    """Cases in which a slowdown of the size to be detected is neither certain nor ruled out."""
     hiding = [change for change in told if change.hides > min_effect]
     if hiding:
         worst = max(hiding, key=lambda change: change.hides)

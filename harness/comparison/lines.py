@@ -88,8 +88,7 @@ def _figure(line: SourceLine | None, shown: Quotient | None) -> float | None:
 
 
 def shortened(run: Run, file: str) -> str:
-    """The file's path under the folder of problems, as in run.json; otherwise its last two
-    components.
+    """The file's path under the problems folder, as in run.json; otherwise its last two components.
 
     If several names fit, the shortest is used, which is the same for both sides of one run.
     """

@@ -42,7 +42,7 @@ class Setting:
 
 def setting(base: Run, new: Run) -> Setting:
     """The differences between two runs' settings. A different host processor matters only if it
-    runs a GPU's driver."""
+    runs a GPU driver."""
     one, other = base.info, new.info
     machine = _device(one, other)
     context: list[Difference] = []
@@ -66,7 +66,7 @@ def setting(base: Run, new: Run) -> Setting:
 
 def clocks(base: Run, new: Run, group: Group) -> Difference | None:
     """The multiprocessors' usual clocks in both runs at one size, if they differ by more than the
-    rounds of one run may differ."""
+    rounds of one run may."""
     usual = [_usual_clock(run, group) for run in (base, new)]
     one, other = usual
     if not one or not other or abs(one - other) <= CLOCK_TOLERANCE * max(one, other):
@@ -90,7 +90,7 @@ def _device(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[Difference
     was, now = (info.get("device") or {} for info in (one, other))
     if was.get("name") != now.get("name"):
         return _compared("device", was.get("name"), now.get("name"))
-    # A run made before a property was recorded is not said to differ in it.
+    # A run that predates the recording of a property is not reported to differ in it.
     keys = [key for key in was if key in now and key not in _ELSEWHERE]
     return [d for key in keys for d in _compared(key, was[key], now[key])]
 

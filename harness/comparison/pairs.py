@@ -29,7 +29,7 @@ class Pair:
 
     @property
     def name(self) -> str:
-        """The case's name, without the suffix of the base's side in a run that has both."""
+        """The case's name, without the base side's suffix in a run that has both sides."""
         if self.new:
             return self.new.case
         assert self.base is not None
@@ -40,7 +40,7 @@ class Pair:
 
     @property
     def variant(self) -> str:
-        """The variant's name, without the suffix of the base's side."""
+        """The variant's name, without the base side's suffix."""
         if self.new:
             return self.new.planned.variant
         assert self.base is not None
@@ -48,7 +48,7 @@ class Pair:
 
 
 def suffix_of(run: Run) -> str:
-    """The suffix of the base's variants in a run that has both sides; empty in any other run."""
+    """The suffix of the base variants in a run that has both sides; empty in any other run."""
     return str((run.info.get("beside") or {}).get("suffix", ""))
 
 
@@ -79,5 +79,5 @@ def within(run: Run) -> list[Pair]:
 
 
 def _key(p: Planned) -> str:
-    """The key that the two cases of a pair share."""
+    """The key that both cases of a pair share."""
     return repr((p.problem, p.variant, p.dtype, sorted(p.sizes.items()), sorted(p.launch.items())))

@@ -41,7 +41,7 @@ and the other's modelled."""
 
 
 def _warp_slots(readings: Readings, p: Planned) -> Answer:
-    """The fraction of the machine's warp slots that the grid fills at a time.
+    """The fraction of the machine's warp slots that the grid fills at any one time.
 
     Dividing by the number of blocks that fit would lower the fraction whenever more blocks fit.
     """
@@ -131,7 +131,7 @@ Values = Mapping[str, Both]
 
 
 def moved(base: Side, new: Side, readings: tuple[Readings, Readings], timed: bool) -> list[Moved]:
-    """The metrics for which both sides have a value and that differ, deciding ones first.
+    """The metrics that have a value on both sides and differ between them, deciding ones first.
 
     `timed`: whether both sides were timed, in which case times, not counters, decide.
     """
@@ -142,7 +142,7 @@ def moved(base: Side, new: Side, readings: tuple[Readings, Readings], timed: boo
         if not way or any(_way(quantities.GAUGES[key], values) != way for key in gauge.needs):
             continue
         both = values[gauge.key]
-        if len(_origins(both)) > 1 or len(_sizes(both)) > 1:  # counted in two ways
+        if len(_origins(both)) > 1 or len(_sizes(both)) > 1:  # counted in different ways
             continue
         is_worse = way == gauge.worse
         place = None
@@ -178,8 +178,8 @@ def _values(base: Side, new: Side, readings: tuple[Readings, Readings]) -> Value
 
 
 def _value(gauge: Gauge, readings: Readings, side: Side) -> Reading | Missing | None:
-    """Evaluate a metric; None, which is a value like any other, if the metric does not apply to the
-    kernel.
+    """Evaluate a metric. None means that the metric does not apply to the kernel; it is compared
+    like any other value.
     """
     answer = _FINDERS[gauge.key](readings, side.planned)
     return None if answer == NOTHING and gauge.of_none is not None else answer

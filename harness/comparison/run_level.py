@@ -1,8 +1,8 @@
 """The effects of a run: one that all its cases share, and a random one on each case.
 
-Two runs of the same kernels differ. If the card is warmer, or its buffers lie elsewhere, everything
-takes longer by the same factor: the run's **level**. Each kernel also has a run-specific offset,
-which all its placements share, so its interval does not show it.
+Two runs of the same kernels differ. If the card is warmer, or its buffers are placed differently,
+everything takes longer by the same factor: the run's **level**. Each kernel also has a run-specific
+offset, which all its placements share, so its interval does not show it.
 
 Both can be seen within one comparison as long as most kernels did not change. A case is compared
 with the others of its round, so anything that affects them all cancels out, including drift and
@@ -25,24 +25,25 @@ from harness.comparison.pairs import Side
 from harness.statistics.intervals import Estimate, Key, Times, difference, estimate, over_placements
 
 FEWEST_VARIANTS = 6
-"""The least number of variants at a size; the scatter of fewer cannot show the size of a run's
-random offsets."""
+"""The minimum number of variants at a size; with fewer, their scatter cannot show how large a run's
+random offsets are."""
 
 FEWEST_WITNESSES = 2
 """The fewest cases of unchanged code that can distinguish a run's level from a change of the
 kernels."""
 
 _TRIMMED = 0.2
-"""The share of a case's placements that is trimmed at each end: Yuen's usual fifth. With a tenth,
-6 % of 400 simulated pairs of runs with jumping clocks blame equal kernels; with a fifth, 4 % do."""
+"""The share of a case's placements that is trimmed at each end: Yuen's usual fifth. Of 400
+simulated pairs of runs with jumping clocks, 6 % report a change in equal kernels with a tenth, and
+4 % with a fifth."""
 
 TRIMMED_IN_ROUNDS = 0.1
-"""The same within one run that has both sides. What disturbs a round affects both, so a tenth is
-enough; with a fifth, a gate opens for equal kernels much less often."""
+"""The same share within one run that has both sides. A disturbance in a round affects both, so a
+tenth is enough; with a fifth, a gate opens for equal kernels much less often."""
 
 _EFFICIENCY = 0.82
-"""The efficiency of `qn`, relative to the standard deviation of normally distributed numbers. The
-degrees of freedom are multiplied by it."""
+"""The efficiency of `qn` relative to the standard deviation, for normally distributed numbers. The
+degrees of freedom are multiplied by this factor."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ def taken_off(
     centre = median(found[number].mean for number in told_by or found if number in found)
     scatter = qn([each.mean for each in found.values()])
     luck = max(scatter**2 - median(each.error**2 for each in found.values()), 0.0)
-    of_centre = math.pi / 2 * scatter**2 / len(told_by or found)  # of a median of this many
+    of_centre = math.pi / 2 * scatter**2 / len(told_by or found)  # of the median of this many
     freedom = _EFFICIENCY * (variants - 1)
     return (
         {number: _with(each, centre, luck, of_centre, freedom) for number, each in found.items()},
@@ -124,8 +125,8 @@ def _with(
 def trimmed(logs: Times, share: float = _TRIMMED) -> Estimate | None:
     """The trimmed mean over placements, which a few disturbed placements do not affect.
 
-    `share`: what is trimmed at each end, of five placements or more. Yuen, "The two-sample trimmed
-    t for unequal population variances", 1974.
+    `share`: the share trimmed at each end if there are five placements or more. Yuen, "The
+    two-sample trimmed t for unequal population variances", 1974.
     """
     whole = estimate(logs)
     units = sorted(over_placements(logs))
@@ -173,7 +174,7 @@ def _medians(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def qn(values: Sequence[float]) -> float:
-    """Estimate a standard deviation that stays robust even if up to half of the values are far off.
+    """Estimate a standard deviation robustly, even if up to half of the values are far off.
 
     Rousseeuw and Croux, "Alternatives to the median absolute deviation", 1993, with the
     small-sample corrections of Croux and Rousseeuw, 1992: a quantile of all differences between two

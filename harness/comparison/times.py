@@ -60,14 +60,14 @@ class TimeChange:
     new: Interval
     ratio: Interval | None
     """The new time over the base's: 1.02 means 2 % longer. Across machines, both times are relative
-    to their own run's baseline. None if the two may not be compared."""
+    to their own run's baseline. None if the two cannot be compared."""
     verdict: Verdict
     reason: str = ""
     base_gbps: float | None = None
     new_gbps: float | None = None
     """Compulsory bytes over the time."""
     hides: float = 0.0
-    """The largest slowdown beyond the floor, as a fraction of the time, that is not excluded, at a
+    """The largest slowdown beyond the floor, as a fraction of the time, that is not ruled out, at a
     confidence that holds for all comparisons together. 0 if nothing was compared."""
 
 
@@ -92,8 +92,8 @@ def changes(
 
     `identical`: the pairs with the same machine code. `in_rounds`: whether one run has both sides.
     `relative`: whether to compare each run's times relative to its own baseline. `why`: the reason
-    why no times may be compared, if so. `min_effect`: the slowdown to be found, as a fraction of
-    the time.
+    why no times may be compared, if there is one. `min_effect`: the slowdown to be found, as a
+    fraction of the time.
     """
     timed = {
         (i, cache): (pair.base, pair.new)
@@ -198,7 +198,7 @@ def _sound(side: Side, cache: str) -> bool:
 def _withheld(
     base: Side, new: Side, in_rounds: bool, relative: bool, apart: Difference | None
 ) -> str:
-    """The reason why these two times may not be compared; empty if they may."""
+    """The reason why these two times cannot be compared; empty if they can."""
     if in_rounds:
         return ""
     for name, side in (("base", base), ("new run", new)):

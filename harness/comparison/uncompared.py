@@ -105,7 +105,7 @@ def _asks(run: Run, check: budgets.Check) -> bool:
 
 
 def _why_not(change: Change, readings: tuple[Readings, Readings], timed: bool) -> str:
-    """Say why a change whose outcome is known cannot be judged; empty if it can be."""
+    """Say why a change whose outcome is known cannot be judged; empty if it can."""
     if change.kind in _SETTLED:
         return ""
     if change.kind in APART or change.kind == "faulty in both":
@@ -144,7 +144,7 @@ def _in_ptx(change: Change) -> str:
 
 
 def _alike(change: Change) -> object:
-    """A key that is equal for cases if a comparison of one of them covers the others."""
+    """A key that cases share if comparing one of them covers the others."""
     p = _side(change).planned
     sides = [s for s in (change.pair.base, change.pair.new) if s]
     made: Sequence[object] = [

@@ -122,7 +122,7 @@ def run(source: Path, command: Sequence[str]) -> str:
         raise CompileError(f"{command[0]} does not run: {error}") from None
     if ended.code:
         said = (ended.err + ended.out).strip()
-        # nvcc says what it rejects in a source; if it says nothing, the machine is at fault.
+        # nvcc reports what it rejects in a source; if it reports nothing, the machine is at fault.
         rejects = 0 < ended.code < _SIGNALLED or said.endswith(_ASSEMBLER_REJECTS)
         if not said or not rejects or _STOPPED.search(said):
             what = said or f"exit code {ended.code}, and no message"

@@ -1,6 +1,6 @@
 """Declare the thread block clusters of a launch in the kernel's PTX.
 
-The directives are those that nvcc writes for __cluster_dims__. A plain launch of the kernel then
+The directives are those that nvcc emits for __cluster_dims__. A plain launch of the kernel then
 runs in clusters, without a launch attribute.
 """
 
@@ -44,8 +44,8 @@ def declare(
 ) -> str:
     """Return the PTX with its kernels' cluster shapes declared. Raises CompileError.
 
-    `clusters`: map each kernel that is launched in clusters to the extents of each of its launches.
-    `names`: map kernels' C++ names to their symbols.
+    `clusters`: each kernel that is launched in clusters, with each launch's cluster dimensions.
+    `names`: maps kernels' C++ names to their symbols.
     """
     wanted: dict[str, set[Extents]] = {}
     for name, extents in clusters:

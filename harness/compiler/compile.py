@@ -32,7 +32,7 @@ __all__ = [
 
 
 COMPILING = 512 << 20
-"""Memory, in bytes, to allow for nvcc on one file. The most seen was 360 MB, for a file that
+"""Memory, in bytes, to allow for nvcc on one file. The most observed was 360 MB, for a file that
 includes all of CUB."""
 
 Result = TypeVar("Result")
@@ -40,7 +40,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Resources:
-    """The resources that ptxas allocates to a kernel; of shared memory, only the static part."""
+    """The resources that ptxas allocates to a kernel; for shared memory, only the static part."""
 
     registers: int
     shared_bytes: int

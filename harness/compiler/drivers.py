@@ -25,9 +25,9 @@ OLDEST_NVCC = (12, 4)
 
 
 class SetupError(Exception):
-    """A failed set-up. Its three lines say what failed, why, and what to do about it.
+    """A failed setup. Its three lines say what failed, why, and what to do about it.
 
-    `settled`: trying again cannot help until something has changed.
+    `settled`: whether trying again is futile until something changes.
     """
 
     def __init__(self, what: str, why: str, remedy: str, settled: bool = True) -> None:

@@ -1,7 +1,7 @@
-"""Decide whether compiled kernels are identical: everything that is loaded to run them must match.
+"""Decide whether compiled kernels are identical: everything loaded to run them must match.
 
 Comparing a kernel's instructions is not enough. The same instructions with a different table in
-constant memory, or a different initial value of a variable, compute something else, and may take 64
+constant memory, or a different initial value of a variable, compute something else and may take 64
 times as long. Therefore every loaded section of the cubin is compared, with the targets of its
 relocations. Names, source lines and other kernels in the file are ignored.
 """
@@ -40,7 +40,7 @@ def loaded(cubin: Path, kernels: Collection[str]) -> dict[str, str]:
 
     A GPU loads its code, constants, variables and launch attributes.
 
-    Empty if the file is not in a format that cubins have had so far.
+    Empty if the file is not in a known cubin format.
     """
     sections = _sections(cubin)
     owners = [_owner(section.name, kernels) for section in sections]

@@ -1,8 +1,8 @@
-"""Find the source line of a kernel that uses local memory most, by reading its machine code.
+"""Find the source line of a kernel that uses the most local memory, by reading its machine code.
 
 The assembler reports how many bytes are spilled or on the stack, but not at which line. The machine
 code shows the line: accesses to local memory have opcodes of their own, and `-lineinfo` gives each
-instruction its line. Each instruction in the code is counted once, however often it is executed.
+instruction its line. Each instruction in the code counts once, however often it is executed.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def places(cubin: Path) -> dict[str, str]:
 
     Inlined code is attributed to the line that calls it, as in the assembler's line table. Kernels
     without such instructions, or without lines, are left out, and so are all kernels of a file
-    whose format differs from that of cubins so far.
+    in a format that cubins have not had so far.
     """
     try:
         with cubin.open("rb") as file:
@@ -74,7 +74,7 @@ def _local(code: bytes) -> Iterator[int]:
 
 
 def _line_tables(elf: ELFFile) -> dict[str, _Lines]:
-    """Map each kernel to its lines; empty if a sequence's kernel cannot be told."""
+    """Map each kernel to its lines; empty if the kernel of a line sequence cannot be determined."""
     sections, content = line_table.read(elf)
     found = list(_sequences(content))
     if len(found) != len(sections):

@@ -1,5 +1,5 @@
 """Choose the architecture for which to compile a card's code: its own, or the best that this nvcc
-knows.
+supports.
 
 A cubin runs on its own compute capability and on later ones with the same major number. PTX runs on
 every later one, compiled by the driver (CUDA Programming Guide, "Binary Compatibility" and "PTX
@@ -21,7 +21,7 @@ _ANSWER_S = 60
 
 @cache
 def known() -> tuple[str, ...]:
-    """List the architectures for which this nvcc writes machine code, oldest first.
+    """List the architectures for which this nvcc generates machine code, oldest first.
 
     Raises CompileError.
     """
@@ -37,7 +37,7 @@ def known() -> tuple[str, ...]:
 
 
 def best_for(capability: tuple[int, int], card: str) -> str:
-    """Return the newest architecture whose machine code or PTX the card runs.
+    """Return the newest architecture whose machine code or PTX the card can run.
 
     Raises BackendUnavailable for a card older than any that this nvcc supports.
     """

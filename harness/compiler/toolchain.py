@@ -1,7 +1,7 @@
-"""Find the CUDA compiler, and its release.
+"""Find the CUDA compiler and its release.
 
 The harness looks in NVCC, CUDA_HOME, PATH, /usr/local/cuda and then among this Python's installed
-wheels. A machine without a CUDA toolkit thus uses the wheels, and a machine with a toolkit uses the
+wheels. So a machine without a CUDA toolkit uses the wheels, and a machine with one uses the
 toolkit's compiler.
 """
 
@@ -25,7 +25,7 @@ _ANSWER_S = 60
 
 @dataclass(frozen=True)
 class Toolchain:
-    """An nvcc: its path, its release such as "13.0.88", and the setting or place that led to it."""
+    """An nvcc: its path, its release (such as "13.0.88"), and the setting or place that gave it."""
 
     nvcc: str
     version: str

@@ -32,7 +32,7 @@ class Unit:
     sources: tuple[Path, ...] = ()
     """Additional files, included before the source."""
     names: tuple[str, ...] = ()
-    """Kernels given by C++ names, such as `ns::sums<256>`. They are instantiated."""
+    """Kernels given by C++ names, such as `ns::sums<256>`, which are to be instantiated."""
     clusters: tuple[tuple[str, tuple[int, int, int]], ...] = ()
     """Kernels launched in thread block clusters, each with a cluster shape that a launch uses."""
 

@@ -12,7 +12,7 @@ _SECTIONS = (".nv.global", ".nv.global.init")
 
 
 def device_variables(cubin: Path) -> list[str]:
-    """List the symbols of `__device__` variables; empty if the file's format is not known."""
+    """List the symbols of `__device__` variables; empty if the file's format is not recognised."""
     try:
         with cubin.open("rb") as file:
             elf = ELFFile(file)

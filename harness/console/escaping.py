@@ -41,7 +41,7 @@ def text(said: str) -> str:
 
 
 def line(said: str) -> str:
-    """Escape one line, including any newline: a newline in a name could forge a further line."""
+    """Escape one line, including any newline: a newline in a name could forge an extra line."""
     return said if is_plain(said) else _IN_LINE.sub(_escape, said)
 
 
@@ -76,7 +76,7 @@ def cell(value: Any) -> Any:
 
 
 def markdown(said: str) -> str:
-    """Escape for Markdown, also within a table cell: the text can form no markup, mention or new
+    """Escape for Markdown, including table cells: the text cannot form markup, a mention or a new
     line."""
     inert = text(said).replace("\\", "\\\\").replace("&", "&amp;").replace("<", "&lt;")
     for mark in "|_*[]`~":
@@ -85,7 +85,7 @@ def markdown(said: str) -> str:
 
 
 def markdown_code(said: str) -> str:
-    """Escape for Markdown code, also within a table cell."""
+    """Escape for Markdown code, including in table cells."""
     return _GAP.sub(" ", text(said).replace("`", "'").replace("|", "\\|"))
 
 

@@ -43,7 +43,8 @@ def install(package: str, extra: str = "") -> str:
 
 
 def nearest(name: str, known: Iterable[str], most: int = 1) -> list[str]:
-    """The nearest known names: those with the name as prefix or suffix, then those spelt alike."""
+    """The nearest known names: those with the name as a prefix or suffix, then those spelt
+    similarly."""
     known = list(known)
     folded = {each.lower(): each for each in known}
     begun = [each for each in known if len(name) > 1 and each.lower().startswith(name.lower())]

@@ -1,4 +1,4 @@
-"""UTF-8 for all files whatever the locale; text that a terminal cannot show is escaped."""
+"""Use UTF-8 for all files, whatever the locale; text that a terminal cannot show is escaped."""
 
 from __future__ import annotations
 

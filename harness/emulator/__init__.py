@@ -1,4 +1,4 @@
-"""CUDA kernels on the CPU: executes, checks and counts nvcc's PTX and machine code.
+"""Execute CUDA kernels on the CPU, from nvcc's PTX or machine code, with checks and counters.
 
     module = parse(ptx)
     report = launch(module, "sum", grid=64, block=256, args=[values, out, n])

@@ -29,7 +29,8 @@ def cut(text: str, most: int = 100) -> str:
 
 
 class EmulatorError(Exception):
-    """Base class of everything that the emulator refuses; `str(error)` is meant for the user."""
+    """Base class of the errors for input that the emulator rejects; `str(error)` is meant for
+    users."""
 
 
 class PtxSyntaxError(EmulatorError):

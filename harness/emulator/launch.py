@@ -68,18 +68,18 @@ def launch(
     executes together; by default 2^16 or, if blocks may wait for each other, as many as a device
     holds. A launch that runs longer than `max_thread_instructions` (by default 2^32, or 2^16 per
     thread if that is more) ends with a fault; a partly active warp counts as a whole one. With
-    `engine="judge"` the judge runs it from the beginning. `jobs`: the number of blocks that may run
-    at the same time, where that does not affect results. `observe`: record every byte that is read
-    and written, which only the judge does. `written`: for uninitialised arguments, by position:
-    whether each byte has been written. Using an uninitialised byte is then a fault; the arrays are
-    updated, so they can be passed to the next launch. `schedule`: the order of warps, by number,
-    which only the judge uses; by default the usual one, 0. For a small launch of a kernel with
-    flags, tickets or locks, the judge also tries several others to find faults. `cluster`: extents
-    of a thread block cluster in blocks, if the kernel is not compiled for one. `buffers`: arrays
-    that pointers in memory point to, each at its `buffer_address`. `written_buffers`: like
-    `written`, for arrays among `buffers`, by their number. `waits`: record the threads' waits at
-    mbarriers, which needs the judge, with checks. Raises UnknownInstruction and LaunchError before
-    anything has run.
+    `engine="judge"`, the judge runs it from the start. `jobs`: the number of blocks that may run at
+    the same time, where that does not affect results. `observe`: record every byte that is read and
+    written, which only the judge does. `written`: for uninitialised arguments, by position: whether
+    each byte has been written. Using an uninitialised byte is then a fault; the arrays are updated,
+    so they can be passed to the next launch. `schedule`: the order of warps, by number, which only
+    the judge uses; by default the usual one, 0. For a small launch of a kernel with flags, tickets
+    or locks, the judge also tries several other orders to find faults. `cluster`: dimensions of a
+    thread block cluster in blocks, if the kernel is not compiled for one. `buffers`: arrays that
+    pointers in memory point to, each at its `buffer_address`. `written_buffers`: like `written`,
+    for arrays among `buffers`, by their number. `waits`: record the threads' waits at mbarriers,
+    which needs the judge, with checks. Raises UnknownInstruction and LaunchError before anything
+    has run.
     """
     arguments.check_module(module, kernel)
     arguments.one_of("engine", engine, ("auto", "judge"))
@@ -113,7 +113,7 @@ def launch(
                 found = judging.run_in_orders(program, configuration, memory, params, native.run)
             else:
                 found = native.run(program, configuration, memory, params)
-            # Any other fault is the judge's, in another order.
+            # Any other fault was found by the judge, in another order.
             by = "native" if found.fault is None or found.fault.kind == "budget" else "judge"
         except native.GivenUp:
             memory, params = _memory(module, entry, program, args, names, buffers)
@@ -161,7 +161,8 @@ def buffer_address(module: Module, number: int) -> int:
 
 
 def _contents(module: Module) -> dict[str, Array]:
-    """The bytes of all variables; their initial values if nothing has been launched yet."""
+    """The bytes of all variables, which have their initial values if nothing has been launched
+    yet."""
     arguments.check_module(module, "")
     contents = _device(module).variables
     module_variables.place(AddressSpace(), module, contents)

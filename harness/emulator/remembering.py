@@ -1,4 +1,4 @@
-"""Results that are worked out once for each object, because every launch needs them."""
+"""Results that are computed once for each object, because every launch needs them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Remembering:
     remembered: dict[Any, Any]
 
     def once(self: _Remembering, work: Callable[[_Remembering], Found]) -> Found:
-        """Apply `work` to this object the first time only; return its result."""
+        """Apply `work` to this object only the first time; return its result."""
         if work not in self.remembered:
             self.remembered[work] = work(self)
         found: Found = self.remembered[work]

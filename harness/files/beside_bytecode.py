@@ -1,7 +1,7 @@
 """Results computed from the harness's own files, stored in the folder of Python's bytecode. Every
 command needs the same results, such as the hash of all statements and the compiled templates. If
-Python may not write bytecode, nothing is stored; what is stored already is still read, as in a
-sandbox. Anyone who can write to this folder can change the harness itself, so the files are as
+Python may not write bytecode, as in a sandbox, nothing is stored, but stored results are still
+read. Anyone who can write to this folder can change the harness itself, so the files are as
 trustworthy as the code.
 """
 

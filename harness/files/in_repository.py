@@ -1,8 +1,8 @@
 """Find the repository path of a source line that a message names.
 
-A run names a file relative to its folder of problems (`transpose/v0.cu`), or names the copy in its
-own folder. A pull request shows a message at a line only under the path relative to the
-repository's root.
+A run names a file relative to its problems folder (`transpose/v0.cu`), or names the copy in its own
+folder. A pull request shows a message at a line only under the path relative to the repository's
+root.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 PROBLEMS = Path("kernels")
-"""The folder of problems unless a command names another."""
+"""The problems folder, unless a command names another."""
 
 _NAMED = re.compile(r"(?P<file>[\w./+-]+\.cuh?):(?P<line>\d+)")
 

@@ -1,4 +1,5 @@
-"""A cubin's `.debug_line` section, divided into its line programs, and the code that each is about.
+"""A cubin's `.debug_line` section, divided into its line programs, and the code that each
+describes.
 
 Each section of code has a sequence of rows that begins with a relocated address. The order of the
 relocations shows which section a sequence belongs to.
@@ -20,9 +21,9 @@ STRUCTS = DWARFStructs(little_endian=True, dwarf_format=32, address_size=8, dwar
 
 def read(elf: ELFFile) -> tuple[list[str], bytes]:
     """Return the sections of code in the order of their sequences, and the content of the line
-    table: both empty without a table. Raises the errors that a damaged file causes."""
+    table; both are empty if there is no table. Raises the errors that a damaged file causes."""
     section = elf.get_section_by_name(".debug_line")
-    relocations = (  # the second up to compute capability 8
+    relocations = (  # `.rel` up to compute capability 8
         elf.get_section_by_name(".rela.debug_line") or elf.get_section_by_name(".rel.debug_line")
     )
     if section is None or not isinstance(relocations, RelocationSection):

@@ -1,6 +1,6 @@
 """Find folders inside installed Python packages, such as the headers in a wheel.
 
-package:cuda.cccl/headers/include
+Such a folder is written `package:cuda.cccl/headers/include`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ PREFIX = "package:"
 
 
 def is_inside(folder: str) -> bool:
-    """Return whether a folder is written as one inside a package."""
+    """Return whether the text names a folder inside a package."""
     return folder.startswith(PREFIX)
 
 
@@ -24,7 +24,7 @@ def named(folder: str) -> str:
 
 
 def version(folder: str) -> str:
-    """The installed version of the package; "unknown" if the package does not say it."""
+    """The installed version of the package; "unknown" if it cannot be determined."""
     return version_of(_distribution(_parts(folder)[0])) or "unknown"
 
 
@@ -37,11 +37,11 @@ def version_of(distribution: str) -> str:
 
 
 def folder_of(folder: str) -> Path | None:
-    """Find a folder inside a package, without importing the package. None if there is none."""
+    """Find a folder inside a package, without importing the package. None if it does not exist."""
     name, below = _parts(folder)
     try:
         spec = importlib.util.find_spec(name)
-    except (ImportError, ValueError):  # its parent is missing, or is no package
+    except (ImportError, ValueError):  # its parent is missing, or is not a package
         return None
     places = spec.submodule_search_locations if spec else None
     return next((at for place in places or () if (at := Path(place, below)).is_dir()), None)
@@ -54,7 +54,7 @@ def lacking(folder: str) -> str:
 
 
 def missing(folders: Iterable[str]) -> Iterator[str]:
-    """What `lacking` says of each of the folders whose package is missing."""
+    """The text of `lacking` for each folder whose package is missing."""
     return (lacking(each) for each in folders if is_inside(each) and not folder_of(each))
 
 

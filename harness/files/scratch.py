@@ -36,12 +36,12 @@ def folder(above: Path | None = None) -> Iterator[Path]:
     path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=above))
     handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        with suppress(OSError):  # this file system has no locks, so nobody will remove it, either
+        with suppress(OSError):  # a file system without locks: nobody will remove it either
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield path
     except OSError as error:
         if error.filename is None and error.errno in _OF_THE_DISK:
-            error.filename = str(path)  # a write's error names no file; the user needs it
+            error.filename = str(path)  # a write error names no file, but the user needs the name
         raise
     finally:
         shutil.rmtree(path, ignore_errors=True)
@@ -49,7 +49,7 @@ def folder(above: Path | None = None) -> Iterator[Path]:
 
 
 def _sweep(above: Path) -> None:
-    """Remove the folders that dead processes of this user have left; once per process is enough."""
+    """Remove the folders left behind by this user's dead processes; once per process is enough."""
     if above in _swept:
         return
     _swept.add(above)

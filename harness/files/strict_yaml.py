@@ -1,12 +1,12 @@
 """Strict YAML, with the line of every key.
 
 A benchmark matrix decides what is measured, so nothing in it may be silently reinterpreted: a
-duplicate key, an alias, a tag or a merge key is refused, as is a number that is not finite or has
+duplicate key, an alias, a tag or a merge key is rejected, as is a number that is not finite or has
 more than 64 bits. The result consists of plain dicts, lists, strings, integers, floats and
 booleans, and a map from each value's path to its line.
 
 A file may be untrusted, so its size, its depth and the number of its values are bounded: it is read
-or refused in about a second.
+or rejected in about a second.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class YamlLocation:
 
 
 def read(path: Path) -> Document:
-    """Read the document in a file. Raises ConfigError with the line of the first refused value."""
+    """Read the document in a file. Raises ConfigError with the line of the first rejected value."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             raise ConfigError(f"cannot read {path}: it is not a file")
@@ -122,7 +122,7 @@ def read(path: Path) -> Document:
 
 
 def _composed(path: Path, text: str) -> yaml.Node | None:
-    """Parse YAML into a node tree, refusing events that are not allowed.
+    """Parse YAML into a node tree, rejecting events that are not allowed.
 
     libyaml parses ten times as fast. Text that libyaml rejects is parsed again by PyYAML, which has
     better error messages and has the final say.
@@ -188,7 +188,7 @@ def _open_blocks(lines: Sequence[str]) -> list[int]:
 
 
 def _refuse_events(path: Path, events: Iterable[yaml.Event]) -> None:
-    """Refuse forbidden constructs before any value of the document is built."""
+    """Reject forbidden constructs before any value of the document is built."""
     depth = 0
     for number, event in enumerate(events, 1):
         _refuse_event(path, event)
@@ -230,7 +230,7 @@ def _plain(
         return _mapping(path, node, at, lines)
     is_number = node.tag in ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
     try:
-        if is_number and len(node.value) > _LONGEST_NUMBER:  # slow to read in base 60
+        if is_number and len(node.value) > _LONGEST_NUMBER:  # reading it in base 60 is slow
             raise ValueError
         value = SafeConstructor().construct_object(node)
     except (yaml.YAMLError, ValueError, OverflowError):

@@ -32,10 +32,10 @@ class SourceLine:
     """The cost of one source line in one step of a case, as the emulator counts it.
 
     `warps`, `threads`: instructions executed by warps, and by lanes that were predicated on;
-    instructions of PTX if provenance is "ptx-level", else of machine code. Requests and sectors are
-    of global memory, for loads and asynchronous copies unless the name says otherwise; wavefronts
-    are of shared memory. `branches`: the number of branches on this line that warps executed;
-    diverged: those at which a warp's lanes took different paths. `atomic_lanes`,
+    instructions of PTX if provenance is "ptx-level", else of machine code. Requests and sectors
+    refer to global memory and, unless the name says otherwise, to loads and asynchronous copies;
+    wavefronts refer to shared memory. `branches`: the number of branches on this line that warps
+    executed; diverged: those at which a warp's lanes took different paths. `atomic_lanes`,
     `atomic_addresses`, `atomic_most_lanes`: for global and shared atomics, the number of lanes, of
     distinct addresses within each warp, and the largest number of a warp's lanes on one address.
     """
@@ -64,12 +64,12 @@ class SourceLine:
 
     @property
     def every_request(self) -> int:
-        """Requests of loads, stores and atomics."""
+        """Load, store and atomic requests."""
         return self.requests + self.store_requests + self.atomic_requests
 
     @property
     def every_sector(self) -> int:
-        """Sectors of loads, stores and atomics."""
+        """Load, store and atomic sectors."""
         return self.sectors + self.store_sectors + self.atomic_sectors
 
     @property
@@ -82,8 +82,8 @@ class MachineInstruction(NamedTuple):
     """The cost of one machine instruction.
 
     `threads` are active lanes, `threads_on` those that are predicated on. `address`: byte offset in
-    its function. `file`: index into MachineCode.files. Requests and sectors are of global memory,
-    wavefronts of shared memory.
+    its function. `file`: index into MachineCode.files. Requests and sectors refer to global memory,
+    wavefronts to shared memory.
     """
 
     address: Whole

@@ -1,4 +1,4 @@
-"""The types of numbers that a record may hold; reading a journal refuses any other."""
+"""The types of numbers that a record may hold; a journal with any other type is rejected."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ class Compiled:
     stack_bytes: Whole
     threads_per_block: Whole
     occupancy: Real
-    """Theoretical: resident warps over the most that a multiprocessor holds."""
+    """Theoretical: resident warps over the maximum that a multiprocessor can hold."""
     occupancy_limiter: str
     sass_sha256: str = ""
     """The hash of the kernel's machine code."""
@@ -134,7 +134,7 @@ class Verified:
 class Round:
     """A batch of launches of one case in one round of one placement.
 
-    `samples_ns`: one total per launch. `steps_ns`: per step, measured in other launches than the
+    `samples_ns`: one total per launch. `steps_ns`: per step, measured in separate launches from the
     totals, because an event between two kernels itself takes time. `repeat`: the baseline's second
     batch. `placement`: the process, with its own memory, in which the round ran. `sm_clock_hz`,
     `throttle`: read right after the batch; None and empty if the driver does not report them.
@@ -154,12 +154,11 @@ class Round:
 
 @dataclass(frozen=True)
 class EventCost:
-    """Launches of a kernel that measures its own time: the time between two events around each
-    launch, minus that time.
+    """Launches of a kernel that measures its own time. A sample is the time between two events
+    around a launch, minus the kernel's own measurement.
 
-    `group`: the cases that were timed in the same process. The cost of two events is this
-    difference minus the time that a kernel takes to begin and to end
-    (harness/statistics/event_cost.py).
+    `group`: the cases that were timed in the same process. The cost of two events is this sample
+    minus the time that a kernel takes to begin and to end (harness/statistics/event_cost.py).
     """
 
     group: str
@@ -248,8 +247,8 @@ class Ceiling:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The end of a case. If a case has several outcomes, the last one is valid. `place` is
-    file:line if there is one."""
+    """The end of a case. If a case has several outcomes, the last one counts. `place` is file:line
+    if there is one."""
 
     case: str
     status: Status
@@ -257,7 +256,7 @@ class Outcome:
     again: bool = False
     """True if the failure was not caused by the case, so that a resumed run tries it again."""
     limits: dict[str, float] = field(default_factory=dict)
-    """The limits of bench.yaml that ended it; if one is raised, the case is run again."""
+    """The limits in bench.yaml that ended it; if one is raised, the case is run again."""
     stage: Literal["", "plan", "compile"] = ""
     """The stage at which it ended before any launch; empty if something was launched, and in older
     runs."""
@@ -288,7 +287,8 @@ class Finished:
 
 @dataclass(frozen=True)
 class Renewed:
-    """A mark that a case's earlier records are no longer valid; the journal itself is append-only.
+    """A mark saying that a case's earlier records are no longer valid; the journal itself is
+    append-only.
 
     `what`: "case": all records of the case, for example because its source changed. "times": its
     rounds and outcome, because other cases of its group are timed again. "gone": all records,
@@ -345,7 +345,7 @@ Record = (
 
 
 def to_json(record: Record) -> str:
-    """Return the record as one line of JSON; refuse NaN and infinity."""
+    """Return the record as one line of JSON; reject NaN and infinity."""
     return json.dumps(vars(record), default=vars, allow_nan=False)
 
 

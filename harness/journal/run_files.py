@@ -4,7 +4,7 @@ The folder may come from an untrusted source. The folder itself may be reached t
 reports/latest is. Inside the folder no link is followed, in any component of a name: each component
 is opened relative to the folder that contains it. Only regular files within size bounds are read,
 never a pipe or a device. Writing makes a new file that then takes the old one's name, so an
-existing link is replaced and its target stays as it is.
+existing link is replaced and its target is left unchanged.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 REPORTS = Path("reports")
-"""The folder, below the current one, for runs that are not given a folder."""
+"""The folder, under the current directory, for runs for which no folder is given."""
 LATEST = REPORTS / "latest"
 BASELINES = REPORTS / "baselines"
 
@@ -70,7 +70,7 @@ def read_named(path: Path, most: int = LARGEST) -> bytes:
 
 
 def read_within(folder: Path, name: str, most: int = LARGEST) -> bytes | None:
-    """Read a file under a folder of the user's own; None if there is none or a link leads
+    """Read a file under one of the user's own folders; None if it does not exist or a link leads
     outside."""
     try:
         home = folder.resolve()
@@ -168,7 +168,8 @@ def check(folder: Path) -> None:
 
 
 def make_folder(folder: Path, name: str) -> Path:
-    """Make a folder inside the run's folder unless it exists; a link is refused. Raises OSError."""
+    """Make a folder inside the run's folder unless it exists; a link is rejected. Raises
+    OSError."""
     with _above(folder, f"{name}/-", make=True):
         return folder / name
 

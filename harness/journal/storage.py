@@ -19,8 +19,8 @@ from harness.errors import JournalError
 from harness.journal import run_files
 
 _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EINVAL, errno.ENOSYS)
-"""The errors of file systems that have no locks, on which two runs that write to one folder go
-unnoticed."""
+"""The errors raised by file systems that have no locks; on them, two runs that write to one folder
+go undetected."""
 
 IsWhole = Callable[[bytes], bool]
 
@@ -97,7 +97,7 @@ class Appended:
             os.close(self._file)
 
     def _write(self, content: bytes) -> None:
-        while content:  # a disk that is nearly full writes only a part
+        while content:  # a nearly full disk may take only a part
             content = content[os.write(self._file, content) :]
 
     def _alone(self) -> None:

@@ -3,7 +3,7 @@
     from harness.judge import Kernel, Problem
 
 A submission is written as the folder of a matrix (folders.py) and run as `python -m harness run`
-would, in a process of its own (slots/). The verdict is derived from the run's records alone
+would, in its own process (slots/). The verdict is derived from the run's records alone
 (judging.py).
 """
 

@@ -35,7 +35,7 @@ TIMED_SECONDS = 3600.0
 
 AnyKernel = Any
 """A Kernel, a Text, a path or text of CUDA C++ or PTX, or a triton.jit function; or a function that
-only a GPU runs: a PythonFunction, a HostFunction, or a function that takes tensors."""
+needs a GPU: a PythonFunction, a HostFunction, or a function that takes tensors."""
 AnyProblem = Problem | ProblemFolder | str | Path
 
 _lock = threading.Lock()
@@ -51,7 +51,7 @@ def check(
 
     `kernel`: a Kernel, or its source or path together with entry, grid, block and args; or a
     triton.jit function, with grid, args, constants and num_warps. Any other function needs a GPU,
-    as its verdict says: pass it to `time` or `compare`. `problem`: a Problem, or the folder of one.
+    and its verdict says so: use `time` or `compare`. `problem`: a Problem, or the folder of one.
     `arch`: the architecture to compile for and to emulate, such as sm_80. Raises HarnessError if
     nothing can be judged, for example if the reference cannot run.
     """
@@ -68,9 +68,9 @@ def candidate(
     """Judge the kernels that a torch module launches, without a GPU, in the same way as `check`
     judges a single kernel.
 
-    `solution`: a Python file with ModelNew, or its text, as KernelBench has them; its kernels are
+    `solution`: a Python file with ModelNew, or its text, as in KernelBench; its kernels are
     those of `load_inline`. `problem`: the file with Model, get_inputs and get_init_inputs. `sizes`:
-    replace those in that file. `more`: fields of a Problem, such as `tolerance` and `partly_read`.
+    replace those in that file. `more`: Problem fields, such as `tolerance` and `partly_read`.
     Raises UsageError, with the reason, if the launches cannot be determined from the solution's
     host code.
     """
@@ -81,7 +81,7 @@ def time(
     kernel: AnyKernel, problem: AnyProblem, *, against: AnyKernel | None = None,
     seconds: float = TIMED_SECONDS, **launch: Any,
 ) -> Report:  # fmt: skip
-    """Verify one kernel and time it on the GPU, together with another one if `against` is given.
+    """Verify one kernel and time it on the GPU, alongside another one if `against` is given.
 
     Raises BackendUnavailable if there is no GPU: nothing emulated is ever shown as a time.
     """
@@ -97,7 +97,7 @@ def compare(
     kernels: Sequence[AnyKernel], problem: AnyProblem, *, arch: str | None = None,
     seconds: float | None = None,
 ) -> Comparison:  # fmt: skip
-    """Judge several kernels in one run, the first as the baseline; timed if there is a GPU."""
+    """Judge several kernels in one run, the first as the baseline; time them if there is a GPU."""
     own = [_kernel(each, {}) for each in kernels]
     limit = seconds or max(TIMED_SECONDS, SECONDS * len(own))
     submission = _submission(own, problem, "compare", arch, limit)
@@ -149,7 +149,7 @@ def _submission(
 
 
 def _judge() -> Judge:
-    """Return the judge of this process, started on the first call."""
+    """Return this process's judge, which the first call starts."""
     with _lock:
         if not _judges:
             _judges.append(Judge(jobs=1))
@@ -158,7 +158,7 @@ def _judge() -> Judge:
 
 
 def close() -> None:
-    """End the judge of this process; the next call starts another."""
+    """Stop this process's judge; the next call starts another."""
     with _lock:
         while _judges:
             _judges.pop().close()

@@ -1,5 +1,5 @@
-"""Find the compiled extension that defines a function, for example one that
-torch.utils.cpp_extension has built."""
+"""Find the compiled extension that defines a function, for example an extension built by
+torch.utils.cpp_extension."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Any
 
 
 def is_installed(file: Path) -> bool:
-    """Return whether any process of this Python can import the module, as part of a package or of
-    the standard library."""
+    """Return whether any process of this Python can import the module, because it belongs to a
+    package or to the standard library."""
     places = {Path(p).resolve() for p in (sys.prefix, sys.base_prefix)}
     return any(place in file.resolve().parents for place in places)
 
@@ -39,6 +39,6 @@ def of(value: Any) -> tuple[Path, str] | None:
 def _modules(name: str | None) -> Iterator[ModuleType]:
     """The modules of that name. torch does not put the modules that it loads into sys.modules."""
     for each in (sys.modules.get(name or ""), *gc.get_objects()):
-        # Use type(…), because asking an object for its class may run code of its own.
+        # Use type(…), because asking an object for its class may run the object's code.
         if issubclass(type(each), ModuleType) and vars(each).get("__name__") == name:
             yield each

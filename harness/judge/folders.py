@@ -29,10 +29,10 @@ from harness.matrix.expressions import FUNCTIONS, Expression
 from harness.silicon.features import specific_in
 
 _HEADERS = ("", ".cu", *lent.HEADERS)
-"""The suffixes of the header files that a kernel may bring."""
+"""The suffixes that a kernel's header files may have."""
 _LOOKS = (4, 8, 16, 24)
-"""The numbers of placements after which a run may stop, if a submission states the interval it
-wants."""
+"""The numbers of placements after which a run may stop, if the submission requests an
+interval."""
 _SHAPED = ("Array", "ShapedProblem", "ceil_div", "function_in", "next_power_of_2")
 
 
@@ -149,7 +149,7 @@ def _variant(kernel: _Titled, scalars: Mapping[str, float]) -> dict[str, Any]:
 
 
 def _used(kernel: Kernel | HostFunction) -> set[str]:
-    """Every name used in a kernel's launch; a matrix refuses unused ones."""
+    """Every name used in a kernel's launch; a matrix must not have unused names."""
     called = kernel.args if isinstance(kernel, HostFunction) else kernel.all_launches
     said = [kernel.let, kernel.defines, kernel.when, called]
     return set(re.findall(r"[A-Za-z_]\w*", repr(said)))
@@ -170,7 +170,7 @@ def _step(launch: Launch) -> dict[str, Any]:
 
 
 def _largest(sizes: Mapping[str, Any]) -> dict[str, Any]:
-    """The size with the largest value of every key, if there is such a size, as in a grid of
+    """The size that has the largest value of every key, if one exists, as in a grid of
     sizes."""
     return {key: [max(rows, key=_amount)] if isinstance(rows, list | tuple) else rows
             for key, rows in sizes.items()}  # fmt: skip
@@ -191,7 +191,7 @@ def _plain(value: Any) -> Any:
 # a Python function's file
 
 _WRITTEN = "on_buffers"
-"""The name that a Python function has in the file written for it."""
+"""The name given to a Python function in the file written for it."""
 
 
 def _python_text(kernel: PythonFunction, problem: Problem) -> str:
@@ -221,7 +221,7 @@ def _python_text(kernel: PythonFunction, problem: Problem) -> str:
 
 
 def _taken(kernel: PythonFunction, problem: Problem, keys: Sequence[str]) -> tuple[str, ...]:
-    """The function's arguments: its parameters or, if their names are unknown, the inputs in their
+    """The function's arguments: its parameters or, if their names are unknown, the inputs in
     order."""
     known = [*problem.arrays, *problem.sizes, *problem.scalars, *keys, "tensors", "stream"]
     named = kernel.function.parameters
@@ -246,7 +246,7 @@ def _title(problem: Problem) -> str:
 
 
 def problem_text(problem: Problem) -> str:
-    """The problem as the text of a problem.py."""
+    """The text of a problem.py that defines the problem."""
     lines = [
         f'"""What kernels of {problem.name} have to compute; written by harness.judge."""',
         "",
@@ -281,7 +281,7 @@ def problem_text(problem: Problem) -> str:
 
 
 def _definition(found: Reference, name: str) -> str:
-    """Lines that define a name as this function."""
+    """Lines that bind a name to this function."""
     if isinstance(found, Written):
         return found.source.rstrip() + (f"\n{name} = {found.name}" if found.name != name else "")
     if found.file:
@@ -309,7 +309,7 @@ def _function(texts: tuple[str, ...], as_tuple: bool = False) -> str:
 
 
 def _sizes_in(text: str) -> Iterator[str]:
-    """The names in an expression, except those of functions; a number such as 0.5 has none."""
+    """The names in an expression, except function names; a number such as 0.5 has none."""
     if not re.fullmatch(r"-?[\d.]+(e-?\d+)?", text):
         yield from sorted(Expression(text).names - set(FUNCTIONS))
 
@@ -327,7 +327,7 @@ def _wants_tensors(problem: Problem) -> bool:
 def _write_source(
     own: Path, name: str, source: str, is_file: bool, headers: Mapping[str, str]
 ) -> list[str]:
-    """Write the kernel's file, with its headers: those that were given, and those included from its
+    """Write the kernel's file with its headers: those given, and those included from its
     folder.
 
     Returns the texts of all these files.
@@ -352,9 +352,9 @@ def _write_source(
 
 
 def _put(own: Path, name: str, text: str, *also: str) -> None:
-    """Write a kernel's file; it may not replace a problem's file or another kernel's.
+    """Write a kernel's file; it must not replace a problem's file or another kernel's.
 
-    `also`: further suffixes that the file may have; a header may not have them.
+    `also`: further suffixes allowed for the file, which a header must not have.
     """
     parts = PurePosixPath(name)
     if parts.is_absolute() or ".." in parts.parts or not parts.name:

@@ -2,7 +2,7 @@
 
 A submission is written as the folder of a matrix, which a process in a slot runs like `python -m
 harness run`. Folders are named by their contents, so that compiled and disassembled files are
-reused when the same kernel comes again.
+reused when the same kernel is submitted again.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ HOME = Path(".cache") / "judge"
 
 @dataclass(frozen=True)
 class Judged:
-    """One verdict per kernel, in order. `run`, `matrix`: their folders, if kept."""
+    """One verdict per kernel, in order. `run`, `matrix`: the folders of both, if kept."""
 
     verdicts: list[Verdict]
     run: Path | None = None
@@ -44,14 +44,14 @@ class Judged:
 
 
 class Judge:
-    """Judges submissions in ready processes. It is a context manager and safe to use from any
-    thread.
+    """Judges submissions in processes that are started ahead. It is a context manager and safe to
+    use from any thread.
 
-    `jobs`: submissions judged at a time; by default one per core. `sandbox`: put bubblewrap around
+    `jobs`: submissions judged at once; by default one per core. `sandbox`: put bubblewrap around
     each slot: no network, and only its own folder writable. `memory`: bytes that a process may
     allocate; by default a share of the machine's. `home`: the folder for compiled files; in a
-    sandbox it is a scratch folder. `secret`: whether each submission has unpredictable inputs of
-    its own, instead of the default ones. With secret inputs, data-dependent counters vary a little.
+    sandbox it is a scratch folder. `secret`: True to give each submission its own unpredictable
+    inputs instead of the default ones. With secret inputs, data-dependent counters vary a little.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Judge:
             self._kept: list[Path] = []
             self._left.callback(self._forget)
             self._pool = ThreadPoolExecutor(max_workers=jobs)
-            # Submissions that wait for the GPU do not block those that need none.
+            # Submissions that wait for the GPU do not block those that do not need it.
             self._timing = ThreadPoolExecutor(max_workers=1)
             self._gpu = Lock()
         except BaseException:
@@ -86,7 +86,7 @@ class Judge:
 
     @property
     def pids(self) -> list[int]:
-        """The slots' processes; all judged code runs in their descendants."""
+        """The process ids of the slots; all judged code runs in their descendants."""
         return self._slots.pids
 
     def submit(self, submission: Submission, keep_run: bool = False) -> Future[Judged]:
@@ -100,8 +100,8 @@ class Judge:
         return self.judge(submission).verdicts[0]
 
     def judge(self, submission: Submission, keep_run: bool = False) -> Judged:
-        """The verdict on each kernel. Raises HarnessError for a submission that is not a valid
-        matrix.
+        """Return the verdict on each kernel. Raises HarnessError for a submission that is not a
+        valid matrix.
 
         `keep_run`: keep the run's folder for the caller; `close` removes it.
         """
@@ -117,7 +117,7 @@ class Judge:
                 cause, ended = "deadline" if lost.late else "crash", str(lost)
             if ended:
                 found = _so_far(cause, ended, submission, folder, out)
-                if not self._is_sandboxed:  # else the slot does it, as a link may lead anywhere
+                if not self._is_sandboxed:  # else the slot does it, since a link may lead anywhere
                     shutil.rmtree(out, ignore_errors=True)
                 return Judged(found)
         if answer.refused:
@@ -140,7 +140,7 @@ class Judge:
         return own.do(request, submission.seconds)
 
     def _alone(self, submission: Submission) -> AbstractContextManager[object]:
-        """Hold the GPU for as long as a submission needs it to itself."""
+        """Hold the GPU for as long as the submission needs exclusive use of it."""
         return self._gpu if _is_for_gpu(submission) else nullcontext()
 
     def _forget(self) -> None:
@@ -148,7 +148,7 @@ class Judge:
             shutil.rmtree(path, ignore_errors=True)
 
     def close(self) -> None:
-        """End all processes; submissions that are still waiting are not judged."""
+        """End all processes; submissions still waiting are not judged."""
         for pool in (self._pool, self._timing):
             pool.shutdown(wait=False, cancel_futures=True)
         self._left.close()
@@ -161,8 +161,8 @@ class Judge:
 
 
 def _is_for_gpu(submission: Submission) -> bool:
-    """Return whether a submission needs the GPU to itself, because two that are timed at once would
-    disturb each other."""
+    """Return whether a submission needs the GPU to itself, because two timed at once would disturb
+    each other."""
     return submission.kind != "check" and devices.has_driver()
 
 
@@ -193,7 +193,7 @@ def _so_far(cause: str, why: str, submission: Submission, folder: Path, out: Pat
     nothing = process.cannot_tell(kernels, cause, why)
     try:
         run = tables.load(out)
-    except HarnessError:  # it had not begun
+    except HarnessError:  # the run had not begun
         return nothing
     found = process.of_run(run, folder, kernels)
     return [

@@ -155,7 +155,7 @@ class _Judged:
 
     @cached_property
     def _shown(self) -> list[Planned]:
-        """Each kernel in every group, at the launch shape that the report shows."""
+        """Every group's kernels, each at the launch shape that the report shows."""
         timings = self._run.timings
         return [p for group in timings.groups for p in timings.shown(group)]
 
@@ -182,7 +182,7 @@ class _Judged:
         )  # fmt: skip
 
     def _counters(self, p: Planned) -> Iterator[tuple[str, Counter]]:
-        """Every quantity with a value, under its name in `expect`; then ncu's counters."""
+        """Every quantity with a value, under its `expect` name, followed by ncu's counters."""
         for name in budgets.QUANTITIES:
             key = name.replace("_", "-")
             answer = evaluate(key, self._readings, p)

@@ -21,13 +21,13 @@ from harness.silicon.features import FEATURES, specific_in
 _BESIDE = "common"
 HEADERS = (".h", ".hh", ".hpp", ".hxx", ".cuh", ".inc", ".inl", ".ipp", ".tpp", ".def")
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
-"""The folder, next to the problems' folders, from which kernels of all problems include headers."""
+"""The folder, next to the problems' folders, with headers that all problems' kernels include."""
 
 
 def copied(
     problem: ProblemFolder, texts: Iterable[Text], kernels: Path, own: Path
 ) -> dict[str, Any]:
-    """Copy the folder's files except kernels into `own`; return the bench.yaml for the submission.
+    """Copy the folder's files, except kernels, to `own`; return the submission's bench.yaml.
 
     `kernels`: the parent folder. Raises UsageError if the folder is not a problem's.
     """
@@ -49,7 +49,7 @@ def copied(
         shutil.copy(source / name, own / name)
     if (source.parent / _BESIDE).is_dir():
         shutil.copytree(source.parent / _BESIDE, kernels / _BESIDE, dirs_exist_ok=True)
-    for text in texts:  # other problems' headers too, but neither their kernels nor this one's
+    for text in texts:  # headers of other problems too, but no problem's kernels
         for name in included(source.parent, text.source, source.name):
             path = PurePosixPath(name)
             if path.is_absolute() or path.suffix not in HEADERS or (kernels / name).exists():
@@ -107,7 +107,7 @@ def _left_out(folder: str, names: list[str]) -> list[str]:
 
 
 def _axes(shapes: Iterable[Mapping[str, int]]) -> dict[str, Any]:
-    """Sizes or launch shapes as rows under one key, as bench.yaml has them."""
+    """Sizes or launch shapes as rows under one key, as in bench.yaml."""
     rows = list(shapes)
     if not rows or not rows[0]:
         return {}
@@ -115,7 +115,7 @@ def _axes(shapes: Iterable[Mapping[str, int]]) -> dict[str, Any]:
 
 
 def _variant(variant: Variant) -> dict[str, Any]:
-    """A variant with all values from its problem's defaults."""
+    """A variant with all values that it takes from its problem's defaults."""
     used = variant.used_names()
     lists = ("flags", "include", "sources", "overwrites")
     said = {

@@ -1,7 +1,7 @@
-"""Write a torch module that exists in memory as the text of a reference, including its parameters.
+"""Turn a torch module in memory into the text of a reference, including its parameters.
 
-This module only packs the values. A line of the generated problem.py unpacks them, and that file is
-code, like any problem.py (SECURITY.md).
+This module only packs the values. A line of the generated problem.py unpacks them. Like any
+problem.py, that file is code (SECURITY.md).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def is_one(value: Any) -> bool:
 
 
 def text(module: Any) -> tuple[str, tuple[str, ...]]:
-    """The text that defines `reference`, and the parameters of that function: those of `forward`,
+    """The text that defines `reference`, and that function's parameters: those of `forward`,
     then the module's own, with `_` for each dot. Raises ValueError for a module that cannot be
     exported."""
     torch = sys.modules["torch"]
@@ -81,7 +81,7 @@ _REMEDY = (
 
 
 def _folders(module: Any) -> Iterator[str]:
-    """The files that define those classes of a module that are not installed."""
+    """The folders from which the module's classes are imported, except installed ones."""
     for kind in {type(each) for each in module.modules()}:
         if kind.__module__ == "__main__" or "<" in kind.__qualname__:
             raise ValueError(

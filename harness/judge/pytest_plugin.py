@@ -1,12 +1,12 @@
-"""The pytest fixture `cuda_kernel`, which tests whether a kernel is correct and what it costs.
+"""The pytest fixture `cuda_kernel`, which tests a kernel's correctness and cost.
 
     def test_transpose(cuda_kernel):
         report = cuda_kernel("transpose.cu", problem, entry="transpose", grid=…, block=…, args=[…])
         assert report.bank_conflicts == 0
 
 The fixture needs no GPU. A kernel that is incorrect, or breaks a budget of its `expect`, fails the
-test, which shows the fault and the lines around it. At the end a table lists all kernels;
-`--junit-xml` records its rows as properties of their tests.
+test, which shows the fault and the lines around it. At the end, a table lists all kernels;
+`--junit-xml` records each row as a property of its test.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PROPERTY = "cuda_kernel"
 WORDS = 3
 """The columns that are not numbers: test, kernel and verdict."""
 COUNTED = ("instructions", "sectors", "bank_conflicts", "registers", "spills")
-"""The exact figures in a kernel's row, besides its times."""
+"""The exact figures that a kernel's row shows in addition to its times."""
 
 
 class CudaKernel:
@@ -49,7 +49,7 @@ class CudaKernel:
         return report
 
     def judged(self, kernel: AnyKernel, problem: AnyProblem, **options: Any) -> Report:
-        """Check a kernel but accept any verdict, for tests of kernels that must be refused."""
+        """Check a kernel but accept any verdict, for tests of kernels that must be rejected."""
         from harness.judge import api
 
         return self._noted(api.check(self._found(kernel), self._place(problem), **options))
@@ -58,7 +58,7 @@ class CudaKernel:
         self, kernel: AnyKernel, problem: AnyProblem, against: AnyKernel | None = None,
         **options: Any,
     ) -> Report:  # fmt: skip
-        """Time a kernel on the GPU, against another if given; skip the test if there is no GPU."""
+        """Time a kernel on the GPU, against another if given; skip the test without a GPU."""
         __tracebackhide__ = True
         from harness.errors import BackendUnavailable
         from harness.judge import api
@@ -84,7 +84,7 @@ class CudaKernel:
             pytest.fail("\n".join(filter(None, [report.text, report.excerpt])), pytrace=False)
 
     def _found(self, kernel: AnyKernel) -> AnyKernel:
-        """A kernel whose file name is relative to the test's file."""
+        """Resolve a kernel's file name, which is relative to the test's file."""
         from dataclasses import replace
 
         from harness.judge.submissions import Kernel, is_path
@@ -108,7 +108,7 @@ class CudaKernel:
 
 
 def row(report: Report) -> dict[str, str]:
-    """A kernel's row in the table: its name, verdict, times and exact counts, in words."""
+    """A kernel's row in the table: its name, verdict, times and exact counts, as text."""
     found = {"kernel": report.told.kernel, "verdict": report.verdict}
     if report.time_ns:
         found["time"] = f"{report.time_ns.value / 1e3:.4g} µs"

@@ -1,9 +1,9 @@
-"""Map the reason for a refusal to its kind, cause, place and counterexample.
+"""Parse the reason for a refusal into its kind, cause, place and counterexample.
 
 The reasons are sentences that the harness itself produces: in the output check (worker/verify.py),
 in the search for shortcuts (worker/cheat_check.py), in the emulator's fault reports
-(results/faults.py) and where workers are ended (processes/workers.py). An unknown sentence is not a
-pass: the verdict is `cannot-tell`.
+(results/faults.py) and where workers are ended (processes/workers.py). An unknown sentence never
+counts as a pass: the verdict is `cannot-tell`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _SHORTCUTS = (
     ("were all in one state", "forged its own records"),
     ("with a few numbers of its inputs changed", "depends on the inputs that it was tested with"),
 )
-"""Words in a reason → the shortcut in a few words."""
+"""Words in a reason → a short name for the shortcut."""
 _PROMISES = (
     ("was changed at element", "changes an input"),
     ("must be zero after the launch", "leaves a buffer that must be zero"),

@@ -1,9 +1,9 @@
 """Export a Python function to a problem.py: by its import path, or as text.
 
-A function of an importable module is imported by name, and a function of another file by the file's
-path. The text of any other function (in a notebook, in __main__, or a lambda) is written into the
-file, with the modules and plain values that it uses. Values that cannot be written out are refused,
-with their names.
+A function in an importable module is imported by name, and a function in another file by the file's
+path. The text of any other function (in a notebook, in __main__, or a lambda) is written into
+problem.py, with the modules and plain values that it uses. Values that cannot be written out are
+rejected by name.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ Reference = Written | Imported
 
 
 def reference(value: Any) -> Any:
-    """Convert a function, or `module:name` or `file.py:name`, to a Reference; return other values
+    """Convert a function, `module:name` or `file.py:name` to a Reference; return other values
     unchanged.
 
     Raises ValueError, with a remedy, for a function that cannot be exported.
@@ -111,7 +111,7 @@ def _of_callable(value: Callable[..., Any]) -> Reference:
 
 
 def _found_again(value: FunctionType, name: str) -> Imported | None:
-    """The path by which exactly this function can be imported; None if there is none."""
+    """The path by which exactly this function can be imported; None if no such path exists."""
     module = sys.modules.get(value.__module__)
     if module is None or _attribute(module, name) is not value:
         return None
@@ -133,7 +133,7 @@ def _builtin(value: Any, name: str) -> Imported:
             there = importlib.import_module(module)
         except ImportError:
             continue
-        # torch.relu is called _VariableFunctionsClass.relu.
+        # The qualified name of torch.relu is _VariableFunctionsClass.relu.
         for each in (name, value.__name__):
             if _attribute(there, each) is value:
                 return Imported(each, module=module)
@@ -257,14 +257,14 @@ def _compiled(text: str) -> CodeType:
 
 
 def _used(code: CodeType) -> tuple[Any, ...]:
-    """The names and constants in code. Instructions are left out, because they also depend on the
+    """The names and constants in code. Instructions are omitted, because they also depend on the
     surrounding code."""
     constants = [_used(c) if isinstance(c, CodeType) else (type(c), c) for c in code.co_consts]
     return constants, code.co_names, code.co_varnames
 
 
 def _parameters(value: Callable[..., Any]) -> tuple[str, ...]:
-    """The parameters without a default; empty if they cannot be passed by name."""
+    """The parameters without defaults; empty if they cannot be passed by name."""
     try:
         found = inspect.signature(value).parameters.values()
     except (TypeError, ValueError):
@@ -275,7 +275,7 @@ def _parameters(value: Callable[..., Any]) -> tuple[str, ...]:
 
 
 def _parameters_in(tree: ast.Module, name: str, where: str = "the reference's text ") -> Any:
-    """The parameters of a function in a text. Raises ValueError if the text does not define it."""
+    """The parameters of a function that a text defines. Raises ValueError if it does not."""
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and node.name == name:
             return _arguments(node.args)

@@ -1,4 +1,4 @@
-"""The results of `check`, `time` and `compare`: verdicts for assertions and display."""
+"""The results of `check`, `time` and `compare`: verdicts to assert on and to display."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from harness.tables import Run
 
 
 class Counters(Mapping[str, float]):
-    """The exact counters of a kernel, as plain numbers, under the names of `expect:`.
+    """A kernel's exact counters, as plain numbers, under the names used in `expect:`.
 
     A value that is inexact or unknown raises KeyError with the reason.
     """
 
     def __init__(self, every: Mapping[str, Counter]) -> None:
         self.every = every
-        """All counters with units and provenances, including those that are not exact."""
+        """All counters, including inexact ones, with their units and provenance."""
 
     def __getitem__(self, name: str) -> float:
         found = self.every.get(name)
@@ -74,7 +74,7 @@ def excerpt(submission: Submission, verdict: Verdict) -> str:
 
 @dataclass(frozen=True)
 class Report:
-    """The verdict on one kernel, and the run that it comes from."""
+    """The verdict on one kernel, and the run from which it was derived."""
 
     told: Verdict
     submission: Submission
@@ -134,7 +134,7 @@ class Report:
 
     @property
     def bank_conflicts(self) -> float:
-        """Wavefronts of shared memory beyond the ideal. Raises KeyError if the number is not
+        """Shared-memory wavefronts beyond the ideal. Raises KeyError if the number is not
         known."""
         found = self.told.bank_conflicts
         if found is None:
@@ -162,7 +162,7 @@ class Report:
     def _repr_html_(self) -> str:
         """The notebook view: the verdict, the lines around a fault, and the source with the cost of
         each line."""
-        from harness.report import notebook  # which imports what draws
+        from harness.report import notebook  # imports the drawing code
 
         lines = f"<pre>{escape(self.excerpt)}</pre>" if self.excerpt else ""
         costs = ""

@@ -31,7 +31,7 @@ _FOLLOWS = {
     "entry": "its own name", "block": "num_warps", "shared": "its text", "defines": "its text",
     "flags": "its text", "headers": "its text", "launches": "its grid",
 }  # fmt: skip
-"""Field that other kernels have → what determines its value for a Triton kernel."""
+"""Field of other kernels → what determines its value for a Triton kernel."""
 _MOST_SCRATCH = 2
 
 
@@ -93,7 +93,7 @@ def kernel(
 
 
 def kernels(function: Any, problem: object, **launch: Any) -> list[Kernel]:
-    """Compile every configuration of a `triton.autotune` function, each to a kernel with a name.
+    """Compile every configuration of a `triton.autotune` function to a kernel with its own name.
 
     `launch`: as for `kernel`. For `compare`: [baseline, *kernels(row_sum, problem, …)].
     """
@@ -156,14 +156,14 @@ _NOT_JUDGED = {
     "launch_cooperative_grid": "is launched cooperatively",
     "tensordesc_meta": "takes tensor descriptors",
 }
-"""Field of Triton's metadata → what it means for a kernel, unless it is 0, or 1 block per
+"""Field of Triton's metadata → what it means for a kernel, unless its value is 0, or 1 block per
 cluster."""
 
 
 def _signature(
     function: Any, problem: Problem, args: Sequence[str | int | float], constants: Mapping[str, Any]
 ) -> dict[str, str]:
-    """Each parameter with its type in Triton's notation."""
+    """Map each parameter to its type in Triton's notation."""
     fixed = [each.name for each in function.params if each.is_constexpr]
     needed = {each.name for each in function.params if each.is_constexpr and not each.has_default}
     free = [name for name in function.arg_names if name not in fixed]

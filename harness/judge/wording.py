@@ -1,5 +1,5 @@
-"""A verdict in words, for people and for programs that learn from it: what is wrong, where, and the
-smallest example."""
+"""Put a verdict into words, for people and for programs that learn from it: what is wrong, where,
+and the smallest example."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _lines(v: Verdict) -> Iterator[str]:
 
 
 def _told(v: Verdict) -> str:
-    """A statement of how the kernel was verified, and of its time if it was timed."""
+    """A sentence that says how the kernel was verified, and its time if it was timed."""
     if not v.is_right:
         return ""
     parts = [f"{v.verified} launches verified at {how_many(len(v.verified_at), 'test size')}"]

@@ -1,8 +1,8 @@
 """A card's properties according to NVML, apart from its clocks, and remarks on those that can
 change a verdict.
 
-The reader of a figure must know whether someone locked the clocks, capped the power, or computed on
-the same card. Facts that the driver does not report are None, never 0 and never "no".
+Anyone who reads a figure must know whether someone locked the clocks, capped the power, or computed
+on the same card. Facts that the driver does not report are None, never 0 and never "no".
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ locked."""
 class Card:
     """A card before the harness runs anything on it. Base units: hertz, watts, bytes.
 
-    `others`: each process that computes on the card: its process id and its memory.
+    `others`: the process id and memory of each process that computes on the card.
     """
 
     uuid: str = ""
@@ -102,7 +102,7 @@ def _short(bus: str) -> str:
 
 
 def tried(read: Callable[[], Any]) -> Any:
-    """Return the reading, or None if this GPU does not provide it or this user may not read it."""
+    """Return the reading; None if this GPU does not provide it or withholds it from this user."""
     try:
         return read()
     except Exception:
@@ -160,7 +160,7 @@ def others(nvml: Any, handle: Any) -> int | None:
     there = tried(lambda: [p.pid for p in nvml.nvmlDeviceGetComputeRunningProcesses(handle)])
     if there is None:
         return None
-    if len(there) < 2:  # this one
+    if len(there) < 2:  # only this one
         return 0
     return max(len(there) - 1 - len(reaper.relatives(there)), 0)
 
@@ -232,7 +232,7 @@ def remarks(card: Card) -> Iterator[Remark]:
 
 
 def in_between(card: Card, conditions: Iterable[Conditions]) -> Iterator[str]:
-    """Observations from the rounds that can change a verdict, one sentence each."""
+    """Observations from the rounds that can change a verdict, in one sentence each."""
     rounds = list(conditions)
     shared = sum(bool(c.others) for c in rounds)
     if shared:

@@ -1,6 +1,6 @@
 """Choose a backend and its device.
 
-The parent process never opens the GPU, but starts a worker that does; if the driver hangs or
+The parent process never opens the GPU. Instead it starts a worker that does; if the driver hangs or
 crashes, the run prints a message and goes on.
 """
 
@@ -49,12 +49,11 @@ def emulated(arch: str | None) -> Device:
 
 
 def choose(backend: str, arch: str | None) -> tuple[str, Device, str]:
-    """Return (backend, device, a warning if there is one) for the request auto, cuda or
-    emulator."""
+    """Return (backend, device, warning or "") for the request auto, cuda or emulator."""
     if backend == "emulator" or (backend == "auto" and not has_driver()):
         return "emulator", emulated(arch), ""
     if arch is not None:
-        emulated(arch)  # refuses an invalid name
+        emulated(arch)  # rejects an invalid name
     try:
         device = cuda_device(arch)
     except BackendUnavailable as error:

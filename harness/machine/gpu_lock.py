@@ -19,7 +19,7 @@ FOLDER = Path("/tmp")
 """The folder of the locks, the same for all users; TMPDIR may differ from user to user."""
 
 _EVERYBODY = 0o666
-"""The mode of a lock file: a second user of the host has to be able to take the lock once the first
+"""The mode of a lock file. A second user of the host must be able to take the lock once the first
 has released it."""
 
 
@@ -54,7 +54,7 @@ def _taken(path: Path) -> Callable[[], object]:
     except OSError as error:
         if error.errno != errno.EROFS:
             raise
-    # A sandbox shows the file read-only, and FileLock wants to write: flock itself does not.
+    # A sandbox shows the file read-only, and FileLock needs to write; flock itself does not.
     file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,7 +1,7 @@
 """The expressions that a matrix may use for grids, blocks, shared memory, limits and numbers.
 
 `ceil_div(n, 2 * block)`, `6 * sm_count`, `block >= 64 and block <= 512`. An expression is parsed
-into a syntax tree, and only the nodes listed here are accepted; nothing is ever passed to `eval`.
+into a syntax tree, and only the nodes listed here are accepted; nothing ever reaches `eval`.
 Integers are exact and bounded in size, so an expression can neither run long nor overflow silently.
 Expressions for numbers rather than counts (arguments, macros) may also use fractions and `/`.
 """
@@ -19,7 +19,7 @@ from functools import cached_property
 from harness.errors import ExpressionError
 
 LARGEST = 2**63 - 1
-"""Integers beyond a signed 64-bit integer are refused, as intermediate values and as results."""
+"""Integers that do not fit in 64 signed bits are rejected, both intermediate values and results."""
 
 _MOST_CHARACTERS = 200
 _LARGEST_EXPONENT = 63
@@ -36,7 +36,7 @@ class _Fault(Exception):
 
 
 def ceil_div(a: int, b: int) -> int:
-    """a divided by b, rounded up."""
+    """Divide a by b, rounding up."""
     return -(-a // b)
 
 
@@ -90,7 +90,7 @@ QUOTE_IT = (
 
 
 def is_cut(text: str, brackets: str = "()") -> bool:
-    """Return whether brackets are unbalanced, as they are if YAML split the text at a comma."""
+    """Return whether brackets are unbalanced, which happens if YAML split the text at a comma."""
     pairs = zip(brackets[::2], brackets[1::2], strict=True)
     return any(text.count(opening) != text.count(closing) for opening, closing in pairs)
 
@@ -113,10 +113,10 @@ class _Parsed:
                 remedy=f"at most {_MOST_CHARACTERS}",
             )
         try:
-            with warnings.catch_warnings():  # Python warns about text that is refused anyway
+            with warnings.catch_warnings():  # Python warns about text that is rejected anyway
                 warnings.simplefilter("ignore")
                 return ast.parse(self.text.strip(), mode="eval").body
-        # At too many parentheses, Python 3.11 now and then raises SystemError instead.
+        # With too many parentheses, Python 3.11 occasionally raises SystemError instead.
         except (SyntaxError, ValueError, RecursionError, MemoryError, SystemError):
             remedy = QUOTE_IT if is_cut(self.text) else f"allowed: {_ALLOWED}"
             raise ExpressionError(f"`{self.text}` is not an expression", remedy=remedy) from None
@@ -150,7 +150,7 @@ class _Parsed:
 class Expression(_Parsed):
     """An integer expression over sizes, launch keys and device facts.
 
-    Construction raises ExpressionError if the text is not a valid one. Comparisons yield 1 or 0.
+    Construction raises ExpressionError if the text is invalid. Comparisons yield 1 or 0.
     """
 
     def evaluate(self, values: Mapping[str, Value]) -> int:
@@ -173,7 +173,7 @@ def _shown(names: frozenset[str], values: Mapping[str, Value]) -> str:
 
 
 def _check(node: ast.expr, text: str, fractions: bool) -> None:
-    """Refuse every kind of node that `_value` does not handle."""
+    """Reject every kind of node that `_value` does not handle."""
     parts: list[ast.expr] = []
     match node:
         case ast.Constant(value=int(value)) if not isinstance(value, bool):
@@ -239,7 +239,7 @@ def _value(node: ast.expr, values: Mapping[str, Value], fractions: bool) -> Valu
             given = [of(argument) for argument in arguments]
             _need_whole(node, () if name in ("min", "max") else given)
             result = FUNCTIONS[name][0](*given)
-        case _:  # _check has refused everything else
+        case _:  # _check has rejected everything else
             raise AssertionError(ast.dump(node))
     return _within(result)
 

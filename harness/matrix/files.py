@@ -1,5 +1,5 @@
-"""The files that a matrix names: are their paths well formed, do they exist, and are they inside
-the folder of their problem?"""
+"""Check the files that a matrix names: their paths must be well formed, and the files must exist
+inside the folder of their problem."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from harness.matrix.variants import Problem
 
 MATRIX, OWN_MATRIX = Path("bench.yaml"), "bench.yaml"
-"""The name of the matrix in the current folder, and that of a problem's own file."""
+"""The name of the matrix in the current folder, and of each problem's own file."""
 
 
 PTX = ".ptx"
@@ -38,20 +38,20 @@ def relative(value: Any, *suffixes: str) -> str:
 
 
 def include(value: Any) -> str:
-    """A folder under the problem's, under that of all problems, or inside a Python package."""
+    """A folder below the problem's folder, below the folder of all problems, or in a package."""
     if not python_packages.is_inside(str(value)):
         return relative(value)
     return python_packages.PREFIX + relative(str(value).removeprefix(python_packages.PREFIX))
 
 
 def found(kernels: Path) -> list[str]:
-    """The problems of a folder, by name: its subfolders that hold a bench.yaml."""
+    """The names of the problems in a folder: its subfolders that hold a bench.yaml."""
     return sorted(path.parent.name for path in kernels.glob(f"*/{OWN_MATRIX}"))
 
 
 def include_folder(kernels: Path, problem: str, folder: str) -> Path | None:
-    """Find a folder for `include:` in the problem's folder, or in that of all problems. A folder
-    inside a Python package is not among them."""
+    """Find a folder for `include:` in the problem's folder, or in the folder of all problems.
+    Folders inside Python packages are not searched."""
     for path in (kernels / problem / folder, kernels / folder):
         if path.is_dir() and path.resolve().is_relative_to(kernels.resolve()):
             return path
@@ -59,8 +59,8 @@ def include_folder(kernels: Path, problem: str, folder: str) -> Path | None:
 
 
 def include_folders(kernels: Path, problem: str, folders: Iterable[str]) -> tuple[str, ...]:
-    """The folders of `include:` as a case has them: below that of all problems, or, unchanged,
-    inside a Python package."""
+    """The folders of `include:` as stored in a case: relative to the folder of all problems, or
+    unchanged if inside a Python package."""
     found = []
     for each in folders:
         if python_packages.is_inside(each):
@@ -75,7 +75,7 @@ def check(kernels: Path, problem: Problem) -> None:
     folder = kernels / problem.name
     inside(kernels, folder, problem.place)
     inside(folder, folder / "problem.py", problem.place)
-    if not os.path.isfile(folder / "problem.py"):  # False where the name is too long, too
+    if not os.path.isfile(folder / "problem.py"):  # also False if the name is too long
         raise problem.place.error(
             f"{folder / 'problem.py'} does not exist",
             f"it states what is computed; {command('new my_problem')} writes one, to be changed",
@@ -94,7 +94,7 @@ def check(kernels: Path, problem: Problem) -> None:
             _file(folder, source, variant.place("sources", index))
         for index, each in enumerate(variant.include):
             if python_packages.is_inside(each):
-                continue  # cases are skipped where the package is missing
+                continue  # cases are skipped if the package is missing
             if include_folder(kernels, problem.name, each) is None:
                 raise variant.place("include", index).error(
                     f"there is no folder {folder / each} and no {kernels / each}"
@@ -102,10 +102,10 @@ def check(kernels: Path, problem: Problem) -> None:
 
 
 def inside(folder: Path, path: Path, at: YamlLocation) -> None:
-    """Refuse a path that leads out of a folder, because the files there were not checked."""
+    """Reject a path that leads out of a folder, because the files there were not checked."""
     try:
         found = path.resolve()
-    except (OSError, RuntimeError):  # links that lead in a circle
+    except (OSError, RuntimeError):  # circular links
         raise at.error(f"{path} is a broken link") from None
     if not found.is_relative_to(folder.resolve()):
         raise at.error(f"{path} leads out of {folder}", "put the file itself there, not a link")

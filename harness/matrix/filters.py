@@ -20,18 +20,18 @@ from harness.matrix.variants import Problem, Variant
 from harness.problem import Work, loading
 
 QUICK_BYTES = 128 * 2**20
-"""The most compulsory traffic, in bytes, of the size that a quick run times: more than any L2 cache
-holds, and less than a tenth of a millisecond of memory traffic."""
+"""The most compulsory traffic, in bytes, at the size that a quick run times: more than any L2
+cache holds, and less than a tenth of a millisecond of memory traffic."""
 QUICK_FLOPS = 2**31
-"""The most arithmetic of that size: the host computes the reference in float64, and a naive kernel
-takes a hundred times as long as the best."""
+"""The most arithmetic at that size: the host computes the reference in float64, and a naive kernel
+takes a hundred times as long as the best one."""
 QUICK_SECONDS = 15
 """Seconds after which a quick run adds no more placements to a problem."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The command line's choice from the matrix, as typed; an empty one chooses all."""
+    """The selection from the matrix as typed on the command line; an empty one selects all."""
 
     only: tuple[str, ...] = ()
     size: tuple[str, ...] = ()
@@ -40,7 +40,7 @@ class Choice:
     quick: bool = False
 
     def __str__(self) -> str:
-        """The options in the form that they have on a command line."""
+        """The options as they are written on a command line."""
         words = [
             f"--{name} {value}" for name, values in asdict(self).items()
             for value in (values if isinstance(values, (list, tuple)) else ())
@@ -49,16 +49,16 @@ class Choice:
 
 
 Wanted = Mapping[str, frozenset[int]]
-"""Key → the values that it may have."""
+"""Key → its allowed values."""
 
 
 def narrowed(bench: model.Bench, choice: Choice, backend: str) -> model.Bench:
     """The matrix reduced to the chosen problems, sizes, types and launch shapes, or to a quick run.
 
-    The returned `sizes.bench` are those of the backend. A size that no chosen problem lists is
+    The returned `sizes.bench` has the sizes for the backend. A size that no chosen problem lists is
     added to every problem for which it names all parameters.
 
-    A baseline or library, with which others are compared, keeps its launch shapes if none of them
+    A baseline or library, to which others are compared, keeps its launch shapes if none of them
     is chosen. Raises UsageError for a filter that matches nothing; the message lists the valid
     values.
     """
@@ -82,7 +82,7 @@ def narrowed(bench: model.Bench, choice: Choice, backend: str) -> model.Bench:
 
 def _wanted(option: str, texts: Iterable[str]) -> Wanted:
     """`n=2**20,2**24` → {"n": {1048576, 16777216}}, and `m=64,n=8` → {"m": {64}, "n": {8}}; a key
-    that is named again gets more values."""
+    that is repeated gets more values."""
     found: dict[str, set[int]] = {}
     for text in texts:
         key = ""
@@ -105,7 +105,7 @@ def _kept(
     narrow: Callable[[Problem], Problem | None],
     refusal: Callable[[], str],
 ) -> dict[str, Problem]:
-    """The problems that have any case left."""
+    """The problems that still have a case."""
     found = {name: narrow(problem) for name, problem in every.items()}
     left = {name: problem for name, problem in found.items() if problem is not None}
     if not left:
@@ -230,8 +230,8 @@ def _quickly(bench: model.Bench, backend: str) -> model.Bench:
 
 
 def _quick_size(bench: model.Bench, problem: Problem, most: int) -> Shape:
-    """The largest size that moves at most this many bytes and is quick to verify, else the
-    smallest."""
+    """The largest size that moves at most `most` bytes and is quick to verify, or else the
+    smallest size."""
     try:
         by_bytes = sorted(_with_work(bench, problem), key=lambda each: each[0].bytes)
     except ProblemError:  # plan.py reports it for each case

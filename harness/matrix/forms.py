@@ -1,7 +1,7 @@
-"""The form in which each matrix value is written, for the JSON Schema that editors use.
+"""The written form of each matrix value, for the JSON Schema that editors use.
 
-A schema covers kinds and choices. The validators of values.py, next to which each form is declared,
-make finer checks, such as whether an expression is valid.
+A schema covers kinds and choices. Each form is declared next to its validator in values.py, which
+makes finer checks, such as whether an expression is valid.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ AXES = WithJsonSchema(
     {"type": "object",
      "additionalProperties": {"anyOf": [_WHOLE, _several(_or_several(_WHOLE))]}}
 )  # fmt: skip
-"""Lists of numbers by name, or of rows by several names."""
+"""Lists of numbers under one name, or lists of rows under several names."""
 
 
 def one_of(names: Iterable[str]) -> WithJsonSchema:

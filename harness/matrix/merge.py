@@ -22,7 +22,7 @@ from harness.silicon.features import FEATURES, Feature
 
 _ONLY_COMPILED = ("defines", "flags", "include", "sources")
 _ONLY_KERNELS = ("steps", "launch", "when", "fits")
-"""Defaults that a Python or host function does not take, because it has no launch shape."""
+"""Defaults that do not apply to a Python or host function, because it has no launch shape."""
 _STEP = tuple(written.WrittenStep.model_fields)
 
 
@@ -36,7 +36,7 @@ class _Merger:
         self.body, self.defaults, self.top = body, body.defaults, place
         self.place = place.at("defaults")
         self.taken: set[tuple[Key, ...]] = set()
-        """Paths of the defaults that some variant takes."""
+        """Paths of the defaults that at least one variant uses."""
 
     def problem(self, name: str) -> Problem:
         body = self.body
@@ -93,7 +93,7 @@ class _Merger:
     def _function(
         self, name: str, own: written.Function, place: YamlLocation, as_library: bool
     ) -> Variant:
-        """A Python or a host function, as a variant or as a library."""
+        """A Python or host function, either as a variant or as a library."""
         if own.says("python") == own.says("host"):
             raise place.error(
                 "it needs python: file.py:function or host: file.cu:function, one of them"
@@ -209,7 +209,7 @@ class _Merger:
         index: int,
         places: dict[tuple[Key, ...], YamlLocation],
     ) -> MergedStep:
-        """A step's own values, which take precedence over those of the default step of that
+        """A step's own values, which take precedence over those of the default step with that
         name."""
         base = self.defaults.steps.get(name)
         base_at = self.place.at("steps", name)
@@ -257,8 +257,8 @@ class _Merger:
                 )
 
     def _check_let(self, variants: Sequence[Variant]) -> None:
-        """Refuse an unused name in `let`, which is probably misspelt. Python functions may use any
-        of them."""
+        """Reject an unused name in `let`, which is probably misspelt. A Python function may use any
+        of these names."""
         for variant in variants:
             used = variant.used_names() if variant.kind != "python" else set(variant.let)
             for name in variant.own_let:
@@ -270,7 +270,7 @@ class _Merger:
             self.taken |= {("let", name) for name in used if name not in variant.own_let}
 
     def _check_taken(self) -> None:
-        """Refuse a default that no variant uses: it is a mistake or redundant."""
+        """Reject a default that no variant uses: it is redundant or a mistake."""
         for path in self._leaves():
             if path not in self.taken:
                 what = "each variant has its own"
@@ -301,7 +301,7 @@ class _Merger:
 
 
 class _Values:
-    """The values of one variant except its steps, and the location of each."""
+    """The values of one variant, except its steps, and the location of each value."""
 
     def __init__(
         self, merger: _Merger, own: written.Common, place: YamlLocation, without: Sequence[str] = ()
@@ -317,7 +317,7 @@ class _Values:
         }  # fmt: skip
 
     def take(self, key: str, otherwise: Any) -> Any:
-        """The variant's own value, or else the default, the problem's value, or `otherwise`."""
+        """The variant's own value, else the default, else the problem's value, else `otherwise`."""
         merger = self._merger
         if key in type(self._own).model_fields and self._own.says(key):
             self.places[key,] = self._place.at(key)

@@ -1,8 +1,8 @@
-"""The matrix: bench.yaml with the common settings, and each problem's own bench.yaml.
+"""The matrix: a bench.yaml with the common settings, and each problem's own bench.yaml.
 
 `kernels/<problem>/bench.yaml` is found by its location. `problems:` at the top may list the
 problems of the run, or hold their bodies, so that a whole matrix can be one file. Everything is
-validated before anything is compiled, and every refusal names the file, the line and the key.
+validated before anything is compiled, and every error names the file, the line and the key.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from harness.matrix.written import Limits, Timing
 
 MATRIX = files.MATRIX
 MOST_CASES = 100_000
-"""A matrix with more cases than this, at all sizes, is refused as a mistake."""
+"""A matrix with more cases than this, over all sizes, is rejected as a mistake."""
 
 
 @dataclass(frozen=True)
 class Bench:
-    """The whole matrix, merged. Its `repr` includes everything that affects the run, but no
-    locations in files."""
+    """The whole matrix, merged. Its `repr` includes everything that affects the run, but no file
+    locations."""
 
     problems: Mapping[str, Problem]
     timing: Timing
@@ -39,8 +39,8 @@ class Bench:
 
 
 def load(path: Path | None = None, kernels: Path | None = None) -> Bench:
-    """Load the matrix. Raises ConfigError that names the file, the line, the key and what would be
-    right.
+    """Load the matrix. Raises a ConfigError that names the file, the line, the key and what is
+    expected there.
 
     `path`: the top-level file; by default bench.yaml in the current folder if it exists, else the
     default timing and limits. `kernels`: the folder of problems; by default `kernels/` next to the
@@ -123,7 +123,7 @@ def _own(kernels: Path, name: str, at: YamlLocation | None) -> tuple[Any, YamlLo
 
 
 def _bound(problems: Mapping[str, Problem]) -> None:
-    """Refuse an implausibly large matrix before it is computed."""
+    """Reject an implausibly large matrix before it is computed."""
     total = 0
     for problem in problems.values():
         total += problem.count()

@@ -1,8 +1,8 @@
 """Bench → cases: every combination, with its launches computed for one device.
 
 A case is problem × variant × dtype × sizes × launch shape. A combination that cannot run is still a
-case, with the reason in `skip` (the matrix says so, or there is no GPU) or `refusal` (it is an
-error), so no combination disappears from a report.
+case. `skip` gives the reason if the matrix excludes it or there is no GPU, and `refusal` if it is
+an error, so no combination disappears from a report.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Plan:
         return found
 
     def left_out(self) -> Iterator[str]:
-        """The test sizes at which `when` leaves a variant unverified, a sentence per variant."""
+        """The test sizes at which `when` leaves a variant unverified, one sentence per variant."""
         skipped: dict[tuple[str, str], dict[str, str]] = {}
         run = {(t.shape, _sizes(t)) for t in self.tests if not t.skip}
         shapes = {shape for shape, _ in run}
@@ -67,7 +67,7 @@ class Plan:
 
 def resolve(bench: model.Bench, device: Device, backend: str, patterns: Sequence[str] = ()) -> Plan:
     """Compute everything that a run needs from the matrix. Raises ConfigError and UsageError, but
-    never because of a problem.py: a fault in that file stops only its problem."""
+    never because of a problem.py, since a fault in that file stops only its problem."""
     loaded: dict[str, Problem] = {}
     cases: list[Case] = []
     tests: list[Case] = []
@@ -132,7 +132,7 @@ def _works(cases: Iterable[Case], loaded: Problem) -> dict[str, Work]:
 
 
 def _bare(problem: variants.Problem, variant: Variant, backend: str, fault: str) -> Iterator[Case]:
-    """The cases of a problem that cannot be loaded: only their names."""
+    """The cases of a problem that cannot be loaded, with their names alone."""
     for dtype in variant.dtypes:
         for size in problem.sizes.of(backend):
             for shape in variant.launch:
@@ -161,7 +161,7 @@ class _Site:
                     yield self._refused(self._without_gpu(case))
 
     def _without_gpu(self, case: Case) -> Case:
-        """The reason for skipping the case if only the emulator is available and cannot run it."""
+        """The case; skipped, with the reason, if the backend is the emulator and cannot run it."""
         if case.skip or self.backend != "emulator":
             return case
         what = _NEEDS_A_GPU.get("library" if case.is_library else case.kind, "")
@@ -230,7 +230,7 @@ class _Resolver:
     def case(self) -> Case:
         variant, problem = self.variant, self.site.problem
         for name in variant.own_let if variant.kind != "library" else ():
-            _ = self.names[name]  # a mistake in it is reported even if nothing uses it
+            _ = self.names[name]  # so that a mistake in an unused one is reported
         for index, name in enumerate(variant.overwrites):
             if name not in self.site.buffers:
                 raise self.error(f"`{name}` is not a buffer", "overwrites", index)
@@ -264,8 +264,8 @@ class _Resolver:
         )
 
     def _let(self) -> dict[str, Value]:
-        """The values that a Python function's parameters may name, without defaults that have none
-        at this size and launch shape."""
+        """The `let` values that a Python function's parameters may name. Defaults without a value
+        at this size and launch shape are omitted."""
         found = {}
         for name in self.variant.let:
             try:
@@ -354,7 +354,7 @@ class _Resolver:
 
 
 def _lacking(case: Case, device: Device) -> Iterator[str]:
-    """The requirements of the case's launches that the device lacks, and missing headers."""
+    """The launch requirements that the device does not meet, and any missing headers."""
     yield from python_packages.missing(case.include)
     no_clusters = variants.lacks(FEATURES["clusters"], device)
     no_maps = variants.lacks(FEATURES["tma"], device)

@@ -19,10 +19,10 @@ _MOST_LISTED = 40
 
 
 def rows(bench: model.Bench, patterns: Sequence[str]) -> dict[str, list[str]]:
-    """Problem → the variants and libraries whose names match the beginning of a pattern; all of
+    """Problem → the variants and libraries whose names match the beginning of a pattern, or all of
     them if there is no pattern.
 
-    Raises UsageError for a pattern that matches none.
+    Raises UsageError for a pattern that matches nothing.
     """
     for pattern in patterns:
         if not matching(bench, [pattern]):
@@ -32,7 +32,7 @@ def rows(bench: model.Bench, patterns: Sequence[str]) -> dict[str, list[str]]:
 
 
 def matching(bench: model.Bench, patterns: Sequence[str]) -> dict[str, list[str]]:
-    """Do the same as `rows`, but allow patterns that match nothing."""
+    """Work like `rows`, but allow patterns that match nothing."""
     starts = [pattern.split("/")[:2] for pattern in patterns]
     found: dict[str, list[str]] = {}
     for pair in _rows(bench):
@@ -46,17 +46,17 @@ def _rows(bench: model.Bench) -> list[tuple[str, str]]:
 
 
 def problems(bench: model.Bench, patterns: Sequence[str]) -> list[str]:
-    """The problems with at least one row that a pattern matches."""
+    """The problems in which a pattern matches at least one row."""
     return list(rows(bench, patterns))
 
 
 def cases(
     every: Sequence[Case], patterns: Sequence[str], baselines: Mapping[str, str]
 ) -> list[Case]:
-    """The cases that a pattern matches, and their baselines and libraries.
+    """The cases that a pattern matches, with their baselines and libraries.
 
     `every`: all cases of the chosen rows and of their baselines and libraries. Raises UsageError
-    for a pattern that matches none.
+    for a pattern that matches nothing.
     """
     chosen = {case.id for case in every if not patterns}
     for pattern in patterns:

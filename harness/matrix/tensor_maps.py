@@ -1,7 +1,7 @@
-"""A tensor map among a step's arguments: its written form, and its values at one size.
+"""A tensor map as an argument of a step: its written form, and its values at one size.
 
 `{tensor_map: a, shape: [k, m], box: [64, 128], swizzle: 128B}`. Dimensions are listed innermost
-first, as for the driver and in PTX coordinates.
+first, as in the driver API and in PTX coordinates.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _CHOICES = {"swizzle": tuple(SWIZZLES), "fill": FILLS, "l2": L2_PROMOTIONS}
 KEYS = ("tensor_map", *_LISTS, *_CHOICES)
 
 Whole = Callable[[Expression, str, int], int]
-"""The value of an expression in a list, given by the list's key and the position in it."""
+"""The value of an expression in a list, given the list's key and the position in the list."""
 
 
 @dataclass(frozen=True)
 class WrittenTensorMap:
-    """A tensor map before its expressions have values; `buffer` is where the tensor begins.
+    """A tensor map before its expressions are evaluated; the tensor begins at `buffer`.
 
     `shape`, `box`: in elements. `strides`: in bytes, for all dimensions except the innermost; by
     default there are no gaps between rows.
@@ -51,14 +51,14 @@ class WrittenTensorMap:
         return frozenset().union(*(each.names for key in _LISTS for each in getattr(self, key)))
 
     def written(self) -> dict[str, Any]:
-        """Return the map in the form used in a matrix."""
+        """Return the map as it is written in a matrix."""
         lists = {key: [str(each) for each in getattr(self, key)] for key in _LISTS}
         found = {"tensor_map": self.buffer, **lists}
         found |= {key: getattr(self, key) for key in _CHOICES}
         return {key: value for key, value in found.items() if value}
 
     def at(self, buffer: Buffer, whole: Whole) -> TensorMap | str:
-        """The map of a buffer at one size, or the reason why the driver would not encode it."""
+        """The map of a buffer at one size, or the reason why the driver would reject it."""
         element = tensor_map_element(buffer.dtype)
         if not element:
             return f"`{buffer.name}` is {buffer.dtype}: a tensor map has no such elements"

@@ -1,7 +1,7 @@
 """The types of matrix values, checked as they are read.
 
-Every invalid value raises a ValueError with one readable clause; written.py adds file, line and
-key.
+Every invalid value raises a ValueError whose message is one readable clause; written.py adds the
+file, line and key.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from harness.matrix.expressions import FUNCTIONS, QUOTE_IT, Expression, Number, 
 from harness.silicon.features import FEATURES
 
 MOST_SHAPES = 4096
-"""More launch shapes or sizes than this in one problem are taken for a mistake."""
+"""More launch shapes or sizes than this in one problem are considered a mistake."""
 
 LONGEST_NAME = 100
-"""The longest name. Files and folders are named after several of them; most systems allow 255
-characters."""
+"""The maximum length of a name. File and folder names combine several of them, and most systems
+allow 255 characters."""
 
 Shape = dict[str, int]
 """One combination of sizes, or of launch keys."""
@@ -49,7 +49,7 @@ _OURS = {
     ("-o", "-c", "-dc", "-ptx", "-cubin", "-fatbin", "-shared", "-E", "-M", "-MD", "-MF", "-run"),
     "the harness says what nvcc makes",
 )  # fmt: skip
-"""Options of nvcc that would change the kind of output, each with an alternative."""
+"""nvcc options that would change the kind of output, each with an alternative."""
 
 
 def expression(value: Any) -> Expression:
@@ -134,7 +134,7 @@ def _axes(value: Any) -> tuple[Shape, ...]:
 
 
 def _column(key: str, rows: Any) -> list[Shape]:
-    """The values of one key, each a row of one number, or of several numbers that belong
+    """The values of one key. Each is a row of one number, or of several numbers that belong
     together."""
     names = tuple(part.strip() for part in key.split(","))
     try:
@@ -210,7 +210,7 @@ def _budgets(value: Any) -> dict[str, Budget | None]:
 
 
 def _budget(value: Any) -> Budget:
-    """`none`, a number, a string that compares with a number, or a mapping that contains one of
+    """`none`, a number, a string with a comparison to a number, or a mapping that contains one of
     these."""
     if isinstance(value, Budget):
         return value
@@ -268,7 +268,7 @@ def _function(value: Any, suffix: str) -> str:
 
 @dataclass(frozen=True)
 class KernelName:
-    """A kernel's name as in C++, with expressions in braces: `sums<float, {block}>`."""
+    """A kernel's C++ name, with expressions in braces: `sums<float, {block}>`."""
 
     text: str
 
@@ -293,7 +293,7 @@ class KernelName:
 
     @cached_property
     def _parts(self) -> list[str]:
-        """The parts of a name: text and expressions in braces, alternately."""
+        """The parts of a name: text alternating with expressions in braces."""
         return re.split(r"[{}]", self.text)
 
     @property
@@ -301,7 +301,7 @@ class KernelName:
         return tuple(map(Expression, self._parts[1::2]))
 
     def filled(self, values: Sequence[int]) -> str:
-        """The name with its expressions' values."""
+        """The name with the values of its expressions filled in."""
         parts = list(self._parts)
         parts[1::2] = map(str, values)
         return "".join(parts)

@@ -1,6 +1,6 @@
 """The merged matrix: problems and their variants with defaults applied, not yet planned.
 
-Expressions are not yet evaluated: plan.py, which knows the sizes, the launch keys and the device,
+Expressions are not yet evaluated: plan.py has the sizes, the launch keys and the device, and
 resolves the names in them.
 """
 
@@ -59,8 +59,8 @@ class Needs:
 
 
 def lacks(feature: Feature, device: Device) -> str:
-    """The reason why the feature is missing on the device or in code compiled for it; empty if the
-    feature is available."""
+    """The reason why the device, or code compiled for it, lacks the feature; empty if the feature
+    is available."""
     compiled = compute_capability(device.arch)
     there = min(device.compute_capability, compiled)
     needed = dotted(feature.since) + (f" ({feature.words})" if feature.words else "")
@@ -79,7 +79,7 @@ def lacks(feature: Feature, device: Device) -> str:
 
 
 def too_much_shared(needed: int, device: Device) -> str:
-    """The reason why the device cannot give a block this much shared memory; empty if it can."""
+    """The reason why a block cannot have this much shared memory on the device; empty if it can."""
     if needed <= device.max_shared_bytes:
         return ""
     name = device.name if any(device.capability) else device.arch
@@ -93,15 +93,15 @@ def too_much_shared(needed: int, device: Device) -> str:
 class Variant:
     """One way to compute a problem, or a library to measure against, with all its settings.
 
-    places: the location of each value in the files, by the value's path in this record, such as
-    ("steps", 0, "grid"); a value that is not written in any file has no entry.
+    places: where each value is written, by the value's path in this record, such as
+    ("steps", 0, "grid"). A value that is not written in any file has no entry.
     """
 
     name: str
     kind: Kind
     dtypes: tuple[str, ...]
     launch: tuple[Shape, ...] = ({},)
-    """Its launch shapes; a single one without keys if there is nothing to choose."""
+    """Its launch shapes; if there is nothing to choose, a single shape without keys."""
     source: str = ""
     function: str = ""
     args: tuple[str | int | float, ...] = ()
@@ -115,7 +115,7 @@ class Variant:
     sources: tuple[str, ...] = ()
     overwrites: tuple[str, ...] = ()
     expect: Mapping[str, Budget] = field(default_factory=dict)
-    """The expected counts, by the names of harness/budgets.py."""
+    """The expected counts, under the names in harness/budgets.py."""
     needs: Needs = Needs()
     builds_on: str = ""
     idea: str = ""
@@ -178,10 +178,10 @@ class Sizes:
     bench: tuple[Shape, ...]
     emulate: tuple[Shape, ...] = ()
     is_chosen: bool = False
-    """True if `bench` was chosen for the backend, rather than being the sizes that a GPU times."""
+    """True if `bench` was chosen for the backend; otherwise it has the sizes that a GPU times."""
 
     def of(self, backend: str) -> tuple[Shape, ...]:
-        """The sizes for the backend's cases; a GPU's timed sizes may be too large for the
+        """The sizes for the backend's cases. The sizes timed on a GPU may be too large for the
         emulator."""
         if self.is_chosen or backend != "emulator":
             return self.bench
@@ -198,7 +198,7 @@ class Problem:
     variants: Mapping[str, Variant]
     libraries: Mapping[str, Variant] = field(default_factory=dict)
     library: tuple[str, ...] = ()
-    """The rows of problem.py's library(): "torch", and "torch_compile" for the same under
+    """The rows of problem.py's library(): "torch", and "torch_compile" for the same function under
     torch.compile."""
     place: YamlLocation = field(repr=False, compare=False, kw_only=True)
 

@@ -1,7 +1,6 @@
-"""The matrix as it is written, key by key: each value has been checked, but nothing has been
-merged.
+"""The matrix as written, key by key: each value has been checked, but nothing has been merged.
 
-Unknown keys are errors, and every refusal names the file, the line and the key. merge.py turns this
+Unknown keys are errors, and every error names the file, the line and the key. merge.py turns this
 into variants.
 """
 
@@ -307,8 +306,8 @@ _MODELS: tuple[tuple[tuple[str, ...], type[Strict]], ...] = (
     (("variants", "*", "requires"), Requires),
     (("variants", "*", "steps", "*"), WrittenStep),
 )
-"""The keys that are allowed at each place of a file; at its top, those of the model that it is read
-as."""
+"""The models whose keys are allowed at each place below the top of a file. The top itself is read
+as the model that the caller names."""
 
 
 def checked(model: type[Written], data: Any, place: YamlLocation) -> Written:
@@ -321,7 +320,7 @@ def checked(model: type[Written], data: Any, place: YamlLocation) -> Written:
 
 
 _MARKS = ("[key]", "<mapping>", "<list>", "<name>", "<step>")
-"""Parts of the locations that pydantic reports which are not keys of the file."""
+"""Parts of pydantic's error locations that are not keys of the file."""
 
 
 def _explained(model: type[Strict], place: YamlLocation, error: ValidationError) -> ConfigError:

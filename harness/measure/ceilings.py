@@ -37,7 +37,7 @@ FMA_ITERATIONS, FMA_CHAINS = 8192, 8
 """fma_rate does iterations × chains fused multiply-adds per thread, 2 flops each."""
 
 FP64_ITERATIONS = 2048
-"""Fewer than for FP32: on a gaming GPU the FP64 rate is a 64th of the FP32 rate."""
+"""Fewer than for FP32, because on a gaming GPU the FP64 rate is 1/64 of the FP32 rate."""
 
 L2_PASSES, L2_IN_FLIGHT = 256, 4
 """l2_bandwidth reads its buffer this many times, 4 float4 per thread at a time."""
@@ -57,7 +57,7 @@ TF32_SHARE = 2
 """A TF32 matrix multiply-add has half the depth of an FP16 one, and so half its flops."""
 
 ONES = 0x3C003C00
-"""Two ones in half precision, as operands: zero bits would draw less power than real data."""
+"""Two half-precision ones as operands; zero bits would draw less power than real data."""
 
 PROBLEM = "ceilings"
 
@@ -138,8 +138,8 @@ def cases(device: Device) -> list[tuple[Case, float]]:
 
 
 def _mixed_cases(vectors: int) -> Iterator[tuple[Case, float]]:
-    """Other proportions of reading to writing, each over the largest part of the buffers that
-    divides evenly."""
+    """Cases with other read/write ratios, each over the largest part of the buffers that divides
+    evenly."""
     for kernel in ("mix_4_1", "mix_2_1", "mix_1_4", "write_once"):
         reads, writes = STREAMS[kernel]
         count = vectors // max(reads, writes)
@@ -259,8 +259,8 @@ def measure_ceilings(backend: TimingBackend, rng: np.random.Generator) -> Iterat
 
 
 PROBED = tuple(mix.ceiling for mix in MIXES)
-"""The ceilings that are measured again in every placement: those of memory depend on where the
-buffers lie."""
+"""The ceilings that are measured again in every placement, because memory ceilings depend on where
+the buffers lie."""
 
 
 def probe(backend: TimingBackend, ids: Sequence[str], placement: int) -> Iterator[Round]:
@@ -287,7 +287,7 @@ def _built(device: Device, wanted: Sequence[Case]) -> dict[str, Built]:
 
 
 CHECKED = 1000
-"""The number of float4 per stream in a check: a multiple neither of the block size nor of the
+"""The number of float4 per stream in a check. It is a multiple neither of the block size nor of the
 number of loads that a thread has in flight."""
 
 

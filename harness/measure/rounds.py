@@ -78,11 +78,11 @@ class Hooks:
     """The callbacks of the rounds; the defaults do nothing."""
 
     starting: Callable[[Case, float], None] = lambda case, seconds: None
-    """Called before each batch, with the most time that it may take."""
+    """Called before each batch, with the longest time that it may take."""
     clock: Callable[[], Clock] = Clock
     conditions: Callable[[int], Conditions | None] = lambda number: None
     bounds: Callable[[], None] | None = None
-    """Called to give the workspace its bounds, which it already has if a case was known to vary."""
+    """Called to give the workspace its bounds; it already has them if a case was known to vary."""
     launched: Callable[[Case, Sequence[Seen]], None] = lambda case, seen: None
     """Called after each batch whose results were recorded, with the records of its launches."""
     tampered: Callable[[], str] = lambda: ""
@@ -128,7 +128,7 @@ def measure(
 
 
 class _Placement:
-    """One process's share of a measurement, and what it knows about the cases."""
+    """One process's share of a measurement, and what has been found out about the cases."""
 
     def __init__(
         self, workspace: TimedWorkspace, batch: int, number: int, flush: Flush, hooks: Hooks
@@ -162,7 +162,7 @@ class _Placement:
         fewest = 1 if longest >= LONG_NS else FEWEST
         launches = int(max(fewest, min(self._batch, BATCH_NS / max(longest, 1.0))))
         self._launches[case.id] = launches = min(launches, self._batch)
-        # A warm launch follows another one.
+        # A warm launch comes right after another one.
         self._rounds[case.id] = max(1, int(ROUNDS_NS / (3 * launches * max(longest, 1.0))))
         self._seconds[case.id] = DEADLINE_S + 50e-9 * longest * self._batch
         self.ended += self._judged(entry, "cold", tried)
@@ -264,7 +264,7 @@ class _Placement:
 
 
 DEADLINE_S = 20.0
-"""The most time, in seconds, that a case may take before the length of its launches is known."""
+"""The longest time, in seconds, that a case may take while its launch time is unknown."""
 
 
 def _rounded(times: Sequence[float]) -> tuple[float, ...]:

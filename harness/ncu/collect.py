@@ -33,14 +33,14 @@ from harness.ncu.reader import Counts, Report, Step, read_apart, records
 from harness.processes.children import Child
 
 PORTION = 64
-"""The maximum number of cases per process, and thus the number that a lost report can cost.
+"""The maximum number of cases per process, which is also the number that a lost report can cost.
 Starting a process takes as long as 40 cases."""
 
 TRIES = 3
-"""The number of processes that a portion may crash before its remaining cases are given up."""
+"""The number of processes that a portion may crash before its remaining cases are abandoned."""
 
 _GRACE_S = 30.0
-"""The time that ncu may take to write its report after its worker was ended."""
+"""The time that ncu may take to write its report after its worker has been ended."""
 
 _POLL_S = 0.05
 _TAIL = 20_000
@@ -59,7 +59,7 @@ def portions(cases: Iterable[Case], most: int = PORTION) -> list[tuple[Case, ...
 
 
 def steps(case: Case) -> list[tuple[Step, str]]:
-    """Each step with its kernel's name; a function is one step, whose kernel is unknown."""
+    """Each step with its kernel's name; a function is one step with an unknown kernel."""
     if not case.steps:
         return [((case.id, 0), "")]
     return [((case.id, index), step.kernel) for index, step in enumerate(case.steps)]
@@ -151,8 +151,8 @@ class Collector:
         return failures
 
     def _narrowed(self, ending: Ending) -> bool:
-        """Return whether ncu refused metrics by name; these are dropped, and the rest is requested
-        again."""
+        """Return whether ncu named metrics that it rejects. These are dropped, and the rest are
+        requested again."""
         refused = refused_metrics(ending.said)
         narrower = self.selection.without(refused, "not applicable: ncu has no such metric here")
         if len(narrower.ask) == len(self.selection.ask):

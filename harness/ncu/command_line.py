@@ -1,5 +1,5 @@
-"""Nsight Compute's command line: its location, the counters that it offers on this machine, and how
-to start it."""
+"""Nsight Compute's command line: where it is, which counters it offers on this machine, and how to
+start it."""
 
 from __future__ import annotations
 
@@ -104,8 +104,8 @@ def _asked(path: str, where: str) -> Ncu | Failure:
 
 
 def query(ncu: Ncu, chip: str | None = None) -> Available | Failure:
-    """The metrics that can be collected, on the first GPU or on a chip such as "gh100", without a
-    GPU."""
+    """The metrics that can be collected on the first GPU or, without a GPU, on a chip such as
+    "gh100"."""
     which = ["--chips", chip] if chip else ["--devices", "0"]
     said = _output([ncu.path, "--query-metrics", *which])
     if isinstance(said, Failure):
@@ -145,7 +145,7 @@ def command(
     """The command that profiles a program's launches inside the harness's NVTX ranges into a
     report.
 
-    Both controls are given even if they are ncu's default, so that the command, which the report
+    Both controls are given even if they are ncu's defaults, so that the command, which the report
     keeps, describes the measurement completely. Kernel replay repeats each launch for as many
     passes as the metrics need, with memory restored in between.
     """

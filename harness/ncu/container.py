@@ -1,10 +1,10 @@
 """Check that a .ncu-rep file is complete, and read which Nsight Compute wrote it.
 
 ncu_report opens a truncated file, or one of another kind, without an error and finds no launches in
-it. Therefore the file's framing is checked first: the magic, a file header, then blocks, each with
-a header that gives the length of its payload. The messages are protocol buffers, described in
-Nsight Compute's folder extras/FileFormat/ProfilerReport.proto and in its Customization Guide,
-"Report File Format"; only the few fields below are read.
+it. Therefore the file's framing is checked first: the magic number, a file header, then blocks,
+each with a header that gives the length of its payload. The messages are protocol buffers,
+described in Nsight Compute's folder extras/FileFormat/ProfilerReport.proto and in its
+Customization Guide, "Report File Format"; only the few fields below are read.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from harness.journal import run_files
 from harness.ncu.failures import Failure
 
 LARGEST = 1 << 31
-"""The largest report that is read, in bytes; one on hundreds of launches has tens of millions."""
+"""The largest report that is read, in bytes. One on hundreds of launches has tens of millions."""
 
 _MAGIC = b"NVR\0"
 # Field numbers in BlockHeader, ReportSessionDetails and VersionInfo.

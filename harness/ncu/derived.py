@@ -1,8 +1,8 @@
 """Figures derived from counters. Each formula takes values by key and may have no result.
 
-The formulas are plain functions rather than expressions in the data file: there are few, and a type
-checker and tests can check them. metrics.yaml states the meaning of each and the keys that it
-needs.
+The formulas are plain functions rather than expressions in the data file, because there are few,
+and a type checker and tests can check them. metrics.yaml states the meaning of each and the keys
+that it needs.
 """
 
 from __future__ import annotations

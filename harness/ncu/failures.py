@@ -1,4 +1,4 @@
-"""The reasons why Nsight Compute may give no value for a counter, each with its own message.
+"""Reasons why Nsight Compute may give no value for a counter, each with its own message.
 
 A failure is a value rather than an exception: it is shown in a table's cells, and affects only the
 cases concerned.

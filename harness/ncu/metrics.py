@@ -104,7 +104,7 @@ class Selection:
         return [self.catalogue.metrics[key].name for key in keys] + list(self.derived)
 
     def without(self, refused: Collection[str], reason: str) -> Selection:
-        """The selection after ncu refused some names."""
+        """The selection after ncu rejected some names."""
         gone = {key: reason for key, name in self.ask.items() if base(name) in refused}
         kept = {key: name for key, name in self.ask.items() if key not in gone}
         return Selection(self.catalogue, kept, self.derived, {**self.absent, **gone})
@@ -145,7 +145,7 @@ def choose(
 ) -> Selection:
     """The metrics of the named sets (all sets if none is named).
 
-    `available`: base names that the GPU has; None if that is not known, and then everything is
+    `available`: base names that the GPU has; if None, these are unknown and everything is
     requested. Raises UsageError for a set that does not exist.
     """
     found = catalogue()

@@ -114,7 +114,7 @@ def read(path: Path, module: Any = None) -> Report | Failure:
 def read_apart(path: Path) -> Report | Failure:
     """Read a report in a separate process.
 
-    NVIDIA's C++ library, which reads the report, is designed to be alone in a process. If it
+    NVIDIA's C++ library, which reads the report, is designed to have a process to itself. If it
     crashes, only this file's figures are lost, not the run.
     """
     try:
@@ -132,8 +132,8 @@ def read_apart(path: Path) -> Report | Failure:
 
 @dataclass(frozen=True)
 class _Answer:
-    """The output of a reading process: a report without its path, or the reason why there is
-    none."""
+    """The output of a reading process: a report without its path, or the reason why there is no
+    report."""
 
     failure: Failure | None = None
     version: str = ""
@@ -257,8 +257,8 @@ def _is_number(found: Any) -> bool:
 def _scale(metric: Metric, name: str, unit: str) -> float | None:
     """The factor from ncu's unit to the metric's own; None if the unit is incompatible.
 
-    A report holds values in base units and names the units if ncu_report knows the GPU. If it does
-    not, the metric's name still says whether it is a percentage.
+    A report holds values in base units, and names the units if ncu_report supports the GPU. If it
+    does not, the metric's name still says whether it is a percentage.
     """
     if metric.unit not in _UNITS:
         return 1.0  # a count; ncu's name for its unit differs between releases

@@ -23,7 +23,7 @@ from harness.ncu.metrics import Selection, catalogue, choose
 from harness.ncu.reader import Step, read_apart, records
 
 FOLDER = "profile"
-"""The folder within a run's folder for the .ncu-rep files, which open in NVIDIA's viewer."""
+"""The folder within a run's folder for the .ncu-rep files, which NVIDIA's viewer opens."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""A problem: the only definition of what its kernels must compute.
+"""A problem: the single definition of what its kernels must compute.
 
 `kernels/<problem>/problem.py` defines a subclass of Problem; nothing else needs to be registered.
 Inputs, the float64 reference, the error bound and the work model are stated here once; every check,
@@ -78,7 +78,7 @@ class Work:
     `read_bytes` and `written_bytes`: each input once, each output once (compulsory traffic).
     `flops`: the arithmetic of the definition; an addition or multiplication counts as one.
     `reread_bytes`: bytes that must be read a second time unless the chip keeps them in the
-    meantime, because no output can be computed before all of them have been read. `exponentials`:
+    meantime, because no output can be computed until all of them have been read. `exponentials`:
     how many of the operations are exponentials.
     """
 
@@ -105,7 +105,7 @@ def is_integer(value: Any) -> bool:
 class Problem(ABC):
     """One computation.
 
-    `sizes` are the names used in the matrix. `dtype` is one of its `dtypes`, a string such as
+    `sizes` uses the names in the matrix. `dtype` is one of the matrix's `dtypes`, a string such as
     "bfloat16"; numpy_dtype(dtype) is NumPy's dtype of that name.
     """
 
@@ -117,11 +117,11 @@ class Problem(ABC):
     cores."""
 
     library_arithmetic: Mapping[str, str] = {}
-    """Type → the arithmetic that libraries use for it, if it differs from that of the kernels, such
-    as "3 tf32"."""
+    """Type → the arithmetic that libraries use for it, such as "3 tf32", if the kernels use a
+    different one."""
 
     no_roof: str = ""
-    """The reason why no limit of the machine applies to its kernels, in a clause; otherwise
+    """The reason, as a clause, why none of the machine's limits applies to its kernels; otherwise
     empty."""
 
     folder: Path = Path()
@@ -131,16 +131,16 @@ class Problem(ABC):
     """The draw of `inputs` that is timed and counted: a typical one."""
 
     timed_inputs: str = ""
-    """A description of that draw, why it is typical, and whether speed depends on it; for the
-    pages."""
+    """A description of that draw for the pages: why it is typical, and whether speed depends on
+    it."""
 
     partly_read: Sequence[str] = ()
     """Inputs that a correct kernel need not read completely: an index selects the bytes, or a
-    search ends early. Every other input has to be read whole."""
+    search ends early. Every other input must be read completely."""
 
     other_layouts: Sequence[str] = ()
-    """Inputs that hold the values of another input in another order, for libraries whose users
-    store them that way. Kernels read the other input; `layouts` gives these."""
+    """Inputs with the same values as another input in a different order, for libraries whose users
+    store them that way. Kernels read the other input; `layouts` computes these."""
 
     readings: Mapping[str, str] = {}
     """Single-number outputs that a kernel measures itself, such as cycles, each with its unit. The
@@ -149,18 +149,18 @@ class Problem(ABC):
 
     changed_together: Mapping[str, int] = {}
     """Input → how many consecutive numbers belong together, such as the 4 of a box; 0 if the input
-    must not be changed. In all other inputs any number may replace any other, which is how the
+    must not be changed. In all other inputs, any number may replace any other. This is how the
     inputs of timed launches are made to differ (harness/worker/states.py)."""
 
     @abstractmethod
     def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
-        """Every array that a kernel may name in its arguments."""
+        """Every array that a kernel's arguments may name."""
 
     @abstractmethod
     def inputs(
         self, sizes: Mapping[str, int], dtype: str, rng: np.random.Generator, draw: int
     ) -> Mapping[str, Array]:
-        """Random contents for each input buffer, never constant.
+        """Generate random contents for each input buffer, never constant ones.
 
         Every launch shape is verified on draw 0 and on draw 1, which may differ in kind: real
         numbers reveal errors of arithmetic, and whole numbers with exact sums reveal the loss of a
@@ -204,9 +204,9 @@ def summation_bound(count: int, magnitude: float, dtype: str) -> float:
 
     γ(n) Σ|x| with γ(n) = n u / (1 − n u), u = eps / 2 (Higham, Accuracy and Stability of Numerical
     Algorithms, 2nd ed., section 4.2). For large n this bound far exceeds the error of any sensible
-    order, so the probabilistic form is used beyond n = 1024: √n in place of n with λ = 8 (Higham
-    and Mary, A New Approach to Probabilistic Rounding Error Analysis, 2019), which a correct kernel
-    fails with a probability below 2 n exp(−λ² / 2) ≈ 1e-14 n.
+    order, so the probabilistic form is used beyond n = 1024: √n in place of n, with λ = 8 (Higham
+    and Mary, A New Approach to Probabilistic Rounding Error Analysis, 2019). A correct kernel
+    exceeds that bound with a probability below 2 n exp(−λ² / 2) ≈ 1e-14 n.
     """
     u = machine_epsilon(dtype) / 2
     terms = float(count) if count <= 1024 else max(1024.0, 8 * math.sqrt(count))

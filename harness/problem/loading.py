@@ -1,4 +1,4 @@
-"""Load a problem.py and enforce its contract; a violation is refused with its location."""
+"""Load a problem.py and enforce its contract; a violation is reported with its location."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ PLANNING_S = 60.0
 """Deadline in seconds for importing a problem.py, and for each call to its buffers() and work()."""
 
 _PLANNED = ("buffers", "work")
-"""The methods that are called to plan a run; the others are called in workers, which have
-deadlines."""
+"""The methods called to plan a run. All others are called in workers, which have deadlines."""
 
 _ENDLESS = f"not done within {PLANNING_S:g} s, and was stopped"
 
@@ -47,7 +46,7 @@ def load(folder: Path) -> Problem:
     spec = importlib.util.spec_from_file_location(name, path, loader=loader)
     assert spec is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # where torch.compile looks for names that its functions use
+    sys.modules[name] = module  # torch.compile looks up names there
     try:
         with deadline.within(PLANNING_S):
             loader.exec_module(module)
@@ -74,7 +73,7 @@ def load(folder: Path) -> Problem:
 
 
 class Checked(Problem):
-    """Forwards every call to a problem and refuses contract violations, with the location."""
+    """Forwards every call to a problem and raises an error that locates any contract violation."""
 
     def __init__(self, problem: Problem, path: Path) -> None:
         self._problem, self._path, self.folder = problem, path, path.parent
@@ -225,7 +224,7 @@ class Checked(Problem):
     def _wrong(
         self, what: str, problem: str, given: Sequence[Any], error: BaseException | None = None
     ) -> ProblemError:
-        """Create an error that names the violation, its location and the case; `given` are the
+        """Create an error that names the violation, its location and the case. `given`: the
         method's arguments."""
         line = "" if error is None else line_in(self._path, error)
         sizes, dtype, *rest = given

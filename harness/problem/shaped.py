@@ -9,7 +9,7 @@
         compute = staticmethod(softmax)
         takes = ("x",)
 
-Inputs, buffers, tolerance and compulsory traffic follow from these attributes. harness/judge
+Inputs, buffers, tolerance and compulsory traffic are derived from these attributes. harness/judge
 generates such a class in a problem.py; users may also write one.
 """
 
@@ -43,22 +43,22 @@ TOLERANCES: Mapping[str, tuple[float, float]] = {
     "float8_e4m3": (0.125, 1e-2),
     "float8_e5m2": (0.25, 1e-2),
 }
-"""Relative and absolute tolerances by default: those of torch.testing.assert_close or, for types
-that it does not cover, one unit in the last place."""
+"""Default relative and absolute tolerances: those of torch.testing.assert_close or, for types that
+it does not cover, one unit in the last place."""
 
 WHOLE = 4
-"""The second draw of a float array without limits consists of integers up to this magnitude: their
-sums are exact, so one lost element shows."""
+"""The second draw of a float array without limits consists of integers up to this magnitude. Their
+sums are exact, so a single lost element shows."""
 
 _LOW, _HIGH = -100, 100
 """The range of integers without limits; unsigned ones begin at 0."""
 
 _WIDE_ENOUGH = 2
-"""The width of an input's range from which on its second draw consists of integers."""
+"""If an input's range is at least this wide, its second draw consists of integers."""
 
 
 def ceil_div(a: int, b: int) -> int:
-    """a / b, rounded up."""
+    """Divide a by b, rounding up."""
     return -(-a // b)
 
 
@@ -72,7 +72,7 @@ class Array:
     """An array of a problem.
 
     `shape`: a function of the sizes that it names. `dtype`: None for the case's type. `limits`: for
-    an input, a function of the sizes that gives two limits; random numbers lie between them,
+    an input, a function of the sizes that gives two limits. Random numbers lie between them,
     excluding the second.
     """
 
@@ -83,7 +83,7 @@ class Array:
 
 
 class ShapedProblem(Problem):
-    """A Problem whose methods follow from `arrays` and `compute`.
+    """A Problem whose methods are derived from `arrays` and `compute`.
 
     Float inputs are passed to `compute` as float64, each in its shape.
     """
@@ -213,7 +213,7 @@ class ShapedProblem(Problem):
 
 
 def function_in(path: str, name: str) -> Any:
-    """Return what a Python file or a compiled extension defines under a name or `Class.method`."""
+    """Return what a Python file or extension defines as `name`, such as `Class.method`."""
     found: Any = module_of(path)
     for part in name.split("."):
         if not hasattr(found, part):
@@ -235,13 +235,13 @@ def module_of(path: str) -> ModuleType:
         importlib.import_module("torch")  # loads the libraries that its extensions need
     found = importlib.util.module_from_spec(spec)
     sys.modules[module] = found
-    sys.path.append(str(file.parent))  # for modules beside it
+    sys.path.append(str(file.parent))  # for modules in the same folder
     spec.loader.exec_module(found)
     return found
 
 
 def _of_sizes(function: Callable[..., Any], sizes: Mapping[str, Any]) -> Any:
-    """Call a function with those sizes that its parameters name."""
+    """Call a function with the sizes that its parameters name."""
     return function(**{name: sizes[name] for name in inspect.signature(function).parameters})
 
 

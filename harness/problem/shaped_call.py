@@ -1,6 +1,6 @@
 """Call a function of arrays with the buffers of a matrix, each as a torch tensor in its shape.
 
-If a submission has a Python function as a kernel, harness/judge adds such a call to the function's
+If a submission's kernel is a Python function, harness/judge adds such a call to the function's
 file.
 """
 
@@ -17,9 +17,9 @@ class ShapedCall:
     """A function that is bound to the arrays of a problem.
 
     `takes`: arrays, sizes, launch keys and scalars by name, `stream` or `tensors`, in the order of
-    the function's parameters. The function writes the outputs among its parameters and has to
-    return the others, which are copied into their buffers on the same stream; the copy is part of
-    the timed interval.
+    the function's parameters. The function writes the outputs among its parameters and must return
+    the others. They are copied into their buffers on the same stream, and the copy is part of the
+    timed interval.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class ShapedCall:
                 arrays[name].copy_(_fitting(name, result, arrays[name]))
 
     def _by_name(self, found: Any) -> Mapping[str, Any]:
-        """The returned results by output."""
+        """The returned results, by output name."""
         names = self._returned
         if isinstance(found, Mapping):
             by_name = dict(found)

@@ -27,7 +27,7 @@ from harness.processes import reaper
 
 _REAPER = Path(reaper.__file__)
 _ROOM = 64
-"""Characters reserved for marks: a mark has 18, and 18 more for each harness within a harness."""
+"""Characters reserved for marks. A mark has 18, plus 18 for each harness within a harness."""
 
 
 class LateError(Exception):
@@ -128,13 +128,13 @@ class Group(ABC):
             os.close(handle)
 
     def kill(self, thoroughly: bool = False) -> None:
-        """Kill the process and its group, from any thread; the thread that waits for it sees its
-        exit.
+        """Kill the process and its group, from any thread; the thread that waits for it notices
+        its exit.
 
         `thoroughly`: also kill processes that have left the group, which may hold one of the
         harness's pipes open.
         """
-        if self._code is None:  # otherwise its id may be another's by now
+        if self._code is None:  # otherwise another process may have its id by now
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)
         if thoroughly:

@@ -1,4 +1,4 @@
-"""Share a run's cores: at most as many concurrent workers and emulated blocks as there are
+"""Share a run's cores, so that no more workers and emulated blocks run at once than there are
 cores."""
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 
 class Cores:
-    """Hands out cores to tasks, several to each if fewer tasks than cores are left."""
+    """Hands out cores to tasks; each gets several if fewer tasks than cores are left."""
 
     def __init__(self, total: int) -> None:
         self.total = max(1, total)

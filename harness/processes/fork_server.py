@@ -1,4 +1,4 @@
-"""Fork processes from a server that has done the imports, so that each starts at once.
+"""Fork processes from a server that has done the imports, so that each starts immediately.
 
 The server is a child like any other. It imports the modules that all processes will need, then
 waits for requests on a socket. Each request becomes a process in a session of its own, with its own
@@ -39,15 +39,15 @@ _ENV_START = 50
 
 
 class ServerEnded(Exception):
-    """The server is gone, or does not reply; the message includes its last output."""
+    """The server is gone, or does not reply; the message includes the server's last output."""
 
 
 class ForkServer:
     """The harness's end of the connection to a server. Safe to use from any thread.
 
     `command`: starts the server; the number of a socket is appended (see `serve`). `seconds`: the
-    deadline for its first reply, imports included. `variables`: added to its environment, where the
-    user has not set them.
+    deadline for its first reply, imports included. `variables`: added to its environment unless the
+    user has set them.
     """
 
     def __init__(
@@ -192,7 +192,7 @@ def die_with_the_parent() -> None:
 
 
 def _carry(mark: str) -> None:
-    """Replace the server's mark in /proc with this one, which the reaper searches for processes to
+    """Replace the server's mark in /proc with this one, by which the reaper finds the processes to
     end.
 
     /proc shows the memory in which the original, unforked process received its environment.

@@ -73,7 +73,7 @@ def _of_cgroups(proc: Path, cgroups: Path) -> Iterator[int]:
             root = cgroups / "memory"
         else:
             continue
-        # In a container the path may be the host's; the root seen here is then the group itself.
+        # In a container the path may be the host's; the root seen here is then the cgroup itself.
         folder = root / path.lstrip("/")
         for each in (folder, *folder.parents):
             yield from _left(each, *names)

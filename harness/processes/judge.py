@@ -2,8 +2,8 @@
 
 A function runs in the process that times it, and can change anything that process does. Therefore
 each launch that the worker reports is compared with the results that another process has verified,
-and the worker's records with the requested ones: an extra line that a function writes into the
-worker's pipe is detected.
+and the worker's records are compared with the requested ones, so an extra line that a function
+writes into the worker's pipe is detected.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""A process that briefly outlives the harness, to end the processes that the harness has left
+"""A process that briefly outlives the harness, in order to end the processes that the harness left
 running.
 
     python -I -S reaper.py MARK < the reading end of a pipe that the harness holds open
 
 However the harness ends, even by `kill -9`, the pipe closes with it. Then every process whose
 environment has the mark is killed: compilers and their passes, workers, ncu, and all their
-descendants, even in a session of their own. The reaper imports nothing of the harness, so it starts
-at once.
+descendants, even in a session of their own. The reaper imports nothing from the harness, so it
+starts immediately.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ VARIABLE = "KERNEL_HARNESS_CHILD"
 started it."""
 
 _PASSES = 100
-"""The number of passes: a process that is forked during one is found in the next."""
+"""The number of passes. A process that is forked during one pass is found in the next."""
 
 
 def marked(mark: str) -> tuple[list[int], bool]:
@@ -54,7 +54,7 @@ def _environment(pid: int) -> bytes | None:
 
 
 def relatives(pids: Iterable[int]) -> list[int]:
-    """Those of the given processes, except this one, that the same harness started."""
+    """The given processes that the same harness started, except this one."""
     own = os.environ.get(VARIABLE, "")
     if not own:
         return []

@@ -1,10 +1,10 @@
-"""Limit the number of concurrent workers to that for which there is memory, on the device and on
-the host.
+"""Limit the number of concurrent workers to as many as the memory of the device and the host
+allows.
 
-The first worker's memory use sets the number. If that proves too high, because others use the same
+The first worker's memory use sets the number. If that proves too high because others use the same
 card or machine, a worker that runs out of memory reduces the number and waits its turn. Each worker
 is limited to an equal share of host memory, so together they never exceed it and Linux kills none.
-A worker that finds its share too small runs again later, alone and with all of the memory.
+A worker whose share is too small runs again later, alone and with all of the memory.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Slots:
     def __init__(self, most: int | None, available: int | None = None) -> None:
         self._most, self._available = most, available
         self.fitting = most
-        """The number of workers for which there is memory, busy or not; None for no limit."""
+        """The number of workers, busy or idle, for which there is memory; None for no limit."""
         self._held: list[Slot] = []
         self._is_alone = False
         self._changed = threading.Condition()
@@ -58,8 +58,8 @@ class Slots:
         return self._most
 
     def at_most(self, workers: int) -> None:
-        """Set the largest number of slots that will be requested at once: the fewer, the larger
-        each share."""
+        """Set the largest number of slots that will be requested at once; fewer slots mean larger
+        shares."""
         with self._changed:
             self._most = min(self._most or workers, workers)
 
@@ -100,8 +100,8 @@ class Slots:
 
 
 def for_workers_of(device: Device, available: int | None) -> Slots:
-    """Make slots for workers, each of which uses `device` and `host` bytes of the available
-    memory."""
+    """Make slots for as many workers as the memory allows; `device.room` says how much one worker
+    needs."""
     if device.room is None:
         fitting = None if available is None else max(1, available // EMULATING)
         return Slots(fitting, available)

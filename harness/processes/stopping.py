@@ -17,8 +17,8 @@ STOPPED = frozenset(CODES.values())
 
 
 class Stopped(BaseException):
-    """A stop request. Raised for a signal. It is neither an Exception nor a KeyboardInterrupt,
-    which libraries may swallow."""
+    """A stop request, raised for a signal. It is neither an Exception nor a KeyboardInterrupt,
+    because libraries may swallow those."""
 
     def __init__(self, number: int = signal.SIGINT) -> None:
         super().__init__(signal.Signals(number).name)
@@ -34,7 +34,7 @@ def code_of(told: BaseException) -> int:
 
 
 def listen() -> None:
-    """Let the signals stop the harness from now on. An ignored one (`nohup`) stays ignored."""
+    """Let the signals stop the harness from now on. An ignored signal (`nohup`) stays ignored."""
     for number in CODES:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _raise)

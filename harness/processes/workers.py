@@ -57,7 +57,7 @@ class Ended:
     """The end of a worker. reason is empty if it did its whole job; `at` is its last step.
 
     `late`: it ended at a deadline. `killed`: it was killed from outside, as far as can be
-    determined, or lacked a resource for whose lack no case is responsible, such as disk space.
+    determined, or lacked a resource, such as disk space, through no fault of any case.
     `no_memory`: the device or the machine had too little memory for the data that all cases of the
     job share. `lost`: no process can use the device any more.
     """
@@ -301,7 +301,7 @@ class _Worker:
         return self._judge.failed
 
     def kill(self) -> None:
-        """Kill the worker and its descendants; the thread that listens to it sees that it has
+        """Kill the worker and its descendants; the thread that listens to it notices that it has
         ended."""
         self._child.kill(thoroughly=True)
 
@@ -371,7 +371,7 @@ def _server(kind: str) -> ForkServer:
             server = ForkServer(command, STARTING_S, _AT_REST)
         _servers[key] = server
         for other in list(_servers)[:-MOST_SERVERS]:
-            del _servers[other]  # it ends when none of its workers is in use
+            del _servers[other]  # it ends once none of its workers is in use
         return server
 
 

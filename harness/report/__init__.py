@@ -13,9 +13,9 @@ def write(run: Run, single_file: bool = False) -> Path:
     """Write results.csv, counters.csv, budgets.csv, figures/*.png and the pages to the run's
     folder.
 
-    Returns report.html's path; with `single_file`, that of one file with all pages.
+    Returns report.html's path; with `single_file`, the path of one file with all pages.
     """
-    # Plotting takes longer to import than most commands take to run, and few commands plot.
+    # The plotting code takes longer to import than most commands take to run, and few plot.
     from harness import tables
     from harness.report import site
     from harness.report.tables import budgets
@@ -26,8 +26,8 @@ def write(run: Run, single_file: bool = False) -> Path:
 
 
 def write_cards(folder: Path) -> Path:
-    """Write report.html, results.csv, counters.csv and winners.csv above the runs, one per kind of
-    card."""
+    """Write report.html, results.csv, counters.csv and winners.csv in the folder above the runs, of
+    which there is one per kind of card."""
     from harness.report import cards
 
     return cards.write(folder)

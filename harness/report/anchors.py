@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterable
 
 _LONGEST = 180
-"""The longest slug: file systems allow 255 characters, and there is text before and after it."""
+"""The maximum length of a slug: file systems allow 255 characters, and there is text before and
+after it."""
 
 
 def slug(text: str) -> str:
@@ -19,7 +20,7 @@ def slug(text: str) -> str:
 
 
 def distinct_slugs(names: Iterable[str]) -> dict[str, str]:
-    """A file name for each; with a number if a name would be empty or equal to another."""
+    """A file name for each text; a number is added if the name would be empty or a duplicate."""
     found: dict[str, str] = {}
     for name in dict.fromkeys(names):
         stem = slug(name) or "problem"

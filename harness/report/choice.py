@@ -49,8 +49,7 @@ def _does(ladder: Ladder, variant: str) -> bool:
 def which_when(ladders: Sequence[Ladder]) -> str:
     """`n ≤ 2²⁰: v3a; n ≥ 2²⁸: v1a`; empty if one variant is best at all measured sizes.
 
-    Nothing was measured between the two sizes, so the text makes no statement about the sizes
-    between them.
+    The text says nothing about sizes between the two, because none was measured.
     """
     found = choices(ladders)
     if len(found) < 2:
@@ -66,7 +65,7 @@ def which_when(ladders: Sequence[Ladder]) -> str:
         apart = (key for key in keys if len({size[key] for size in sizes}) == len(sizes))
         keys = [next(apart, keys[0])]
     if all(len(set(map(size.get, keys))) == 1 for size in sizes):
-        keys = [" = ".join(keys)]  # for example, of square matrices
+        keys = [" = ".join(keys)]  # as for square matrices
     return _listed(found, keys)
 
 

@@ -12,7 +12,8 @@ from harness.tables import Run
 
 NOT_COUNTED = "not counted"
 MOST = 2
-"""The most losses of one variant, or the most variants with losses, that a sentence names."""
+"""The maximum number of losses of one variant, or of variants with losses, that a sentence
+names."""
 ALIKE = "its variants are equal in all that was counted exactly"
 
 

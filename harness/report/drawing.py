@@ -14,7 +14,7 @@ from harness.report.links import Links
 from harness.report.pages.problem import Maker, ProblemPage
 
 FEW = 4
-"""The least number of pages per process for which several processes draw them."""
+"""The minimum number of pages per process at which several processes draw them."""
 
 _given: list[Maker] = []
 """The page maker, stored before the fork, so that each forked process finds it here."""

@@ -133,7 +133,7 @@ def times(value: Interval) -> str:
 
 
 _NEAR = 0.05
-"""If a ratio is this close to 1, three significant digits can hide on which side of 1 it is."""
+"""If a ratio is this close to 1, three significant digits can hide which side of 1 it is on."""
 
 
 def _digits(value: Interval) -> int | None:

@@ -9,7 +9,7 @@ from harness.report.anchors import counter_anchor
 
 @dataclass(frozen=True)
 class Links:
-    """Links from one page. `slugs`: problem → its page's name without the ending.
+    """Links from one page. `slugs`: problem → its page's name without the extension.
 
     `root`: the path to the run's folder, `../` from a problem's page; None if all is one file.
     `here`: the problem of this page; empty on the overview. `shared`: the path from the run's

@@ -1,7 +1,7 @@
 """Show a run in a notebook, in addition to its tables: its ladder, its rooflines, its annotated
 sources.
 
-A notebook has none of the page's style, so figures are pictures, and tables bring their own style.
+A notebook has none of the page's style, so figures are images, and tables carry their own style.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def figures(run: Run) -> str:
 
 
 def sources(run: Run, kernels: Path, variant: str = "") -> str:
-    """Show each kernel's source with the cost of its lines, as far as they were counted.
+    """Show each kernel's source with the cost of its lines, where it was counted.
 
     `kernels`: the folder with the files. `variant`: show only this one.
     """

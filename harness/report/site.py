@@ -174,7 +174,7 @@ def _figures(pages: Iterable[ProblemPage], over: Overview) -> Iterable[Figure]:
 
 
 def _keep_only(folder: Path, below: str, ending: str, wanted: Iterable[str]) -> None:
-    """Keep only this report's generated files; remove those that an earlier report left."""
+    """Keep only this report's generated files; remove those left behind by an earlier report."""
     run_files.keep_only(folder, below, ending, {PurePosixPath(name).name for name in wanted})
 
 

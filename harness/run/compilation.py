@@ -1,7 +1,7 @@
 """Compile all kernels and host functions before anything runs, each unit once.
 
-The emulator's engine is also compiled if this machine has never done so, because every verification
-needs it.
+The emulator's engine is also compiled if this machine has not compiled it yet, because every
+verification needs it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from harness.journal.records import Compiled
 from harness.silicon.occupancy import Occupancy, waves
 
 ENGINE_UNITS = 100
-"""The kernels whose compilation takes as long as the engine's."""
+"""The number of kernels that together take as long to compile as the engine."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Compilation:
     ready: set[str] = field(default_factory=set)
     refused: dict[Shape, str] = field(default_factory=dict)
     stopped: set[Shape] = field(default_factory=set)
-    """The refused shapes whose sources are not to blame."""
+    """The rejected shapes whose sources are not to blame."""
 
 
 def compile_all(
@@ -51,8 +51,8 @@ def compile_all(
     """Compile everything that the cases need, in parallel; one failure does not affect other
     cases.
 
-    `lists`: also list the machine code for the emulator, which takes one call of the disassembler
-    for many kernels if done here, and one for each variant if done later.
+    `lists`: also disassemble the machine code for the emulator. Done here, one call of the
+    disassembler serves many kernels; done later, each variant needs a call of its own.
     """
     cases = list(cases)
     units = _units(cases, "kernel", compiler.unit, kernels, arch)
@@ -100,7 +100,7 @@ def to_compile(cases: Iterable[Case], kernels: Path, arch: str) -> int:
     """The number of units that have never been compiled here, as far as can be determined in
     advance.
 
-    The engine is counted as the number of units whose compilation takes as long.
+    The engine counts as the number of units that take as long to compile.
     """
     cases = list(cases)
     found = ENGINE_UNITS if cases and engine.is_to_compile() else 0

@@ -27,12 +27,12 @@ from harness.worker.inputs import DRAWS
 from harness.worker.timing import DRAWING_S
 
 CORES = 4
-"""One worker generates inputs for each group of this many cores: the other cores compile, verify,
-and serve the GPU."""
+"""The number of cores per worker that generates inputs; the other cores compile, verify, and serve
+the GPU."""
 
 SHARE = 8
-"""Waiting inputs may use this fraction (one divided by it) of the machine's free memory, and their
-generation may use as much again."""
+"""Waiting inputs may use one part in this many of the machine's free memory; generating them may
+use as much again."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def groups(cases: Iterable[Case], problems: Mapping[str, Problem]) -> list[Group
 
 
 class Drawing:
-    """A context manager that generates inputs and references until it is left.
+    """A context manager that generates inputs and references until it exits.
 
     `job`: makes the job for a group's case, in a folder. `several`: how many processes work at the
     same time.
@@ -91,7 +91,7 @@ class Drawing:
 
     def __enter__(self) -> Drawing:
         folder = self._stack.enter_context(room(self._most))
-        # If it is a disk rather than memory, the journal and others use it, too.
+        # If the folder is on disk rather than in memory, the journal and others use the disk, too.
         self._most = self._left = min(self._most, shutil.disk_usage(folder).free // SHARE)
         pool = ThreadPoolExecutor(self._several)
         self._stack.callback(pool.shutdown, cancel_futures=True)
@@ -115,7 +115,7 @@ class Drawing:
                 return None
             self._left -= group.nbytes
         ended = self._workers.do(self._job(group.case, folder), DRAWING_S)
-        if ended.reason:  # the process that prepares the group meets it again, and reports it
+        if ended.reason:  # the process that prepares the group hits it again and reports it
             self._give_back(folder, group.nbytes)
             return None
         return Drawn(folder, ended.drawn)

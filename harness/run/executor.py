@@ -43,7 +43,7 @@ class RunContext:
 
 
 class LocalExecutor:
-    """Runs work items on this machine's cores; while an item is timed, no other runs.
+    """Runs work items on this machine's cores; while an item is being timed, no other item runs.
 
     `jobs`: how many cores the workers and their emulated launches share.
     """

@@ -37,7 +37,7 @@ class Folder:
     """One run's folder, checked before anything runs and closed with the run's outcome.
 
     `path`: None for a new one in reports/. `choice`: the command line's choice of cases. A folder
-    with results keeps the cases of its own choice; `chosen` are those to work on now, None for all.
+    with results keeps its original cases; `chosen` are those to work on now, None for all.
     `only_profiling`: whether to profile a run that has ended, without measuring again. `beside`:
     the commit whose kernels are compared with the current ones. `cluster`: the workers, if any.
     Raises UsageError if the folder holds another run, or cannot be written.
@@ -62,7 +62,7 @@ class Folder:
         self._started = started.isoformat()
         self._info: dict[str, Any] = {}
         self._taken_over = 0
-        if path and os.path.exists(path / "run.json"):  # False where the name is too long, too
+        if path and os.path.exists(path / "run.json"):  # also False if the name is too long
             self._go_on(path, bench, backend, device, only_profiling)
         try:
             self.path = path or fresh(started)
@@ -76,11 +76,11 @@ class Folder:
 
     @contextmanager
     def or_leave_none(self) -> Iterator[None]:
-        """Remove the empty folder of a run that is refused before it begins."""
+        """Remove the empty folder of a run that is rejected before it begins."""
         try:
             yield
         except HarnessError:
-            with suppress(OSError):  # it holds something
+            with suppress(OSError):  # it is not empty
                 self.path.rmdir()
             raise
 
@@ -116,7 +116,7 @@ class Folder:
         self._write()
 
     def point_latest(self) -> None:
-        """Point reports/latest to the run, if it is in reports/."""
+        """Point reports/latest at the run, if the run is in reports/."""
         point_latest(self.path)
 
     def _go_on(
@@ -138,7 +138,7 @@ class Folder:
         try:
             self.bench = filters.narrowed(bench, theirs, backend)
             there = {c.id for c in plan.resolve(self.bench, device, backend, theirs.only).cases}
-        except UsageError:  # the cases that its filters chose are not in this matrix
+        except UsageError:  # the cases that the folder's filters chose are not in this matrix
             there = set()
         if run.planned and not there.intersection(run.planned):
             what = f"it has none of the {how_many(len(run.planned))} there"
@@ -161,7 +161,7 @@ class Folder:
 
 
 def point_latest(path: Path) -> None:
-    """Point reports/latest to a run's folder, if that is in reports/, which must be writable.
+    """Point reports/latest at a run's folder, if that is in reports/, which must be writable.
 
     In a sandbox the folder is not writable; the process outside the sandbox sets the link.
     """
@@ -212,7 +212,7 @@ def _differences(
 ) -> Iterator[str]:  # fmt: skip
     """The differences that make the results of the two runs incomparable."""
     was, now = dict(before["device"]), json.loads(json.dumps(asdict(device)))
-    for key in ("bus", "room"):  # any card of the same kind will do, however full
+    for key in ("bus", "room"):  # any card of the same model will do, however full its memory
         now.pop(key)
     if before["backend"] != backend:
         yield f"the backend differs: {before['backend']} there, {backend} now"

@@ -36,9 +36,8 @@ median counts."""
 PROCESS_S, CASE_S, ELEMENT_S = 0.68, 0.096, 11e-9
 """The seconds of a placement in a process of its own, per case, and per element of the inputs and
 outputs, which each process generates and verifies unless they were prepared ahead. Fitted to 117
-groups
-of 15 problems on twelve H100s: the total is met, and 21 of 28 runs took within a quarter of their
-forecast."""
+groups of 15 problems on twelve H100s: the fit matches the total, and the durations of 21 of 28 runs
+were within a quarter of the forecast."""
 SHARED_S, SHARED_CASE_S = 0.25, 0.026
 """The corresponding seconds for a placement in an existing process, which has already generated
 them."""
@@ -46,7 +45,7 @@ them."""
 ROUGH = 0.25
 """A forecast is rough if more than this share of it comes from the rates alone."""
 TRUST = 0.2
-"""The weight of a stage's forecast, as a share of the stage, against the steps that are done."""
+"""The weight of a stage's forecast relative to its finished steps, as a share of the stage."""
 UPDATE_S = 30.0
 """Seconds between two messages about the remaining time."""
 

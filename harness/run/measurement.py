@@ -59,7 +59,7 @@ class Effort:
     """The seconds after which no more placements are added."""
     caches: tuple[str, ...] = ("cold", "warm")
     shared: bool = False
-    """True if one process makes placements of several groups."""
+    """True if one process runs placements of several groups."""
 
 
 @dataclass
@@ -143,7 +143,7 @@ class Measurement:
         """
         if not ended.reason:
             return 0
-        if ended.crowded:  # by others, which have been ended
+        if ended.crowded:  # crowded out by other processes, which have been ended
             return attempts + 1
         rest = [case for case in cases if self.run.is_open(case)]
         guilty = [case for case in rest if case.id == ended.at]
@@ -190,8 +190,8 @@ class Measurement:
             seat=self._seat(f"placement {number}"),
         )  # fmt: skip
         ended = self.run.do(job)
-        self._right |= ended.right  # a case may turn out to vary only now
-        for case in cases if not ended.reason else ():  # a torn round does not count
+        self._right |= ended.right  # a case may not turn out to vary until now
+        for case in cases if not ended.reason else ():  # an incomplete round does not count
             if (reason := ended.failed.get(case.id)) and self.run.is_open(case):
                 self.run.finish(case, "failed", reason)
         return ended

@@ -1,7 +1,7 @@
 """Qualify one variant alone: verify it at its test sizes, and decide on each of its launch shapes.
 
 A launch shape is good if every test size, on both sets of inputs, and every counted size was
-verified. If a verification is missing, the reason is a wrong result or how the process ended.
+verified. If a verification is missing, the reason is a wrong result or the way the process ended.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from harness.worker.inputs import DRAWS
 
 @dataclass
 class Qualification:
-    """One variant's cases: its test sizes verified and, on the emulator, its bench sizes counted.
+    """Verifies one variant at its test sizes and, on the emulator, counts it at its bench sizes.
 
     `tests`: the test cases that can be run, of any variant. `uncounted`: case → why the emulator
     does not count it.
@@ -33,9 +33,9 @@ class Qualification:
     uncounted: Mapping[str, str] = field(default_factory=dict)
     _failed: dict[Shape, str] = field(default_factory=dict)
     _late: set[Shape] = field(default_factory=set)
-    """The shapes that failed by missing the deadline."""
+    """The shapes that failed because they missed the deadline."""
     _again: set[Shape] = field(default_factory=set)
-    """The launch shapes that failed without having caused it."""
+    """The launch shapes that failed through no fault of their own."""
 
     def carry_out(self) -> str:
         """Qualify the variant; return the result in a word or two.
@@ -111,9 +111,9 @@ def judge(
     counted: Iterable[Case],
     seen: Sequence[Verified],
 ) -> Judged:
-    """Decide on a variant's launch shapes by its verified launches.
+    """Judge a variant's launch shapes by its verified launches.
 
-    Good shapes are in neither `wrong` nor `unfinished`. `cases`: the cases to decide on. `tests`,
+    Good shapes are in neither `wrong` nor `unfinished`. `cases`: the cases to judge. `tests`,
     `counted`: the cases that should be verified. `seen`: the cases that were verified.
     """
     wrong = _first_failures(seen)
@@ -161,7 +161,7 @@ def _first_failures(seen: Iterable[Verified]) -> dict[Shape, str]:
             found[shape_of(v)] = reason
         elif v.phase == "scrutiny" and not (
             _names_a_result(v.reason) and _names_a_result(before.partition(": ")[2])
-        ):  # which is reported once
+        ):  # the same wrong result is reported once
             found[shape_of(v)] = f"{before}; in the emulator {reason}"
     return found
 

@@ -364,8 +364,8 @@ class Runner:
             self._count_in_the_emulator(sound)
 
     def _count_in_the_emulator(self, sound: Sequence[Case]) -> None:
-        """Count the kernels in the emulator if ncu may not read counters. If every kernel gets
-        counters in this way, no counters are reported missing."""
+        """Count the kernels in the emulator if ncu is not permitted to read counters. If every
+        kernel gets counters in this way, none are reported missing."""
         emulation.count(
             emulation.TimedRun(
                 self._task_runner.setting, self._matrix, self.problems, self._executor, self._known,
@@ -379,7 +379,7 @@ class Runner:
 
     @property
     def _names_no_ncu(self) -> bool:
-        """Return whether the command line names an ncu; if that one does not work, the command is
+        """Return whether the command line names an ncu; if that ncu does not work, the command is
         wrong."""
         return bool(self.wanted and self.wanted.ncu and self.unread and self.unread.is_absent)
 

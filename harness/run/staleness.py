@@ -51,8 +51,8 @@ CODE = (".py", ".cu", ".cuh", ".cpp", ".h")
 
 @cache
 def harness_hash(is_timed: bool) -> str:
-    """Hash the harness's own files that affect a result: those that compile, launch, time, count,
-    verify.
+    """Hash the harness's own files that affect a result: those that compile, launch, time, count
+    or verify.
 
     Files that only plan, read, compare or draw are not included, because they use only the journal.
     The cheat check of a timed run also uses the emulator. The check decides whether a case is
@@ -191,7 +191,7 @@ def _includes(path: Path, folders: Sequence[Path]) -> Iterator[Path]:
     except OSError:
         return
     for match in _INCLUDE.finditer(text):
-        if match[1] is None:  # chosen by a macro: any header may be meant
+        if match[1] is None:  # a macro chooses the header, which may be any
             yield from (p for f in folders for p in sorted(f.rglob("*")) if p.suffix in _HEADERS)
             continue
         for folder in (path.parent, *folders):
@@ -225,7 +225,7 @@ def changes(
     """Determine which cases have to be repeated; none if the folder is empty.
 
     `plan`: every case of the run, as it is now. `known`: the valid records so far. `chosen`: the
-    cases to work on. `timed`: the ones among them that are timed. `limits`: the current limits in
+    cases to work on. `timed`: those of them that are timed. `limits`: the current limits in
     bench.yaml.
     """
     before: dict[str, Planned] = {}
@@ -257,8 +257,8 @@ def changes(
 
 
 def differences(before: Planned, now: Planned) -> str:
-    """The differences between the old and new sources of a case's result, in a clause; empty if
-    there are none."""
+    """A clause that states the differences between the old and new sources of a case's result;
+    empty if there are none."""
     keys = dict.fromkeys((*before.made_from, *now.made_from))
     changed = [key for key in keys if before.made_from.get(key) != now.made_from.get(key)]
     if len(changed) == 1 and changed[0] in _VERSIONS:

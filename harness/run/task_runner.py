@@ -1,4 +1,4 @@
-"""Run work items: on one device, with its worker processes and the journal's state so far.
+"""Run work items on one device, with its worker processes and the journal's state so far.
 
 A run on this machine has one task runner. A distributed run has one for each work item that it
 sends, whose records are copied into the run's own journal.
@@ -278,7 +278,7 @@ class TaskRunner:
         for a new process.
 
         Creating a context takes a second or two if all cores create one at the same time. Side
-        effects of a variant's own functions in a process must not affect another variant.
+        effects that a variant's own functions have in a process must not affect another variant.
         """
         if not self.is_timed:
             return ""  # a process without a context starts at once

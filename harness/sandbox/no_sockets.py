@@ -1,10 +1,10 @@
-"""The seccomp rules that refuse sockets inside the sandbox, for bwrap's --seccomp.
+"""The seccomp rules that block sockets inside the sandbox, for bwrap's --seccomp.
 
 A read-only file system does not keep a program from connecting to a Unix socket in it, and a
 service that listens on the socket acts outside the sandbox. Therefore no Unix socket can be
 created. Connected pairs can be created, except datagram pairs, which may send to any address. IP
 sockets are harmless, since there is no network. io_uring could bypass these rules, so it is
-refused, too.
+blocked, too.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ machines."""
 _ALLOW, _ERROR = 0x7FFF0000, 0x00050000
 
 _Line = tuple[int, int, str, str]
-"""Code, operand, and the labels to jump to if the test is true and if not; "" is the next line."""
+"""Code, operand, and the labels to jump to if the test is true or false; "" is the next line."""
 
 
 def rules() -> bytes:

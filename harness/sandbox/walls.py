@@ -20,7 +20,7 @@ HOME = "/tmp/harness-home"
 MEMORY_SHARE = 0.75
 """The share of this machine's memory that one process may use for its data."""
 _MORE_THREADS = 4096
-"""The processes allowed beyond those that the user already has; Linux counts threads as
+"""The number of processes allowed beyond those that the user already has; Linux counts threads as
 processes."""
 
 
@@ -37,7 +37,7 @@ def prepare() -> None:
     from harness.emulator.sass import library as machine_code
 
     library.load()
-    with suppress(LaunchError):  # no compiler; inside, whatever needs it reports that
+    with suppress(LaunchError):  # no compiler: whatever needs one inside the sandbox reports that
         machine_code.load()
 
 
@@ -77,8 +77,8 @@ def home(folder: Path) -> Iterator[str]:
 def limit() -> None:
     """Set limits before bwrap starts, so that they apply to every process that it starts."""
     memory = int(MEMORY_SHARE * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    # This does not limit address space, of which a CUDA context reserves far more than there is
-    # memory.
+    # This does not limit the address space, because a CUDA context reserves far more of it than
+    # there is memory.
     for what, most in (
         (resource.RLIMIT_DATA, memory),
         (resource.RLIMIT_NPROC, _threads() + _MORE_THREADS),

@@ -1,6 +1,6 @@
-"""The limits of each compute capability, which bound launches and determine occupancy.
+"""The limits of each compute capability, which restrict launches and determine occupancy.
 
-Sizes are in bytes, registers are 32-bit. Sources of the figures:
+Sizes are in bytes; registers are 32-bit. Sources of the figures:
 
 [guide]      CUDA Programming Guide 13.0, appendix "Compute Capabilities", the tables of technical
              specifications and of shared memory capacity per compute capability.
@@ -11,8 +11,8 @@ Sizes are in bytes, registers are 32-bit. Sources of the figures:
 [tuning]     NVIDIA's Turing, Ampere, Ada, Hopper and Blackwell tuning guides: shared memory per
              multiprocessor, and the 1 KiB that CUDA reserves in each block from 8.0 on.
 
-If there is no GPU, the representative device of an architecture takes its place, because launch
-shapes such as `6 * sm_count` need a number. Its figures are those of one product (from NVIDIA's
+If there is no GPU, an architecture's representative device takes its place, because launch shapes
+such as `6 * sm_count` need a number. Its figures are those of one product (from NVIDIA's
 architecture white papers and data sheets; L2 sizes as the CUDA runtime reports them), not a
 property of the architecture.
 """
@@ -31,7 +31,7 @@ GB = 1000**3
 
 
 class UnknownArchitectureError(ValueError):
-    """The requested architecture is not known."""
+    """The requested architecture is not in the table."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Limits:
     max_blocks_per_sm: int  # [guide], [occupancy]
     shared_bytes_per_sm: int  # [guide], [tuning]
     max_shared_bytes_per_block: int  # [guide]; more than the default needs an opt-in by attribute
-    reserved_shared_bytes_per_block: int  # [tuning]; the system's own, beyond what is requested
+    reserved_shared_bytes_per_block: int  # [tuning]; the system's own, on top of the request
     shared_allocation_bytes: int  # [occupancy]; a block's shared memory is a multiple of this
 
     default_shared_bytes_per_block: int = 48 * KIB  # [guide]; static shared memory ends here too
@@ -189,7 +189,7 @@ _KNOWN = (
         name="sm_103",
         compute_capability=(10, 3),
         family="Blackwell Ultra",
-        # L2 assumed to be the B200's, as no published reading was found.
+        # L2 is assumed to be the B200's, because no published reading was found.
         representative=Representative("NVIDIA B300", 148, 126 * MIB + 512 * KIB, 270 * GB),
         max_threads_per_sm=2048,
         max_blocks_per_sm=32,
@@ -244,8 +244,8 @@ ARCHITECTURES = MappingProxyType({known.name: known for known in _KNOWN})
 """The architectures by name, in order of compute capability."""
 
 MOST_SHARED_BYTES = max(known.max_shared_bytes_per_block for known in _KNOWN)
-"""The most shared memory of a block on any card. More than this is a mistake in the matrix, not a
-limit of the card."""
+"""The most shared memory that a block can have on any card. More than this is a mistake in the
+matrix, not a limit of the card."""
 
 
 def is_known(name: str) -> bool:

@@ -41,7 +41,7 @@ FEATURES = MappingProxyType({
 
 
 def specific_in(texts: Iterable[str]) -> list[str]:
-    """Find the features that these texts name and that nvcc offers only for architecture-specific
+    """Find the features named in these texts that nvcc offers only for architecture-specific
     targets. The names are those of instructions: `wgmma.mma_async`, `setmaxnreg.inc`."""
     specific = [name for name, feature in FEATURES.items() if feature.is_specific]
     return [name for name in specific if any(re.search(rf"\b{name}\b", text) for text in texts)]

@@ -3,7 +3,7 @@ machine.
 
 This is theoretical occupancy by the rules of NVIDIA's occupancy calculator, as `cuda_occupancy.h`
 of the CUDA toolkit states them for compute capability 7.5 and later, with the multiprocessor's
-largest shared memory configuration. It is an upper limit that follows from resources alone;
+largest shared memory configuration. It is an upper limit that results from resources alone;
 achieved occupancy is what a profiler measures.
 """
 
@@ -22,13 +22,13 @@ class Occupancy:
     """The blocks and warps of a kernel that one multiprocessor holds at once."""
 
     blocks_per_sm: int
-    """0 if not even one block fits: such a launch fails."""
+    """0 if not even one block fits; such a launch fails."""
     active_warps: int
     ratio: float
-    """`active_warps` over the most that a multiprocessor holds, 0 to 1."""
+    """`active_warps` over the most that a multiprocessor can hold, from 0 to 1."""
     limiter: Limiter
-    """The resource that runs out first. If several do, the first of warps, blocks, registers,
-    shared memory."""
+    """The resource that runs out first. If several do, the first in the order warps, blocks,
+    registers, shared memory."""
 
 
 @dataclass(frozen=True)
@@ -36,10 +36,10 @@ class Waves:
     """The distribution of a grid over time if all blocks take equally long."""
 
     count: int
-    """Rounds that the machine needs, the last one included."""
+    """The number of rounds that the machine needs, including the last one."""
     blocks_per_wave: int
     tail_fill: float
-    """The fullness of the last round, from above 0 up to 1; at 1 it is as full as the others."""
+    """How full the last round is, from above 0 up to 1; at 1 it is as full as the others."""
 
     @property
     def efficiency(self) -> float:

@@ -1,8 +1,8 @@
 """Tensor maps: the parameters that cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col accept and
-refuse.
+reject.
 
 The rules are those of the CUDA driver API, "Tensor Map Object Management", and, where the
-documentation is silent, those of a driver: reports/h100/tensor_maps.csv.gz and
+documentation is silent, those of an actual driver: reports/h100/tensor_maps.csv.gz and
 tensor_maps_small_boxes.csv.gz each record which of 643 maps the driver accepts.
 """
 
@@ -18,7 +18,7 @@ ELEMENTS = {
 }  # fmt: skip
 """The bytes of each element type, in the order of the driver's CUtensorMapDataType."""
 SWIZZLES = {"none": 0, "32B": 32, "64B": 64, "128B": 128}
-"""The bytes of a row of the pattern, in the order of CUtensorMapSwizzle."""
+"""The bytes in a row of the swizzle pattern, in the order of CUtensorMapSwizzle."""
 FILLS = ("zero", "nan")
 INTERLEAVES = ("none", "16B", "32B")
 L2_PROMOTIONS = ("none", "64B", "128B", "256B")
@@ -26,9 +26,9 @@ FLOATS = ("f16", "f32", "f64", "bf16", "f32_ftz", "tf32", "tf32_ftz")
 MOST_RANK, MOST_BOX, MOST_PIXELS, MOST_STEP, UNIT = 5, 256, 1024, 8, 16
 _MOST_SIZE, _MOST_STRIDE = 1 << 32, 1 << 40
 _MOST_BYTES = 232_448
-"""The most bytes of a box, with each size divided by its step and rounded down. The driver (580, on
-an H100) accepts 196,608 and refuses 262,144; the limit taken here lies between them, and is the
-most shared memory that a block can have."""
+"""The most bytes in a box, with each size divided by its step and rounded down. The driver (580, on
+an H100) accepts 196,608 and rejects 262,144; the limit used here lies between them, and is the most
+shared memory that a block can have."""
 _CORNERS = {3: 15, 4: 7, 5: 4}  # the bits of a corner's number, without its sign, by rank
 
 

@@ -9,7 +9,7 @@ from harness.statistics.net_times import Group, group_of
 
 
 def parent(p: Planned, shape: Callable[[Group, str], Planned | None]) -> Planned | None:
-    """The case that this one improves on: the variant that it builds on, at the same sizes and
+    """The case to compare this one with: the variant that it builds on, at the same sizes and
     type.
 
     `shape`: a function that returns the case at whose launch shape a variant of a group is shown

@@ -2,11 +2,11 @@
 
 A launch is timed by two CUDA events around it. Besides the kernel, their interval includes the path
 from the first event to the kernel and from the kernel to the second: 2.3 µs on one host, 4 on
-another. Therefore, in every placement, the harness encloses in two events a kernel that records
+another. Therefore, in every placement, the harness puts two events around a kernel that records
 when its first block began and its last one ended. The interval between the events, minus the
 recorded time, is the events' cost plus the time before the kernel's first instruction and after its
-last. The latter depends on the card, not on the host: it is the constant `IN_AND_OUT_NS`, which was
-determined with CUPTI, because CUPTI's durations include this time.
+last. The second part depends on the card, not on the host. It is the constant `IN_AND_OUT_NS`,
+which was determined with CUPTI, because CUPTI's durations include it.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class EventCosts:
         return self.usual(cache).ns if found is None else found
 
     def usual(self, cache: str = "cold") -> Cost:
-        """The usual cost in the run as a whole."""
+        """The usual cost over the whole run."""
         return self._usual.get(cache, self._older)
 
 

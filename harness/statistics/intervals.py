@@ -40,7 +40,7 @@ FEWEST_TICKS = 8
 """The number of different samples that are needed to determine the clock's step."""
 
 _TRIMMED = 0.1
-"""The share of a batch's launches that is left out at either end."""
+"""The share of a batch's launches that is left out at each end."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,8 @@ class Estimate:
     units: int
     resolution: float = 0.0
     degrees: float | None = None
-    """Degrees of freedom if they do not follow from the units: for a difference of two means."""
+    """Degrees of freedom if the number of units does not determine them, as for a difference of two
+    means."""
     bias: float = 0.0
 
     @property
@@ -114,9 +115,9 @@ def _students(confidence: float, freedom: float) -> float:
 
 
 def batch_time(samples: Sequence[float]) -> float:
-    """Summarise a batch of launch times, in ns: their mean, excluding a tenth at either end.
+    """Summarise a batch of launch times, in ns: their mean, excluding a tenth at each end.
 
-    With three launches or more, at least one is left out at either end.
+    With three launches or more, at least one is left out at each end.
     """
     cut = max(1, int(_TRIMMED * len(samples))) if len(samples) >= 3 else 0
     return fmean(sorted(samples)[cut : len(samples) - cut])
@@ -188,7 +189,7 @@ def difference(one: Estimate, other: Estimate) -> Estimate:
 def tick_of(samples: Sequence[float]) -> float:
     """The clock's step, in ns: the largest number of which every sample is a multiple.
 
-    0 if there are too few different samples to tell.
+    0 if there are too few different samples to determine it.
     """
     whole = np.unique(np.rint(np.asarray(samples, float)).astype(np.int64))
     return float(np.gcd.reduce(whole)) if len(whole) >= FEWEST_TICKS else 0.0
@@ -198,7 +199,7 @@ def hidden_by(tick: float, samples: Sequence[float]) -> float:
     """The largest relative error that a clock's steps leave in a mean of samples.
 
     The error is half a step if all samples are equal. If samples scatter by as little as half a
-    step, the error averages out: that of a mean falls as exp(−2π² (σ / step)²) (Widrow and Kollár,
+    step, the error averages out: a mean's error falls as exp(−2π² (σ / step)²) (Widrow and Kollár,
     "Quantization Noise", 2008, chapter 4).
     """
     values = np.asarray(samples, float)
@@ -209,8 +210,8 @@ def hidden_by(tick: float, samples: Sequence[float]) -> float:
 
 
 def certain(p_values: Mapping[Name, float], error: float) -> set[Name]:
-    """Select the differences that are real, with at most this probability that any of them is not
-    real.
+    """Select the differences that are real, with at most this probability that any of them is
+    not.
 
     Holm's procedure ("A simple sequentially rejective multiple test procedure", 1979).
     """

@@ -2,10 +2,10 @@
 
 Memory moves fewer bytes per second if it both reads and writes, or mostly writes. Therefore a
 problem's traffic is compared with a small kernel of the harness that reads and writes in the same
-proportion. If there is none, the two kernels with the nearest proportions take its place, one after
-the other: each moves a part of the bytes in its own proportion, so that together they read and
-write as many bytes as the problem. Two kernels could move the bytes in this way, so the machine is
-known to reach this time. The time is not a lower bound: a single kernel may be faster.
+proportion. If there is none, the two kernels with the nearest proportions take its place and run in
+succession. Each moves part of the bytes in its own proportion, so that together they read and write
+as many bytes as the problem. Two kernels could move the bytes in this way, so this time is known to
+be achievable. The time is not a lower bound: a single kernel may be faster.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Mix:
 
     @property
     def share(self) -> float:
-        """The fraction of the bytes that is written."""
+        """The fraction of the bytes that are written."""
         return self.writes / (self.reads + self.writes)
 
     @property
@@ -64,11 +64,11 @@ def name_of(read: int, written: int) -> str:
 
 @dataclass(frozen=True)
 class Least:
-    """The minimum time for some traffic at the measured ceilings, and the names of those used."""
+    """The minimum time for some traffic at the measured ceilings, and the mixes used."""
 
     ns: Interval
     mixes: tuple[Mix, ...]
-    """The traffic's own mix, or the nearest one on either side."""
+    """The traffic's own mix, or the nearest mixes on either side."""
 
     @property
     def note(self) -> str:

@@ -100,8 +100,8 @@ class NetTimes:
 
     @property
     def confidence(self) -> float:
-        """The confidence of one interval. The permitted error is divided among all looks at which a
-        run may stop."""
+        """The confidence of one interval. The permitted error is divided among all checks after
+        which a run may stop."""
         return 1 - self.error / self.looks
 
     @cached_property
@@ -172,7 +172,7 @@ class NetTimes:
         return self._planned[case].group
 
     def interval_between_events(self, case: str, cache: str) -> Interval | None:
-        """The same as `time`, in ns, but before the events' cost is subtracted."""
+        """The same as `time`, in ns, but before subtracting the events' cost."""
         times = self._intervals(case, cache, False, for_choice=False)
         found = time_of(times, self._hidden(case, cache))
         return found.interval(self.confidence) if found else None
@@ -182,7 +182,7 @@ class NetTimes:
         return hidden_by(self.tick, [ns for r in self.rounds(case, cache) for ns in r.samples_ns])
 
     def _in_doubt(self, cache: str) -> float:
-        """The possible error of the subtracted cost, in ns; it is the same in every time."""
+        """The possible error of the subtracted cost, in ns; it is the same for every time."""
         return self.event_costs.usual(cache).in_doubt_ns
 
     def time(self, case: str, cache: str) -> Interval | None:

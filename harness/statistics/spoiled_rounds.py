@@ -1,4 +1,4 @@
-"""Rounds excluded from all figures: the card was throttled, or ran at an unusual clock."""
+"""Rounds excluded from all figures because the card was throttled or ran at an unusual clock."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from statistics import median
 from harness.journal.records import Round
 
 CLOCK_TOLERANCE = 0.01
-"""A round is left out if its multiprocessor clock is further than this fraction from its group's
-usual one."""
+"""A round is left out if its multiprocessor clock deviates by more than this fraction from its
+group's usual clock."""
 
 SPOILED_BY = frozenset(
     {"HwSlowdown", "HwThermalSlowdown", "SwThermalSlowdown", "HwPowerBrakeSlowdown"}

@@ -1,7 +1,7 @@
 """Results from a run's rounds: times, comparisons, and the launch shape shown for each variant.
 
 The first placements of a group are used only to select the launch shapes, and every figure comes
-from the others. The best of several noisy figures is biased, unless the reported figure comes from
+from the others. The best of several noisy figures is biased unless the reported figure comes from
 data that played no part in the selection. All comparisons on a group's page form one family, and
 "faster" and "slower" are reported so that at most one family in twenty has a false one (at a
 confidence of 95 %).
@@ -45,8 +45,8 @@ class Timings(NetTimes):
 
     @once
     def shape(self, group: Group, variant: str, cache: str = "cold") -> Planned | None:
-        """The valid case at which a variant is shown: its fastest launch shape in the placements
-        used for selection.
+        """The valid case that represents a variant: its fastest launch shape in the placements used
+        for selection.
 
         Without times, the first valid case; None if no case is valid.
         """
@@ -66,15 +66,15 @@ class Timings(NetTimes):
         return [p for _, p in best.values()]
 
     def slowest(self, group: Group, variant: str, cache: str = "cold") -> Planned | None:
-        """The valid case at which a variant is slowest, in the placements used for selection."""
+        """A variant's slowest valid case, in the placements used for selection."""
         sound = (p for p in self.groups[group] if self._outcomes[p.case].status == "ok")
         own = [p for p in sound if p.variant == variant]
         return max(own, key=lambda p: self._cost(p.case, cache), default=None)
 
     @once
     def _cost(self, case: str, cache: str) -> float:
-        """The time, in ns, by which a launch shape is selected: from the placements used for
-        selection, or from all placements if there are none."""
+        """The time, in ns, by which a launch shape is selected. It comes from the placements used
+        for selection, or from all placements if there are none."""
         both = (self._times(case, cache, False, for_choice) for for_choice in (True, False))
         times = next((each for each in both if each), None)
         return median(over_placements(times)) if times else math.inf
@@ -214,9 +214,9 @@ class Timings(NetTimes):
         return [each for each in found if each]
 
     def noise(self, group: Group, cache: str) -> float:
-        """The possible difference between two runs of the same kernel; 0.003 is 0.3 %.
+        """How much two runs of the same kernel may differ; 0.003 is 0.3 %.
 
-        That is the largest difference that the A/A intervals do not exclude; infinite without A/A
+        This is the largest difference that the A/A intervals do not exclude; infinite without A/A
         intervals.
         """
         intervals = [each.interval(self.confidence) for each in self.repeats(group, cache)]

@@ -1,9 +1,11 @@
-"""Load a run's folder as pandas tables. Reads only the journal and run.json, so no GPU is needed.
+"""Load a run's folder as pandas tables.
 
-run = harness.load("reports/latest")
-run.results                # one row per case and cache state, as results.csv
-run.counters               # one row per case, step and metric, as counters.csv
-run.ladder("reduce_sum")   # one row per variant at its best launch shape, best first
+Only the journal and run.json are read, so no GPU is needed:
+
+    run = harness.load("reports/latest")
+    run.results                # one row per case and cache state, as in results.csv
+    run.counters               # one row per case, step and metric, as in counters.csv
+    run.ladder("reduce_sum")   # one row per variant at its best launch shape, best first
 """
 
 from harness.tables.files import load, write

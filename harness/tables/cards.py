@@ -1,4 +1,4 @@
-"""A run over several kinds of card: one folder with a whole run for each kind, and joint tables.
+"""A run over several kinds of card: one folder with a complete run for each kind, and joint tables.
 
 Nothing is ever computed across two kinds of card; each row names its card.
 """

@@ -62,7 +62,7 @@ def pack(run: Path, target: Path, problem: str = "") -> None:
     if info.get("command"):
         info["command"] = _without_folders(info["command"])
     replace(target / "run.json", (json.dumps(info, indent=1) + "\n").encode())
-    # No time in it, so that the same journal is the same file.
+    # The header holds no time, so the same journal always makes the same file.
     replace(target / (JOURNAL + ENDING), gzip.compress(content, compresslevel=9, mtime=0))
     for name in (JOURNAL, COUNTERS):
         run_files.remove(target, name)

@@ -101,7 +101,7 @@ def roofs_of(run: RunRecords, p: Planned) -> Iterator[Roof]:
 
 
 def arithmetic_rate(run: RunRecords, p: Planned) -> tuple[str, Ceiling] | None:
-    """The name of the case's arithmetic and its ceiling; None if there is none."""
+    """The name of the case's arithmetic and its ceiling; None if there is no such ceiling."""
     arithmetic = run.arithmetic(p)
     known = _RATES.get(arithmetic, ())
     found = next(((name, run.ceilings[key]) for key, name in known if key in run.ceilings), None)

@@ -76,7 +76,7 @@ class RunRecords:
 
     @cached_property
     def located(self) -> dict[str, list[Located]]:
-        """Case → where it was measured, or counted; empty if all was done on one machine."""
+        """Case → where it was measured, or counted; empty if everything ran on one machine."""
         found: dict[str, dict[str, list[Located]]] = defaultdict(lambda: defaultdict(list))
         for record in self.of(Located):
             found[record.case][record.stage].append(record)
@@ -172,7 +172,7 @@ class RunRecords:
 
     @cached_property
     def shown(self) -> set[str]:
-        """The cases at whose launch shape the pages show their variant."""
+        """The cases with the launch shape at which the pages show their variant."""
         timings = self.timings
         return {p.case for group in timings.groups for p in timings.shown(group)}
 
@@ -238,7 +238,7 @@ def _without_superseded(records: Sequence[Record]) -> list[Record]:
 def _of_one_origin(records: Sequence[Record]) -> list[Record]:
     """Keep either ncu's readings or the emulator's counts of a timed run, never a mixture.
 
-    Counts of a case outside the run are kept only as long as they represent one of the run's cases.
+    Counts of a case outside the run are kept only if they represent one of the run's cases.
     """
     if not any(isinstance(r, Round) for r in records):
         return list(records)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class RunTables(RunRecords):
-    """The records of one run, and each table of them under its name."""
+    """The records of one run, and each of their tables under its name."""
 
     def roof(self, p: Planned) -> roofs.Roof | None:
         """The lowest applicable limit of a case's work; None if none was measured."""
@@ -42,8 +42,7 @@ class RunTables(RunRecords):
         """A case's time by events (cold) and ncu's duration of all its steps, in ns.
 
         disagrees: they differ by over 10 % although the launch takes over 50 µs. ncu launches one
-        kernel at a time, so the clocks stay low, and for short launches a difference has no
-        meaning.
+        kernel at a time, so the clocks stay low; for short launches, a difference means nothing.
         """
         from harness.tables import frames
 

@@ -1,4 +1,5 @@
-"""Read run.json's description of a problem and its work, also for runs whose records lack it."""
+"""Read run.json's description of a problem and its work, including for runs whose records lack
+it."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from harness.journal.records import Planned
 def completed(info: Mapping[str, Any], p: Planned) -> Planned:
     """Complete an older record of a case with the work model in run.json.
 
-    This applies only if the bytes are the same; otherwise run.json has a different work model.
+    This is done only if the bytes are the same; otherwise run.json has a different work model.
     """
     work = mapping(mapping(said_of(info, p.problem).get("work")).get(p.group))
     written = work.get("written_bytes")

@@ -5,8 +5,8 @@
 
 The second form forks workers, each with a job and a descriptor, from a process that has done the
 imports (harness/processes/fork_server.py). A kernel may crash the process, hang it or lose the
-GPU's context. The parent (harness/processes/workers.py) keeps the records written so far, knows
-from the last `now` line which case was running, and continues with the others.
+GPU's context. The parent (harness/processes/workers.py) keeps the records written so far, finds in
+the last `now` line which case was running, and continues with the others.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ LATE = {
     "gpu": ("torchvision", "triton"),
     "compiling": ("torchvision", "triton", *torch_compile.LATE_IMPORTS),
 }
-"""Kind of server → packages that are imported if that starts nothing that a fork would break.
-Otherwise each worker has to import them, which takes as long as its timing."""
+"""Kind of server → packages that are imported if importing them starts nothing that a fork would
+break. Otherwise each worker has to import them, which takes as long as its timing."""
 _GARBAGE = 50_000
 """Python collects garbage whenever this many new objects exist. A translated program consists of
 many objects, few of which become garbage, so Python's default of 700 would only cost time."""

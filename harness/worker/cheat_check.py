@@ -38,15 +38,15 @@ INSTRUCTIONS = 2**25
 """The thread instructions of a launch beyond which a case is too large to be checked."""
 
 UNDEFINED = ("out of bounds", "misaligned", "read-only", "uninitialised")
-"""Faults that no correct kernel has. Some of the others are limits of the emulator, and some rest
-on rules that may give false alarms."""
+"""Faults that no correct kernel has. Some of the other faults reflect limits of the emulator, and
+some rest on rules that may give false alarms."""
 
 STATE = "keeps state in __device__ memory between launches"
 
 
 @dataclass(frozen=True)
 class Failure:
-    """The reason for refusing a case, with file:line if available."""
+    """The reason for rejecting a case, with file:line if available."""
 
     case: Case
     reason: str
@@ -115,7 +115,7 @@ def scrutinise(
 
 
 def _in_order(problem: Problem, cases: Sequence[Case]) -> Iterator[Case]:
-    """Every size once, small ones first, each at a different launch shape; then the next shapes."""
+    """Every size once, smallest first, each at a different launch shape; then the other shapes."""
     by_size: dict[str, list[Case]] = {}
     for case in cases:
         by_size.setdefault(case.group, []).append(case)
@@ -188,7 +188,7 @@ class _Looking:
         self.draws = [_Draw(problem, case, self.buffers, seed, draw) for draw in (0, 1)]
 
     def reason(self) -> str:
-        """The reason for refusing the case; empty if there is none."""
+        """The reason for rejecting the case; empty if there is none."""
         variables = emulator.variables(self.module)
         loaded = _copies(variables)
         try:
@@ -258,7 +258,7 @@ class _Looking:
     # --- what a run says ------------------------------------------------------------------
 
     def _verdict(self, run: Run, draw: _Draw, carried: _Carried, when: str) -> str:
-        """The reason for refusing the case because of the run's behaviour; empty if there is none.
+        """The reason for rejecting the case because of the run's behaviour; empty if there is none.
         Adds remarks."""
         if run.fault is not None:
             return self._of_fault(run.fault)
@@ -296,7 +296,7 @@ class _Looking:
         return ""
 
     def _lapses(self, run: Run, draw: _Draw) -> list[str]:
-        """The work that the run left out, with the consequences, in sentences."""
+        """Describe the work that the run left out, and the consequences."""
         outputs = {b.name: run.arrays[b.name] for b in self.buffers if b.role == "output"}
         broken = broken_promises(self.buffers, self.case.overwrites, draw.inputs, run.arrays)
         result = check(Execution(outputs, broken), draw.reference, draw.tolerance)

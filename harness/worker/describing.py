@@ -1,4 +1,4 @@
-"""Describe a device and its free memory, which is a run's first request to a worker."""
+"""Describe a device and its free memory, the first thing that a run asks of a worker."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ from harness.problem import Buffer, Problem, numpy_dtype
 from harness.worker.verify import Check, check
 
 DRAWS = (0, 1)
-"""The two draws of inputs on which every test is run. A problem may make them different in kind."""
+"""The two draws of inputs on which every test is run. A problem may draw two kinds of data."""
 
 
 def draws_when_timed(problem: Problem) -> tuple[int, int]:
@@ -218,7 +218,7 @@ class Scratch:
     def keep_bounds(self, inputs: Inputs, of: str = "") -> None:
         """Store the reference and the error bound with which each output is compared.
 
-        `of`: OTHER for those of the inputs' other state.
+        `of`: OTHER for the inputs' other state.
         """
         for kind, found in (("reference", inputs.reference), ("bound", inputs.tolerance)):
             self.keep(of + kind, {name: np.asarray(x, np.float64) for name, x in found.items()})

@@ -1,4 +1,4 @@
-"""Detect replaced code: restore the timing and checking code to its state before a case's code ran.
+"""Detect replaced code, and restore the timing and checking code that a case's code changed.
 
 A Python function runs in the process that times it. In that process it could replace the
 `time_since` of events, or the function that reads the hashes of results. After each batch of such a
@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 WATCHED = ("harness.backends", "harness.measure", "harness.worker", "harness.job", "pycuda", "time")
-"""Modules on which a time or a judgement depends, with what lies below them."""
+"""Modules on which a time or a judgement depends, including their submodules."""
 
 _MISSING = object()
 

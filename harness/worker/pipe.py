@@ -13,7 +13,7 @@ from harness.journal.records import Record, to_json
 
 
 class Pipe:
-    """Lines to the parent, each a word with its data.
+    """Lines to the parent, each of which is a word followed by its data.
 
         pid NUMBER · now CASE [SECONDS] · record JSON · right CASE JSON · launched CASE JSON
         device JSON · drawn DRAW JSON · error TEXT · memory TEXT · outside TEXT · lost TEXT · stays
@@ -23,7 +23,7 @@ class Pipe:
     environment is wrong, such as a full disk; the device is gone. stays means that the job is done
     and that the worker waits for another; the reply is the new job's file name.
 
-    The lines go to a descriptor, or to a file if an intermediate program may not pass on
+    The lines go to a descriptor, or to a file if an intermediate program might not pass on
     descriptors.
     """
 

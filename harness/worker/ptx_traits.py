@@ -1,7 +1,7 @@
 """Properties of a variant's instructions that readers should know, one clause each.
 
 The properties are read from the variant's PTX. Machine code has the same clock reads, cache hints
-and atomics; only PTX shows in which precision it computes.
+and atomics, but only PTX shows in which precision it computes.
 """
 
 from __future__ import annotations

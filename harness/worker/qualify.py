@@ -21,7 +21,7 @@ _TELLS_NO_CAUSE = " is wrong", " was never written"
 
 
 MOST_LINES, LONGEST_LINE = 4, 200
-"""The number of lines of the kernels' output that are reported, and of characters in each."""
+"""The number of lines of kernel output that are reported, and of characters in each line."""
 
 
 def qualify(job: Job, backend: Backend, tell: Telling) -> None:
@@ -73,14 +73,14 @@ def _printed(case: Case, calls: Sequence[str]) -> Remark:
 
 
 def _stand_in(device: Device) -> str:
-    """The architecture that the emulator uses for the device: its own, or the nearest known."""
+    """The architecture that the emulator uses for the device: its own, or the nearest listed."""
     return device.arch if is_known(device.arch) else nearest(device.compute_capability).name
 
 
 def _scrutinise(
     job: Job, problem: Problem, cases: Sequence[Case], arch: str, tell: Telling
 ) -> set[Shape]:
-    """Find the launch shapes that take a shortcut which does not show in the results."""
+    """Find the launch shapes that take a shortcut that the results do not reveal."""
     refused: set[Shape] = set()
     for dtype in dict.fromkeys(case.dtype for case in cases):
         tests = [case for case in cases if case.dtype == dtype]

@@ -2,7 +2,7 @@
 
 In one state the inputs are as generated. In the other, a few elements at unpredictable positions
 hold the values of other elements of the same array. Values of the same array are valid at any
-position. A random bit that the kernel cannot know decides which of the two a launch finds
+position. A random bit that the kernel cannot predict decides which of the two a launch finds
 (backends/cuda/verification/states.py), and the launch is compared with the verified results for
 that state. Positions and bits come from the operating system's random numbers, not from the run's
 seed, from which anyone could derive them.
@@ -10,7 +10,7 @@ seed, from which anyone could derive them.
 The change must show in the results: at some element, the two references must differ by far more
 than the tolerance. Floats are changed; integers, which may be indices, only if changed floats have
 no visible effect. If changing a few elements has no visible effect, as in a long sum, more elements
-are changed; if that has no effect either, a few elements get larger values, and finally many.
+are changed; if that has no effect either, a few elements get larger values, and finally many do.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ FEW, MORE, MANY = 64, 1024, (16_384, 65_536)
 their sectors in the cache."""
 
 SHARE_OF_FEW, SHARE = 16, 512
-"""At most one number in this many is changed, so that inputs stay typical, and cold."""
+"""At most one number in this many is changed, so that inputs stay typical and cold in cache."""
 
 OF = 16
 """A changed float becomes the largest of this many others, so sums of changes do not cancel."""

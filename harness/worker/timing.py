@@ -34,9 +34,9 @@ from harness.worker.states import other_state
 _READ = 5
 """The number of launches from which a kernel's own readings are taken."""
 _NAMED = 4
-"""The most kernels in a library's call that are listed by name."""
+"""The maximum number of kernels in a library call that are listed by name."""
 CHANGED = ", with a few numbers of its inputs changed"
-"""The reason for failing a case that is right for the typical inputs but not in their other state.
+"""The reason for failing a case that is right for the typical inputs but not for their other state.
 If numbers of an input cannot replace each other freely, problem.py states that in
 `changed_together`."""
 
@@ -204,7 +204,7 @@ def _is_right(
 def _tell_readings(
     job: Job, problem: Problem, workspace: TimedWorkspace, case: Case, tell: Telling
 ) -> None:
-    """Record what kernels measure themselves, over several launches."""
+    """Record the kernels' own readings over several launches."""
     if not problem.readings:
         return
     tell.now(case.id)

@@ -1,7 +1,7 @@
 """The bytes that one run of a case reads and writes, and the values that it reads.
 
-A run is all steps of a case on one set of buffers. The emulator observes each launch; this module
-merges the launches of a run.
+A run executes all steps of a case on one set of buffers. The emulator observes each launch; this
+module merges the launches of a run.
 """
 
 from __future__ import annotations

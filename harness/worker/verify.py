@@ -46,7 +46,7 @@ def _compare(name: str, execution: Execution, expected: Array, bound: Array | fl
     output = execution.outputs[name].reshape(-1)
     exact = np.asarray(expected).reshape(-1)
     expected = exact.astype(np.float64)
-    limit = np.asarray(bound, np.float64).reshape(-1)  # per element, or one for all
+    limit = np.asarray(bound, np.float64).reshape(-1)  # one per element, or one for all
     if limit.size not in (1, expected.size):
         return Check(
             False, f"problem.py: the tolerance of `{name}` has {limit.size} elements, its "

@@ -1,6 +1,6 @@
-"""Additions of subnormal numbers to zero: each number is either kept or lost.
+"""Subnormal numbers are added to zero, and each is either kept or lost.
 
-The numbers are given as bit patterns, because timed inputs of floats may not be subnormal. The
+The numbers are given as bit patterns, because timed float inputs must not be subnormal. The
 output is the percentage of them that was lost. No percentage is wrong: according to the manual, it
 depends on where the sum is stored.
 """
@@ -14,7 +14,7 @@ import numpy as np
 from harness.problem import Array, Buffer, Problem, Work
 
 LEAST_NORMAL = 1 << 23
-"""The bit pattern of the smallest normal float: all smaller ones except zero are subnormal."""
+"""The bit pattern of the smallest normal float; smaller patterns, except zero, are subnormal."""
 
 
 class AtomicSubnormals(Problem):

@@ -19,7 +19,7 @@ from harness.problem import (
 )
 
 CAUSAL = 2
-"""The value of `mask` with which a query attends only to the keys up to its own position."""
+"""The value of `mask` for which a query attends only to the keys up to its own position."""
 
 
 class Attention(Problem):

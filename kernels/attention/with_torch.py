@@ -1,4 +1,4 @@
-"""Attention with torch: by the back end that torch chooses, and by each back end by name.
+"""Attention with torch: with the back end that torch chooses, and with each back end by name.
 
 In float32, torch chooses the memory-efficient back end, which multiplies on tensor cores. It
 computes each product as three TF32 products, which keep all but the last bits of a factor. On an

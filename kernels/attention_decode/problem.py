@@ -20,8 +20,8 @@ from harness.problem import (
 )
 
 MOST_PARTS = 256
-"""The maximum number of parts that a cache may be split into: there is scratch memory for this
-many. The matrix sets the same limit."""
+"""The maximum number of parts into which a cache may be split. There is scratch memory for this
+many, and the matrix sets the same limit."""
 
 
 class AttentionDecode(Problem):

@@ -1,4 +1,4 @@
-"""Attention of a single token with torch, by the back end it chooses and by each back end by name.
+"""Attention of a single token with torch: the back end it chooses, and each back end by name.
 
 Models call it with torch's flag for groups of heads. The `packed` functions pass a group's queries
 as the rows of one head instead. Without a mask the result is the same, and back ends that lack the

@@ -1,7 +1,7 @@
-"""The same through cuDNN's own interface, one row per algorithm: torch's cuDNN, called by ctypes.
+"""Convolution through cuDNN's own interface, one row per algorithm; ctypes calls torch's cuDNN.
 
 The algorithm that was timed is therefore known, and the same one is profiled. The arithmetic is
-chosen, too: fused multiply-adds in float32, where the default on such cards is TF32 on tensor
+fixed, too: fused multiply-adds in float32, whereas the default on such cards is TF32 on tensor
 cores.
 """
 
@@ -58,7 +58,7 @@ CONVOLUTION = "Convolution", "cudnnSetConvolution2dDescriptor"
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything that a convolution needs for given sizes and algorithm, made on its first call."""
+    """All that a convolution needs for given sizes and algorithm; its first call creates it."""
 
     algorithm: int
     x: ctypes.c_void_p

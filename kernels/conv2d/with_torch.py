@@ -1,8 +1,8 @@
-"""The same with torch, which calls cuDNN, in float32 without rounding the factors to TF32.
+"""Convolution with torch, which calls cuDNN, in float32 without rounding the factors to TF32.
 
-cuDNN's heuristics choose the algorithm: for the same card, sizes and release, the same one in every
-process. `benchmark` would try the algorithms in the first call, and chance would decide between two
-of similar speed: one process timed an algorithm of 171 µs, and the next one profiled one of 250 µs.
+cuDNN's heuristics choose the algorithm. For a given card, size and release, every process gets the
+same one. `benchmark` would try the algorithms in the first call, and chance would decide between
+two of similar speed: one process timed a 171 µs algorithm, and the next profiled a 250 µs one.
 """
 
 import torch

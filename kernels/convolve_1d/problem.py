@@ -26,7 +26,7 @@ class Convolve1d(Problem):
         "numbers between −0.5 and 0.5, as of an audio signal. No instruction depends on them."
     )
     partly_read = ("filter",)  # kernels with it in constant memory do not read the buffer
-    changed_together: Mapping[str, int] = {"filter": 0}  # nor would they see it change
+    changed_together: Mapping[str, int] = {"filter": 0}  # nor would they notice a change in it
 
     def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
         return [

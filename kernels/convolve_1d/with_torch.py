@@ -1,6 +1,6 @@
 """The convolution as sums over windows, for which torch.compile generates a kernel of its own.
 
-It turns torch's own convolutions into calls to cuDNN.
+torch.compile turns torch's own convolutions into calls to cuDNN.
 """
 
 import torch

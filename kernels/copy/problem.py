@@ -1,4 +1,4 @@
-"""A copy of n floats: the least that a kernel can do, bound by memory alone."""
+"""A copy of n floats: the least that a kernel can do, limited by memory alone."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Copy(Problem):
         n = sizes["n"]
         if draw % 2 == 0:
             return {"input": rng.random(n, dtype=dtype) - np.dtype(dtype).type(0.5)}
-        # Any bits except infinities and NaNs: a copy must not round, flush or lose a sign.
+        # All bit patterns but infinities and NaNs: a copy must not round, flush or lose a sign.
         bits = rng.integers(0, 2**32, n, dtype=np.uint32)
         bits[(bits & 0x7F80_0000) == 0x7F80_0000] ^= 0x4000_0000
         return {"input": bits.view(np.float32)}

@@ -1,4 +1,4 @@
-"""The inner product of two vectors: bound by reading them, and a test of what 16 bits can hold."""
+"""The inner product of two vectors: limited by reading them, a test of what 16 bits can hold."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from harness.problem import (
 )
 
 HALF_CHAIN = 4096
-"""The maximum number of successive additions that a variant may make in 16 bits: those of a thread,
-of the tree and of the blocks."""
+"""The maximum number of successive additions that a variant may make in 16 bits: by a thread, in
+the tree, and across blocks."""
 
 TERMS_OF_AN_ADDITION = 128
 """The minimum number of terms per such addition if there are few terms: a block of 256 threads has
@@ -57,7 +57,7 @@ class Dot(Problem):
             return {"a": rounded(a, dtype), "b": rounded(b, dtype)}
         # Whole numbers whose partial sums are all exact, in any order. In 16 bits this requires
         # |sums| <= 2 / eps, 2048 for halves and 256 for bfloat16. If there are more elements, only
-        # about half that number of b's elements are not zero.
+        # about half that many elements of b are nonzero.
         a, b = (rng.integers(0, 2, n, np.int8) * np.int8(2) - np.int8(1) for _ in range(2))
         if dtype == "float32":
             a *= rng.integers(1, 9, n, dtype=np.int8)

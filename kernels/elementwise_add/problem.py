@@ -1,4 +1,4 @@
-"""The sum of two vectors, element by element: bound by reading two and writing one."""
+"""The sum of two vectors, element by element: limited by reading two and writing one."""
 
 from __future__ import annotations
 

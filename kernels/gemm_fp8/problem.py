@@ -11,7 +11,7 @@ from harness.problem import Array, Buffer, Problem, Work, machine_epsilon
 
 FACTORS = "float8_e4m3"
 STEP = 32
-"""The extent along k that the tensor cores add up at a time."""
+"""The number of products along k that the tensor cores add up at a time."""
 UNIT = 2.0**-13
 """The last bit of those sums, relative to the power of two of the largest addend."""
 

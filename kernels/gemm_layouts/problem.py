@@ -1,4 +1,4 @@
-"""The product of two matrices of 16-bit floats, each stored by rows or by columns."""
+"""The product of two matrices of 16-bit floats, each stored in row-major or column-major order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""c = a b by cuBLAS through torch, which passes each matrix's layout on instead of copying it."""
+"""c = a b by cuBLAS through torch, which passes on each layout instead of copying the matrix."""
 
 import torch
 

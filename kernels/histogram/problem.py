@@ -1,4 +1,4 @@
-"""The frequency of each of 256 values: a scattered sum, in which collisions are what matters."""
+"""The frequency of each of 256 values: a scattered sum whose cost depends on collisions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Histogram(Problem):
     def inputs(
         self, sizes: Mapping[str, int], dtype: str, rng: np.random.Generator, draw: int
     ) -> Mapping[str, Array]:
-        """Uniformly distributed values, of which `skew` per cent are replaced by a single value."""
+        """Uniformly distributed values; `skew` per cent of them are replaced by a single value."""
         n = sizes["n"]
         values = rng.integers(0, BINS, n, dtype=np.uint8)
         often = rng.integers(0, BINS, dtype=np.uint8)

@@ -1,4 +1,4 @@
-"""The histogram by torch.histc, which is told the range and need not look for it."""
+"""The histogram by torch.histc, which is given the range and need not search for it."""
 
 import torch
 

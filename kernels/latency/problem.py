@@ -1,7 +1,7 @@
 """The latency of a load, by the memory level that holds its word: one thread follows a chain.
 
 Each word of `next` names the following one. The kernel itself measures the cycles per step of the
-chain, because the time of a launch also includes its start and end, and the pass before.
+chain, because the time of a launch also includes its start and end, and the preceding pass.
 """
 
 from __future__ import annotations
@@ -68,5 +68,5 @@ def _lines(sizes: Mapping[str, int]) -> int:
 
 def hops(sizes: Mapping[str, int]) -> int:
     """The number of steps per half, as in bench.yaml: once around a chain that fits in the L2
-    cache, part of a longer one."""
+    cache, but only part of a longer chain."""
     return max(4096, min(_lines(sizes), 2**15))

@@ -51,7 +51,7 @@ class LayerNorm(Problem):
         # Each row has its own mean; some means are far from 0 relative to the spread of the row.
         values += rng.integers(-4, 5, (rows, 1)).astype(np.float32)
         if draw % 2 == 1:
-            values[::3] = np.trunc(values[::3, :1])  # constant rows: no variance but ε
+            values[::3] = np.trunc(values[::3, :1])  # constant rows: the variance is only ε
         return {
             "input": rounded(values.reshape(-1), dtype),
             "gamma": rounded(rng.random(cols, dtype=np.float32) * 3 - 1, dtype),

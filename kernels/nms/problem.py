@@ -1,4 +1,4 @@
-"""Greedy suppression of boxes that overlap a better one: comparisons, and a chain of decisions.
+"""Greedy suppression of boxes that overlap a better one: comparisons, then a chain of decisions.
 
 Coordinates are whole numbers, so that areas, intersections and the comparison with half of a union
 are exact: a correct kernel decides each pair as the reference does, and the outputs are equal.
@@ -13,7 +13,7 @@ import numpy as np
 from harness.problem import Array, Buffer, Problem, Work
 
 THRESHOLD = 0.5
-"""The intersection over union above which the worse box is removed; the same in bench.yaml."""
+"""The intersection over union above which the worse box is removed, as in bench.yaml."""
 
 
 class Nms(Problem):

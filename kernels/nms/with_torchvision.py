@@ -1,7 +1,7 @@
-"""The same with torchvision, which sorts by score and returns the indices of the boxes kept.
+"""Suppression by torchvision, which sorts by score and returns the indices of the boxes kept.
 
-Turning them into a mask takes two more kernels, of microseconds compared with milliseconds.
-torchvision asks the GPU how many are kept and waits for the answer, as all of its callers have to.
+Two more kernels turn them into a mask; they take microseconds, and the rest takes milliseconds.
+torchvision asks the GPU how many are kept and waits for the answer, as all its callers must.
 """
 
 import torch

@@ -1,4 +1,4 @@
-"""A copy again, this time to see how bandwidth depends on the number of warps that an SM holds."""
+"""A copy again, this time to show how bandwidth depends on the number of warps that an SM holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Even integers doubled, odd ones incremented: a branch, if compiled to one, splits every warp."""
+"""Double even integers, increment odd ones: if this compiles to a branch, it splits every warp."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ParityBranch(Problem):
         if draw % 2 == 0:
             values = rng.integers(-LARGEST, LARGEST, n, np.int32, endpoint=True)
             stretch = sizes.get("stretch", 1)
-            if stretch > 1:  # the first one's parity for all of them
+            if stretch > 1:  # all have the first one's parity
                 parities = np.repeat(values[::stretch] & 1, stretch)[:n]
                 values &= ~1
                 values |= parities
@@ -60,7 +60,7 @@ class ParityBranch(Problem):
         return Work(read_bytes=size, written_bytes=size, flops=2 * sizes["n"])
 
     def library(self, tensors: Mapping[str, Any]) -> Any:
-        """The usual way to write it: five passes if it is not compiled, and one if it is."""
+        """Write it the usual way, which takes five passes uncompiled and one compiled."""
         import torch
 
         x = tensors["input"]

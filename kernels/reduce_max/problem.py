@@ -22,7 +22,7 @@ class ReduceMax(Problem):
         return [
             Buffer("input", "input", dtype, n),
             Buffer("output", "output", dtype, 1),
-            # One per block: blocks have at least 32 elements, or the grid does not grow with n.
+            # One per block: blocks have at least 32 elements unless the grid does not grow with n.
             Buffer("partials", "scratch", dtype, -(-n // 32) + 65_536),
         ]
 
@@ -32,9 +32,9 @@ class ReduceMax(Problem):
         values = rng.random(sizes["n"], dtype=dtype) - np.dtype(dtype).type(0.5)
         if draw % 2 == 0:
             return {"input": values}
-        # All negative, so that −∞ is the only identity that works. The largest is the last, so that
-        # a forgotten tail shows. If n is odd, the largest is −0.0: above all the others, but the
-        # smallest of all as an integer.
+        # All negative, so that −∞ is the only identity that works. The largest comes last, so that
+        # a forgotten tail shows. If n is odd, the largest is −0.0, which is above all the others
+        # but, as an integer, the smallest of all.
         values -= np.dtype(dtype).type(10)
         values[-1] = -0.0 if sizes["n"] % 2 else -1.5
         return {"input": values}

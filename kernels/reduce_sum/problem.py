@@ -1,4 +1,4 @@
-"""The sum of n floats: one scalar out of a vector, bound by reading it once."""
+"""The sum of n floats: one scalar out of a vector, limited by reading it once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rectifier, element by element: bound by reading a vector and writing one."""
+"""The rectifier, element by element: limited by reading a vector and writing one."""
 
 from __future__ import annotations
 

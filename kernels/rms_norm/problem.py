@@ -51,7 +51,7 @@ class RmsNorm(Problem):
         values *= np.float32(2) ** rng.integers(-4, 10, (rows, 1)).astype(np.float32)
         if draw % 2 == 1:
             values[::3] = values[::3, :1]  # constant rows
-            values[1::3] = 0  # nothing but ε to divide by
+            values[1::3] = 0  # only ε to divide by
         return {
             "input": rounded(values.reshape(-1), dtype),
             "gamma": rounded(rng.random(cols, dtype=np.float32) * 3 - 1, dtype),

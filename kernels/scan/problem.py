@@ -19,7 +19,7 @@ class Scan(Problem):
 
     def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
         n = sizes["n"]
-        parts = -(-n // 128)  # no block takes fewer elements
+        parts = -(-n // 128)  # no block handles fewer elements
         return [
             Buffer("input", "input", dtype, n),
             Buffer("output", "output", dtype, n),
@@ -47,7 +47,7 @@ class Scan(Problem):
     def tolerance(
         self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
     ) -> Mapping[str, Array | float]:
-        """harness.problem.summation_bound() for each prefix, as a separate sum in any order."""
+        """The value of harness.problem.summation_bound() for each prefix, summed in any order."""
         values = inputs["input"]
         if not np.any(values[:1024] % 1):
             return {"output": 0.5}  # whole numbers: |sums| < 8 √n · 5.05 < 2^24, exact

@@ -1,4 +1,4 @@
-"""The product of two matrices of floats: bound by arithmetic once its tiles are reused."""
+"""The product of two matrices of floats: limited by arithmetic once its tiles are reused."""
 
 from __future__ import annotations
 

@@ -13,8 +13,8 @@ import numpy as np
 from harness.problem import Array, Buffer, Problem, Work, summation_bound
 
 TF32_UNIT = 2.0**-10
-"""The relative error of a factor: half of this if the instruction receives a rounded factor, all of
-it if the instruction truncates the low bits itself."""
+"""The relative error of a factor that the instruction truncates itself; if the instruction receives
+a rounded factor, the error is half of this."""
 
 
 class SgemmTf32(Problem):

@@ -1,4 +1,4 @@
-"""A matrix times a vector: bound by reading the matrix once, whatever its shape."""
+"""A matrix times a vector: limited by reading the matrix once, whatever its shape."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from harness.problem import Array, Buffer, Problem, Work, summation_bound
 
 CHUNK = 4096
-"""The minimum number of columns that a block sums where rows are split; the same in bench.yaml."""
+"""The minimum number of columns that a block sums if rows are split, the same as in bench.yaml."""
 
 
 class Sgemv(Problem):

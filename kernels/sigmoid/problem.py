@@ -41,10 +41,10 @@ class Sigmoid(Problem):
     def reference(
         self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
     ) -> Mapping[str, Array]:
-        # In place: at 2^28 elements each further array costs more than the arithmetic.
+        # In place: at 2^28 elements, each additional array costs more than the arithmetic.
         values = inputs["input"].astype(np.float64)
         np.negative(values, out=values)
-        with np.errstate(over="ignore"):  # exp(65504) is infinite, and 1 / infinity correct
+        with np.errstate(over="ignore"):  # exp(65504) is infinite, and 1 / infinity is correct
             np.exp(values, out=values)
         values += 1
         return {"output": np.reciprocal(values, out=values)}

@@ -1,7 +1,7 @@
 """The softmax of one long vector as reductions over all of it.
 
 torch.softmax assigns a row to a block, and here there is only one row. Users with such a vector
-write this instead, compiled or not.
+write these reductions instead, compiled or not.
 """
 
 import torch

@@ -1,4 +1,4 @@
-"""The transpose of a matrix: nothing is computed, every element moves."""
+"""The transpose of a matrix: nothing is computed, but every element moves."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from harness.problem import Array, Buffer, Problem, Work
 
-STRIP = 64  # rows that the reference moves at once: the columns that it writes stay in the cache
+STRIP = 64  # rows that the reference moves at once, so that the columns it writes stay in the cache
 
 
 class Transpose(Problem):

@@ -1,4 +1,4 @@
-"""Images twice as high and wide, by repeating pixels: bound by writing the result."""
+"""Images twice as high and wide, by repeating pixels: limited by writing the result."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class UpsampleNearest2d(Problem):
     ) -> Mapping[str, Array]:
         pixels = sizes["planes"] * sizes["h"] * sizes["w"]
         x = rng.standard_normal(pixels, dtype=np.float32)
-        if draw % 2 == 1:  # the largest floats and the smallest, which a copy has to leave alone
+        if draw % 2 == 1:  # the largest and smallest floats, which a copy must not change
             x[::3] = np.finfo(np.float32).max
             x[1::3] *= np.float32(1e-42)
         return {"x": x}

@@ -1,4 +1,4 @@
-"""The same with torch's operator."""
+"""Upsampling with torch's operator."""
 
 import torch
 

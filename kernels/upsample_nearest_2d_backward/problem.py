@@ -1,4 +1,4 @@
-"""The gradient of upsample_nearest_2d: sums of 2 × 2 pixels, bound by reading them."""
+"""The gradient of upsample_nearest_2d: sums of 2 × 2 pixels, limited by reading them."""
 
 from __future__ import annotations
 
@@ -51,5 +51,5 @@ def _rows(sizes: Mapping[str, int], dy: Array) -> tuple[Array, Array]:
 
 
 def _pairs(rows: Array) -> Array:
-    """Sums of neighbours in a row, in float64."""
+    """The sums of neighbouring elements of a row, in float64."""
     return np.add(rows[:, ::2], rows[:, 1::2], dtype=np.float64)

@@ -1,4 +1,4 @@
-"""The same with torch's operator, and written as sums for torch.compile."""
+"""The gradient with torch's operator, and written as sums for torch.compile."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""The sum of a window around each element: 32 additions for two words of traffic, all of them on
+"""The sum of a window around each element: 32 additions for two words of traffic, all of them of
 neighbours that other threads need too."""
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from harness.problem import Array, Buffer, Problem, Work, summation_bound
 
 RADIUS = 16  # as bench.yaml defines it
 WINDOW = 2 * RADIUS + 1
-LONGEST_RUN = 8  # steps that a running sum may slide before it starts anew
+LONGEST_RUN = 8  # steps that a running sum may slide before it restarts
 
 
 class WindowSum(Problem):

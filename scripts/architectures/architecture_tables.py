@@ -1,9 +1,9 @@
-"""Write docs/fidelity.md's tables by architecture from the committed files of reports/emulated.
+"""Write docs/fidelity.md's per-architecture tables from the files committed in reports/emulated.
 
     python scripts/architectures/architecture_tables.py            rewrite the page
     python scripts/architectures/architecture_tables.py --check    exit 1 if it is out of date
 
-scripts/benchmark_architectures.py, others.py and functions.py make the files.
+scripts/benchmark_architectures.py, others.py and functions.py write those files.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def _short(reason: str) -> str:
 
 
 def functions(found: Sequence[Row]) -> str:
-    """Device functions of CUDA's headers."""
+    """The device functions in CUDA's headers."""
     lines = [
         "| architecture | functions | executed | | bit-identical to PTX | if not fused | differ | "
         f"bit-identical to {READ} |",
@@ -153,7 +153,7 @@ def functions(found: Sequence[Row]) -> str:
 
 
 def _by(difference: str) -> str:
-    """Describe a difference. The smallest float represents zeros that differ only in sign."""
+    """Describe a difference. The smallest float stands for zeros that differ only in sign."""
     if difference == "no-result":
         return f"without a result at {READ}"
     is_sign = float(difference) < 2 * sys.float_info.min

@@ -4,8 +4,8 @@ machine code.
     python scripts/architectures/asynchronous_table.py          write the table of docs/fidelity.md
     python scripts/architectures/asynchronous_table.py --check  exit 1 if it is out of date
 
-Each form of PTX is assembled for sm_90a. The table lists the instructions that ptxas generates from
-the form, except those that every kernel has, and whether the emulator executes the form and the
+Each PTX form is assembled for sm_90a. The table lists the instructions that ptxas generates from
+it, except those that every kernel has, and says whether the emulator executes the form and those
 instructions. The meaning of the machine instructions was derived from these pairs. Needs nvcc and
 nvdisasm.
 """

@@ -42,7 +42,7 @@ _OF_WARPS = re.compile(
     r"shfl|ballot|__any|__all|__match|__reduce|__nv_cvt|prof|__trap|brkpt|_D?sign"
 )
 _SMALL = ("jn", "jnf", "yn", "ynf")
-"""Functions that take as many steps as their first operand says."""
+"""Functions whose number of steps is given by their first operand."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Declared:
         return f"{self.name}({', '.join(self.operands)})"
 
     def kernel(self, name: str) -> str:
-        """The source on one line, because the compiler's errors name lines."""
+        """The source, on one line so that the line number in a compiler error identifies it."""
         given = "".join(f", const {each}* a{n}" for n, each in enumerate(self.operands))
         call = ", ".join(f"a{n}[i]" for n in range(len(self.operands)))
         return (
@@ -73,7 +73,7 @@ class Declared:
         )
 
     def drawn(self) -> list[NDArray[np.unsignedinteger]]:
-        """Generate operands that are critical for rounding, limits and signs."""
+        """Generate operands that test rounding, limits and signs."""
         _, *types = self.types
         if len({*types}) == 1 and len(types) <= 3 and types[0] not in ("s16", "u16"):
             found = instructions.operands(types)
@@ -92,7 +92,7 @@ def _patterns(type_: str) -> NDArray[np.unsignedinteger]:
 
 
 def functions(include: Path) -> list[Declared]:
-    """The functions of the headers in a folder, each once."""
+    """The functions that the headers in a folder declare, without duplicates."""
     found = dict.fromkeys(each for header in HEADERS for each in _declared(include / header))
     return list(found)
 
@@ -106,7 +106,7 @@ def _declared(header: Path) -> Iterator[Declared]:
 
 
 def _type(text: str, named: bool = False) -> str:
-    """The C++ type in a declaration; empty if the type is not known."""
+    """The C++ type in a declaration; empty if the type is not recognised."""
     words = " ".join(_QUALIFIER.sub("", text).split())
     for candidate in (words, words.rpartition(" ")[0]) if named else (words,):
         plain = _SPELLED.get(candidate, candidate)

@@ -3,14 +3,14 @@
     python scripts/architectures/forms.py CHECKOUTS [sm_75 sm_90 …] [--own] [--table]
 
 A form is an opcode with its modifiers and the kinds of its operands, as nvdisasm prints them for
-this repository's kernels, for others' kernels (CHECKOUTS as in scripts/others_kernels/sources.py)
-and for CUDA's device functions. `--own` uses only this repository's kernels. The forms of each
-architecture are cached in .cache/forms/. The file forms_elsewhere.txt, whose lines the tests
-execute, combines them: it has an instruction of each form that sm_90 lacks, the architectures that
-have the form and, if the form is refused, the reason. `--table` writes only that file. A form that
-only a CUDA release other than 13.0 emits (NVCC names its compiler) is marked with the release, as
-in sm_120@13.5. An architecture whose kernels have not been compiled yet takes about ten minutes of
-processor time.
+this repository's kernels, for other people's kernels (CHECKOUTS as in
+scripts/others_kernels/sources.py) and for CUDA's device functions. `--own` uses only this
+repository's kernels. The forms of each architecture are cached in .cache/forms/. The file
+forms_elsewhere.txt, whose lines the tests execute, combines them: for each form that sm_90 lacks,
+it has an example instruction, the architectures that have the form and, if the emulator refuses the
+form, the reason. `--table` writes only that file. A form that only a CUDA release other than 13.0
+emits (set NVCC to its compiler) is marked with the release, as in sm_120@13.5. An architecture
+whose kernels have not been compiled yet takes about ten minutes of processor time.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from harness.matrix import model, plan
 ROOT = Path(__file__).resolve().parents[2]
 READ = "sm_90"
 USUAL = "13.0"
-"""The CUDA release whose forms are not marked with a release."""
+"""The CUDA release whose forms carry no release mark."""
 KEPT = ROOT / ".cache" / "forms"
 ARCHES = ("sm_75", "sm_80", "sm_86", "sm_87", "sm_88", "sm_89", READ, "sm_100", "sm_103", "sm_110",
           "sm_120", "sm_121")  # fmt: skip
@@ -107,7 +107,7 @@ def _others(arch: str, checkouts: Path) -> Iterator[Built]:
 
 
 def codes(arch: str, checkouts: Path, own: bool) -> Iterator[MachineCode]:
-    """Read every file."""
+    """Yield the machine code of every file."""
     built = [*_collection(arch), *(() if own else _others(arch, checkouts))]
     list_together(built)
     for each in built:
@@ -120,7 +120,7 @@ def codes(arch: str, checkouts: Path, own: bool) -> Iterator[MachineCode]:
 
 
 def refusals(function: Function) -> Mapping[str, str]:
-    """Refused instruction → the reason."""
+    """Map each refused instruction to the reason."""
     found: dict[str, str] = {}
     left = function
     while True:

@@ -2,13 +2,13 @@
 
     python scripts/architectures/functions.py [sm_75 sm_90 …] [--again]
 
-Each function is called with 2,048 operands that are critical for rounding and limits, both as PTX
-and as machine code. reports/emulated/device_functions.csv gets a row for each architecture: the
-number of functions, and of those executed as machine code; the number with results bit-identical to
-PTX's, and the number with the same results if multiplications and additions are not fused; the
-functions that differ, with the largest relative difference; the functions that are refused; the
-number with results bit-identical to those of sm_90's machine code, and the functions that differ
-from it. `--again` tries only the functions that were refused or differed.
+Each function is called with 2,048 operands that test rounding and limits, both as PTX and as
+machine code. reports/emulated/device_functions.csv gets a row for each architecture: the number of
+functions, and how many of them are executed as machine code; how many give results that are
+bit-identical to PTX's, and how many do so if multiplications and additions are not fused; the
+functions that differ, with the largest relative difference; the functions that are refused; how
+many give results that are bit-identical to those of sm_90's machine code, and the functions that
+differ from it. `--again` retries only the functions that were refused or differed.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ COLUMNS = (
     "equal_to_sm_90", "differ_from_sm_90",
 )  # fmt: skip
 NO_RESULT = "no-result"
-"""The entry where there is no difference to give: the function does not exist for sm_90, or is not
-executed."""
+"""The entry if there is no difference to report, because the function does not exist for sm_90 or
+is not executed."""
 BLOCK = 256
 MOST_COMPLAINTS = 20
 _COMPLAINT = re.compile(r"k\.cu\((\d+)\): error")
@@ -73,8 +73,8 @@ class Compiled:
 
 
 def compiled(listed: Sequence[Declared], arch: str, folder: Path) -> Compiled:
-    """Compile the functions. Functions that nvcc rejects are left out, because the architecture or
-    C++ lacks them."""
+    """Compile the functions, without those that nvcc rejects because the architecture or C++ lacks
+    them."""
     left, nvcc = list(listed), toolchain.find().nvcc
     path, ptx = folder / "k.cu", folder / "k.ptx"
     for _ in range(MOST_COMPLAINTS):

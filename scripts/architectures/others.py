@@ -1,4 +1,4 @@
-"""Compile others' kernels for one architecture after another, and execute their machine code.
+"""Compile other people's kernels for each architecture in turn, and execute their machine code.
 
     python scripts/architectures/others.py CHECKOUTS [sm_75 sm_90 …] [--only LAUNCH]...
 
@@ -6,11 +6,11 @@ CHECKOUTS is described in scripts/others_kernels/sources.py. reports/emulated/ot
 for each launch: whether its machine code was executed, how its results compare with PTX's, and the
 digest of the results, which is used to compare architectures. If the results differ from PTX's, the
 same PTX is assembled once more without fusing multiplications with additions, a choice that PTX
-leaves to ptxas. If the results differ from sm_90's, whose rows have to exist already, the PTX that
-nvcc generates for sm_90 is assembled for the architecture instead: for sm_100 and later, nvcc
-generates different PTX from some kernels. reports/emulated/others_kernels.csv has the kernels of
-every file, launched or not, with the reason if a kernel is refused. A row replaces the earlier one
-for the same launch or file and architecture.
+leaves to ptxas. If the results differ from sm_90's, whose rows must already exist, the PTX that
+nvcc generates for sm_90 is assembled for the architecture instead, because for sm_100 and later
+nvcc generates different PTX for some kernels. reports/emulated/others_kernels.csv lists the kernels
+of every file, launched or not, with the reason if a kernel is refused. A row replaces the earlier
+one for the same launch or file and architecture.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def why(refusal: object) -> str:
 
 
 def _digest(results: Results) -> str:
-    """The digest of every buffer; the bits of NaNs are not modelled."""
+    """A digest of all buffers. All NaNs count as equal, because their bits are not modelled."""
     found = hashlib.sha256()
     for name, array in sorted(results.buffers.items()):
         found.update(name.encode())

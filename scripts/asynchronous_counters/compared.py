@@ -1,4 +1,4 @@
-"""Compare the emulator's counters of machine code with the H100's, launch by launch, and write the
+"""Compare the emulator's machine-code counters with the H100's, launch by launch, and write the
 table in docs/fidelity.md.
 
     python scripts/asynchronous_counters/compared.py
@@ -40,7 +40,7 @@ MODELS = {
     ("move_registers", " <1,384>"), ("dependent_launches", " <1,32>"),
     ("wait_for_launch", "3 <1,32>"), ("wait_for_launch", "2 <1,96>"),
 }  # fmt: skip
-"""Launches with counters that are models and differ."""
+"""Launches with model counters that differ."""
 LATER = "further"
 """The file whose launches were read after the rules were fixed."""
 KINDS = ("probe", "held_out", LATER)
@@ -79,7 +79,8 @@ def readings() -> dict[tuple[str, str, str], dict[str, str]]:
 
 
 def compared(each: Launch, counters: Iterable[Counter]) -> Iterator[Compared]:
-    """The counters of a launch that were read; none for a launch that was not."""
+    """Yield those of a launch's counters that were read on the H100; none if the launch was not
+    read."""
     row = readings().get((each.file, each.kernel, each.name), {})
     for counter in counters:
         if read := row.get(counter.name):
@@ -87,7 +88,8 @@ def compared(each: Launch, counters: Iterable[Counter]) -> Iterator[Compared]:
 
 
 def table(found: Iterable[Compared]) -> str:
-    """A row for each counter: launches and equal ones, for those labelled exact and for others."""
+    """A row for each counter: how many of its launches are equal, separately for values labelled
+    exact and for models."""
     of_counter: dict[str, dict[tuple[str, bool], list[bool]]] = {}
     for each in found:
         parts = of_counter.setdefault(each.counter.name, {})

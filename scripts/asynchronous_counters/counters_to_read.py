@@ -1,5 +1,5 @@
-"""The counters to read: those of Nsight Compute for Hopper's asynchronous instructions, and those
-that the emulator already has."""
+"""The counters to read: Nsight Compute's counters for Hopper's asynchronous instructions, and the
+counters that the emulator already has."""
 
 from __future__ import annotations
 

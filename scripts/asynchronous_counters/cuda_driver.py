@@ -1,5 +1,5 @@
-"""The CUDA driver through ctypes, as far as launches with tensor maps need it: nothing has to be
-installed but the driver itself."""
+"""The parts of the CUDA driver API that launches with tensor maps need, through ctypes. Only the
+driver itself has to be installed."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _WITHOUT_ASKING = 48 << 10
 
 
 class DriverError(Exception):
-    """The failure of a function of the driver: its name and its status."""
+    """A failed driver call: the function's name and its status."""
 
 
 class Context:
-    """A device's context, and the functions that these launches call in it."""
+    """A device's context, and the driver functions that these launches need."""
 
     def __init__(self, library: Any) -> None:
         self._cuda = library
@@ -70,8 +70,8 @@ class Context:
     def launch(
         self, function: Any, grid: int, block: int, shared: int, arguments: Sequence[Any]
     ) -> None:
-        """Launch, and wait. Each argument is a ctypes object that holds what the kernel gets; a
-        kernel's clusters have the size that it was compiled for."""
+        """Launch a kernel, and wait for it. Each argument is a ctypes object that holds the value
+        to pass. Clusters have the size for which the kernel was compiled."""
         if shared > _WITHOUT_ASKING:
             self.call("cuFuncSetAttribute", function, _MOST_DYNAMIC_SHARED, shared)
         places = (ctypes.c_void_p * len(arguments))(*map(ctypes.addressof, arguments))
@@ -92,7 +92,7 @@ class Context:
 
 @contextmanager
 def opened(library: Any = None) -> Iterator[Context]:
-    """The context of the first device, which is released in the end, even if a launch failed."""
+    """Yield a context of the first device; release it at the end, even if a launch failed."""
     context = Context(library or ctypes.CDLL(_LIBRARY))
     context.call("cuInit", 0)
     device, current = ctypes.c_int(), ctypes.c_void_p()
@@ -107,7 +107,7 @@ def opened(library: Any = None) -> Iterator[Context]:
 
 
 def tensor_map(layout: TensorLayout, address: int) -> Any:
-    """A CUtensorMap as the driver encodes it, as an argument. Raises DriverError.
+    """Return a CUtensorMap, encoded by the driver, as a kernel argument. Raises DriverError.
 
     harness.backends.cuda.tensor_maps does the same for tiles, but needs the harness's packages.
     """

@@ -1,4 +1,4 @@
-"""The launches in the emulator, from PTX and from machine code."""
+"""Run the launches in the emulator, from PTX and from machine code."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OF_ELEMENTS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 @dataclass(frozen=True)
 class Outcome:
-    """The contents of the buffers after a launch, and its report."""
+    """A digest of the buffers after a launch, and the launch's report."""
 
     digest: str
     report: LaunchReport | MachineReport
@@ -32,7 +32,7 @@ def of_machine_code(built: Built, each: Launch) -> Outcome:
 
 
 def left_by_machine_code(built: Built, each: Launch) -> tuple[MachineReport, list[np.ndarray]]:
-    """The report, and all buffers after the launch."""
+    """Run a launch from machine code; return its report, and all buffers afterwards."""
     buffers = each.buffers()
     ptx = _module(built.ptx)
     report = launch_machine_code(

@@ -1,10 +1,10 @@
-"""Draw the held-out kernels: several asynchronous operations in one kernel, at random sizes, places
-and lanes. Rules are derived from the kernels of tests/fidelity/asynchronous alone, and these show
-whether they hold elsewhere.
+"""Draw the held-out kernels, each of which combines several asynchronous operations at random
+sizes, places and lanes. The rules are derived only from the kernels of tests/fidelity/asynchronous;
+the held-out kernels show whether the rules hold elsewhere.
 
-Each kernel is drawn from its number, and the hash of the whole file has to match that of the file
-executed on a GPU. A kernel works in one to four blocks of a cluster. Each operation has a part of
-shared memory and a barrier of its own, so no two of them meet.
+Each kernel is drawn with its number as the seed, and the hash of the whole file has to match that
+of the file executed on a GPU. A kernel runs in clusters of one to four blocks. Each operation has
+its own part of shared memory and its own barrier, so operations do not interfere.
 """
 
 from __future__ import annotations
@@ -47,8 +47,7 @@ HELPER void begin_all(const uint32_t (&bytes)[8]) {
 
 
 class Writer:
-    """One kernel. `maps`: its tensor maps, the one that it loads through and the one that it stores
-    through."""
+    """One kernel. `maps`: its two tensor maps, the first for loads and the second for stores."""
 
     def __init__(self, number: int) -> None:
         self._draw = random.Random(f"asynchronous {number}")
@@ -103,14 +102,14 @@ extern "C" __global__ void __cluster_dims__({self.blocks}) __launch_bounds__({se
         return f"barriers + {self._at}"
 
     def _bytes(self, most: int) -> int:
-        """A multiple of 16; small ones are as likely as large ones."""
+        """Draw a number of bytes, a multiple of 16; small numbers are as likely as large ones."""
         return 16 * self._draw.randint(1, self._draw.choice([2, 8, most // 16]))
 
     def _offset(self) -> int:
         return 16 * self._draw.choice([0, 0, 1, 2, 3, 4, 8])
 
     def _lanes(self) -> str:
-        """A condition that some lanes meet."""
+        """Draw a condition that some or all lanes meet."""
         return self._draw.choice([
             "true", "true", f"lane < {self._draw.randint(1, 31)}",
             f"lane % {self._draw.randint(2, 5)} == 0", f"lane >= {self._draw.randint(1, 31)}",
@@ -118,7 +117,7 @@ extern "C" __global__ void __cluster_dims__({self.blocks}) __launch_bounds__({se
         ])  # fmt: skip
 
     def _map(self) -> TensorLayout:
-        """A map of two dimensions, whose pitch need not be a multiple of a sector."""
+        """Draw a two-dimensional map; its pitch need not be a multiple of a sector."""
         swizzle = self._draw.choice(["none", "none", "32B", "64B", "128B"])
         most = {"none": 256, "32B": 32, "64B": 64, "128B": 128}[swizzle]
         row = 16 * self._draw.randint(1, most // 16)
@@ -127,8 +126,8 @@ extern "C" __global__ void __cluster_dims__({self.blocks}) __launch_bounds__({se
         return TensorLayout("u32", (160, 64), (row // 4, rows), (pitch,), swizzle=swizzle)
 
     def _corner(self, *, stores: bool) -> str:
-        """Coordinates of a box that may lie partly outside the tensor; those of stores are not
-        negative."""
+        """Draw the coordinates of a box that may lie partly outside the tensor; stores get no
+        negative coordinates."""
         x = self._draw.choice([0, 0, 4, 8, 16, 4 * self._draw.randint(0, 24)])
         y = self._draw.randint(0, 40)
         if self._draw.random() < 0.3:
@@ -160,7 +159,7 @@ extern "C" __global__ void __cluster_dims__({self.blocks}) __launch_bounds__({se
         yield "}"
 
     def _bulk_reduction(self) -> Iterator[str]:
-        """Sums of all blocks at one place, or each block's at its own."""
+        """Reduce the data of all blocks into one place, or each block's data into its own place."""
         size, apart = self._bytes(PART - 128), self._draw.choice([0, _OF_BLOCK])
         operation = self._draw.choice(["add.u32", "xor.b32", "max.u32", "add.u64", "min.s32"])
         place = f"out + {self._place_in_out(apart)}"
@@ -230,8 +229,8 @@ extern "C" __global__ void __cluster_dims__({self.blocks}) __launch_bounds__({se
         yield "__syncthreads();"
 
     def _product(self) -> Iterator[str]:
-        """Multiply matrices of bytes, because all bits are valid numbers; both factors lie in this
-        operation's part."""
+        """Multiply matrices of bytes, in which every bit pattern is a valid number; both factors
+        lie in this operation's part of shared memory."""
         columns, swizzle = self._draw.choice([8, 16, 32, 64]), self._draw.choice([0, 3])
         leading, count = 128, self._draw.choice([1, 2])
         sums = ", ".join(f"%{n}" for n in range(columns // 2))

@@ -1,4 +1,4 @@
-"""A launch of one of these kernels: its arguments, and what memory holds before it.
+"""A launch of one of these kernels: its arguments, and the contents of memory before it.
 
 This module needs only NumPy and a plain module of the harness, so that it runs on a minimal
 machine.
@@ -26,15 +26,15 @@ _CODES = {
     "e4m3": (np.uint8, (0x00, 0x38, 0x40, 0xB8, 0xC0)),
     "s8": (np.int8, (0, 1, 2, -1, -2)),
 }
-"""0, 1, 2, -1 and -2: sums of their products are exact, whatever their order."""
+"""0, 1, 2, -1 and -2: sums of their products are exact in any order."""
 _FLOATS = {"f32": np.float32, "f64": np.float64, "tf32": np.float32}
 
 
 @dataclass(frozen=True)
 class Launch:
-    """One launch. `maps`: the kernel's tensor maps, each for a separate tensor. `data`: what `in`,
-    `out` and the tensors hold before it: random words, or small numbers of a type. `shared`: bytes
-    of dynamic shared memory."""
+    """One launch. `maps`: the kernel's tensor maps, each for a separate tensor. `data`: the initial
+    contents of `in`, `out` and the tensors, either random words or small numbers of a type.
+    `shared`: bytes of dynamic shared memory."""
 
     file: str
     kernel: str
@@ -51,7 +51,7 @@ class Launch:
 
     @property
     def name(self) -> str:
-        """Everything that tells this launch from the others of its kernel."""
+        """Everything that distinguishes this launch from its kernel's other launches."""
         numbers = ",".join(map(str, self.numbers))
         return " ".join([numbers, f"<{self.grid},{self.block}>", *map(shown, self.maps)])
 
@@ -75,7 +75,7 @@ def _made(data: str, number: int) -> np.ndarray:
 
 
 def digest(buffers: list[np.ndarray]) -> str:
-    """A digest in eight digits of all buffers that a launch may write."""
+    """An eight-digit digest of all buffers that a launch may write."""
     found = 0
     for each in buffers[1:]:
         found = zlib.crc32(each.tobytes(), found)

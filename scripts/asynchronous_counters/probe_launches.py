@@ -202,8 +202,8 @@ def _matrices() -> Iterator[Launch]:
 
 
 _SWIZZLED = {0: (128, 256), 3: (16, 256), 2: (16, 512), 1: (16, 1024)}
-"""The leading and the stride byte offset of factors whose rows fill the pattern, by the
-descriptor's swizzle."""
+"""The descriptor's swizzle → the leading and the stride byte offset of factors whose rows fill the
+swizzle pattern."""
 
 
 def _products() -> Iterator[Launch]:

@@ -3,19 +3,20 @@
     python scripts/asynchronous_counters/readings_on_gpu.py prepare FOLDER [FILE …]
     python scripts/asynchronous_counters/readings_on_gpu.py FOLDER OUT [SECONDS [FILE …]]
 
-The first compiles the kernels, where there is nvcc, and has the emulator say what each launch
-leaves in memory. The second needs a GPU, ncu and NumPy, and writes two files in OUT:
+The first command needs nvcc. It compiles the kernels, and records what each launch leaves in memory
+according to the emulator. The second needs a GPU, ncu and NumPy, and writes two files to OUT:
 
 - asynchronous.csv.gz has a row for each counter of each launch. `set` is `probe` for the kernels of
   tests/fidelity/asynchronous and `held_out` for those that mixed_kernels.py draws; `reading` is 1,
   or 2 for the launches that are read again to see which counters vary. The metric `result` is the
-  digest of what the launch left, and `expected` the emulator's; `error` says why there is nothing.
-- asynchronous.json has the GPU, the driver and ncu.
+  digest of what the launch left in memory, and `expected` is the emulator's digest; `error` gives
+  the reason if there is no result.
+- asynchronous.json names the GPU, the driver, ncu's version and the metrics.
 
-Launches that do not fit into SECONDS (240 by default) are left out, the second readings first.
-FILE, such as `products` or `held_out`, reads the launches of some files alone; `further` has to be
-named, because its launches were read apart from the others (further_launches.py). The environment
-variable NCU names another ncu.
+Launches that do not fit into SECONDS (240 by default) are left out, the second readings first. FILE
+arguments, such as `products` or `held_out`, select the files whose launches are read; `further` has
+to be named, because its launches were read separately (further_launches.py). The environment
+variable NCU selects a different ncu.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ ARCH = "sm_90a"
 EXPECTED = "expected.json"
 HEAD = ("set", "reading", "file", "kernel", "launch", "metric", "value")
 TOGETHER = 64
-"""Launches of one process under ncu."""
+"""The number of launches in one process under ncu."""
 AGAIN = 5
 """One launch in this many is read a second time."""
 SECONDS, LONGEST = 240.0, 150.0
@@ -71,7 +72,7 @@ Row = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Part:
-    """Launches of one file that one process executes, of `every(file)` by their numbers."""
+    """Launches of one file that one process executes, as positions in `every(file)`."""
 
     file: str
     numbers: tuple[int, ...]
@@ -85,7 +86,7 @@ def every(file: str) -> list[one_launch.Launch]:
 
 
 def parts(files: Sequence[str] = FILES) -> Iterator[Part]:
-    """All launches of some files once, and then some of them again."""
+    """Yield all launches of the given files once, and then some of them again."""
     for reading, step in ((1, 1), (2, AGAIN)):
         for file in files:
             numbers = range(0, len(every(file)), step)
@@ -172,7 +173,8 @@ def executed(context: Any, module: Any, addresses: Sequence[int], each: one_laun
 
 
 def collected(folder: Path, part: Part, metrics: Sequence[str], deadline: float) -> Iterator[Row]:
-    """The rows of a part. After a launch that ended its process, another one goes on."""
+    """Yield the rows of a part. If a launch ends its process, another process continues after
+    it."""
     left = list(part.numbers)
     launches = every(part.file)
     expected = json.loads((folder / EXPECTED).read_text("utf-8"))[part.file]
@@ -180,7 +182,7 @@ def collected(folder: Path, part: Part, metrics: Sequence[str], deadline: float)
         said, results, ended = _under_ncu(folder, part.file, left, metrics, deadline)
         read = [launches[number].kernel for number in left[: len(said)]]
         if [row["Kernel Name"].partition("(")[0] for row in said] != read:
-            said = []  # ncu's rows are not these launches
+            said = []  # ncu's rows do not belong to these launches
         for position, number in enumerate(left):
             if number not in results:
                 break
@@ -202,7 +204,7 @@ def collected(folder: Path, part: Part, metrics: Sequence[str], deadline: float)
 def _under_ncu(
     folder: Path, file: str, numbers: Sequence[int], metrics: Sequence[str], deadline: float
 ) -> tuple[list[dict[str, str]], dict[int, str], bool]:
-    """ncu's rows, the digests by the launches' numbers, and whether the process ended by itself."""
+    """Return ncu's rows, the digests by launch number, and whether the process ended by itself."""
     with tempfile.TemporaryDirectory() as own:
         told = Path(own) / "results"
         command = [
@@ -221,8 +223,8 @@ def _under_ncu(
 
 
 def _said(command: Sequence[str], seconds: float) -> tuple[str, bool]:
-    """The output of a program, and whether it ended in time; otherwise it is ended with all of its
-    processes."""
+    """Run a program; return its output, and whether it ended in time. If it did not, kill it with
+    all of its processes."""
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, text=True, start_new_session=True
     )  # fmt: skip
@@ -256,7 +258,7 @@ def ncu() -> str:
 
 
 def offered() -> list[str]:
-    """The counters that this ncu has for this GPU; all of them if it does not say."""
+    """The wanted counters that ncu offers for this GPU; all wanted counters if ncu lists none."""
     asked = [ncu(), "--query-metrics", "--devices", "0"]
     said = subprocess.run(asked, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     names = set(re.findall(r"^(\w+__\w+) ", said.stdout, re.MULTILINE))
@@ -269,7 +271,7 @@ def offered() -> list[str]:
 
 
 def write_machine(out: Path, metrics: Sequence[str]) -> None:
-    """Write which counters are read, and on which machine."""
+    """Record which counters are read, and on which machine."""
     import cuda_driver
 
     asked = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
@@ -289,7 +291,7 @@ def write_machine(out: Path, metrics: Sequence[str]) -> None:
 
 
 def read(folder: Path, out: Path, seconds: float, files: Sequence[str]) -> None:
-    """Read every part of some files for which there is time, and say how it went."""
+    """Read as many parts of the given files as time allows, and report how each went."""
     began = time.monotonic()
     out.mkdir(parents=True, exist_ok=True)
     metrics = offered()
@@ -331,7 +333,8 @@ def summary(part: Part, rows: Sequence[Row], seconds: float) -> str:
 
 
 def varying(rows: Sequence[Row]) -> dict[str, set[str]]:
-    """The counters whose second reading differs from the first, each with the kernels."""
+    """The counters whose second reading differs from the first, each with the kernels in which it
+    does."""
     first = {row[2:6]: row[6] for row in rows if row[1] == "1"}
     again = [row for row in rows if row[1] == "2" and first.get(row[2:6], row[6]) != row[6]]
     return {row[5]: {other[3] for other in again if other[5] == row[5]} for row in again}

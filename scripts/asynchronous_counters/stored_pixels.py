@@ -1,14 +1,14 @@
-"""Execute im2col stores on a GPU without ncu, each in a process that is ended when it hangs.
+"""Execute im2col stores on a GPU without ncu, each in a process that is killed if it hangs.
 
     python scripts/asynchronous_counters/stored_pixels.py prepare FOLDER
     python scripts/asynchronous_counters/stored_pixels.py FOLDER [SECONDS]
 
 Under ncu, the probe `store_pixels_4` of tests/fidelity/asynchronous ended or hung on two H100s. The
 last launch here equals that probe; the others differ from it in a property or two. Their outcomes
-(reports/h100/stored_pixels.json.gz) show that a GPU does not execute a store by a map with a
+(reports/h100/stored_pixels.json.gz) show that a GPU does not execute a store through a map with a
 negative lower corner. `prepare` needs nvcc, and writes the cubin and what the emulator leaves in
-memory. The second needs a GPU and NumPy, prints a line for each launch, and writes
-FOLDER/stored_pixels.json with the bytes that the GPU has changed.
+memory. The second command needs a GPU and NumPy, prints a line for each launch, and writes
+FOLDER/stored_pixels.json with the bytes that the GPU changed.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ LAUNCHES: Final = {
     "corners, from a negative pixel": _launch((0, -1, 1, 0), 4, _AROUND),
     "the probe": _launch((0, 1, 1, 0), corners=_AROUND),
 }
-"""The launches, by the property in which each differs."""
+"""The launches, by the property in which each differs from the probe."""
 
 
 def changes(before: list[np.ndarray], after: list[np.ndarray]) -> list[list[list[int]]]:
-    """The bytes of `out` and of the tensor that a launch has changed: where they are, and what they
-    are now."""
+    """The bytes of `out` and of the tensor that a launch has changed: their positions and their new
+    values."""
     found = []
     for old, new in zip(before[1:], after[1:], strict=True):
         where = np.flatnonzero(old != new)
@@ -73,7 +73,8 @@ def changes(before: list[np.ndarray], after: list[np.ndarray]) -> list[list[list
 
 
 def prepare(folder: Path) -> None:
-    """Compile, and write what each launch changes in the emulator, or why it is a fault there."""
+    """Compile, and write which bytes each launch changes in the emulator, or the fault that it
+    causes there."""
     import emulated_launches
 
     from harness.compiler import compile as compiler

@@ -1,10 +1,10 @@
-"""Add to the committed runs' run.json the hash of each file's code, which has no comments.
+"""Add the hash of each file's code, without comments, to the committed runs' run.json.
 
     python scripts/committed_runs/code_hashes.py
 
-Older runs hold the hash of the text alone: of every file, or of the Python files. The text is taken
-from the working tree or from the repository's history, and only if it has that hash. A file whose
-text is found in neither gets no hash of its code.
+Older runs have only a hash of the full text, for every file or for the Python files. The text with
+that hash is looked up in the working tree and in the repository's history. A file whose text is
+found in neither gets no code hash.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def main() -> int:
 
 @cache
 def code_of(name: str, sha256: str) -> str:
-    """The hash of the code of the file version with this hash; empty if no version has it."""
+    """The code hash of the file version whose text has this hash; empty if there is none."""
     for content in versions(name):
         if source_text.is_of(content, sha256):
             return source_text.code_sha256(content, Path(name).suffix)

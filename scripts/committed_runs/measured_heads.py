@@ -35,8 +35,8 @@ from harness.tables import Run
 KERNELS = ROOT / "kernels"
 REPORTS = ROOT / "reports"
 RUNS = (REPORTS / "h200", REPORTS / "h100")
-"""The committed runs, in order of preference: a file's line is from the first run that measured the
-file as it is."""
+"""The committed runs, in order of preference: a file's line comes from the first run that measured
+the file in its current state."""
 LINE = re.compile(r"^// Measured: (.*)$", re.MULTILINE)
 NOT_YET = "not yet."
 

@@ -1,5 +1,5 @@
 """Write docs/generated/targets.md: what the ladders are meant to reach, what they reached, and what
-the counters of the fastest variant say; or check it.
+the fastest variant's counters say; or check it.
 
     python scripts/committed_runs/targets.py            write the page
     python scripts/committed_runs/targets.py --check    exit 1 if it is out of date
@@ -49,13 +49,13 @@ occupancy, and the two reasons for which its warps waited most, as shares of all
 |---|---|---|---|---|---|---|
 """
 COUNTERS = {"DRAM": "dram__throughput", "occupancy": "sm__maximum_warps_per_active_cycle_pct"}
-"""Counters that are shares of 1, by the words for them."""
+"""Counters whose values are shares of 1, by the words that describe them."""
 OLDER = "†"
 
 
 @dataclass(frozen=True)
 class Target:
-    """What is wanted of a problem's fastest variant; one of `library`, `roof` and `time_us`."""
+    """The target for a problem's fastest variant: one of `library`, `roof` and `time_us`."""
 
     problem: str
     dtype: str = ""
@@ -88,8 +88,8 @@ class Target:
         return [x for x in own if x.extent == max(y.extent for y in own if y.dtype == x.dtype)]
 
     def over(self, ladder: Ladder) -> float | None:
-        """What the fastest variant reached, over what is wanted: 1 or more meets the target. None
-        if that was not measured."""
+        """What the fastest variant reached, divided by the target: 1 or more meets it. None if that
+        was not measured."""
         assert ladder.winner is not None
         if self.time_us is not None:
             return 1000 * self.time_us / ladder.winner.time.value
@@ -122,7 +122,7 @@ class Target:
         return fmt.times(versus.ratio) if versus and versus.ratio else "–"
 
     def worst(self, found: Sequence[Ladder]) -> Ladder | None:
-        """The ladder that is furthest from the target, of those that were measured."""
+        """The measured ladder that is furthest from the target."""
         known = {n: over for n, x in enumerate(found) if (over := self.over(x)) is not None}
         return found[min(known, key=known.__getitem__)] if known else None
 

@@ -1,6 +1,6 @@
-"""PTX instructions that round, each as a kernel, with operands that are critical for rounding.
+"""PTX instructions that round, each as a kernel, with operands chosen to test rounding.
 
-`on_gpu.py` records a GPU's results; test_rounded_instructions.py, among the tests of machine code,
+`on_gpu.py` records a GPU's results; test_rounded_instructions.py, among the machine-code tests,
 compares both front ends of the emulator with them, and with exact arithmetic.
 """
 
@@ -167,7 +167,7 @@ def groups(listed: Sequence[Case]) -> dict[tuple[str, ...], list[Case]]:
 def kernel(together: Sequence[Case], name: str) -> str:
     """A PTX kernel that executes each of these instructions once in each thread.
 
-    Parameters are the operands' arrays and the results' array, with one element per instruction and
+    The parameters are the operand arrays and the result array, with one element per instruction and
     thread.
     """
     places = [*(f"p{n}" for n in range(len(together[0].sources))), "out"]

@@ -1,4 +1,4 @@
-"""Record a GPU's results of the instructions that instructions.py lists.
+"""Record a GPU's results for the instructions that instructions.py lists.
 
     python scripts/device_functions/on_gpu.py OUT       needs a GPU, its driver and nvcc
 

@@ -35,7 +35,7 @@ EVERY = (
 """Masks with which every kernel is launched: few and many lanes, half of them, one mask inside
 another."""
 SHARES = (1, 3, 7, 9, 13, 16, 16, 16, 21, 26, 31)
-"""The numbers of lanes that the other masks have; 16 of 32 make ties."""
+"""The numbers of lanes in the other masks; 16 of 32 lanes make ties."""
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@
 
 OUT/divergence.csv.gz has one row per launch: the kernel, its masks and its counters. The file is
 committed in reports/h200/fidelity, where tests/emulator/sass/machine/test_divergence.py compares
-the emulator with it. The environment variable NCU names another ncu.
+the emulator with it. The environment variable NCU selects a different ncu.
 """
 
 from __future__ import annotations

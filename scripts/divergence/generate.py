@@ -2,8 +2,8 @@
 
 Each kernel is generated from its number, and the hash of each generated file has to match that of
 the file executed on an H200. Branches, loops whose lanes leave at different iterations, breaks,
-switches and early exits are nested at random. Four masks, a to d, which are arguments, control the
-path of each lane.
+switches and early exits are nested at random. Four mask arguments, a to d, control the path of each
+lane.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ HEAD = """// Made by scripts/divergence/generate.py: warps that divide at random
 
 class Writer:
     """One kernel, generated from its number. Each loop has its own constants, so that the compiler
-    merges none."""
+    cannot merge any."""
 
     def __init__(self, number: int) -> None:
         self._draw = random.Random(number)

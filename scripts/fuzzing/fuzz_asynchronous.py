@@ -1,12 +1,13 @@
-"""Break kernels of Hopper's asynchronous machine on all cores: their PTX, cubins and listings.
+"""Fuzz kernels that use Hopper's asynchronous instructions: their PTX, cubins and listings.
 
     python scripts/fuzzing/fuzz_asynchronous.py --inputs 60000 --seed 39 --jobs 16 --seconds 420
 
 The inputs are those of fuzz_kernels.py --asynchronous and of the targets sm_90a-cubin and
-sm_90a-listing of fuzz_machine_code.py. Each batch has a process and a seed of its own, so that a
-process that crashes or hangs costs one batch, and `--batches FIRST` continues where an earlier call
-ended. Writes a row for each target in the form of reports/emulated/mutations.csv, and
-keeps every failing input beside it. The exit code is 1 if there is one.
+sm_90a-listing of fuzz_machine_code.py. The batches run on all cores. Each has a process and a seed
+of its own, so that a process that crashes or hangs costs one batch, and `--batches FIRST` continues
+where an earlier call ended. Writes a row for each target in the form of
+reports/emulated/mutations.csv, and keeps every failing input beside it. The exit code is 1 if there
+is one.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ TARGETS = {
 """Each target's title, and its share of the inputs."""
 BATCH = 200
 CRASHES, HANGS, LONG, TRACEBACKS = "crashes", "hangs", "messages_too_long", "tracebacks"
-_SILENT_S = 6 * fuzz.DEADLINE_S  # without a finished input; the engine's own code hangs
+_SILENT_S = 6 * fuzz.DEADLINE_S  # no input finished for this long: the engine's own code hangs
 
 
 @dataclass
@@ -99,7 +100,8 @@ def kind_of(what: str) -> str:
 
 
 def look_at(batch: Batch, now: float) -> bool:
-    """Update a batch that runs, and end it if its process hangs; whether it has ended."""
+    """Update a running batch, and kill its process if it hangs; return whether the batch has
+    ended."""
     assert batch.process is not None
     running = batch.process.is_alive()
     lines = batch.log.read_text().splitlines() if batch.log.exists() else []
@@ -141,7 +143,7 @@ def run(asked: argparse.Namespace) -> list[Batch]:
     for load in (load_engine, load_machine):
         library = load()
         assert not isinstance(library, str), library
-    fork = multiprocessing.get_context("fork")  # the libraries and the seeds are there already
+    fork = multiprocessing.get_context("fork")  # children inherit the libraries and the seeds
     waiting = batches(asked.inputs, asked.batches, asked.out)
     running: list[Batch] = []
     ended: list[Batch] = []

@@ -28,7 +28,7 @@ from reference.kernel import PARAMETERS, If, Leave, Loop, Switch, statements  # 
 from reference.semantics import OPCODES  # noqa: E402
 from reference.strategies import Case, cases, opcodes  # noqa: E402
 
-BATCH = 100  # kernels to one Hypothesis run, whose own bookkeeping grows with its length
+BATCH = 100  # kernels per Hypothesis run, whose own bookkeeping grows with its length
 
 
 @dataclass

@@ -4,10 +4,11 @@
 
 In the PTX of the tests' correct kernels, instructions are changed, dropped, moved and given each
 other's operands, in such a way that most kernels still run; each kernel is launched as its file
-says. Each launch has to end with a report, or with one of the emulator's own refusals. Anything
-else is a failure, and so are a run past the deadline and a sanitizer's error: the input is kept in
---out, and the exit code is 1. `--plain`: without sanitizers. `--asynchronous`: only kernels with
-mbarriers, bulk copies, TMA copies, clusters and `wgmma` (scripts/fuzzing/asynchronous_kernels.py).
+specifies. Each launch has to end with a report, or with one of the emulator's own refusals.
+Anything else is a failure, including a run past the deadline and a sanitizer error: the input is
+kept in --out, and the exit code is 1. `--plain`: without sanitizers. `--asynchronous`: only kernels
+with mbarriers, bulk copies, TMA copies, clusters and `wgmma`
+(scripts/fuzzing/asynchronous_kernels.py).
 """
 
 from __future__ import annotations
@@ -150,7 +151,7 @@ def _number(draw: random.Random, line: bytes, _: bytes) -> bytes:
 
 
 def _opcode(draw: random.Random, line: bytes, other: bytes) -> bytes:
-    """Replace the opcode by that of another instruction."""
+    """Replace the opcode with that of another instruction."""
     own, theirs = _WORD.search(line), _WORD.search(other)
     if own is None or theirs is None:
         return line

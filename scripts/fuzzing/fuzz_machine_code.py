@@ -65,7 +65,7 @@ extern "C" __global__ void k(const float* in, float* out, unsigned int n) {
 @functools.cache
 def _good(arch: str) -> tuple[bytes, str]:
     """A cubin, and its nvdisasm listing."""
-    load()  # built once, before any input has its deadline
+    load()  # built once, before any input's deadline starts
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / ("k.ptx" if arch == _ASYNCHRONOUS else "k.cu")
         cubin = Path(folder) / "k.cubin"

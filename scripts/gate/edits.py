@@ -3,9 +3,9 @@
     python scripts/gate/edits.py --out reports/emulated           all of them, into gate_edits.csv
     python scripts/gate/edits.py --only "a comment in a kernel"   one; with --out, replace its row
 
-Each edit of edits.yaml is made in a separate repository with the kernels of this one. The command
-of a pull request's check, `beside git:HEAD --gate`, then compares the edit with the commit before
-it, emulated, in this process.
+Each edit of edits.yaml is made in a separate repository with the kernels of this one. Then `beside
+git:HEAD --gate`, the command that checks a pull request, compares the edit with the previous
+commit, emulated, in this process.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ Half are correct. Of the others, some have kernels that do not compile, give wro
 out of bounds, never end, trap or cheat; some have references that hang, crash, leave processes
 behind or use up all memory. None may affect the next submission. After 100, 500 and 1,000 replies
 the script waits until the judge is idle, measures its memory and counts its processes; after the
-judge's end, it counts the remaining processes.
+judge has ended, it counts the remaining processes.
 
 Texts repeat, so that the script measures the judge and not nvcc. The exit code is 1 if a submission
 gets no reply or an unexpected verdict, if the judge's memory has grown by more than a tenth from
@@ -242,7 +242,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--out", type=Path)
     options = parser.parse_args(arguments)
-    place = made_on()  # before the mark: a process that watches over this one begins with it
+    place = made_on()  # before the mark is set, so that processes started here do not get it
     mark = os.environ[MARK] = f"{os.getpid()}-{time.time_ns()}"
     names = ways(options.count, random.Random(20260101))
     requests = [request(n, WAYS[name], options.texts) for n, name in enumerate(names)]

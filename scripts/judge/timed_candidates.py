@@ -2,15 +2,15 @@
 
     python scripts/judge/timed_candidates.py [--n 16777216] [--times 3] [--alone 4] [--out FOLDER]
 
-The problem is bound by memory: output[i] = 2 input[i]. A candidate also writes a part of its
-result, from none to all of it in sixteenths, to a second array. The bytes that each candidate
-moves, and which candidates are faster than the incumbent, are therefore known in advance. One
-candidate is a copy of the incumbent.
+The problem is memory-bound: output[i] = 2 input[i]. A candidate also writes a part of its result,
+from none to all of it in sixteenths, to a second array. The bytes that each candidate moves, and
+which candidates are faster than the incumbent, are therefore known in advance. One candidate is a
+copy of the incumbent.
 
 All candidates come in one submission, after the incumbent, several times: the first includes their
 compilation. Then some candidates come on their own, each in a submission with the incumbent.
-candidates.csv has every verdict, rates.csv a row for each submission, and for each series of single
-candidates. The exit code is 1 if a verdict contradicts the bytes, an interval is wider than
+candidates.csv has every verdict; rates.csv has a row for each submission and for each series of
+single candidates. The exit code is 1 if a verdict contradicts the bytes, an interval is wider than
 requested, or fewer than 10 candidates per minute were judged in one submission.
 """
 

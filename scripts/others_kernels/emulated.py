@@ -90,7 +90,8 @@ class Launcher:
 
 
 def launchers(folder: Path, arch: str = listed.ARCH) -> list[Launcher]:
-    """Every launch of the list whose kernel is compiled in the folder, for this architecture."""
+    """Every launch of the list whose kernel has been compiled into the folder for this
+    architecture."""
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     return [
         Launcher(each, folder, manifest[each.name], arch)

@@ -4,9 +4,9 @@
     python scripts/others_kernels/faults.py CHECKOUTS COMPILED --check   exit 1 if it is out of date
     python scripts/others_kernels/faults.py CHECKOUTS COMPILED --only TITLE   only rows like it
 
-CHECKOUTS holds clones of the repositories below, at those commits; COMPILED keeps the PTX. None of
-the suites' code is kept in this repository. `fault_suites/` defines how each suite is read and
-launched.
+CHECKOUTS holds clones of the repositories below, at the commits given there; COMPILED keeps the
+PTX. None of the suites' code is kept in this repository. `fault_suites/` defines how each suite is
+read and launched.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ class Source:
 
     @property
     def stem(self) -> str:
-        """The file name of its cubin and PTX, without the ending."""
+        """The file name of its cubin and PTX, without the extension."""
         path = Path(self.path)
         return f"{self.repository.split('/')[1]}-{path.parent.name}-{path.stem}"
 

@@ -58,10 +58,10 @@ BY_INSTRUCTION = (
     "thread_inst_executed_true",
 )
 """Counts by opcode and by address, which show where to look when a sum differs. They are left out
-if ncu refuses them."""
+if ncu rejects them."""
 MOST_STATIC_SHARED = 48 << 10
 PORTION = 35
-"""The launches of one process, which are also all that a lost report can cost."""
+"""The number of launches in one process, which is also the most that a lost report can cost."""
 LATE_S = 90
 """The deadline of a process, in seconds."""
 BUDGET_S = 240

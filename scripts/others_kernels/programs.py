@@ -1,9 +1,9 @@
 """Run other people's programs unmodified, with their kernels in the emulator.
 
-A program is linked with a stand-in for the CUDA runtime (stand_ins/runtime/), which shares
-device memory with this process and passes each launch to it. The program's own host code thus makes
-all arguments, and its own check verifies the results. A call that the stand-in does not provide
-ends the program with a message that names the call.
+A program is linked with a stand-in for the CUDA runtime (stand_ins/runtime/), which shares device
+memory with this process and passes each launch to it. The program's own host code thus prepares all
+arguments, and its own check verifies the results. A call that the stand-in does not provide ends
+the program with a message that names the call.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def build(source: Path, folder: Path, include: Sequence[Path], options: Sequence
                        str(each), "-o", made]  # fmt: skip
             subprocess.run(command, check=True, cwd=folder, capture_output=True, text=True)
         _link([f"{name}.o", *others], folder, nvcc)
-    ptx = max(folder.glob(f"{name}*.ptx")).read_text()  # sm_90a is after sm_90
+    ptx = max(folder.glob(f"{name}*.ptx")).read_text()  # sm_90a sorts after sm_90
     return Program(executable, parse(ptx), read(next(folder.glob(f"{name}*.cubin"))))
 
 
@@ -141,7 +141,7 @@ class _Device:
         self.buffers: list[np.ndarray] = []  # by slot; empty ones are free
         self.whole: list[np.ndarray] = []  # the same, to the end of their last page
         self.written: dict[int, np.ndarray] = {}  # by slot: whether each byte has been written
-        self.variables: dict[str, np.ndarray] = {}  # that the program knows the addresses of
+        self.variables: dict[str, np.ndarray] = {}  # those whose addresses the program has
         self.known: set[tuple[Any, ...]] = set()  # launches that would change nothing
         self.run = Run()
 
@@ -199,7 +199,7 @@ class _Device:
         return known.get(name, 0)
 
     def _contents(self, name: str) -> np.ndarray:
-        """The emulator's bytes of a variable; none if no kernel uses it."""
+        """A variable's bytes in the emulator; none if no kernel uses it."""
         try:
             if self.machine_code:
                 return sass.variable(self.program.code, name)
@@ -208,7 +208,7 @@ class _Device:
             return np.empty(0, np.uint8)
 
     def _all_variables(self) -> list[np.ndarray]:
-        """The emulator's bytes of all variables that kernels may write."""
+        """The bytes in the emulator of all variables that kernels may write."""
         if self.machine_code:
             code = self.program.code
             return [sass.variable(code, name) for name in sass.variable_addresses(code)]
@@ -228,7 +228,7 @@ class _Device:
         raw = [bytes.fromhex(given.readline()) for _ in self.program.module.kernels[kernel].params]
         key = (kernel, *numbers, *raw)
         found = b"" if self.again else self._digest()
-        if (*key, found) in self.known:  # a repetition, for timing or of a test
+        if (*key, found) in self.known:  # repeated for timing, or by a test
             return 0
         if len(self.run.launches) == self.most:
             return _ENOUGH
@@ -323,13 +323,13 @@ def run(program: Program, arguments: Sequence[str], machine_code: bool, checks: 
         again: bool = False, folder: Path | None = None, multiprocessors: int = 132,
         most: int = sys.maxsize, to_first_fault: bool = False,
         pages: bool = False) -> Run:  # fmt: skip
-    """Run a program to its end. `again`: also repeat a launch that had the same arguments and
-    memory before and changed nothing; otherwise such a launch counts as a repetition for timing.
+    """Run a program to its end. `again`: repeat even a launch that had the same arguments and
+    memory before and changed nothing; by default, it is skipped as a repetition for timing.
     `folder`: where it runs, by default where it was built. `multiprocessors`: the number that is
     reported to the program. `most`: the number of launches after which the program ends.
     `to_first_fault`: it ends after the first launch with a fault, and uses of uninitialised device
-    memory are also faults. `pages`: without checks, memory goes on to the end of an allocation's
-    last page, as on a GPU, whose pages have 2 MiB; here, they have 4 KiB.
+    memory are also faults. `pages`: without checks, memory extends to the end of an allocation's
+    last page, as on a GPU. Pages have 2 MiB on a GPU, and 4 KiB here.
     """
     device = _Device(program, machine_code, checks, again, most, to_first_fault, pages)
     own_in, their_out = os.pipe()
@@ -361,7 +361,7 @@ def run(program: Program, arguments: Sequence[str], machine_code: bool, checks: 
 
 
 class _Reader(threading.Thread):
-    """A program's output, read while it runs, so that it never waits for a full pipe."""
+    """A program's output, read while it runs, so that the program never blocks on a full pipe."""
 
     def __init__(self, pipe: Any) -> None:
         super().__init__(daemon=True)

@@ -4,8 +4,8 @@
 
 Writes reports/h200/fidelity/others.csv, a row per launch and counter, and others_results.csv, a row
 per launch and buffer: the hash of its contents before and after, and a few values of a result. A
-launch is matched to its reading by its position in the report, and its kernel's symbol must be the
-launched one.
+launch is matched to its reading by its position in the report, and both must have the same kernel
+symbol.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ all of them at once."""
 
 _UNFINISHED: Final = ("unfinished", "", "")
 _PATIENCE: Final = 10
-"""Seconds of waiting for each second of processor time."""
+"""The wall-clock limit of a run, as a multiple of its processor-time limit."""
 
 Row = Mapping[str, str]
 _KEYS: Final = {"path", "file", "folder", "passed", "failed", "beside", "include", "own_options",
@@ -108,7 +108,7 @@ def rows(path: Path = TABLE) -> dict[tuple[str, str], Row]:
 
 
 def keep(row: Row, path: Path = TABLE) -> None:
-    """Replace or add a row; rows are in the order of the lists, whose arguments they have, and rows
+    """Replace or add a row. Rows are in the order of the lists, and have the lists' arguments; rows
     of programs that the lists no longer name are removed.
     """
     held = {**rows(path), (row["repository"], row["program"]): row}
@@ -176,13 +176,13 @@ def _run(sender: Any, seconds: int, built: programs.Program, program: Program,
         done = programs.run(built, arguments, machine_code, again=True, folder=folder,
                             multiprocessors=MULTIPROCESSORS)  # fmt: skip
         sender.send((verdict(program, done), f"{len(done.launches)}", f"{done.seconds:.1f}"))
-    except Exception as error:  # a bug of the emulator, which belongs in the table
+    except Exception as error:  # a bug in the emulator, which belongs in the table
         sender.send((f"wrong: {type(error).__name__}: {_plain(str(error))}", "", ""))
 
 
 def verdict(program: Program, run: programs.Run) -> str:
-    """Say whether a run is correct by the program's own check or, if not, what refused it or which
-    fault was reported.
+    """Say whether a run is correct according to the program's own check or, if not, what refused it
+    or which fault was reported.
     """
     if run.refused:
         return f"refused: {_plain(run.refused)}"
@@ -214,7 +214,7 @@ def main(given: Sequence[str]) -> int:
     parser.add_argument("--table", type=Path, default=TABLE)
     asked = parser.parse_args(given)
     for library in (engine.library, sass.library):
-        library.load()  # compiled here, not within a run's limit
+        library.load()  # compiled here, so that it does not count towards a run's limit
     for program in read():
         if asked.names and program.name not in asked.names:
             continue

@@ -61,13 +61,13 @@ class Held:
     modelled_equal: int = 0
     refusal: str = ""
     from_ptx: str = ""
-    """The difference of PTX's results from machine code's; empty if they are bit-identical."""
+    """How PTX's results differ from machine code's; empty if they are bit-identical."""
     by_both: dict[str, bool] = field(default_factory=dict)
     """The counters that both front ends have, and whether they are equal."""
     results_held: bool = False
     """True if there are H200 results to compare with."""
     on_gpu: str = ""
-    """The difference of the emulator's results from the H200's; empty if they are bit-identical."""
+    """How the emulator's results differ from the H200's; empty if they are bit-identical."""
 
 
 def read(path: Path = COUNTERS) -> Readings:

@@ -1,13 +1,13 @@
-"""Run ZLUDA's tests of PTX, a small kernel for each instruction, as PTX and as machine code.
+"""Run ZLUDA's PTX tests, a small kernel for each instruction, as PTX and as machine code.
 
     python scripts/others_kernels/zluda.py CHECKOUT COMPILED           rewrite docs/fidelity.md
     python scripts/others_kernels/zluda.py CHECKOUT COMPILED --check   exit 1 if it is out of date
 
-CHECKOUT is a clone of vosen/ZLUDA at the commit below, COMPILED keeps the machine code; this
+CHECKOUT is a clone of vosen/ZLUDA at the commit below, and COMPILED keeps the machine code; this
 repository contains no part of either. A test is a line of `spirv_run/mod.rs`: `test_ptx!(name,
-[input], [output])` launches one thread with two buffers, `test_ptx_warp!(name, [output])` 64
-threads with one. A test without values only has to be translated. Results are compared with the
-values bit by bit; any two NaNs are equal.
+[input], [output])` launches one thread with two buffers, and `test_ptx_warp!(name, [output])`
+launches 64 threads with one buffer. A test without values only has to be translated. Results are
+compared with the values bit by bit; any two NaNs are equal.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def _translated(module: emulator.Module, name: str) -> str:
 
 
 def assembled(paths: list[Path], folder: Path) -> None:
-    """Assemble each test's machine code and list it, if that is missing."""
+    """Assemble and list each test's machine code if it is missing."""
     folder.mkdir(parents=True, exist_ok=True)
     nvcc = str(toolchain.find().nvcc)
     for path in paths:

@@ -5,9 +5,9 @@
 
 Reads the counters of Nsight Compute from the journals, so no GPU is needed. If the H200's run has
 no counters for a step, the H100's run is used instead; `card` says which. The ideas come from the
-current bench.yaml, because the runs are older than that key. `agrees` states how the causes
-relate to the idea: yes, no, outweighed (the variant is better at it, but slower for another
-reason), no gain, or against (it is slower because the stated quantity got worse).
+current bench.yaml, because the runs are older than that key. `agrees` states how the causes relate
+to the idea: yes, no, outweighed (the stated quantity improved, but the variant is slower for
+another reason), no gain, or against (it is slower because the stated quantity got worse).
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ def main(arguments: list[str] | None = None) -> int:
 def counted_steps(
     problem: str, problems: Mapping[str, Problem]
 ) -> Iterator[tuple[str, LadderStep]]:
-    """Yield each step on an H200; instead of one without counters, the same on an H100. Each has
-    its card's name before it."""
+    """Yield each step on an H200 or, if it has no counters there, on an H100; each is preceded by
+    its card's name."""
     of_other: dict[tuple[str, ...], LadderStep] = {}
     for step in steps_of(with_ideas(load(RUNS / problem), problems)):
         if step.finding.verdict != "uncounted":

@@ -1,4 +1,4 @@
-"""Measure how a sweep scales with workers that emulate, and the overhead of a work item.
+"""Measure how a sweep scales with emulating workers, and the overhead of a work item.
 
     python scripts/pages/cluster_scaling.py [--only reduce_sum] [--size n=2**20]
 

@@ -32,7 +32,7 @@ from harness.report.choice import choices, which_when
 DOCS, KERNELS, RUNS = ROOT / "docs" / "generated", ROOT / "kernels", ROOT / "reports" / "h200"
 PAGE = DOCS / "kernels.md"
 TWO_LINES = 200
-"""The most characters of an idea, which fill two lines."""
+"""The maximum length of an idea in characters, which fills two lines."""
 HEAD = """\
 # The kernels
 

@@ -49,7 +49,8 @@ SCHEMAS = {
     "comparison": _written(Comparison),
     "judge": _judge,
 }
-"""The schemas by file name: of a bench.yaml, of what --json writes, and of `serve`'s messages."""
+"""The schemas by file name: for bench.yaml, for the output of --json, and for `serve`'s
+messages."""
 
 
 def main(arguments: list[str] | None = None) -> int:

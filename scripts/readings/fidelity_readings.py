@@ -49,8 +49,8 @@ GLOBAL = "l1tex__t_{}_pipe_lsu_mem_global_op_{}.sum"
 STORE_SECTORS = GLOBAL.format("sectors", "st")
 DRAM_READ = "dram__bytes_read.sum"
 UNIFORM = "smsp__sass_average_branch_targets_threads_uniform.pct"
-"""It is 0 if code has no branch: if machine code has none left, or PTX has none yet, there is
-nothing to compare."""
+"""This counter is 0 for code without branches. There is nothing to compare if the machine code has
+no branch left, or if the PTX has none yet."""
 FORMED = "flops_"
 """Derived counters, which are not compared: ncu's half-precision count rests on an assumption
 that the emulator's does not need."""
@@ -60,11 +60,11 @@ PARAMETER_BYTES = 2**13
 WITHIN = {STORE_SECTORS: 0.005}
 """Counters that are noisy on hardware, and their relative noise."""
 IN_TESTS, AT_ALL = 1.2e9, 5e9
-"""The largest cases to emulate, in thread instructions according to the readings: in tests, and at
-all."""
+"""The largest cases to emulate, in thread instructions according to the readings: first in tests,
+then overall."""
 MOST_CHECKED = 2**30
-"""Larger cases, in floating-point operations, are counted and not checked for races, which takes
-most of the time of matrix products: their kernels are checked at smaller sizes."""
+"""Cases with more floating-point operations are counted but not checked for races: the check takes
+most of a matrix product's time, and their kernels are checked at smaller sizes."""
 FEWEST_REGISTERS = 16
 """A launch gets this many registers per thread, even if ptxas gives its kernel fewer."""
 OF_MEMORY = {
@@ -134,8 +134,8 @@ class Launch:
     """The reason why the emulator could not run it; nothing is compared then."""
     same: bool = True
     read: tuple[float, float, float] | None = None
-    """Three numbers of bytes: of the distinct sectors that were read, of the kernel's code, and of
-    what the device's memory delivered."""
+    """The bytes of the distinct sectors that were read, of the kernel's code, and those that device
+    memory delivered."""
 
     @property
     def kernel(self) -> str:

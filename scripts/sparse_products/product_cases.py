@@ -17,7 +17,7 @@ SOURCE: Final = Path(__file__).parents[2] / "tests/fidelity/sparse_products/prod
 PRODUCTS: Final = 8
 """Blocks of a launch, each with one product."""
 SUM_WORDS: Final = 4
-"""Words for the sums of a thread. Sums in half precision only take two."""
+"""Words for a thread's sums. Half-precision sums take only two."""
 _BITS: Final = {"f16": 16, "bf16": 16, "tf32": 32, "s8": 8, "u8": 8, "s4": 4, "u4": 4,
                 "e4m3": 8, "e5m2": 8}  # fmt: skip
 _FP8: Final = {
@@ -34,7 +34,7 @@ class Case:
     `name`: the kernel's name, without the selector. `types`: the types of the operands' numbers.
     `depth`: the number of columns of the first operand, including its zeros. `selector`: selects
     the lanes that supply the metadata. `sums`: the type of the sums. `group`: whether a warpgroup
-    multiplies. `any_order`: whether metadata are not in ascending order.
+    multiplies. `any_order`: whether the metadata may also be in descending order.
     """
 
     name: str
@@ -55,8 +55,8 @@ class Case:
 
     @property
     def factor_words(self) -> int:
-        """Words of the first operand for each thread, which belong to 16 rows, or for a warpgroup
-        to 64."""
+        """Words of the first operand in each thread. All threads together hold 16 rows, or 64 for a
+        warpgroup."""
         return 16 * self.depth // 2 * _BITS[self.types[0]] // 32 // 32
 
     def words(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

@@ -5,8 +5,9 @@
 OUT/tensor_copies.csv.gz has a row for each case of copy_cases.py: its name, and the bytes that the
 copy changed, each contiguous run as `offset:bytes` in hexadecimal; or `error` and the driver's
 message. A copy that the GPU does not execute ends its context, so the cases after it are executed
-by another process. The file is committed in reports/h100; the emulator is compared with it by
-tests/emulator/engine/instructions/memory/test_tensor_copy_readings.py.
+by another process. The file is committed in reports/h100, where
+tests/emulator/engine/instructions/memory/test_tensor_copy_readings.py compares the emulator with
+it.
 """
 
 from __future__ import annotations

@@ -88,12 +88,12 @@ _FIELDS = {"f16": (5, 10), "bf16": (8, 7), "f32": (8, 23), "f64": (11, 52)}
 
 def _special(element: str, seed: str) -> np.ndarray:
     """Draw numbers of a type as bits: each part of a number is often at an end of its range, and
-    with the last seed always, so that pairs such as two zeros or two NaN occur."""
+    always with the last seed, so that pairs such as two zeros or two NaN occur."""
     exponent_bits, fraction_bits = _FIELDS.get(element, _FIELDS["f32"])
     rng = np.random.default_rng(zlib.crc32(seed.encode()))
     most, whole = (1 << exponent_bits) - 1, (1 << fraction_bits) - 1
     middle = most >> 1
-    low = (1 << max(0, fraction_bits - 10)) - 1  # what tf32 does not have
+    low = (1 << max(0, fraction_bits - 10)) - 1  # the bits that tf32 lacks
     half = low >> 1
     exponents = (0, 0, 1, 2, middle - 1, middle, middle, middle + 1, most - 1, most)
     fractions = (0, 1, whole, whole >> 1, (whole >> 1) + 1, low, half, half + 1, whole - low)

@@ -6,7 +6,7 @@ NVIDIA does not document these bytes. Each of the first maps differs from anothe
 a single bit if possible, so that the position of each number can be found. The last maps are
 random, so that the findings can be tested. The driver's verdict is compared with the rules of
 `harness/silicon/tensor_maps.py`: the exit code is 1 if the driver accepts a map that the rules
-refuse, or refuses one that they accept. Nothing is launched or timed.
+reject, or rejects one that they accept. Nothing is launched or timed.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Asked(NamedTuple):
 
     @property
     def refused(self) -> str:
-        """The reason why the harness's rules refuse the map; empty if they accept it."""
+        """The reason why the harness's rules reject the map; empty if they accept it."""
         if why := self.layout.refused():
             return why
         unit = 32 if self.layout.interleave == "32B" else 16
@@ -61,7 +61,7 @@ def every() -> list[Asked]:
 
 def _first(rank: int) -> TensorLayout:
     strides = tuple(256 << 8 * n for n in range(rank - 1))
-    box = (16, *(4,) * (rank - 1))  # small, as a driver refuses boxes larger than shared memory
+    box = (16, *(4,) * (rank - 1))  # small, because drivers reject boxes larger than shared memory
     return TensorLayout("u8", (64,) * rank, box, strides, (1,) * rank)
 
 

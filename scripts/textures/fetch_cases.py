@@ -24,8 +24,8 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Image:
-    """The format of a texture or a surface; everything in one of its cases is derived from the
-    case's number."""
+    """The format of a texture or surface. Everything in a case is derived from the case's
+    number."""
 
     number: int
     kind: str

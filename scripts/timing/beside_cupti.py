@@ -16,8 +16,8 @@ launches is used.
 
 cupti.csv: kernel, n, cache, steps, between_events_us, net_us (both without tracing), cupti_us
 (first begin to last end), differ_us (net less CUPTI, without tracing), traced_differ_us (the same,
-launch by launch, with tracing), allowed_us (0.25 or 1 %, whichever is more), disturbed, and agrees:
-the same launches agree and, unless the case is disturbed, so does the time without tracing.
+launch by launch, with tracing), allowed_us (0.25 or 1 %, whichever is larger), disturbed, and
+agrees: the same launches agree and, unless the case is disturbed, so does the time without tracing.
 """
 
 from __future__ import annotations

@@ -4,15 +4,15 @@ slowdown pass.
     python scripts/timing/comparisons.py --pairs 60 --out reports/simulated/gate.csv
 
 A table of 20 variants is measured by the harness's own rounds and looks, on simulated times
-(verdicts.py has the noise models), and judged as `python -m harness compare --gate` does: two runs,
-or both sides in one. In addition to the noise within a run, a run may be slower as a whole, and
-every kernel may have a run-specific offset that all of its placements share.
+(verdicts.py has the noise models), and judged as `python -m harness compare --gate` does, from two
+runs or from one run with both sides. In addition to the noise within a run, a run may be slower as
+a whole, and every kernel may have a run-specific offset that all of its placements share.
 
 One row per mode and noise. `false`: pairs of runs of equal kernels in which any verdict is slower
 or faster. `found_2pct`: pairs in which one variant takes 2 % longer and its verdict is slower.
-`cannot_tell`: of these pairs, those in which its verdict differs, and the gate exits with 3.
-`passed`: pairs of runs of equal kernels for which the gate opens. `half`: half the width of a
-change's interval, as a fraction of the time, on average.
+`cannot_tell`: such pairs in which its verdict differs, and the gate exits with 3. `passed`: pairs
+of runs of equal kernels for which the gate opens. `half`: half the width of a change's interval, as
+a fraction of the time, on average.
 """
 
 from __future__ import annotations

@@ -3,17 +3,18 @@
     python scripts/timing/emulated_causes.py [RUN …] [--card h100] [--own-size] [--jobs N] …
 
 RUN: committed runs, by name or folder; by default all runs in reports/CARD/ that have ncu's
-readings. The cases of their ladders' steps are counted on this machine, without a GPU, as in `make
-profile` if ncu may not read counters: at the sizes that harness/run/emulated/sizes.py allows; with
---own-size only cases within the limits, in minutes instead of hours, and the steps of larger cases
-keep their earlier rows. Then each step of each ladder is explained with the same times: from the
-counters that were read (`read`), from the subset that the emulator also has (`alone`), and from the
-emulator's (`emulated`). Writes one row per step to reports/CARD/emulated_causes.csv; the rows of a
-size replace that size's earlier ones. Three columns say whether the causes agree. `countable`
-covers causes that rest only on counters that both have: it shows how well the emulator counts.
-`first` and `all` cover the first cause and every cause that was read: they show what is lost
-without memory traffic and wait reasons, for which `alone` is the upper bound. A kernel whose
-machine code differs from the timed one, because its source has changed, is not counted.
+readings. The cases in their ladders' steps are counted on this machine, without a GPU, at the sizes
+that harness/run/emulated/sizes.py allows, as `make profile` does where ncu is not permitted to read
+counters. With --own-size, only cases within the limits are counted, in minutes instead of hours,
+and the steps of larger cases keep their earlier rows. Then each step of each ladder is explained
+with the same times: from the counters that were read (`read`), from the subset that the emulator
+also has (`alone`), and from the emulator's (`emulated`). Writes one row per step to
+reports/CARD/emulated_causes.csv; the rows of a size replace that size's earlier ones. Three columns
+say whether the causes agree. `countable` covers causes that rest only on counters that both have:
+it shows how well the emulator counts. `first` and `all` cover the first cause and every cause that
+was read: they show what is lost without memory traffic and wait reasons, for which `alone` is the
+upper bound. A kernel whose machine code differs from the timed code, because its source has
+changed, is not counted.
 
 Counts are cached in .cache/emulated_causes until that problem's kernels or the emulator change. The
 same command therefore continues where an earlier one ended or ran out of time (--seconds), in which

@@ -4,17 +4,17 @@ the GPU.
     python scripts/timing/gate_ladder.py --fresh 10 --beside 30 --out reports/h200/reliability
     python scripts/timing/gate_ladder.py --out reports/h200/reliability FOLDER …
 
-Every reduction in blocks of 256 threads is timed at two sizes. Between runs: each of the fresh runs
-is compared with every other on the same card, at all sizes that both have. Within one run: `beside
-git:HEAD` of a repository in which nothing changed. The identity of the machine code is hidden from
-the comparison, so that it has to decide from the times alone. Earlier runs are named by their
-folders.
+Every reduction in blocks of 256 threads is timed at two sizes. Between runs, each fresh run is
+compared with every other one on the same card, at all sizes that both have. Within one run, the
+comparison is `beside git:HEAD` in a repository in which nothing changed. The identity of the
+machine code is hidden from the comparison, so that it has to decide from the times alone. Earlier
+runs are named by their folders.
 
 gate_ladder.csv has a row per comparison of one size. `mode`: two runs, or one run. `card`: the
 first part of its UUID. `cases`: how many were compared. `blamed`: how many of these get the verdict
 slower or faster, which is always false. `code`: the exit code of the gate, 3 if it cannot tell.
 `code_2pct`: the exit code when one variant's launches are made 2 % longer on paper (their net
-time), found_2pct: whether that variant is called slower.
+time). `found_2pct`: whether that variant is called slower.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Compare times with NVBench's, for the same compiled kernels, by cache state: nvbench.csv.
+"""Compare times with NVBench's for the same compiled kernels, by cache state, in nvbench.csv.
 
     python scripts/timing/nvbench.py [--out reports/h200/timing]
 
@@ -84,7 +84,7 @@ def benchmark(results: Path) -> None:
     memory: dict[int, Mapping[str, Any]] = {}
     for case in found.cases:
         if (short := runs.SHORT.get(case.variant)) not in runs.LADDER:
-            continue  # the baseline, which always belongs to a run
+            continue  # the baseline, which is part of every run
         n, step = case.sizes["n"], case.steps[0]
         if n not in memory:
             buffers = found.problems["reduce_sum"].buffers(case.sizes, "float32")

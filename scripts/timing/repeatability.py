@@ -4,7 +4,7 @@
 
 All variants of reduce_sum in blocks of 256 threads, with the libraries, are run several times; the
 packed runs are kept in the folder runs/ of the output. Earlier runs can be named by their folders
-instead. repeatability.csv, one row per size and cache. `inside`: the share of a run's speed-up
+instead. repeatability.csv has one row per size and cache. `inside`: the share of a run's speed-up
 intervals that contain the median of the other runs' speed-ups. `exact`: the share that exact
 intervals would have: less than 95 %, because the median of a few runs is not the truth either.
 `dealt_low`, `dealt_high`: the range that contains 90 % of the shares inside if the same placements

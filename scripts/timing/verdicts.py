@@ -11,7 +11,7 @@ One row per noise model and effect. `found`: runs in which the verdict on the tr
 is that it is faster than the baseline. `false`: runs in which any two equal kernels of the ladder
 get the verdict that they differ. `covered`: the share of the intervals of the variants' displayed
 speed-ups that contain the truth; `leader_covered`: the same for the fastest variant. `placements`:
-on average. `commit`: of the harness that was simulated.
+the average number. `commit`: of the harness that was simulated.
 """
 
 from __future__ import annotations
@@ -195,7 +195,7 @@ def ladder(
     names: Sequence[str] = tuple(f"v{v}" for v in range(VARIANTS)),
     blocks: Sequence[int] = (128, 256, 512),
 ) -> tuple[list[Case], dict[str, Planned]]:
-    """v0 … v15 at three block sizes; each variant builds on the one before it, the first is the
+    """v0 … v15 at three block sizes; each variant builds on the one before it, and the first is the
     baseline."""
     cases, planned = [], {}
     for v, name in enumerate(names):

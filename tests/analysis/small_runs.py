@@ -1,4 +1,4 @@
-"""Small runs with invented times and counters, so that every conclusion is known."""
+"""Small runs with invented times and counters, so that the right conclusions are known."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Variant:
     idea: str = ""
     is_trap: bool = False
     written_bytes: int | None = None
-    """The number of the 4 n bytes that are written; None as in older runs."""
+    """How many of the 4 n bytes are written; None, as in older runs, if not recorded."""
     reread_bytes: int = 0
     exponentials: int = 0
 

@@ -1,4 +1,4 @@
-"""reports/h200/causes.csv: every step of the committed runs, its causes, and the stated idea."""
+"""reports/h200/causes.csv: every step of the committed runs with its causes and its stated idea."""
 
 from __future__ import annotations
 

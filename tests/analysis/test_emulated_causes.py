@@ -43,8 +43,8 @@ def test_of_95_steps_in_100_that_were_counted_all_causes_are_those_of_the_same_r
 
 
 def test_the_docs_say_in_how_many_steps_the_first_cause_is_that_of_all_readings() -> None:
-    """The share is 93 %, not the desired 95 %: the other causes rest on counters that the emulator
-    lacks."""
+    """The share is 93 %, not the desired 95 %, because the other causes rest on counters that the
+    emulator lacks."""
     rows = counted_rows()
     first = sum(row["first"] == "yes" for row in rows)
     said = f"In {first} of them ({first / len(rows):.0%})".replace("%", " %")

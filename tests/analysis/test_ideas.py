@@ -1,4 +1,4 @@
-"""A step's causes are compared with the idea that its variant states, even in a run without
+"""A step's causes are compared with the idea that its variant states, even if a run has no
 times."""
 
 from __future__ import annotations

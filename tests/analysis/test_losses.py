@@ -17,7 +17,7 @@ from harness.report import counts as words
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of three transposes at a size that is in no list."""
+    """A run of three transposes at a size that the matrix does not list."""
     there = tmp_path_factory.mktemp("losses")
     ended = typing_commands.harness(
         "run", "--backend", "emulator", "--only", "transpose/v1*", "--only", "transpose/v2*",

@@ -2,7 +2,7 @@
 
 planted/ holds pairs of kernels that differ in one property. They are compiled, and the emulator
 counts them; compiler output and exact emulator counters are used as they are. Where only a GPU's
-own counters decide (instructions, divergence, collisions of atomics), the emulator's counts are
+own counters decide (instructions, divergence, atomic collisions), the emulator's counts are
 treated as readings (`as_read`), and counters that the emulator lacks are invented (`read`).
 
 All times are invented, for a machine of one multiprocessor at 1 GHz: every counted event has a
@@ -50,7 +50,7 @@ class Pair:
     slow: Sequence[Launch]
     fast: Sequence[Launch]
     as_read: bool = False
-    """True if the emulator's counts of PTX represent a GPU's counters."""
+    """True if the emulator's PTX counts stand in for a GPU's counters."""
 
 
 def named(name: str, cause: str, as_read: bool = False, **read: tuple[float, float]) -> Pair:

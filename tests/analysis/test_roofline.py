@@ -91,7 +91,7 @@ def test_touched_sectors_stand_in_for_l1_bytes() -> None:
 
 
 def test_a_point_above_its_roof_is_an_error_of_measurement() -> None:
-    # 4e6 compulsory bytes in 0.9 µs are 4.4 TB/s, above a roof of 4 TB/s; 8e6 from DRAM even more
+    # 4e6 compulsory bytes in 0.9 µs are 4.4 TB/s, above a roof of 4 TB/s; 8e6 from DRAM are more.
     chart = chart_of(Variant(times={256: 900.0}, counters=[BYTES]))
     assert [line.split(" bytes")[0] for line in chart.errors] == [
         "v0 moves compulsory", "v0 moves DRAM", "v0 moves L2",

@@ -159,7 +159,7 @@ def test_a_problem_without_a_roof_says_why() -> None:
 
 
 def test_more_than_the_best_of_ours_is_shown_and_no_error_of_measurement() -> None:
-    """4.2 TB/s of which a fifth is read is 102.4 % of the rate of the harness's kernel with this
+    """4.2 TB/s, a fifth of which is read, is 102.4 % of the rate of the harness's kernel with this
     proportion."""
     run = made(ALL, written_bytes=4 * BYTES // 5)
     [ladder] = ladders(run)
@@ -220,5 +220,5 @@ def test_a_library_of_three_tf32_products_each_is_held_to_a_third_of_their_roof(
     [ladder] = ladders(run)
     [ours], [library] = ladder.rungs, ladder.libraries
     assert (ours.percent, library.percent) == (pytest.approx(50), pytest.approx(50))
-    assert not run.results["above_ceiling"].any()  # which it would be of the FP32 roof
+    assert not run.results["above_ceiling"].any()  # as it would be with the FP32 roof
     assert "of ceiling is of TF32 tensor cores, three products each" in remarks_on(run, library)

@@ -171,8 +171,8 @@ def test_v1_diverges_in_ptx_and_leaves_lanes_idle_in_machine_code() -> None:
     """There are 8 warps and 8 steps. All warps diverge while 2·stride < 32, then 4, 2 and 1 of
     them.
 
-    ptxas turns the branch around the sum into a predicate: no warp diverges, and 4.5 lanes add on
-    average.
+    ptxas turns the branch around the sum into a predicate, so no warp diverges, and 4.5 lanes
+    add on average.
     """
     bench = model.load(ROOT / "bench.yaml")
     found = plan.resolve(
@@ -215,7 +215,7 @@ def test_the_bank_conflicts_of_v2_are_on_the_line_that_adds() -> None:
         if any("wavefronts" in mark for mark in line.marks)
     }
     assert list(marked) == ["s[left] += s[left + stride];"]
-    # In the whole launch, 150 wavefronts per block, and 45 without conflicts.
+    # The whole launch has 150 wavefronts per block; without conflicts it would have 45.
     blocks = case.sizes["n"] // 256
     assert sum(c.wavefronts for c in costs.values()) == 150 * blocks
     assert sum(c.wavefronts_ideal for c in costs.values()) == 45 * blocks

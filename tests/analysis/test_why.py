@@ -235,7 +235,7 @@ def test_a_cause_must_be_worth_a_part_of_what_was_saved() -> None:
         cases = case_of(run, "v0_before"), case_of(run, "v1_after")
         return causes(Explainer(Readings(run)).compare(*cases))
 
-    # 2.3 more wavefronts for each, at one per nanosecond, of a millisecond saved.
+    # Each takes 2.3 more wavefronts, at one per nanosecond; a millisecond is saved.
     assert found(1e6) == ["fewer bank conflicts"]
     assert found(1e4) == []
 

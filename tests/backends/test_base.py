@@ -128,7 +128,7 @@ def broken(
 
 def test_kept_promises_are_no_faults(double: Callable[..., Case]) -> None:
     assert broken(double()) == ()
-    assert broken(double(), before=np.nan) == ()  # compared by bits: a NaN that stays is kept
+    assert broken(double(), before=np.nan) == ()  # compared by bits: an unchanged NaN is kept
 
 
 def test_a_changed_input_is_named_with_its_element_and_the_remedy(

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.gpu
 FAULTY = Path(__file__).parent.parent / "faulty" / "bench.yaml"
 
 ROUNDS = (2 + 3) * 3
-"""The numbers of choosing placements, of measuring placements, and of rounds in each: the 6
+"""The placements that choose, plus those that measure, times the rounds in each; 6 rounds are
 requested."""
 
 REASONS = {

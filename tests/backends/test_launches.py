@@ -19,8 +19,8 @@ RIGHT = Right((1,), other=(2,))
 
 @pytest.fixture
 def workspace(cuda: Any, log: list[str]) -> Any:  # noqa: F811
-    """A workspace whose function acts according to `hashes`; states alternate, beginning with the
-    other one."""
+    """A workspace whose function acts according to `hashes`; its states alternate, starting
+    with the other state."""
 
     @contextlib.contextmanager
     def held() -> Iterator[None]:

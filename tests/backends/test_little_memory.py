@@ -1,4 +1,4 @@
-"""A card whose memory is almost entirely used by others: `make test-gpu`.
+"""A card whose memory other processes have almost used up: `make test-gpu`.
 
 The whole collection takes minutes; FAMILIES="copy reduce_sum" in the environment runs only these.
 """

@@ -1,4 +1,4 @@
-"""A case is counted in its machine code, or else in PTX alone, and then no count is called
+"""A case is counted in its machine code; if it can be counted only in PTX, no count is called
 exact."""
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from harness.matrix import model, plan
 from harness.run.emulated.emulate import by_front_end, emulate
 
 PREPARED = '({ unsigned v; asm volatile("mov.u32 %0, %%pm0;" : "=r"(v)); v == 99; })'
-"""An instruction whose machine code is not executed here; 0."""
+"""An instruction whose machine code the emulator does not execute; its value is 0."""
 
 
 @pytest.fixture

@@ -235,7 +235,7 @@ def test_the_drivers_bytes_are_listed_and_its_verdict_held_to_our_rules(
     assert len(rows) == len(maps)
     taken = [row for row in rows if row["status"] == "0"]
     assert {row["bytes"] for row in taken} == {bytes(range(128)).hex()}
-    # The stand-in refuses a misaligned address and nothing else.
+    # The stand-in rejects a misaligned address and nothing else.
     assert [each.address % 16 for each in differ] == [0] * len(differ)
     assert len(differ) == sum(bool(each.refused) for each in maps) - 1
 
@@ -246,4 +246,4 @@ def test_on_a_gpu_a_kernel_that_takes_maps_is_right(tmp_path: Path) -> None:
     ended = harness("run", "--quick", "--backend", "cuda", "--only", "gemm_bf16/v3*", "--out", out)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     statuses = {outcome.status for outcome in tables.load(out).outcomes.values()}
-    assert statuses <= {"ok", "skipped"}  # before Hopper nothing takes a tensor map
+    assert statuses <= {"ok", "skipped"}  # GPUs before Hopper have no tensor maps

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.gpu
 ROOT = Path(__file__).parents[2]
 ENDINGS = load()
 GAIN = 1.01
-"""A speed-up over the honest baseline that is not yet regarded as one."""
+"""The speed-up over the honest baseline up to which a variant does not count as faster."""
 
 
 @pytest.fixture(scope="module")

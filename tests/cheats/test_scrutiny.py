@@ -112,9 +112,9 @@ def test_a_reason_names_the_line(look: Look, name: str) -> None:
 def test_a_remark_belongs_to_its_variant_and_says_how_far_to_trust_it(look: Look) -> None:
     (remark,) = look("twice/honest_timer").remarks
     assert (remark.problem, remark.variant, remark.dtype) == ("twice", "honest_timer", "float32")
-    assert remark.provenance == "ptx-level"  # read in PTX
+    assert remark.provenance == "ptx-level"  # found by reading the PTX
     (remark,) = look("sum/honest_running_ticket").remarks
-    assert remark.provenance == "emulator-exact"  # seen to happen
+    assert remark.provenance == "emulator-exact"  # observed in execution
 
 
 def test_a_table_of_answers_is_seen_where_the_seed_is_the_one_it_was_made_for(
@@ -130,11 +130,11 @@ def test_a_table_of_answers_is_seen_where_the_seed_is_the_one_it_was_made_for(
     (failure,) = scrutinise(problem, [case], built, SEED, "sm_90").failures
     assert "reads only 4 of 4,084 bytes of `x`" in failure.reason
     assert "is wrong" not in failure.reason  # the answer is correct
-    assert "partly_read" in failure.reason  # what to do if that is intended
+    assert "partly_read" in failure.reason  # the remedy if that is intended
     assert not scrutinise(problem, [case], built, SEED + 1, "sm_90").failures
 
 
-# --- what else decides -----------------------------------------------------------------------
+# --- other influences on the findings --------------------------------------------------------
 
 
 @pytest.fixture
@@ -189,7 +189,7 @@ def test_state_that_is_first_written_by_another_step_of_the_case_is_not_carried(
     found = scrutinise(problem, [replace(case, steps=steps)], built, SEED, "sm_90")
     assert (found.failures, found.remarks) == ((), ())
     swapped = scrutinise(problem, [replace(case, steps=steps[::-1])], built, SEED, "sm_90")
-    assert swapped.failures  # and the other way round it is
+    assert swapped.failures  # the opposite order is a failure
 
 
 def test_what_the_emulator_cannot_execute_is_told_with_the_reason(one: One) -> None:

@@ -29,7 +29,7 @@ def _quick(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory, _quick: None) -> Ground:
-    """The ground, with a run by a single process in the folder `alone`."""
+    """A Ground whose folder `alone` contains a run by a single process."""
     made = made_in(tmp_path_factory.mktemp("ground"))
     assert made.run("alone") == 0
     return made

@@ -28,7 +28,7 @@ CARDS = {"Old Card": 500, "New Card": 2000}
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory, _quick: None) -> Ground:
-    """A run on two cards that differ in which variant is faster."""
+    """A run on two cards, on which different variants are faster."""
     made = made_in(tmp_path_factory.mktemp("cards"))
     (made.folder / "bench.yaml").write_text(MATRIX)
     there = [f"CARD={card};BUS=gpu-{os.getpid()}-{index};FAKE_COSTS={json.dumps({'honest2': ns})}"

@@ -1,4 +1,4 @@
-"""An unusable part of a cluster is reported in a sentence before anything runs."""
+"""An unusable part of a cluster is reported in one sentence before anything runs."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ class Book:
 
 @dataclass
 class Stage:
-    """Measurements of two cases, each one comparison, by members that act as the test specifies."""
+    """Measurements of two cases, each a separate comparison; members act as the test specifies."""
 
     cases: list[Case]
     device: Device
@@ -244,7 +244,7 @@ def test_what_a_card_with_new_memory_errors_measured_is_measured_anew_elsewhere(
     assert len(renewed) in (1, 2)
     assert renewed[0].reason == "the control on host a: 2 errors"
     last = {name: member for member, name in stage.pool.given}
-    assert set(last.values()) == {"b"}  # no result that counts is from that card
+    assert set(last.values()) == {"b"}  # no valid result is from that card
 
 
 @pytest.mark.parametrize(("second", "redone"), [(1000.0, False), (1100.0, True)])

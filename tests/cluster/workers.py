@@ -2,7 +2,7 @@
 
     python workers.py NUMBER [NAME=VALUE;...]...
 
-It prints the scheduler's address, and ends when its input ends. Each further argument is the
+It prints the scheduler's address, and exits at the end of its input. Each further argument is the
 environment of one worker.
 """
 

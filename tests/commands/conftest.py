@@ -13,6 +13,6 @@ for folder in ("report", "comparison"):
 
 @pytest.fixture
 def tmp_path(same_place: Path) -> Path:
-    """A folder in which commands share compiled files, because compilation takes most of their
-    time."""
+    """A folder in which commands share compiled files, because most of their time goes into
+    compilation."""
     return same_place

@@ -31,8 +31,8 @@ INTERRUPTED = 130
 
 @pytest.fixture
 def repository(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A repository with a problem of three variants, two of which include headers, committed; it is
-    the working directory."""
+    """A repository that is the working directory; it has a committed problem with three variants,
+    two of which include headers."""
     (folder / "bench.yaml").write_text("timing: {rounds: 6}\n")
     double = folder / "kernels" / "double"
     (folder / "kernels" / "common").mkdir()

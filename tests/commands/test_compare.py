@@ -89,7 +89,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Path]
         source = kernels / KERNEL
         assert source.read_text().count(SEQUENTIAL) == 1
         source.write_text(source.read_text().replace(SEQUENTIAL, INTERLEAVED))
-        new = emulate(kernels, here / "new", code=1)  # a budget reports it, too
+        new = emulate(kernels, here / "new", code=1)  # a budget catches it, too
     return base, again, new
 
 

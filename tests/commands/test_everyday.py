@@ -83,7 +83,7 @@ def test_a_saved_file_is_run_again_and_nothing_else_until_ctrl_c(scaled: Path) -
             stdout=output,
             stderr=subprocess.STDOUT,
             env=ENVIRONMENT,
-            preexec_fn=_heed_ctrl_c,  # which whoever runs the tests in the background does not  # noqa: PLW1509
+            preexec_fn=_heed_ctrl_c,  # tests that run in the background ignore it  # noqa: PLW1509
         )
         try:
             _until(said, "watching kernels/", 1, running)

@@ -95,7 +95,7 @@ def test_a_broken_budget_ends_the_run_with_1_and_is_told_with_its_line_everywher
     out, where = path.parent / "run", f"kernels/double/v0.cu:{LINE}"
     ended = run(path, "--json", out.parent / "r.json", "--markdown", out.parent / "r.md")
     assert ended.exit_code == 1, ended.output
-    assert closed == [1]  # once, and never as one that passed
+    assert closed == [1]  # once, and never as passed
     assert "BUDGET BROKEN double/v0/float32/n=1024/block=32" in ended.output
     assert "bank_conflicts is 1,984, expected none (machine-exact) at" in ended.output
     assert "budgets: 1 kept, 1 broken, 1 not checked" in ended.output

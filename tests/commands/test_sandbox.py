@@ -115,7 +115,7 @@ def test_the_same_command_runs_inside_walls(folder: Path, bwrap: Path) -> None:
     own = Path(compiled[0]).parent
     assert home == (str(own / "home"), "/tmp/harness-home")
     assert own.parent == Path(tempfile.gettempdir())
-    assert not own.exists()  # this run's alone
+    assert not own.exists()  # used by this run only
     assert named == [
         (str(run), str(run)),
         (str(folder / "results.json"), str(folder / "results.json")),
@@ -148,7 +148,7 @@ def test_a_run_that_did_not_end_inside_is_not_kept(folder: Path, bwrap: Path) ->
     assert ended.returncode == 7, err
     assert "not kept as before: the run did not end" in out
     given, _ = notes(bwrap.parent)
-    assert given[given.index("run") :][:2] == ["run", "--quick"]  # inside, nothing is kept
+    assert given[given.index("run") :][:2] == ["run", "--quick"]  # no baseline is kept inside
     assert not (folder / "reports" / "baselines").exists()
 
 
@@ -199,7 +199,7 @@ def test_inside_a_real_sandbox_a_stranger_reaches_nothing(folder: Path) -> None:
     assert len(found) == 6
     assert "written" not in found.values()
     assert (run / "report.html").exists()
-    assert list((folder / ".cache" / "compile").iterdir()) == []  # none of it is used outside
+    assert list((folder / ".cache" / "compile").iterdir()) == []  # none is used outside it
 
 
 REPLACES = """

@@ -72,7 +72,7 @@ def test_a_command_is_begun_without_what_draws() -> None:
     commands = LINE.parent
     paths = [*commands.glob("[a-z]*.py"), *commands.glob("runs/[a-z]*.py")]
     names = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in paths]
-    names.remove("harness.commands.new")  # fills in templates, by jinja2
+    names.remove("harness.commands.new")  # jinja2 fills in its templates
     program = f"import {', '.join(names)}, sys; print(*sys.modules)"
     imported = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True

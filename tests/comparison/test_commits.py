@@ -1,4 +1,4 @@
-"""The commit that `git:REF` names, the files that are extracted, and the names that are refused
+"""The commit that `git:REF` names, the files that are extracted, and the names that are rejected
 with a clear message."""
 
 from __future__ import annotations

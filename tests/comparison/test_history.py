@@ -1,4 +1,4 @@
-"""Times and counters over runs, and where a new level begins."""
+"""Times and counters across runs, and the run at which a new level begins."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A change that was not compared exactly, or a budget that was not checked, closes the gate: the
-exit code is 3."""
+"""A change that was not compared exactly, or a budget that was not checked, closes the gate, with
+exit code 3."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_what_waits_for_others_is_counted_by_a_model_and_cannot_be_told() -> Non
 @pytest.mark.parametrize(("base", "code"), [(100.0, 3), (400.0, 0), (800.0, 0)])
 @pytest.mark.parametrize("was", ["machine-exact", "emulator-model"])
 def test_what_only_a_model_calls_worse_cannot_be_told(base: float, code: int, was: str) -> None:
-    """The kernels have asynchronous copies, whose shared-memory rule is not known."""
+    """The kernels use asynchronous copies, whose shared-memory rule is not known."""
 
     def made(wavefronts: float, provenance: str, sass: str) -> Run:
         known = emulated({IDEAL: 100.0}, provenance="machine-exact")

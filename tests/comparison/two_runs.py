@@ -96,7 +96,7 @@ def run(
 
 
 def emulated(counters: Mapping[str, float] = {}, **more: Any) -> Run:
-    """A run of two variants, of which the second has the given counters."""
+    """A run of two variants, the second of which has the given counters."""
     info = {k: more.pop(k) for k in ("device", "versions", "folder") if k in more}
     counted = {INSTRUCTIONS: 1000.0} | dict(counters)
     kernels = {"v0": Kernel(None), "v1": Kernel(None, counted, sass=str(counters), **more)}

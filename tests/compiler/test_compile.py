@@ -59,7 +59,7 @@ def test_a_unit_becomes_ptx_and_cubin_with_each_kernels_resources(unit: Unit) ->
     built = build(unit)
     assert not built.was_cached
     assert ".entry scale(" in built.ptx.read_text()
-    assert ".loc" in built.ptx.read_text()  # lines for faults and profiles
+    assert ".loc" in built.ptx.read_text()  # line numbers for faults and profiles
     assert built.cubin.read_bytes()[:4] == b"\x7fELF"
     assert built.kernels["scale"].shared_bytes == 256
     assert built.kernels["scale"].registers > 0

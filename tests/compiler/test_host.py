@@ -67,7 +67,7 @@ def unit(folder: Path, cache: Path) -> Callable[[str], Unit]:
 
 @pytest.fixture(scope="module")
 def built(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, HostLibrary]:
-    """Two functions of the file, each compiled once for all tests that only call them."""
+    """Two functions of the file, each compiled once for all tests that do nothing but call them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("harness.compiler.cache.CACHE", tmp_path_factory.mktemp("cache"))
         found = {}

@@ -24,7 +24,7 @@ OURS = (
 @pytest.fixture(autouse=True)
 def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in OURS:
-        monkeypatch.setenv(name, "")  # so that it is put back
+        monkeypatch.setenv(name, "")  # so that monkeypatch restores it
         monkeypatch.delenv(name)
 
 
@@ -76,7 +76,7 @@ def test_a_function_is_compiled_as_one_graph_for_its_sizes_and_as_often_as_asked
     assert made(-3) == 3
     assert torch.asked == {"fullgraph": True, "dynamic": False}
     assert torch._dynamo.config.recompile_limit > 1000
-    assert torch_compile.compiled(abs, torch) is made  # for the twins of the buffers too
+    assert torch_compile.compiled(abs, torch) is made  # also for the copies of the buffers
 
 
 @pytest.mark.parametrize(

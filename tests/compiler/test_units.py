@@ -1,4 +1,4 @@
-"""Kernels with C++ names, additional files, folders and flags of one compilation."""
+"""Kernels with C++ names, and the additional files, folders and flags of a compilation."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_template_is_instantiated_by_its_name_and_found_by_it(one: Callable[..
     symbols = {name: kernel_name(name, built, "v0.cu") for name in names}
     assert set(symbols.values()) <= set(built.kernels)
     assert symbols["ns::fill<DTYPE, 2 * SIX>"] == "_ZN2ns4fillIfLi12EEEvPT_"
-    assert symbols["ns::fill<int>"] == "_ZN2ns4fillIiLi4EEEvPT_"  # with its default
+    assert symbols["ns::fill<int>"] == "_ZN2ns4fillIiLi4EEEvPT_"  # with its default argument
     assert symbols["ns::plain"] == "_ZN2ns5plainEPf"
     assert build(one(*names)).names == built.names  # from the cache too
 
@@ -64,7 +64,7 @@ def test_what_was_written_to_name_the_kernels_is_not_in_what_is_run(
     text = built.ptx.read_text()
     assert "harness" not in text
     assert set(parse(text).kernels) == {"_ZN2ns4fillIfLi2EEEvPT_", "_ZN2ns5plainEPf"}
-    alone = build(one())  # the same kernel compiled as it stands
+    alone = build(one())  # the same kernel, compiled unchanged
     code = {symbol: found.sass_sha256 for symbol, found in alone.kernels.items()}
     assert built.kernels["_ZN2ns5plainEPf"].sass_sha256 == code["_ZN2ns5plainEPf"]
 
@@ -228,7 +228,7 @@ def attributes(built: Built, symbol: str) -> bytes:
     """The cubin's attributes that tell the driver about a kernel's clusters."""
     with built.cubin.open("rb") as file:
         info: bytes = ELFFile(file).get_section_by_name(f".nv.info.{symbol}").data()
-    at = info.find(bytes.fromhex("043d0c00"))  # the extents: three integers
+    at = info.find(bytes.fromhex("043d0c00"))  # the dimensions: three integers
     return info[at : at + 16] if at >= 0 else b""
 
 

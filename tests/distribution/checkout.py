@@ -12,7 +12,7 @@ MADE_FROM = ("harness", "pyproject.toml", "MANIFEST.in", "README.md", "LICENSE",
 
 
 def files() -> list[str]:
-    """The files that git tracks or would add: but no caches and no build results."""
+    """The files that git tracks or would add, which excludes caches and build results."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", *MADE_FROM]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     return sorted(name for name in listed.stdout.split("\0") if name and (ROOT / name).exists())

@@ -24,7 +24,7 @@ from tiny_problem import edit
 ACTION = yaml.safe_load((checkout.ROOT / "action.yml").read_text())
 STEPS = ACTION["runs"]["steps"]
 OTHERS = ("actions/setup-python", "actions/cache/restore", "actions/cache/save")
-"""Steps of GitHub's own, which are not run here."""
+"""GitHub's own steps, which are not run here."""
 
 INSTALLS = "Install the harness and the CUDA compiler"
 MOST_S = 120
@@ -36,7 +36,7 @@ GIT = ["git", "-c", "user.name=Somebody", "-c", "user.email=somebody@example.org
 
 @dataclass(frozen=True)
 class Ended:
-    """A job that has ended. `outputs`: those of the step that provides the action's outputs."""
+    """A job that has ended. `outputs` are from the step that provides the action's outputs."""
 
     code: int
     said: str
@@ -62,12 +62,12 @@ class Runner:
         [packages] = self._python.glob("lib/python*/site-packages")
         here = sysconfig.get_path("purelib")
         (packages / "here.pth").write_text(f"{here}\n")
-        (packages / "nvidia").symlink_to(Path(here) / "nvidia")  # the compiler is looked for there
+        (packages / "nvidia").symlink_to(Path(here) / "nvidia")  # the compiler is found there
 
     def job(self, repository: Path, *, anew: bool = False, **given: str) -> Ended:
         """Run one job with these inputs; each `-` in an input's name is written as `_`.
 
-        `anew`: install the harness, as every GitHub job has to, even though it is installed.
+        `anew`: install the harness even if it is installed, as every GitHub job has to.
         """
         inputs = {name: self._filled(about["default"], {})
                   for name, about in ACTION["inputs"].items()}  # fmt: skip
@@ -88,7 +88,7 @@ class Runner:
         self, step: Mapping[str, Any], repository: Path, inputs: Mapping[str, str]
     ) -> subprocess.CompletedProcess[str]:
         assert step["shell"] == "bash"
-        assert "${{" not in step["run"]  # outside input would become program text
+        assert "${{" not in step["run"]  # or else input would become code
         temporary = self._home / "temporary"
         temporary.mkdir(exist_ok=True)
         environment = {

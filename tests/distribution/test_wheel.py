@@ -104,5 +104,5 @@ def test_the_metadata_has_the_extras_that_the_docs_describe(metadata: Message) -
     page = (checkout.ROOT / "docs" / "commands.md").read_text()
     extras = set(metadata.get_all("Provides-Extra") or [])
     assert extras == {"compiler", "disassembler", "gpu", "cluster", "http", "mcp", "dev"}
-    for extra in extras - {"disassembler"}:  # which is there for older commands alone
+    for extra in extras - {"disassembler"}:  # kept only for older commands
         assert f"| `{extra}` |" in page, extra

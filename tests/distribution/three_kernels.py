@@ -1,4 +1,4 @@
-"""A user's repository: three problems with one kernel each, as the texts of its files.
+"""A user's repository, as the texts of its files: three problems with one kernel each.
 
 The kernels suffice to test the whole path to a pull request: an addition, a sum within a block, and
 a transpose through shared memory whose padding avoids bank conflicts.

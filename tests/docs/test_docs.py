@@ -1,4 +1,4 @@
-"""Statements of docs/ about comparisons are true."""
+"""What docs/ states about comparisons is true."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def ptx_file(shared_by_all_workers: Path) -> PtxFile:
     """Compile CUDA source (text, or the path of a file) to a PTX file.
 
     Each source is compiled once, by one of the processes that share the tests, and the result is
-    cached for later sessions in the same way as the harness does: by content, options and headers.
+    cached for later sessions as the harness caches its own: by content, options and headers.
     A source in a test's own folder has a different path each time, so its result is used only in
     this session. The kernels of a folder are compiled together.
     """

@@ -25,7 +25,7 @@ PtxFile = Callable[..., Path]
 
 
 def find_nvcc() -> str:
-    """Find nvcc in NVCC, CUDA_HOME, PATH, or the wheels. Fails if there is none."""
+    """Find nvcc in NVCC, CUDA_HOME, PATH, or the wheels. Fail if it is not found."""
     candidates = [os.environ.get("NVCC", "")]
     if "CUDA_HOME" in os.environ:
         candidates.append(str(Path(os.environ["CUDA_HOME"]) / "bin" / "nvcc"))
@@ -38,7 +38,7 @@ def find_nvcc() -> str:
 
 
 def assemble(ptx: Path, cubin: Path, arch: str) -> Path:
-    """Assemble PTX to machine code, with line information. Fails with the assembler's message."""
+    """Assemble PTX to machine code, with line information. Fail with the assembler's message."""
     command = [find_nvcc(), "-lineinfo", "-cubin", f"-arch={arch}", str(ptx), "-o", str(cubin)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""Launches that are refused before anything runs, and the messages."""
+"""Launches that are rejected before anything runs, and the messages."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from emulator_tools import ptx_kernel, run
 from harness.emulator import LaunchReport, parse
 
 RANDOM = np.random.default_rng(90)
-ROWS, UNIT, ROOM = 64, 16, 16384  # of a warpgroup's product; bytes; for each factor
+ROWS, UNIT, ROOM = 64, 16, 16384  # of a warpgroup's product; bytes; bytes per factor
 WIDTHS = {"none": 16, "128": 128, "64": 64, "32": 32}  # bytes of a row in a swizzle atom
 MODES = {"none": 0, "128": 1, "64": 2, "32": 3}
 TYPES = {
@@ -40,7 +40,7 @@ def laid_out(matrix: np.ndarray, swizzle: str, start: int, outer: bool = False) 
     rows, depth = matrix.shape
     width, each = WIDTHS[swizzle] // UNIT, UNIT // matrix.itemsize
     image = np.zeros(ROOM, np.uint8)
-    # In units: between groups of eight, and beyond all of those.
+    # In units: from one group of eight to the next, and across all groups.
     stride = 8 * width * (2 if rows <= ROWS else 1)
     leading = stride * (depth // 8 if outer and width > 1 else rows // 8)
     for row in range(0, rows, each if outer else 1):

@@ -1,4 +1,4 @@
-"""YAML is read strictly: a refusal names the line, and accepted values are unambiguous."""
+"""YAML is read strictly: an error names the line, and accepted values are unambiguous."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("on: 1\nno: 2\ny: 3\n", {"on": 1, "no": 2, "y": 3}),  # a key is only a word
+        ("on: 1\nno: 2\ny: 3\n", {"on": 1, "no": 2, "y": 3}),  # keys are just words
         ("null: 1\n~: 2\n", {"null": 1, "~": 2}),
         ("1: a\n", {"1": "a"}),
         ("a: on\nb: no\nc: True\n", {"a": True, "b": False, "c": True}),
@@ -266,6 +266,6 @@ def test_garbage_is_either_plain_data_or_refused_by_name(tmp_path: Path, content
     try:
         data = read(tmp_path, content).data
     except ConfigError as error:
-        said = str(error).encode()  # it can be printed
+        said = str(error).encode()  # the message can be printed
     assert said == b"" or b"m.yaml" in said
     assert is_plain(data)

@@ -1,4 +1,4 @@
-"""A run's folder from a stranger is data: it is displayed, or refused with a message; nothing is
+"""A run's folder from a stranger is data: it is displayed, or rejected with a message; nothing is
 executed."""
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def made(tmp_path: Path) -> Make:
 
 
 def report(folder: Path, monkeypatch: pytest.MonkeyPatch, *more: str) -> int:
-    """Run `report`; return its exit code. A traceback passes through."""
+    """Run `report`; return its exit code. Exceptions propagate."""
     monkeypatch.setattr(sys, "argv", ["harness", "report", str(folder), *more])
     with pytest.raises(SystemExit) as ended:
         program.main()
@@ -195,7 +195,7 @@ def test_a_formula_is_inert_in_the_csv(made: Make) -> None:
             for cell in row:
                 cells += cell.startswith("'")
                 assert not cell.lstrip().startswith(("=", "+", "-", "@", "＝")), row
-    assert cells == 6 * len(evil)  # five cells of each case, and its launch key's heading
+    assert cells == 6 * len(evil)  # five cells per case, and the heading of its launch key
 
 
 ACTS = {

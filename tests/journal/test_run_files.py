@@ -161,7 +161,7 @@ def _zeros(path: Path) -> None:
 
 def _huge(path: Path) -> None:
     with path.open("wb") as file:
-        file.truncate(1 << 40)  # takes no room
+        file.truncate(1 << 40)  # takes no space
 
 
 @pytest.mark.fault(
@@ -219,7 +219,7 @@ def test_a_name_that_leads_out_of_the_folder_is_refused(run: Path) -> None:
 def test_a_file_that_is_removed_is_the_link_and_not_its_target(run: Path, tmp_path: Path) -> None:
     (run / "budgets.csv").symlink_to(tmp_path / "precious")
     run_files.remove(run, "budgets.csv")
-    run_files.remove(run, "budgets.csv")  # it is gone: nothing to say
+    run_files.remove(run, "budgets.csv")  # it is gone, which is no error
     assert not os.path.lexists(run / "budgets.csv")
     assert (tmp_path / "precious").read_text() == PRECIOUS
 

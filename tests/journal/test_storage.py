@@ -26,7 +26,7 @@ BROKEN = OSError(errno.EIO, os.strerror(errno.EIO))
 
 
 class Disk:
-    """Accepts this many bytes, and then fails with the given error."""
+    """A file that accepts this many bytes, and then fails with the given error."""
 
     def __init__(self, room: int, error: OSError) -> None:
         self.room, self.error = room, error

@@ -1,4 +1,4 @@
-"""The problem of many of the judge's tests, y[i] = 3 x[i] + n, with correct and wrong kernels."""
+"""The problem that many judge tests use, y[i] = 3 x[i] + n, with correct and wrong kernels."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Candidates that launch their kernels from host code: supported code is interpreted, and other
-code is refused."""
+code is rejected."""
 
 from __future__ import annotations
 

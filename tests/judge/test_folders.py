@@ -225,7 +225,7 @@ def test_a_text_gets_no_other_kernels_and_nothing_from_elsewhere(tmp_path: Path)
 def test_a_reference_of_torch_takes_and_returns_tensors(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Tensor:  # torch itself is not installed where no GPU is
+    class Tensor:  # torch itself is installed only where there is a GPU
         def __init__(self, values: np.ndarray) -> None:
             self.values = values
 

@@ -1,4 +1,4 @@
-"""Functions in place of kernels, in Python and in host code: written as a matrix, and bound to
+"""Functions in place of kernels, in Python and in host code, are written as a matrix and bound to
 arrays. Without a GPU they are not executed, but the kernels in the same submission are."""
 
 from __future__ import annotations

@@ -138,7 +138,7 @@ def test_a_module_without_torch_is_refused_in_a_sentence(tmp_path: Path) -> None
 
 
 @with_torch
-@pytest.mark.usefixtures("processes")  # to import torch starts one
+@pytest.mark.usefixtures("processes")  # importing torch starts one
 def test_the_parameters_of_a_module_are_inputs_of_kernels(tmp_path: Path) -> None:
     found = read(written(tmp_path, MODULE, "7_Sample.py"), {"rows": 5, "width": 33})
     assert dict(found.inputs) == {
@@ -148,7 +148,7 @@ def test_the_parameters_of_a_module_are_inputs_of_kernels(tmp_path: Path) -> Non
 
 
 @with_torch
-@pytest.mark.usefixtures("processes")  # to import torch starts one
+@pytest.mark.usefixtures("processes")  # importing torch starts one
 def test_a_module_that_is_too_large_says_what_may_be_smaller(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="rows = 1048576, width = 4096"):
         read(written(tmp_path, MODULE, "7_Sample.py"))
@@ -157,7 +157,7 @@ def test_a_module_that_is_too_large_says_what_may_be_smaller(tmp_path: Path) -> 
 
 
 @with_torch
-@pytest.mark.usefixtures("processes")  # to import torch starts one
+@pytest.mark.usefixtures("processes")  # importing torch starts one
 def test_a_number_that_is_not_positive_is_no_size(tmp_path: Path) -> None:
     padded = MODULE.replace("rows = ", "padding = 0\nrows = ")
     found = read(written(tmp_path, padded, "7_Sample.py"), {"rows": 5, "width": 33})
@@ -165,7 +165,7 @@ def test_a_number_that_is_not_positive_is_no_size(tmp_path: Path) -> None:
 
 
 @with_torch
-@pytest.mark.usefixtures("processes")  # to import torch starts one
+@pytest.mark.usefixtures("processes")  # importing torch starts one
 def test_a_module_that_draws_numbers_is_refused(tmp_path: Path) -> None:
     random = MODULE.replace("torch.relu", "torch.rand_like")
     with pytest.raises(UsageError, match="differ from call to call"):
@@ -173,7 +173,7 @@ def test_a_module_that_draws_numbers_is_refused(tmp_path: Path) -> None:
 
 
 @with_torch
-@pytest.mark.usefixtures("processes")  # to import torch starts one
+@pytest.mark.usefixtures("processes")  # importing torch starts one
 @pytest.mark.parametrize(
     ("change", "verdict"),
     [

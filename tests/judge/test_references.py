@@ -1,4 +1,4 @@
-"""A Python function is exported to a problem.py by its path or as text, or is refused by name."""
+"""A Python function is exported to a problem.py by its path or as text, or is rejected by name."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_a_file_and_a_name_are_enough(tmp_path: Path) -> None:
 
 
 @pytest.mark.gpu  # run by `make test-gpu`: torch is installed where there is a GPU
-@pytest.mark.usefixtures("processes")  # to import torch starts one
+@pytest.mark.usefixtures("processes")  # importing torch starts one
 def test_a_torch_module_in_memory_travels_with_its_values() -> None:
     import torch
 

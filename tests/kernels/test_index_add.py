@@ -34,4 +34,4 @@ def test_errors_fall_tenfold_for_each_deviation_and_the_tolerance_is_twelve_beyo
     assert deviations >= 16
     assert np.mean(apart > 3 * deviation) < 1e-3
     assert np.mean(apart > 4 * deviation) < 1e-4
-    assert np.max(apart / deviation) > 3  # the deviation is no larger than the errors need
+    assert np.max(apart / deviation) > 3  # the deviation is no larger than the errors require

@@ -1,8 +1,8 @@
-"""Arrays of far more than 2^32 elements: kernels access the right ones of them.
+"""Kernels access the right elements of arrays that have far more than 2^32 of them.
 
-No such array exists here. The last blocks of a large grid are launched as a small one, with
-`blockIdx` and `gridDim` as in the large grid, on arrays of which only the end exists: every pointer
-lies as far before it as the elements take that are missing. An index that was cut to 32 bits would
+No such array is allocated. The last blocks of a large grid are launched as a small one, with
+`blockIdx` and `gridDim` as in the large grid. Only the end of each array exists, and its pointer is
+moved back by the size of the missing elements. An index that was truncated to 32 bits would
 access memory that belongs to no array.
 """
 
@@ -24,9 +24,9 @@ from harness.emulator import LaunchReport, launch, parse
 from harness.matrix import plan
 
 KERNELS = Path(__file__).parents[2] / "kernels"
-MISSING = 1 << 36  # elements, of every array: vectors of eight are more than 2^32, too
+MISSING = 1 << 36  # elements of every array, so that even vectors of eight exceed 2^32
 MISSING_OF_PACKS = {2: 1 << 34, 4: 1 << 32}
-"""The same by the bytes of an element, where 32 bits number the packs of an array."""
+"""The same if 32 bits number an array's packs, by the bytes of an element."""
 BLOCK, BLOCKS = 64, 4
 COLS = 64
 ROWS = MISSING // COLS  # missing rows
@@ -114,13 +114,13 @@ VARIANTS = [
     ("sigmoid/v3_packs_in_flight", "bfloat16", 32),
     ("sigmoid/v4_fast_exponential", "bfloat16", 32),
 ]
-"""Source, type, and elements of a thread."""
+"""Source, type, and elements per thread."""
 ONE_BY_ONE = [
     (source, dtype, 1)
     for source, dtype, _ in VARIANTS
     if "start_on_16_bytes" in (KERNELS / f"{source}.cu").read_text()
 ]
-"""Where the arrays start between two packs, a thread has one element at a time."""
+"""If the arrays start between two packs, a thread handles one element at a time."""
 
 
 @pytest.mark.parametrize(("source", "dtype", "elements"), [*VARIANTS, *ONE_BY_ONE])
@@ -155,7 +155,7 @@ OF_DOT = {
     "v3b_float32_accumulation": ("bfloat16", "total", 2),
     "v4b_eight_halves": ("bfloat16", "total", 8),
 }
-"""Type, target, and elements of a thread at a time."""
+"""Type, target, and the elements that a thread handles at a time."""
 
 
 @pytest.mark.parametrize("variant", OF_DOT)

@@ -98,4 +98,4 @@ def test_a_kernel_that_assumes_packs_is_caught_there(tmp_path: Path) -> None:
 def test_every_source_that_takes_packs_is_here() -> None:
     taking = [path for path in KERNELS.glob("*/*.cu") if "start_on_16_bytes" in path.read_text()]
     found = {str(path.relative_to(KERNELS).with_suffix("")) for path in taking}
-    assert found == {*SOURCES, "dot/v4b_eight_halves"}  # test_dot.py has that one
+    assert found == {*SOURCES, "dot/v4b_eight_halves"}  # test_dot.py tests the last

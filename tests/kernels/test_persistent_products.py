@@ -37,7 +37,7 @@ def test_one_cluster_makes_all_tiles_one_after_the_other(
     name: str, variant: str, blocks: int, layout: dict[str, int]
 ) -> None:
     """There are two tiles of 256 × 256, three of 256 × 128 or five of 256 × 64, the last mostly
-    outside of c; the ring buffer continues from one to the next.
+    outside c; the ring buffer continues from one to the next.
 
     Machine code gives bit-identical results.
     """

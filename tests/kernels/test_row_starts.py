@@ -42,7 +42,7 @@ def test_a_row_may_start_beyond_32_bits(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", OF_ROWS, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_every_kernel_of_rows_starts_them_so(path: Path) -> None:
     text = path.read_text()
-    if '#include "common/constant_row.cuh"' in text:  # which starts its rows
+    if '#include "common/constant_row.cuh"' in text:  # it computes the row starts
         text += (KERNELS / "common" / "constant_row.cuh").read_text()
     assert "row_start(" in text
     assert not re.search(r"\* ?cols\b|\bcols ?\*", text)

@@ -21,7 +21,7 @@ WHOLE_NUMBERS = 1
 
 
 def test_two_blocks_take_eight_tiles_each_and_pass_their_sums_on() -> None:
-    """The last tile is not whole."""
+    """The last tile is not full."""
     sizes = {"n": 15 * TILE + 77}
     cases = plan.cases_at(BENCH, emulated_device("sm_90"), "scan", [sizes])
     case = next(each for each in cases if each.variant == "v6_look_ahead")

@@ -14,7 +14,7 @@ from harness.problem import Array, Problem, loading
 from harness.worker.inputs import DRAWS, draws_when_timed, generator
 
 SMALL_BY_NATURE = {("softmax_rows", "float16")}
-"""Most of more than 2^14 quotients that add up to 1 are below the smallest normal half. They are
+"""If more than 2^14 quotients add up to 1, most are below the smallest normal half. They are
 computed as floats, and rounding them to halves takes no longer than rounding others."""
 OF_HALVES = 5e-3
 """The share of results in a narrow type that may be subnormal, as products and differences are."""

@@ -25,7 +25,7 @@ class NvmlError(Exception):
 
 
 class Nvml:
-    """A driver with two cards, of which CUDA sees the second."""
+    """A driver with two cards, the second of which CUDA sees."""
 
     NVML_CLOCK_SM, NVML_CLOCK_MEM, NVML_TEMPERATURE_GPU = 1, 2, 0
     NVML_MEMORY_ERROR_TYPE_UNCORRECTED, NVML_VOLATILE_ECC = 1, 0

@@ -1,4 +1,4 @@
-"""The text of kernels/double/bench.yaml in the tests of the matrix, and a second problem."""
+"""The text of kernels/double/bench.yaml in the matrix tests, and a second problem."""
 
 import shutil
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Helpers for tests in which a matrix is refused."""
+"""Helpers for tests in which a matrix is rejected."""
 
 from __future__ import annotations
 

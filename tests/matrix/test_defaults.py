@@ -158,12 +158,12 @@ def test_a_variant_says_its_idea_or_that_it_is_a_trap_and_where(own: Own) -> Non
         ("builds_on: v0", "builds_on: v9", "15: variants.v1.builds_on", "`v9` is not a variant"),
         ("builds_on: v0", "builds_on: v1", "15: variants.v1.builds_on", "itself: v1 → v1"),
         ("builds_on: v0", "builds_on: v2", "18: variants.v2.builds_on", "v1 → v2 → v1"),
-        # --- what it is for
+        # --- its idea
         ("builds_on: v0", "builds_on: v0\n    idea: coalesing", "16: variants.v1.idea",
          "`coalesing` is not an idea; did you mean coalescing?"),
         ("builds_on: v0", "builds_on: v0\n    idea: traffic\n    trap: traffic",
          "17: variants.v1.trap", "a variant has an idea or is a trap, not both"),
-        # --- what nobody takes
+        # --- values that nothing uses
         ("    steps: {twice: {shared: 0}}", "    steps: [twice]\n    launch: {n: 1}",
          "22: variants.v2.launch", "a launch key has the name of a size"),
         ("    let: {blocks: 7}", "    let: {bloks: 7}", "20: variants.v2.let.bloks",

@@ -1,4 +1,4 @@
-"""`expect:` as written: limits by the names of counters and quantities; mistakes are refused with
+"""`expect:` as written: limits for counters and quantities by name; mistakes are rejected with
 their line."""
 
 from __future__ import annotations

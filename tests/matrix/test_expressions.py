@@ -52,7 +52,7 @@ def test_a_value_agrees_with_pythons_own_integer_arithmetic(text: str) -> None:
     except ExpressionError as error:
         found = str(error)
     if isinstance(found, str):
-        assert "exceeds 2^63 - 1" in found  # on the way, if not in the end
+        assert "exceeds 2^63 - 1" in found  # an intermediate value, if not the result
     else:
         assert found == expected
         assert type(found) is int
@@ -230,13 +230,13 @@ def test_an_expression_error_is_a_configuration_error() -> None:
         ("0.5", 0.5),
         ("1e-5", 1e-5),
         ("1.0 / n", 1 / 1_000_003),
-        ("block / 4", 64.0),  # a quotient is a fraction, even where it comes out even
+        ("block / 4", 64.0),  # a quotient is a fraction, even if it is a whole number
         ("-0.25 * block", -64.0),
         ("max(0.5, n)", 1_000_003),
         ("2.0 ** -10", 1 / 1024),
         ("0.5 < 1", 1),
         ("block * 2", 512),
-        ("2**62 - 1 + 2**62", 2**63 - 1),  # exact, where no fraction is involved
+        ("2**62 - 1 + 2**62", 2**63 - 1),  # exact if no fraction is involved
     ],
 )
 def test_a_number_has_its_value_and_is_an_integer_where_it_is_exact(

@@ -1,4 +1,4 @@
-"""A matrix is accepted as a whole or refused with file, line, key and a correction."""
+"""A matrix is accepted as a whole, or rejected with file, line, key and a correction."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_an_unknown_key_is_refused_with_its_line(
          "a letter, then"),
         ("source: v0.cu", "source: v0.cu\n        defines: {A-B: 1}", "        defines",
          f"{V0}.defines", "`A-B` is not the name of a macro"),
-        # --- what does not go together
+        # --- contradictions
         ("baseline: v0", "baseline: v9", "    baseline", "problems.double.baseline",
          "`v9` is not a variant; there are v0"),
         ("baseline: v0", "baseline: v0\n    library: cublas", "    library",

@@ -279,7 +279,7 @@ def test_what_the_compiler_is_told_travels_with_the_case(edited: Edited, device:
     assert first.sources == ("more.cu",)
 
 
-# --- what cannot be verified, and what is not -----------------------------------------------------
+# --- launches that cannot be verified, or are not -------------------------------------------------
 
 
 def test_a_launch_that_a_test_size_refuses_fails_the_shape_and_names_the_size(

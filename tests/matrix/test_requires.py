@@ -135,7 +135,7 @@ def test_a_variant_whose_package_is_missing_is_skipped_and_not_compiled(
     reason = "the Python package no.such is not installed: pip install no-such"
     found = cases(path, device)
     assert {case.skip for case in found} == {reason}
-    # What a row was made from is asked of skipped ones, too.
+    # The sources of a skipped row are requested, too.
     assert (
         Path("package:no.such/include") in unit(found[0], path.parent / "kernels", "sm_90").include
     )

@@ -1,4 +1,4 @@
-"""The JSON Schema of bench.yaml accepts and refuses the same files as the harness."""
+"""The JSON Schema of bench.yaml accepts and rejects the same files as the harness."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def mistakes(name: str, data: Any) -> list[str]:
     jsonschema.Draft202012Validator.check_schema(schema)
     found = list(jsonschema.Draft202012Validator(schema).iter_errors(data))
     for error in found:
-        found.extend(error.context)  # why each of several forms does not match
+        found.extend(error.context)  # why none of the alternative forms matches
     return [f"{error.json_path}: {error.message}" for error in found]
 
 
@@ -101,7 +101,7 @@ def test_an_editor_is_told_what_a_key_is() -> None:
 
 
 def test_the_schemas_are_up_to_date() -> None:
-    import importlib.util  # a script, and no part of the package
+    import importlib.util  # a script outside the package
 
     found = importlib.util.spec_from_file_location("schemas", ROOT / "scripts/pages/schemas.py")
     assert found is not None

@@ -142,8 +142,8 @@ def test_every_case_is_within_the_devices_limits_and_has_its_work(device: Device
         elif case.variant in STREAMS:
             reads, writes = STREAMS[case.variant]
             count = int(step.args[-1])
-            assert count * max(reads, writes) * 16 == nbytes  # as much as there is, and no more
-            assert amount == 16 * count * (reads + writes)  # each read once, or written once
+            assert count * max(reads, writes) * 16 == nbytes  # exactly as many bytes as there are
+            assert amount == 16 * count * (reads + writes)  # each is read or written once
             assert case.variant == "copy_bandwidth" or threads >= count
         elif case.variant == "exponential_rate":
             assert amount == threads * int(step.args[1]) * 8

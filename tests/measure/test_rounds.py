@@ -193,7 +193,7 @@ def test_a_slow_case_takes_part_in_as_many_rounds_as_a_second_holds(entries: lis
             found.setdefault(r.case.split("/")[1], []).append(r.round)
         return found
 
-    # A cold launch, and a warm one after another: three in a round.
+    # A cold launch, and a warm one that another precedes: three per round.
     assert rounds_of(40e6)["v2"] == [0, 1, 2, 3, 4, 5, 6, 7]
     assert rounds_of(100e6)["v2"] == [0, 1, 2]
     assert rounds_of(10e9)["v2"] == [0], "one at least"
@@ -284,7 +284,7 @@ def test_a_wrong_launch_ends_its_case_with_how_many_of_how_many(entries: list[En
     assert re.search(r"wrong in 1 of \d+ timed launches", ended.reason)
     after = [r for r in found[found.index(ended) :] if isinstance(r, Round)]
     assert {r.case.split("/")[1] for r in after} == {"v0", "v2"}
-    for number in range(8):  # no round of the others is torn
+    for number in range(8):  # the others' rounds are complete
         mine = [r for r in of_cache(found) if r.round == number and "/v1/" not in r.case]
         assert len(mine) == 3
 
@@ -320,7 +320,7 @@ def test_a_workspace_that_fails_ends_the_rounds_after_the_last_whole_one(
     rounds = measure(Failing(COST), entries, 8, 10, np.random.default_rng(1))  # type: ignore[arg-type]
     with pytest.raises(RuntimeError, match="context is lost"):
         found.extend(rounds)
-    assert [len(records) for records in found] == [8]  # the torn round is not reported
+    assert [len(records) for records in found] == [8]  # the incomplete round is not reported
 
 
 @pytest.mark.parametrize(

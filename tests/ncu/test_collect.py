@@ -1,4 +1,4 @@
-"""One outcome for every way in which ncu can end; a stub takes the place of ncu."""
+"""One outcome for every way in which ncu can end; a stub replaces ncu."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def test_a_launch_belongs_to_the_case_and_step_that_its_range_names(tmp_path: Pa
     path = tmp_path / "a.ncu-rep"
     first = Launch("block_sums", (CASE, f"{CASE}#0"), {"dram__bytes_read.sum": 64.0})
     second = Launch("sum_partials", (CASE, f"{CASE}#1"), {"dram__bytes_read.sum": 32.0})
-    write(path, [second, first])  # not in order of creation: position means nothing
+    write(path, [second, first])  # not in order of creation, so the position means nothing
     report = read(path)
     assert isinstance(report, Report)
     assert report.steps[CASE, 0].values == {"dram__bytes_read": 64.0}
@@ -162,7 +162,7 @@ def test_several_launches_of_one_step_add_their_amounts_and_have_no_rate(tmp_pat
     counts = counts_of(path)
     assert counts.kernel == "fill + reduce"
     assert counts.values["l1tex__t_sectors_pipe_lsu_mem_global_op_ld"] == 100
-    assert counts.values["sectors_per_load"] == 10  # the ratio of the sums, not a mean of ratios
+    assert counts.values["sectors_per_load"] == 10  # the ratio of sums, not a mean of ratios
     assert counts.reasons["l1tex__t_sector_hit_rate"].startswith(
         "not applicable: the step made 3 launches"
     )

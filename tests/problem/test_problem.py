@@ -1,4 +1,4 @@
-"""A problem.py is loaded completely, or refused with the line of the error."""
+"""A problem.py is loaded completely, or rejected with the line of the error."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def test_what_one_changes_no_other_sees(fork: Fork) -> None:
 def test_its_end_is_told_by_its_exit_code(fork: Fork, program: str, code: int) -> None:
     process, _ = fork(program)
     assert process.end(thoroughly=False) == code
-    assert process.end(thoroughly=False) == code  # and again, though it was collected
+    assert process.end(thoroughly=False) == code  # the same again, after it was collected
 
 
 def test_its_mark_in_proc_is_its_own(fork: Fork) -> None:

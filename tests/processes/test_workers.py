@@ -1,4 +1,4 @@
-"""However a worker ends, the end is described in a sentence, and no process remains."""
+"""However a worker ends, a sentence describes how it ended, and no process remains."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Measure how long a run of 28 problems takes to draw, and how large its pages are.
 
-Processor time is also expressed in plain figures, charts of 20 bars as SVG and PNG, which take
-longer on a slow machine: 250 of them, at 0.24 s each on the original machine, represent one minute.
-The exit code is 1 if drawing takes longer or a page is too large.
+Processor time is also expressed as a number of plain figures (20 bars, as SVG and PNG), because
+these also take longer on a slow machine. At 0.24 s each on the original machine, 250 figures are
+one minute. The exit code is 1 if drawing takes longer or a page is too large.
 """
 
 from __future__ import annotations

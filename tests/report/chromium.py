@@ -81,7 +81,7 @@ class Chromium:
             self._take()
 
     def evaluate(self, script: str) -> Any:
-        """The value of an expression, or of a promise, in the page."""
+        """Evaluate an expression, or a promise, in the page."""
         answer = self._call("Runtime.evaluate", expression=script, awaitPromise=True,
                             returnByValue=True)  # fmt: skip
         assert "exceptionDetails" not in answer, json.dumps(answer["exceptionDetails"])[:2000]

@@ -22,7 +22,7 @@ MISSING = "l1tex__t_sector_hit_rate.pct"
 
 
 def profiled(bench: Bench, folder: Path, blocks: tuple[int, ...] = (128, 256, 512)) -> Run:
-    """The bench's timed run with ncu's counters; one counter is refused for all cases."""
+    """The bench's timed run with ncu's counters; one counter is denied in all cases."""
     run = bench.timed(folder)
     records = list(run.records)
     for name, value in (("l2_bandwidth", 9.1e12), ("shared_bandwidth", 30.2e12)):

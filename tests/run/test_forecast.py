@@ -164,7 +164,7 @@ def test_large_arrays_lengthen_each_placement_unless_they_were_prepared_ahead(
         return {step.stage: step.seconds for step in found}["measure"]
 
     drawn = forecast.ELEMENT_S * 10**8
-    assert measure_s(10**8) - measure_s(0) == pytest.approx(9 * drawn)  # and once to prepare
+    assert measure_s(10**8) - measure_s(0) == pytest.approx(9 * drawn)  # including once to prepare
     assert measure_s(10**8, ahead=(group,)) == measure_s(0, ahead=(group,))
 
 

@@ -1,4 +1,4 @@
-"""Whole emulated runs of other element types, templates and functions, and refused matrices."""
+"""Whole emulated runs of other element types, templates and functions, and rejected matrices."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_a_kernel_of_another_element_type_is_run_and_verified_exactly(
         matrix = matrix.replace("SCALE: 0.5", "SCALE: 1.0")
     found = run(halve, matrix=matrix)
     assert outcomes(found) == {f"halve/v0/{dtype}/n=1000/block=64": "ok"}
-    assert [v.error for v in found.of(Verified)] == [0.0] * 5  # two sizes on two draws, one bench
+    assert [v.error for v in found.of(Verified)] == [0.0] * 5  # two sizes, two draws; one bench
 
 
 def test_a_wrong_bfloat16_is_found(halve: Path) -> None:

@@ -74,7 +74,7 @@ ALL_RIGHT = dict.fromkeys((f"v{number}" for number in range(VARIANTS)), "ok")
 def test_in_a_small_cgroup_the_kernel_kills_no_worker(
     emulate: Callable[..., subprocess.CompletedProcess[str]], folder: Path, mib: int
 ) -> None:
-    """At 300 MiB each, three workers at once would be too many; at 400 MiB, two may be."""
+    """At 300 MiB each, three workers at once would be too many; at 400 MiB, two may be too many."""
     with group_of(1000 * MIB) as group:
         ended = emulate(mib, group.enter)
         assert ended.returncode == 0, ended.stdout + ended.stderr

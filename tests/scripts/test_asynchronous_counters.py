@@ -73,8 +73,8 @@ def assert_models_are_equal_unless_named(
 
 
 def assert_ptx_moves_as_much(comparison: ModuleType, each: Any, ptx: Any, code: Any) -> None:
-    """Assert that PTX gives the bulk copy unit's counters, except those of all its instructions,
-    with the values and the certainty of machine code, and those that were read."""
+    """Assert that PTX and machine code agree on the values and provenance of the bulk copy unit's
+    counters, except those of all its instructions, and that the readings agree with PTX."""
     ours = {one.name: one for one in code.counters if "_tma" in one.name}
     found = [one for one in ptx.counters if "_tma" in one.name]
     left_out = {"smsp__inst_executed_pipe_tma.sum", "l1tex__tmain_requests.sum"}
@@ -244,7 +244,7 @@ def test_counters_that_ncu_does_not_have_are_not_asked_for(
 
 
 class Driver:
-    """A driver with memory but no GPU: it remembers what was called, and a launch writes nothing.
+    """A driver with memory but no GPU: it records all calls, and a launch writes nothing.
 
     The arguments are ctypes objects, as the real functions get them.
     """

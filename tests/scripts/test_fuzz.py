@@ -63,7 +63,7 @@ def test_a_traceback_and_a_hang_are_failures_with_their_input(
         try:
             while True:
                 time.sleep(0.01)
-        except Exception:  # what a reader might catch
+        except Exception:  # as a reader might
             return
 
     monkeypatch.setitem(fuzz.TARGETS, "broken", fuzz.Target(lambda: [b"good"], attempt))

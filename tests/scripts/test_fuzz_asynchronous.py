@@ -1,5 +1,5 @@
 """Broken kernels of the asynchronous machine on all cores: failures, crashes and hangs are counted,
-and each costs its own batch at most."""
+and each costs at most its own batch."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _attempt(content: bytes, folder: Path) -> None:
     if content == b"a crash":
         os.kill(os.getpid(), signal.SIGKILL)
     while content == b"a hang":
-        with suppress(BaseException):  # like the engine, it does not hear the deadline
+        with suppress(BaseException):  # like the engine, it ignores the deadline
             time.sleep(1)
 
 

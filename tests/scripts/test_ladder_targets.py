@@ -1,4 +1,4 @@
-"""docs/generated/targets.md is generated, and says of each family how near it came."""
+"""docs/generated/targets.md is generated, and states how near each family came to its target."""
 
 from __future__ import annotations
 

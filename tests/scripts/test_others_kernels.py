@@ -298,6 +298,6 @@ def test_a_test_of_zluda_is_right_wrong_or_refused_in_both_forms(
     }""")  # fmt: skip
     (folder / "unknown.ptx").write_text(head + "unknown() { frobnicate.b32; ret; }")
     told = scripts.zluda.section(tmp_path, tmp_path / "compiled")
-    assert "| 4 | 2 of 4 | 2 of 3 |" in told  # ptxas knows no frobnicate either
+    assert "| 4 | 2 of 4 | 2 of 3 |" in told  # ptxas rejects frobnicate, too
     assert "- `thrice`: from PTX: [0] is 9, wanted 8; from machine code: [0] is 9, want" in told
     assert "- `unknown`: from PTX: the emulator does not know `frobnicate.b32`" in told

@@ -62,7 +62,7 @@ def test_one_kib_a_block_is_reserved_since_ampere(arch: Architecture) -> None:
 
 # CUDA Programming Guide 13.0, "Technical Specifications per Compute Capability": resident blocks,
 # resident warps and resident threads per multiprocessor, shared memory per multiprocessor in KB.
-# That of sm_88 is from [cccl] in architectures.py.
+# The value for sm_88 is from [cccl] in architectures.py.
 @pytest.mark.parametrize(
     ("name", "blocks", "warps", "threads", "shared_kib"),
     [

@@ -1,4 +1,4 @@
-"""The rules for tensor maps accept and refuse the same maps as an H100's driver."""
+"""The rules for tensor maps accept and reject the same maps as an H100's driver."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def test_the_best_practices_guides_second_example_holds() -> None:
 
 
 def test_registers_are_handed_out_within_sub_partitions() -> None:
-    # 72 * 32 = 2304 a warp. Undivided, the register file would hold 65536 / 2304 = 28 warps; four
+    # 72 * 32 = 2304 per warp. Undivided, the register file would hold 65536 / 2304 = 28 warps; four
     # parts of 16384 hold 7 each, also 28. At 80 * 32 = 2560: 25 if undivided, but 6 * 4 = 24 in
     # parts.
     occupancy = theoretical_occupancy(architecture("sm_90"), 32, 80, 0)
@@ -51,7 +51,7 @@ def test_registers_are_handed_out_within_sub_partitions() -> None:
     [("sm_75", 16, 0.5), ("sm_86", 16, 16 / 48), ("sm_89", 24, 0.5), ("sm_90", 32, 0.5)],
 )
 def test_blocks_of_one_warp_reach_the_limit_on_blocks(name: str, blocks: int, ratio: float) -> None:
-    # One warp a block: as many warps as blocks are allowed, 16 of 32, 16 of 48, 24 of 48, 32 of 64.
+    # One warp per block: as many warps as allowed blocks: 16 of 32, 16 of 48, 24 of 48, 32 of 64.
     occupancy = theoretical_occupancy(architecture(name), 32, 16, 0)
     assert occupancy == Occupancy(blocks, blocks, ratio, "blocks")
 
@@ -85,9 +85,9 @@ def test_the_most_shared_memory_leaves_room_for_one_block() -> None:
 @pytest.mark.parametrize(
     ("threads", "registers", "shared", "limiter"),
     [
-        (1025, 16, 0, "warps"),  # over 1024 threads a block
+        (1025, 16, 0, "warps"),  # over 1024 threads per block
         (1024, 65, 0, "registers"),  # 65 * 32 -> 2304 a warp, 32 warps: 73728 > 65536
-        (32, 256, 0, "registers"),  # over 255 a thread
+        (32, 256, 0, "registers"),  # over 255 per thread
         (32, 16, 227 * 1024 + 1, "shared memory"),  # over the opt-in limit
     ],
 )

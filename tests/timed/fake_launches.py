@@ -70,7 +70,7 @@ class FakeLaunches:
         for name, (where, others) in self._changes.items():
             self._x[name][where] = others if is_other else self._inputs[name][where]
 
-    # One launch
+    # Single launches
 
     def _launch(self, case: Case) -> None:
         self._launches += 1
@@ -161,7 +161,7 @@ class FakeLaunches:
         self._x["input"][5] = 7.0
 
     def change_input_when_timed(self) -> None:
-        if self._in_rounds():  # more numbers than a launch's state writes anyway
+        if self._in_rounds():  # more numbers than a change of state writes
             self._x["input"][5:205] = 7.0
 
     def write_past(self) -> None:

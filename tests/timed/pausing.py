@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def pause(place: str) -> None:
-    """Wait, if PAUSE_AT names this point, for as long as the file that PAUSE names exists.
+    """If PAUSE_AT names this point, wait for as long as the file that PAUSE names exists.
 
     A file of the same name with the suffix `.reached` shows that a process is waiting.
     """

@@ -53,8 +53,8 @@ class Station:
     ) -> Run:  # fmt: skip
         """The state of the folder after a run; `stopped`: why the run ended early.
 
-        `rows`: those of the variants, if they are more than names. `wanted`: the options of
-        profiling, if any. `timing`: additional settings, after a comma.
+        `rows`: the variants' rows, if they are more than names. `wanted`: the profiling
+        options, if any. `timing`: additional settings, after a comma.
         """
         lines = rows or "".join(f"      {name}: {{source: v0.cu}}\n" for name in variants)
         text = MATRIX.format(

@@ -126,7 +126,7 @@ def test_a_size_that_would_take_too_long_is_counted_at_a_smaller_one_and_says_so
     found = why(run)
     change = found.change("sectors")
     assert change
-    assert change.pair == (2 * 1024, 2 * 1024 // 8)  # four times what n = 256 touches
+    assert change.pair == (2 * 1024, 2 * 1024 // 8)  # four times as many as at n = 256
     assert isinstance(change.after, Reading)
     assert change.after.counted_at == "n = 256"
     assert found.finding.causes[0].text == "better coalesced accesses"

@@ -74,7 +74,7 @@ def test_a_worker_killed_in_mid_round_costs_a_placement_and_nothing_else(
     assert whole_rounds(run, variants)
     per_placement = {p: {r.round for r in rounds(run, "honest2") if r.placement == p}
                      for p in range(4)}  # fmt: skip
-    assert sum(len(found) == 2 for found in per_placement.values()) == 3  # as many as are wanted
+    assert sum(len(found) == 2 for found in per_placement.values()) == 3  # as many as requested
 
 
 @pytest.mark.fault(
@@ -87,7 +87,7 @@ def test_what_was_killed_from_outside_is_tried_again_by_the_next_run(
     run = station.run("honest1", "honest2", "die")
     status, reason = outcome(run, "die")
     assert (status, reason) == ("failed", "the process was ended by SIGKILL")
-    assert outcome(run, "honest1")[0] == "failed"  # no one can tell which of them it was
+    assert outcome(run, "honest1")[0] == "failed"  # either of them could be the cause
     station.flag("mended").touch()
     again = station.run("honest1", "honest2", "die")
     assert outcome(again, "die") == outcome(again, "honest1") == ("ok", "")
@@ -129,7 +129,7 @@ def test_workers_that_find_no_room_on_the_card_wait_their_turn(
     run = station.run(*variants, jobs=4)
     assert station.stopped is None
     assert [outcome(run, v) for v in variants] == [("ok", "")] * 4
-    assert station.flag("turned-away").exists()  # else nothing was tried here
+    assert station.flag("turned-away").exists()  # or else this test shows nothing
 
 
 @pytest.mark.fault(

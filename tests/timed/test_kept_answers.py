@@ -17,7 +17,7 @@ CAUGHT = {
     "keep_answer": f"while timed: {KEPT}",
     "keep_by_shape": f"before timing{CHANGED}: `output[",  # which is verified as well
     "work_late": f"while timed: {LATE}",
-    "patch_checks": f"while timed: {KEPT}",  # told by the process that it cannot reach
+    "patch_checks": f"while timed: {KEPT}",  # reported by a process that it cannot reach
     "forge": "while timed: its worker sent two records of one round",
 }
 HONEST = ("honest1", "honest2", "hash_inputs")

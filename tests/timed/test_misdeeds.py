@@ -97,8 +97,8 @@ def test_misdeeds_cost_their_own_variants_and_no_other(measure: Measure, place: 
         status, reason = outcome(run, misdeed)
         assert status == "failed", misdeed
         assert words in reason
-    # It changes 200 elements, starting with the fifth; the first few may be those that a launch's
-    # state has written since.
+    # It changes 200 elements, starting with the fifth; a change of the launch's state may have
+    # overwritten the first few since.
     _, reason = outcome(run, "change_input_when_timed")
     [element] = re.findall(r"changed at element (\d+)", reason)
     assert 5 <= int(element) < 205
@@ -142,7 +142,7 @@ def test_a_failed_baseline_leaves_the_others_with_times_and_a_substitute(
 def test_what_is_settled_gets_no_more_placements(measure: Measure) -> None:
     run = measure(list(SOUND))
     placements = {r.placement for r in run.of(Round)}
-    assert placements == {0, 1, 2}  # no launch shape to choose, and three at the first look
+    assert placements == {0, 1, 2}  # no launch shape to choose, so three at the first look
 
 
 def test_a_run_that_died_in_the_middle_of_its_rounds_goes_on(
@@ -157,4 +157,4 @@ def test_a_run_that_died_in_the_middle_of_its_rounds_goes_on(
     for variant in SOUND:
         assert outcome(run, variant) == ("ok", "")
     placements = [r.placement for r in run.of(Round) if r.case.startswith("double/honest2")]
-    assert max(placements) == 3  # after the one that was torn, three more
+    assert max(placements) == 3  # three more after the one that was interrupted

@@ -132,7 +132,7 @@ def test_a_changed_source_is_verified_and_its_sizes_are_timed_anew(
     assert timed(second) == timed(first)
     assert len(rounds(second, case("honest2", 1024))) == len(rounds(first, case("honest2", 1024)))
     assert at_test_sizes(second, "honest1") == at_test_sizes(first, "honest1")
-    # Its own launches at the test sizes are those of the current code.
+    # Its own launches at the test sizes use the current code.
     assert len(at_test_sizes(second, "honest3")) == len(at_test_sizes(first, "honest3"))
     assert all(o.status in ("ok", "skipped") for o in second.outcomes.values())
     assert second.compare(case("honest2", 1024), case("honest1", 1024)).verdict == "faster"

@@ -46,7 +46,7 @@ class Stage:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.out = folder, folder / "run"
-        shutil.rmtree(folder / ".cache")  # what nvcc is stopped at is compiled in each test
+        shutil.rmtree(folder / ".cache")  # each test compiles the file at which nvcc is stopped
         self.pause = folder / "pause"
         self._reached = folder / "pause.reached"
         (folder / "bench.yaml").write_text(MATRIX)

@@ -131,14 +131,14 @@ def test_a_bool_is_right_only_as_0_or_1() -> None:
     assert checked([True, False], [1.0, 0.0], 0.0, "bool").ok
     assert not checked([True], [0.0], 0.0, "bool").ok
     poison = np.full(1, 0xFF, np.uint8).view(np.bool_)
-    assert bool(poison[0])  # to NumPy
+    assert bool(poison[0])  # NumPy regards it as true
     assert "was never written" in checked(poison, [1.0], 0.5, "bool").reason
     assert "is wrong" in checked(np.full(1, 2, np.uint8).view(np.bool_), [1.0], 0.5, "bool").reason
 
 
 @pytest.mark.parametrize("dtype", ["int64", "uint64"])
 def test_integers_of_64_bits_are_compared_before_they_are_rounded(dtype: str) -> None:
-    large = 2**62 + 1  # which float64 does not have
+    large = 2**62 + 1  # which float64 cannot represent
     exact = np.array([large], dtype)
     assert checked(exact, exact, 0.0, dtype).ok
     assert not checked(exact - exact.dtype.type(1), exact, 0.5, dtype).ok

@@ -89,8 +89,8 @@ def test_compiling_the_emulator_takes_nothing_off_the_deadline_of_a_case(
     _, lines = run(folder, built, piped, [small], [large])
     told = [line for line in lines if line.startswith("now ")]
     own = f"now  {COMPILING_S:.3f}"
-    assert told[:3] == [own, "now ", f"now {small.id}"]  # what executes PTX
-    assert told[-2:] == [own, f"now {large.id}"]  # and what executes machine code
+    assert told[:3] == [own, "now ", f"now {small.id}"]  # the program that executes PTX
+    assert told[-2:] == [own, f"now {large.id}"]  # and the one that executes machine code
 
 
 def test_a_wrong_launch_shape_is_given_up_at_its_first_failure_and_the_others_go_on(

@@ -64,7 +64,7 @@ class Saving:
     speedup: float
     ns: float
     peaks: Mapping[str, float]
-    """Quantity → how many the machine can do per nanosecond."""
+    """Quantity → the amount that the machine can process per nanosecond."""
     waits: Mapping[str, Pair] = field(default_factory=dict)
     """Class of time_spent.py → nanoseconds; empty if warps were not sampled."""
     at_roof: bool = False

@@ -3,9 +3,8 @@
 The module describes the time of either case of a step in two ways:
 
 - A unit's minimum time is its amount of work over its peak. The unit whose minimum time is the
-largest
-  share of the kernel's time is the nearest roof ("Speed of Light" in Nsight
-  Compute). A kernel far below every roof is limited by latency.
+  largest share of the kernel's time is the nearest roof ("Speed of Light" in Nsight Compute). A
+  kernel far below every roof is limited by latency.
 - Nsight Compute samples the stall reason of each resident warp. The kernel's time is divided among
   these reasons in the same proportion, so the saving of a step can be stated per reason in
   nanoseconds.
@@ -37,7 +36,7 @@ REASONS: Mapping[str, tuple[str, ...]] = {
     "fetch": ("no_instruction", "branch_resolving", "imc_miss"),
     "other": ("sleeping", "misc", "gmma"),
 }
-"""Class of waits → Nsight Compute's reasons: data from global memory; a slot in the memory queue;
+"""Wait class → Nsight Compute's reasons: data from global memory; a slot in the memory queue;
 stores still draining at exit; shared memory and special functions; barriers; a busy arithmetic
 pipe; the fixed latency of the previous instruction; ready to issue; instruction and constant
 fetches."""
@@ -48,7 +47,7 @@ WORDS: Mapping[str, str] = {
     "barrier": "barriers", "pipe": "an arithmetic pipe", "latency": "the instruction before",
     "ready": "their turn to issue", "fetch": "instructions and constants", "other": "other things",
 }  # fmt: skip
-"""Each class of waits, in words that fit into a sentence."""
+"""Each wait class, in words that fit into a sentence."""
 
 UNITS: Mapping[str, str] = {
     **{q.key: q.roof.of for q in QUANTITIES.values() if q.roof.of},
@@ -63,7 +62,7 @@ BUSIER = 1.05
 """The factor by which a unit must be busier in the other case to rule it out as the limit here."""
 
 TENSOR = 0.03
-"""The share of tensor-pipe instructions from which on a kernel counts as a matrix product."""
+"""A kernel counts as a matrix product if tensor-pipe instructions make up at least this share."""
 _KNOWN = 0.9
 """The launches that were sampled must account for at least this share of the time."""
 
@@ -144,7 +143,7 @@ def _arithmetic(readings: Readings, p: Planned) -> float:
 
 
 def _shares(readings: Readings, p: Planned) -> Mapping[str, float]:
-    """The share of the time spent in each class of waits, per launch, weighted by its duration."""
+    """The share of the time spent in each wait class, per launch, weighted by its duration."""
     found, known, every = dict.fromkeys(REASONS, 0.0), 0.0, 0.0
     steps = readings.steps(p.case)
     for step in steps:

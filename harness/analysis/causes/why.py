@@ -139,11 +139,10 @@ class LadderStep:
         """Relate the causes to the later case's stated idea.
 
         yes: the idea is one of the causes of the speed-up or, for a trap, of the slowdown. no: the
-        cause is something else. For a variant that
-        is slower, or a trap that is faster: outweighed, if the stated quantity improved but
-        something else cost more; no gain, if the quantity did not improve; against, if the idea
-        caused the slowdown. Empty if no idea was stated, no cause was found, or no counter could
-        show the idea.
+        cause is something else. For a variant that is slower, or a trap that is faster: outweighed,
+        if the stated quantity improved but something else cost more; no gain, if the quantity did
+        not improve; against, if the idea caused the slowdown. Empty if no idea was stated, no cause
+        was found, or no counter could show the idea.
         """
         idea, finding = self.idea, self.finding
         if idea in ("", "none") or not finding.causes or idea not in finding.shown:

@@ -84,7 +84,7 @@ def _path(run: Run, p: Planned) -> str | None:
 
 def _content(run: Run, name: str, folder: Path | None) -> bytes | None:
     """Read a source's content; an untrusted run.json may name any file."""
-    if not folder and run.info.get("beside"):  # which has both sides' sources in its own folder
+    if not folder and run.info.get("beside"):  # the run's own folder has both sides' sources
         try:
             return run_files.read(run.folder, f"kernels/{name}", LARGEST)
         except (OSError, ValueError):

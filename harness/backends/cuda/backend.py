@@ -101,8 +101,8 @@ _NO_CONTEXT = "the device has no memory left for another process of ours: others
 def _describe(device: Any, arch: str | None) -> Device:
     """Describe a card as its driver does. Raises BackendUnavailable if nvcc lacks support.
 
-    `arch`: the architecture to compile for; None for the best one that this nvcc knows for the
-    card.
+    `arch`: the architecture to compile for; None for the best one for the card that this nvcc
+    supports.
     """
     get = device.get_attribute
     capability = device.compute_capability()
@@ -125,7 +125,7 @@ def _describe(device: Any, arch: str | None) -> Device:
 
 
 def _limits(get: Any, capability: tuple[int, int]) -> Limits:
-    """The limits that the driver reports; the rest are those of the nearest known architecture."""
+    """The limits that the driver reports; the rest come from the nearest architecture listed."""
     known = nearest(capability)
     return Limits(
         max_threads_per_sm=get(_A.MAX_THREADS_PER_MULTIPROCESSOR),

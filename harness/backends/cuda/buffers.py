@@ -118,7 +118,7 @@ class DeviceBuffers:
         self._watch.noise(memory.address, memory.buffer.nbytes // 4)
 
     def audit(self) -> str:
-        """Restore whatever a launch changed illegally, and return its name; empty if there is
+        """Restore whatever a launch changed illegally, and say what it was; empty if there is
         nothing to restore.
         """
         faults: list[str] = []

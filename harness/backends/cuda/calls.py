@@ -1,4 +1,4 @@
-"""Launching a case: its kernels, or a call of other code on the same stream."""
+"""Launch a case: its kernels, or a call to other code on the same stream."""
 
 from __future__ import annotations
 
@@ -84,8 +84,8 @@ class Module:
         """The offset of each parameter of a kernel in the parameter buffer that is passed to the
         driver.
 
-        The compiler aligns a tensor map's address, not its offset: on sm_90 parameters begin at
-        0x210 of their bank, and one that lies on a multiple of 128 has 112 unused bytes before it.
+        The compiler aligns a tensor map's address, not its offset. On sm_90, parameters begin at
+        0x210 of their bank, and one at a multiple of 128 has 112 unused bytes before it.
         Raises LaunchError if the driver compiles the kernel, because the offsets are then unknown.
         """
         if self._file != self._built.cubin:
@@ -106,7 +106,7 @@ def kernel_call(
     step: Step, module: Module, source: str, memory: Mapping[str, Allocation], stream: Any
 ) -> Call:
     """Make a call that launches a kernel, with arguments that are packed only once. Raises
-    LaunchError for arguments that do not match."""
+    LaunchError if the arguments do not match."""
     symbol = module.symbol(step.kernel, source)
     function, parameters = module.function(symbol)
     bound = scalar_or_buffer(parameters, step, source)

@@ -17,8 +17,8 @@ def empty_kernels(number: int, kernels: int) -> int:
     """The number of empty kernels to enqueue so that a timed launch is at the next phase.
 
     `number`: the index of the launch in its batch. `kernels`: how many kernels are enqueued between
-    the starts of two launches. In a batch of 12, each phase then occurs three times. If the actual
-    number of kernels differs from `kernels`, no phase occurs more than four times.
+    the starts of two launches. In a batch of 12, each phase then occurs three times, or at most
+    four times if the actual number of kernels differs from `kernels`.
     """
     step = 1 + (number % TURNS == 0)  # an extra step per cycle, in case `kernels` is wrong
     return (step - kernels) % TURNS

@@ -1,7 +1,7 @@
-"""Name the kernels that a call of other code launches, to show which kernels a library chose.
+"""Name the kernels that a call to other code launches, to show which kernels a library chose.
 
 CUPTI reports them, through torch's profiler. Tracing slows the traced work, possibly for the rest
-of the process's life, so processes that take timings do not use it.
+of the process's life, so processes that time launches do not use it.
 """
 
 from __future__ import annotations

@@ -22,8 +22,8 @@ VALUES_BYTES = 2**22
 which the cost matters."""
 BLOCKS_PER_SM, THREADS = 8, 256
 _KERNELS: dict[Cache, int] = {"cold": 4, "warm": 3}
-"""The kernels enqueued per launch: the one that holds the stream, the flush's two or a warm-up, and
-the kernel itself."""
+"""The number of kernels enqueued per launch: the one that holds the stream, the two of the flush or
+a warm-up, and the kernel itself."""
 
 
 class SelfTimed:

@@ -1,5 +1,5 @@
-"""The stream on which everything runs: held while launches are enqueued, with the caches
-flushed."""
+"""The stream on which everything runs. It can be held while launches are enqueued, and flushes the
+L2 cache."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensor maps as the driver encodes them, for which PyCUDA has no function."""
+"""Have the driver encode tensor maps; PyCUDA has no function for this."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DRIVER, _ENCODE = "libcuda.so.1", "cuTensorMapEncodeTiled"
 
 
 def encoded(layout: TensorLayout, address: int) -> bytes:
-    """The 128 bytes of a CUtensorMap. Raises LaunchError if the driver refuses."""
+    """The 128 bytes of a CUtensorMap. Raises LaunchError if the driver rejects the layout."""
     status, found = encode(layout, address)
     if status:
         raise LaunchError(

@@ -3,8 +3,8 @@
 A timed launch is also checked. Before the first of its two events, outputs and scratch are
 poisoned, the module's variables and overwritten inputs are restored, and the inputs are put into
 one of two states at random. Right after the last event, the results are sampled and hashed, and
-compared bit for bit with the verified ones for that state. When the device is idle, the sample must
-still be the same. After every batch, the inputs and the guards around all buffers are hashed too.
+compared bit for bit with the verified ones for that state. Once the device is idle, the sample must
+be unchanged. After every batch, the inputs and the guards around all buffers are hashed too.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from harness.journal.records import Cache
 from harness.problem import Role
 
 _CACHES: tuple[Cache, ...] = ("cold", "warm", "cold", "warm", "cold")
-"""The launches compared to see whether a result varies from launch to launch. A result
+"""The number of launches compared to see whether a result varies. A result
 that differs half of the time goes unnoticed for one set of inputs out of 32, and there are two
 sets."""
 
@@ -262,7 +262,7 @@ class CudaWorkspace(DeviceBuffers):
             if case.kind == "kernel":
                 raise
             self._watch.forget()
-            # Its code waits for the device, so its time includes the host's part; a remark says so.
+            # Its code waits for the device, so its time includes the host's work; a remark says so.
             self._unheld.add(case.id)
             return self._timed(case, steps, warm_up, module, apart, flush, is_other)
         self._stream.synchronize()
@@ -291,7 +291,7 @@ class CudaWorkspace(DeviceBuffers):
     # Launches to profile
 
     def profile(self, case: Case, built: Built | None, ranges: Sequence[str]) -> None:
-        """Launch every step once, each alone inside the NVTX range of its name.
+        """Launch every step once, each alone inside its own NVTX range.
 
         Work that a profiler must not include, such as restoring inputs and poisoning, is outside
         the range.

@@ -12,7 +12,7 @@ from harness.journal import run_files
 
 
 def cases(incomplete: str) -> Iterator[str]:
-    """Complete problems, then their variants, from what is typed; needs no compiler and no GPU."""
+    """Complete problems, then their variants, from the typed text; needs no compiler or GPU."""
     from harness.commands import matrix_names
 
     problem, slash, _ = incomplete.partition("/")

@@ -40,7 +40,7 @@ class MatrixOptions:
 
 @dataclass(frozen=True)
 class RunOptions:
-    """The options for a run's folder, its cores, and its output at the end."""
+    """The options for a run's folder, its cores, and its final output."""
 
     out: options.Out = None
     jobs: options.Jobs = 0
@@ -61,7 +61,7 @@ class RunOptions:
 def takes_groups(command: Callable[..., None]) -> Callable[..., None]:
     """Give the command an option for each field of each parameter that is an option group.
 
-    Typer reads the signature of the returned function; the command gets each group as one argument.
+    Typer reads the returned function's signature; the command receives each group as one argument.
     """
     hints = get_type_hints(command, include_extras=True)
     groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}

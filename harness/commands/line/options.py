@@ -70,7 +70,7 @@ Jobs = Annotated[
 
 
 def _folder(text: str) -> Path:
-    """Refuse an empty path, which a script passes if its variable is not set."""
+    """Reject an empty path, which a script passes if its variable is not set."""
     if not text.strip():
         raise typer.BadParameter("it is empty; name a folder, or omit the option")
     return Path(text)

@@ -46,7 +46,7 @@ def _request(matrix: MatrixOptions, options: RunOptions, **more: Any) -> RunRequ
 def add(app: typer.Typer, carry_out: CarryOut = here) -> None:
     """Add the commands to the program.
 
-    carry_out: runs the matrix up to the report, and returns the exit code and the folder.
+    `carry_out`: runs the matrix up to the report, and returns the exit code and the folder.
     """
 
     @app.command()

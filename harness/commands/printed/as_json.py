@@ -1,4 +1,4 @@
-"""The types of the results' JSON, which results.py fills and its JSON Schema describes.
+"""The types of the results' JSON, which results.py fills in and a JSON Schema describes.
 
 Names are only ever added, so readers may rely on existing ones.
 """

@@ -48,7 +48,7 @@ def _broken(checks: Sequence[Check]) -> Iterator[tuple[str, str]]:
 
 
 def as_data(checks: Sequence[Check]) -> list[as_json.Budget]:
-    """One entry per budget and case, as --json writes them."""
+    """One entry per budget and case, as written by --json."""
     return [
         {"case": c.case, "budget": c.name, "expected": str(c.budget), "status": c.status,
          "value": c.value, "provenance": c.provenance or None, "where": c.where or None,

@@ -1,4 +1,4 @@
-"""The terminal's report on a timed run's counters: their source, and how to get missing ones."""
+"""The terminal's report on a timed run's counters: their source, and how to obtain missing ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def is_unexplained(run: Run) -> bool:
 
 
 def next_step(folder: Path) -> str:
-    """The suggestion to print after a run that has only times."""
+    """The suggestion to print after a run that has times but no counters."""
     return (
         f"why: {command(f'profile --out {folder}')}\n"
         "  reads the counters with Nsight Compute; where that is missing or may not, the emulator "

@@ -1,4 +1,4 @@
-"""`list --resolved`: each variant with all its own values and its defaults."""
+"""`list --resolved`: each variant with all its values, its own and the defaults."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A run's results, as a table on the terminal, as Markdown or as JSON.
 
-If there are few problems, the table shows each one's ladder at its largest size, best first. If
+If there are few problems, the table shows the ladder of each at its largest size, best first. If
 there are many, each has one row; the ladders are in the report, and all sizes are in the JSON.
 """
 
@@ -32,12 +32,12 @@ from harness.tables import Run
 from harness.tables.roofs import Roof
 
 FEW = 3
-"""Up to this many ladders are shown completely."""
+"""The most ladders that are shown in full."""
 
 
 @dataclass(frozen=True)
 class OutputOptions:
-    """The destinations of the results: the terminal unless quiet, and any named files."""
+    """The destinations of the results: the terminal, unless quiet, and any named files."""
 
     quiet: bool = False
     json: Path | None = None

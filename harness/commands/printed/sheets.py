@@ -25,7 +25,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Sheet:
-    """One table. `texts`: how many of the first columns hold text, aligned left.
+    """One table. `texts`: how many of the first columns hold text, which is aligned left.
 
     `spare`: the columns that a narrow terminal leaves out, in the order in which they are dropped.
     """
@@ -44,7 +44,7 @@ GAP = 2
 
 
 def rich(sheet: Sheet, width: int) -> Table:
-    """A table for a terminal; if that is too narrow, with short names and no spare columns."""
+    """A table for a terminal; if too narrow, it has short names and no spare columns."""
     keep = list(range(len(sheet.columns)))
     texts = [[cell.text for cell in row] for row in sheet.rows]
     if _width(sheet, texts, keep) > width:

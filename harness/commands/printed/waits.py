@@ -1,4 +1,4 @@
-"""The waits of a pipeline's threads at mbarriers, stage by stage: their order, without times."""
+"""How a pipeline's threads wait at mbarriers, stage by stage: the order, without times."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _EXPLAINED = (
 
 
 def table(kernel: str, waits: Sequence[Wait]) -> Table:
-    """One row per line that waits; adjacent mbarriers that are alike in every column share one."""
+    """One row per waiting source line; adjacent mbarriers with equal columns share a row."""
     shown = Table(
         title=f"{kernel}: what it waits for at mbarriers", title_justify="left",
         caption=_EXPLAINED, caption_justify="left", box=None, pad_edge=False,
@@ -43,7 +43,7 @@ def mbarriers(waits: Sequence[Wait]) -> str:
 
 
 def in_flight(wait: Wait) -> str:
-    """The bytes that a phase waited for; empty if it waited only for threads."""
+    """The bytes for which a phase waited; empty if it waited only for threads."""
     least, most = (sum(each.bytes[end] for each in wait.by) for end in (0, 1))
     return f"{_range((least, most))} bytes" if most else ""
 

@@ -34,7 +34,7 @@ def run(request: RunRequest, carry_out: CarryOut, given: Mapping[str, bool]) -> 
     """
     arches = list(dict.fromkeys((request.arch or "").split(SEPARATOR)))
     for arch in arches:
-        devices.emulated(arch)  # refuses an invalid name
+        devices.emulated(arch)  # rejects an invalid name
     unfit = [option for option, is_given in given.items() if is_given]
     if request.backend == "cuda":
         unfit.append("--backend cuda")

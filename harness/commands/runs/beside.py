@@ -100,7 +100,7 @@ def _changed(sides: Sides, base: two_sides.Base) -> Sides:
 
 
 def _say_uncommitted(commit: Commit, paths: list[Path], allowed: bool) -> None:
-    """Raises UsageError if the sources to compare are uncommitted, unless that is allowed."""
+    """Raise UsageError if the sources to compare are uncommitted, unless that is allowed."""
     places = [two_sides.below(commit.root, path) for path in paths]
     found = commits.uncommitted(commit.root, places)
     if not found:
@@ -135,7 +135,7 @@ def _folder(out: Path | None, commit: Commit) -> Iterator[Path]:
 
 
 def _refuse_another(folder: Path, commit: Commit) -> None:
-    """Refuse a folder that belongs to another run, before its kernels are overwritten. The run
+    """Reject a folder that belongs to another run, before its kernels are overwritten. The run
     itself checks the rest.
     """
     try:

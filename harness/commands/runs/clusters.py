@@ -1,8 +1,8 @@
 """`run --cluster`: one run on each kind of card among the cluster's workers.
 
-Different cards are never mixed: each kind has a whole run of its own in the run's folder, and these
-runs are concurrent. A combined table, and a page that says which variant wins on which card, are
-added.
+Different cards are never mixed: each kind has its own complete run in the run's folder, and these
+runs are concurrent. In addition, there are a combined table and a page that says which variant wins
+on which card.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def _of_card(request: RunRequest, path: Path) -> RunRequest:
 
 
 def _together(runs: Mapping[Device, WholeRun], pool: WorkerPool) -> None:
-    """Do all the runs at the same time; a stop request is passed on to each."""
+    """Do all the runs concurrently; a stop request is passed on to each."""
     failed: list[BaseException] = []
 
     def one(kind: Device, run: WholeRun) -> None:
@@ -153,7 +153,7 @@ def _place(pool: WorkerPool, kind: Device, prefix: str = "") -> RunContext:
 
 
 def _said(pool: WorkerPool, kind: Device) -> list[dict[str, Any]]:
-    """The run.json entry: every worker at the start of the run, with the properties of its card."""
+    """The run.json entry: the workers at the start of the run, with their cards' properties."""
     found = []
     for member in pool.of(kind):
         about, beware = member.about, list(warnings(member.about.card))
@@ -166,7 +166,7 @@ def _said(pool: WorkerPool, kind: Device) -> list[dict[str, Any]]:
 
 
 def _forget(pool: WorkerPool) -> None:
-    """Have the workers delete their files, all of which the client has received."""
+    """Tell the workers to delete their files; the client has received all of them."""
     try:
         pool.ask(remote.forget, pool.attempt, of=pool.everybody())
     except ClusterLost:

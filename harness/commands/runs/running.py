@@ -1,4 +1,4 @@
-"""Carry out `run` and `profile`: sandboxed, saved as a baseline, or repeated on every save."""
+"""Carry out `run` and `profile`: sandboxed, saved as a baseline, or repeated after every save."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def profile(
 ) -> int:
     """Carry out `profile` and return the exit code."""
     assert request.wanted is not None
-    choose(request.wanted.sets, None)  # a set that does not exist is refused before anything runs
+    choose(request.wanted.sets, None)  # rejects a set that does not exist before anything runs
     return _kept(request, baseline, sandbox.run if in_sandbox else carry_out)[0]
 
 

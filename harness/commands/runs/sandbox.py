@@ -37,7 +37,7 @@ from harness.sandbox import no_sockets, walls
 
 REPOSITORY = Path(__file__).parents[3]
 _LONGEST_LINE = 1 << 16
-"""The most characters of a line of output from the sandbox that are passed on at once."""
+"""The most characters of one output line that are passed on from the sandbox at once."""
 _ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -73,7 +73,7 @@ def run(request: RunRequest) -> tuple[int, Path]:
             with scratch.folder() as caches:
                 code = _inside(program, request, writable, caches, [*arguments, *named])
         finally:
-            with suppress(OSError):  # it holds something
+            with suppress(OSError):  # the folder is not empty
                 folder.rmdir()
     except OSError as error:
         raise UsageError(f"--sandbox: {error.filename}: {error.strerror}") from None
@@ -83,7 +83,7 @@ def run(request: RunRequest) -> tuple[int, Path]:
 
 
 def _inner(arguments: Sequence[str]) -> Iterator[str]:
-    """The arguments of the inner command: all except those that are handled outside."""
+    """The arguments of the inner command: all except those handled outside."""
     left = iter(arguments)
     for each in left:
         if each == "--save-baseline":
@@ -157,7 +157,7 @@ def _inside(
 
 
 def _show(said: IO[bytes], where: TextIO) -> None:
-    """Pass on output from inside as it comes, with terminal control sequences escaped."""
+    """Pass on output from inside as it arrives, with terminal control sequences escaped."""
     with io.TextIOWrapper(said, "utf-8", errors="replace", newline="\n") as lines:
         while line := lines.readline(_LONGEST_LINE):
             with suppress(OSError):  # the reader has ended; keep reading from the writer

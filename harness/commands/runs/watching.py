@@ -15,7 +15,7 @@ from harness.processes.stopping import STOPPED, TOLD, code_of
 
 POLL_S = 0.3
 _SETTLED_S = 0.2
-"""A file that was saved this long ago is considered complete."""
+"""A file is considered complete once this much time has passed since it was saved."""
 
 Seen = Mapping[Path, int]
 """File → the time of its last change, in ns."""

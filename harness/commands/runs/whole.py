@@ -1,4 +1,4 @@
-"""A whole run: opens its folder, carries it out, and reports tables, pages and exit code."""
+"""A whole run: open its folder, carry it out, and produce the tables, pages and exit code."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from harness.run.runner import Runner
 
 ROUGH = "--quick: one size per problem and few rounds; take its figures for rough ones"
 DRAWING_S = 10.0
-"""The seconds that the report may take after a run was told to stop."""
-MOST_NOTES = 3  # before a run; `list` has them all
+"""The seconds that the report may take after a run has been told to stop."""
+MOST_NOTES = 3  # before a run; `list` shows them all
 _BLAMELESS = "the GPU failed, and no kernel is blamed; when it is back: the same command with --out"
 _CLUSTER_GONE = "no kernel is blamed; when it is back: the same command with --out"
 
 
 class WholeRun:
-    """A run on a device that exists and, if it is a GPU, is reserved for this run."""
+    """A run on an available device. If that is a GPU, it is reserved for this run."""
 
     def __init__(
         self, request: RunRequest, started: datetime, bench: model.Bench, place: RunContext

@@ -44,7 +44,7 @@ def save(folder: Path, name: str) -> Path:
 
 
 def resolve(name_or_path: str | Path) -> Path:
-    """A run's folder, or that of the baseline with this name. Raises UsageError if it is neither.
+    """The folder of a run or of the baseline with this name. Raises UsageError if it is neither.
 
     An existing folder takes precedence, so a baseline never hides a run.
     """

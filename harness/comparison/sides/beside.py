@@ -28,7 +28,7 @@ SUFFIX = "__base"
 
 @dataclass(frozen=True)
 class Base:
-    """A commit's matrix. `home`: the folder of its files, laid out as in the repository."""
+    """A commit's matrix. `home`: the folder with its files, laid out as in the repository."""
 
     commit: Commit
     bench: Bench
@@ -47,7 +47,7 @@ class Sides:
     bench: Bench
     only: tuple[str, ...]
     pairs: tuple[tuple[str, str], ...]
-    """Problem and variant of each pair that both sides have, by today's name."""
+    """The problem and variant of each pair that both sides have, under today's names."""
     notes: tuple[str, ...]
     not_compared: tuple[str, ...] = ()
     """The notes on changes that are not compared, because today's version is used for both
@@ -114,7 +114,7 @@ def base_of(commit: Commit, config: Path, kernels: Path, into: Path) -> Base:
 
 
 def write_kernels(root: Path, today: Path, base: Path, folder: Path) -> None:
-    """Create a folder of problems with the current files, and under SUFFIX those of the commit."""
+    """Create a problems folder with the current files, and with the commit's files under SUFFIX."""
     new = folder.with_name(f"{folder.name}.new")
     shutil.rmtree(new, ignore_errors=True)
     for name in tracked(root, below(root, today)):
@@ -132,7 +132,7 @@ def sides(today: Bench, base: Base, patterns: Sequence[str], folder: Path) -> Si
     ours, theirs = (selection.matching(bench, patterns) for bench in both)
     for pattern in patterns:
         if not any(selection.matching(bench, [pattern]) for bench in both):
-            selection.rows(today, [pattern])  # which lists the valid names
+            selection.rows(today, [pattern])  # raises an error that lists the valid names
     problems: dict[str, Problem] = {}
     pairs: list[tuple[str, str]] = []
     notes: list[str] = []

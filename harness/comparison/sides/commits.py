@@ -1,6 +1,5 @@
-"""Extract a commit's kernels, named `git:REF`, from git, which runs as a subprocess. Its output is
-written file by file: no link is followed or created, and
-nothing is written outside the folder.
+"""Extract the kernels of a commit, named `git:REF`. Git runs as a subprocess, and its output is
+written file by file: no link is followed or created, and nothing is written outside the folder.
 """
 
 from __future__ import annotations

@@ -1,3 +1,3 @@
-"""Functions that are called, not launched: host functions of .cu files, Python functions, and
-torch's.
+"""Functions that are called, not launched: host functions in .cu files, Python functions, and
+torch's functions.
 """

@@ -1,4 +1,4 @@
-"""Compile a host function of a .cu file into a shared library; call it with buffers and a stream.
+"""Compile a host function in a .cu file into a shared library; call it with buffers and a stream.
 
     int sum(const float* input, float* output, unsigned int n, cudaStream_t stream);
 
@@ -40,7 +40,7 @@ class HostLibrary:
 
 
 def unit(case: Case, kernels: Path, arch: str) -> Unit:
-    """Return the unit to compile for a host case. Its only name is that of the function."""
+    """Return the unit to compile for a host case. The function's name is the only one in it."""
     function = case.function.partition(":")[2]
     return replace(unit_of_kernels(case, kernels, arch), names=(function,))
 
@@ -82,7 +82,7 @@ def _compile(one: Unit, compiler: Toolchain, work: Path) -> cache.About:
         'extern "C" int harness_call(const harness_host::Slot* slots) { '
         f"return harness_host::call(&{one.names[0]}, slots); }}"
     )
-    libraries = Path(compiler.nvcc).resolve().parent.parent / "lib"  # their folder in wheels
+    libraries = Path(compiler.nvcc).resolve().parent.parent / "lib"  # where the wheels keep them
     cache.run(one.source, [
         compiler.nvcc, *one.options(), "-shared", "-Xcompiler", "-fPIC,-fno-gnu-unique",
         *([f"-L{libraries}"] if libraries.is_dir() else []), "-MD", "-MF", str(depends),
@@ -101,7 +101,7 @@ class _Slot(ctypes.Union):
 
 
 class HostFunction:
-    """A host function, loaded, with the arguments of one case.
+    """A loaded host function, with the arguments of one case.
 
     Raises LaunchError if the arguments do not match its parameters.
     """

@@ -7,8 +7,8 @@ the handle of the CUDA stream on which everything is to be enqueued. Any other p
 a launch key or a `let` of the matrix. The caller passes torch; this module never imports it.
 
 A library's function may return its results in newly allocated tensors, as it does for its users:
-one tensor for the only output, or a mapping of each output's name to its tensor. The results are
-copied into the buffers outside the timed interval.
+one tensor if there is only one output, or a mapping of each output's name to its tensor. The
+results are copied into the buffers outside the timed interval.
 """
 
 from __future__ import annotations

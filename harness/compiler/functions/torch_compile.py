@@ -1,7 +1,7 @@
-"""torch.compile as its users call it, with the results cached on disk.
+"""Call torch.compile as its users do, with the results cached on disk.
 
 Each placement is a separate process and would compile again, which takes half a minute per row.
-Therefore torch's caches are placed next to those of nvcc (a sandboxed run has its own). A process
+Therefore torch's caches are next to the nvcc cache (a sandboxed run has its own). A process
 that finds its kernels in a cache is ready in a second or two. The caches also record which of
 several launch shapes was the fastest, so that all placements time the same kernel.
 """
@@ -56,7 +56,7 @@ def work_out_keys() -> None:
 
     Otherwise each process would compute them at its first compilation, which takes more than half a
     second; processes forked afterwards inherit them. The names are not part of torch's public
-    interface. Without them, compilation only takes longer.
+    interface; if they are missing, compilation merely takes longer.
     """
     for module, name in KEYS:
         with suppress(Exception):
@@ -74,7 +74,7 @@ def lacking() -> str:
 
 @cache
 def compiled(function: Callable[..., Any], torch: Any) -> Callable[..., Any]:
-    """Wrap the function in torch.compile: one graph, for the sizes with which it is called.
+    """Wrap the function in torch.compile, as one graph for the sizes with which it is called.
 
     The function is compiled on the first call. `torch`: the package. Raises NotInstalled with the
     missing requirement.

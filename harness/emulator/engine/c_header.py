@@ -1,8 +1,8 @@
-"""Read the C header of a machine, so that structs are laid out exactly as the compiler does.
+"""Read the C header of a machine, so that Python lays out structs exactly as the compiler does.
 
-Parsing a header takes as long as importing NumPy. Therefore it is parsed once, and the result is
-kept in the user's cache as the module that cffi writes for this purpose. The module is one call
-with literal arguments, which are read without executing the module.
+Parsing a header takes as long as importing NumPy. The header is therefore parsed once, and the
+result is kept in the user's cache, as the Python module that cffi generates for this purpose. The
+module is one call with literal arguments, which are read without executing the module.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ _FOR_THE_COMPILER = re.compile(r"^#ifdef __cplusplus$.*?^#endif$|^#[^\n]*$", re.
 
 
 class CHeader:
-    """A header's structs, constants and functions; it may use `i32` etc. and no other includes."""
+    """A header's structs, constants and functions. It may use `i32` etc., but nothing else that it
+    includes."""
 
     def __init__(self, path: Path) -> None:
         self.ffi = _parsed(_OF_BITS + _FOR_THE_COMPILER.sub("", path.read_text()))
@@ -44,7 +45,7 @@ class CHeader:
         return self.ffi.dlopen(None)
 
     def new(self, struct_: str, **fields: Any) -> Any:
-        """Create a struct, which exists as long as something refers to it."""
+        """Create a struct, which lives as long as something refers to it."""
         return self.ffi.new(f"{struct_} *", fields)
 
     def at(self, array: NDArray[Any]) -> Any:
@@ -55,7 +56,7 @@ class CHeader:
         return tuple(name for name, _ in self.ffi.typeof(struct_).fields)
 
     def dtype(self, struct_: str) -> np.dtype[Any]:
-        """Return the dtype for arrays of a struct, in which pointers are numbers."""
+        """Return the dtype for arrays of a struct, with pointers as numbers."""
         return self._dtype(self.ffi.typeof(struct_))
 
     def _dtype(self, of: Any) -> np.dtype[Any]:
@@ -71,8 +72,8 @@ class CHeader:
         return np.dtype(f"{'u' if unsigned else 'i'}{self.ffi.sizeof(of)}")
 
     def packer(self, struct_: str) -> struct.Struct:
-        """Return a packer for a struct of plain numbers and pointers, whose fields are set all at
-        once."""
+        """Return a packer that sets all fields of a struct at once; they are plain numbers and
+        pointers."""
         dtype = self.dtype(struct_)
         codes = "".join(field[0].char for field in (dtype.fields or {}).values())
         packed = struct.Struct("@" + codes)

@@ -16,7 +16,7 @@ _FIRST_ARCHITECTURE = 90
 
 
 def extents(kernel: Kernel, asked: int | Sequence[int] | None, limits: Architecture) -> Dim3:
-    """Return a cluster's extents in blocks; (1, 1, 1) for a launch without clusters. Raises
+    """Return a cluster's dimensions in blocks; (1, 1, 1) for a launch without clusters. Raises
     LaunchError."""
     compiled = kernel.directives.get("reqnctapercluster")
     own = _three(compiled) if compiled else None
@@ -29,8 +29,8 @@ def chosen(
     kernel: str, own: Dim3 | None, asks: bool, asked: int | Sequence[int] | None,
     limits: Architecture, most: int = MOST_BLOCKS,
 ) -> Dim3:  # fmt: skip
-    """Choose a launch's cluster. `own`: the extents that the kernel is compiled for. `asks`:
-    whether the launch has to specify the extents. `most`: the maximum number of blocks in a
+    """Choose a launch's cluster. `own`: the dimensions that the kernel is compiled for. `asks`:
+    whether the launch has to specify the dimensions. `most`: the maximum number of blocks in a
     cluster. Raises LaunchError.
     """
     given = None
@@ -53,7 +53,7 @@ def chosen(
 
 
 def check_grid(kernel: str, cluster: Dim3, grid: Dim3) -> None:
-    """Refuse a grid that is not a multiple of its cluster size."""
+    """Reject a grid that is not a multiple of its cluster size."""
     if any(blocks % extent for blocks, extent in zip(grid, cluster, strict=True)):
         raise LaunchError(
             f"the grid {grid} of kernel `{kernel}` is no multiple of its cluster {cluster}"

@@ -1,4 +1,4 @@
-"""Compile C++ with g++, once per version of its sources and kind of processor."""
+"""Compile C++ with g++, once for each version of its sources and each kind of processor."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ FLAGS = (
 )  # fmt: skip
 
 _TOGETHER = {"judge", "races"}
-"""Folders whose sources are compiled as one: each of them instantiates the same templates, which
-takes longer than the rest of it."""
+"""Folders whose sources are compiled together. Each source instantiates the same templates, which
+takes longer than compiling the rest of it."""
 
 COMPILING_S = 600.0
 """Deadline for compiling on busy cores, which is not counted against other deadlines."""
 
 
 def compiled(name: str, header: CHeader, *folders: Path) -> Any | str:
-    """Load the first folder's sources as a library, or return why there is none.
+    """Load the first folder's sources as a library, or return the reason why it is unavailable.
 
-    `header`: declares the library's functions. `folders`: folders of headers, which sources include
-    by their path relative to the folder.
+    `header`: declares the library's functions. `folders`: folders of headers; sources include a
+    header by its path relative to its folder.
     """
     compiler = _compiler()
     if not compiler:
@@ -52,7 +52,7 @@ def compiled(name: str, header: CHeader, *folders: Path) -> Any | str:
 
 
 def is_to_build(name: str, *folders: Path) -> bool:
-    """Return whether `compiled` would have to compile first, and is able to."""
+    """Return whether `compiled` would have to compile first, and can do so."""
     compiler = _compiler()
     try:
         return bool(compiler) and not _file(compiler, name, folders).exists()
@@ -75,7 +75,7 @@ def _built(compiler: str, name: str, folders: Sequence[Path]) -> Path:
 
 
 def _units(folder: Path) -> list[list[Path]]:
-    """The sources of each call of the compiler, the longest lists first."""
+    """The sources for each compiler call, with the longest lists first."""
     units: dict[str, list[Path]] = {}
     for source in sorted(folder.rglob("*.cpp")):
         shared = _TOGETHER.intersection(source.relative_to(folder).parts)

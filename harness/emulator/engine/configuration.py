@@ -135,8 +135,8 @@ def _directives(program: Program, kernel: Kernel) -> CompiledFor:
 
 
 def _resident(threads: int, limits: Architecture) -> int:
-    """Count the blocks that fit on the architecture's representative device, considering threads
-    alone."""
+    """Count the blocks that fit on the architecture's representative device, considering only
+    threads."""
     of_an_sm = min(limits.max_threads_per_sm // threads, limits.max_blocks_per_sm)
     return max(1, of_an_sm) * limits.representative.sm_count
 

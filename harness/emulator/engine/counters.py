@@ -31,7 +31,8 @@ from harness.emulator.results.counters import (
 )
 
 MEASURED_SHARED_ATOMICS = frozenset({"add", "max", "cas"})
-"""The shared atomics whose wavefronts hardware readings determine; others are modelled on these."""
+"""The shared atomics whose wavefronts are known from hardware readings; the others are modelled on
+these."""
 _OF_BULK_COPY_UNIT = ("cp.async.bulk.", "cp.reduce.async.bulk.", "prefetch.tensormap")
 _VECTORS = frozenset({"v2", "v4", "v8"})
 
@@ -40,7 +41,7 @@ def counters(
     program: Program, counts: RawCounts, instructions: tuple[InstructionCount, ...],
     buffers: Iterable[Allocation],
 ) -> tuple[Counter, ...]:  # fmt: skip
-    """The counters of a launch, without those that uncounted() names."""
+    """The launch's counters, except those that `uncounted()` names."""
     out = list(of_instructions(instructions, PTX))
     kinds = program.once(_access_kinds)
     requests, sectors = dict.fromkeys(("ld", "st", "red", "atom"), 0), dict[str, int]()
@@ -128,8 +129,8 @@ def _of_branches(
 def _jumps(program: Program) -> list[int]:
     """Find the basic blocks that end with an unconditional jump.
 
-    nvcc writes `@%p bra A; bra.uni B;`, which is one branch in machine code: a jump that a branch
-    leads to directly, with nothing in between, is left out.
+    nvcc writes `@%p bra A; bra.uni B;`, which is one branch in machine code. A jump to which a
+    branch leads directly, with nothing in between, is therefore left out.
     """
     branches = [b.terminator for b in program.blocks if isinstance(b.terminator, Branch)]
     chosen = {number for b in branches if not b.guards for number in (b.target, b.otherwise)}
@@ -159,8 +160,8 @@ def _of_arithmetic(instructions: tuple[InstructionCount, ...]) -> Iterator[Count
 def _of_atomics(instructions: tuple[InstructionCount, ...]) -> Iterator[Counter]:
     """Count how the lanes of a warp collide on addresses.
 
-    The counts depend only on the addresses. But they describe PTX instructions: in machine code,
-    the operations of a warp's lanes may be combined before a single lane accesses memory.
+    The counts depend only on the addresses. However, they describe PTX instructions; in machine
+    code, the operations of a warp's lanes may be combined before a single lane accesses memory.
     """
     of_shared = [i for i in instructions if i.atomic_lanes and i.shared_requests]
     of_global = [i for i in instructions if i.atomic_lanes and not i.shared_requests]
@@ -186,7 +187,7 @@ def _of_bulk_copies(instructions: tuple[InstructionCount, ...]) -> Iterator[Coun
 
 
 def _bulk_kind(opcode: str) -> Kind:
-    """Return what a copy does: its opcode names the memory that it goes to, then where from."""
+    """Return what a copy does: its opcode names first the destination memory, then the source."""
     words = (word.partition("::")[0] for word in opcode.split("."))
     to, *source = [word for word in words if word in ("shared", "global")] or [""]
     reduces = opcode.startswith("cp.reduce")
@@ -200,7 +201,7 @@ def _bulk_kind(opcode: str) -> Kind:
 
 
 def _of_sectors(buffers: Iterable[Allocation]) -> Iterator[Counter]:
-    """Count the sectors of global memory that the launch accesses, each once."""
+    """Count the distinct sectors of global memory that the launch accesses."""
     touched = [each.touched() for each in buffers]
     yield Counter("distinct_sectors_read", sum(read for read, _ in touched), "sector", MODEL)
     yield Counter("distinct_sectors_written", sum(out for _, out in touched), "sector", MODEL)
@@ -211,7 +212,7 @@ def _is_barrier(opcode: str) -> bool:
 
 
 def _access_kinds(program: Program) -> dict[int, tuple[str, ...]]:
-    """Map each instruction that accesses memory to the counters it belongs to.
+    """Map each instruction that accesses memory to the counters to which it contributes.
 
     An asynchronous copy is an LDGSTS in machine code, which Nsight Compute counts both among the
     loads and separately. An atomic on a single half is a loop that begins with a load.
@@ -230,10 +231,10 @@ def _access_kinds(program: Program) -> dict[int, tuple[str, ...]]:
 
 
 def _has_no_reading(opcode: str) -> bool:
-    """Return whether an instruction's cost is modelled, because no GPU reading determines it. These
-    are the tensor cores' loads and stores, copies and other asynchronous instructions, 256-bit
-    loads and stores, atomics on vectors or b128, and atomics on a single half, which become a loop
-    around a compare-and-swap of the containing word."""
+    """Return whether an instruction's cost is modelled, because no GPU reading determines it. Such
+    instructions are the tensor cores' loads and stores, copies and other asynchronous instructions,
+    256-bit loads and stores, atomics on vectors or b128, and atomics on a single half, which become
+    a loop around a compare-and-swap of the containing word."""
     name, modifiers, types = split_opcode(opcode)
     if "async" in modifiers:
         return True
@@ -268,8 +269,8 @@ def _results_read(program: Program) -> frozenset[int]:
 
 
 def _of_either_form(program: Program) -> frozenset[int]:
-    """The reductions on generic addresses, which ptxas turns into atomics unless it knows that the
-    memory is global."""
+    """The reductions on generic addresses, which ptxas turns into atomics unless it can tell that
+    the memory is global."""
     return frozenset(
         op.site for block in program.blocks for op in block.ops
         if op.name == "atom" and not op.variant[0] and _kind(op, program) == "red"
@@ -279,7 +280,7 @@ def _of_either_form(program: Program) -> frozenset[int]:
 def _unevenly_repeated(
     program: Program, instructions: tuple[InstructionCount, ...]
 ) -> frozenset[int]:
-    """Find the sites in loops whose lanes did not all leave after the same number of iterations."""
+    """Find the sites in loops that a warp's lanes left after different numbers of iterations."""
     loops = program.once(ways_out)
     return frozenset().union(
         *(inside for site, inside in loops if instructions[site].diverged_warps)
@@ -289,8 +290,8 @@ def _unevenly_repeated(
 def _shared_provenance(
     program: Program, instructions: tuple[InstructionCount, ...], as_in_ptx: frozenset[int]
 ) -> tuple[Provenance, Provenance]:
-    """The provenance: exact, unless an executed shared access has no rule derived from hardware, or
-    ptxas may merge it with another or issue it for fewer lanes at a time."""
+    """The provenance: exact, unless some executed shared access is not covered by a rule derived
+    from hardware, or may be merged with another by ptxas, or issued for fewer lanes at a time."""
     cost: Provenance = EXACT
     ideal: Provenance = EXACT
     if any(

@@ -4,10 +4,10 @@ with exact checks.
 The judge runs the launches that the fast run suspects or cannot execute, and reports the fault, if
 any.
 
-A race is found from the ordering of two accesses, regardless of which came first. But which
-accesses happen may depend on timing: in another order of the warps a different thread gets the
-lock, finds the flag set or takes the last ticket. A kernel with such operations is therefore judged
-in several orders.
+A race is detected from the ordering of two accesses, regardless of which came first. However,
+timing may determine which accesses happen: if the warps run in another order, a different thread
+gets the lock, finds the flag set or takes the last ticket. A kernel with such operations is
+therefore judged in several orders.
 """
 
 from __future__ import annotations
@@ -62,18 +62,18 @@ _ATOMICS = ("atom.", "red.")
 _REGISTER_BYTES = 1 << 27  # for all blocks that execute together
 _SLICE_SECONDS = 0.2  # so that an interrupt is noticed
 _OTHER_ORDERS = (1, 2, 3, 4)
-_MOST_INSTRUCTIONS = 2**22  # the most thread instructions of a launch judged in other orders
-_MOST_BYTES = 2**26  # the most bytes of its buffers, which are copied
-_LONGER = 4  # another order's limit with waiting, in multiples of the usual order's instructions
+_MOST_INSTRUCTIONS = 2**22  # most thread instructions of a launch judged in other orders
+_MOST_BYTES = 2**26  # most bytes of such a launch's buffers, which are copied
+_LONGER = 4  # another order's limit, waits included, as a multiple of the usual order's count
 
 
 def run_in_orders(
     program: Program, configuration: LaunchConfiguration, memory: AddressSpace, params: bytes,
     usual: Run | None = None, *, waits: bool = False,
 ) -> Outcome:  # fmt: skip
-    """Run in the usual order of warps; if that finds no fault, try other orders and report their
-    fault. `usual`: the function that runs the launch in the usual order; by default the judge's.
-    `waits`: as for `run`."""
+    """Run in the usual order of warps; if that finds no fault, try other orders and report any
+    fault found there. `usual`: the function that runs the launch in the usual order; by default the
+    judge's. `waits`: as for `run`."""
     usual = usual or partial(run, waits=waits)
     size = sum(each.size for each in memory.allocations)
     at_least = configuration.blocks * configuration.threads  # instructions
@@ -95,8 +95,8 @@ def run_in_orders(
 
 
 def _has_orders(program: Program) -> bool:
-    """Return whether to try several orders: not if the kernel reads a clock, whose values depend on
-    the order.
+    """Return whether to try several orders. A kernel that reads a clock is excluded, because the
+    clock's values depend on the order.
     """
     return depends_on_order(program) and not program.once(waiting_loops).clocks
 
@@ -108,11 +108,11 @@ def run(
     """Execute blocks until all have ended or a fault occurs.
 
     `variables`: if given, observe every byte; the value is the number of leading buffers that are
-    variables of the module. `waits`: note what threads wait for at mbarriers. `schedule`: the order
-    of warps by number, 0 for all of them together (`schedule.h`). Blocks whose wait never ends may
-    be waiting for other blocks that a device would hold at the same time. Therefore, before a
-    deadlock is reported, the launch is restarted with as many blocks together as a device holds.
-    Raises LaunchError if their memory does not allow that.
+    module variables. `waits`: record what threads wait for at mbarriers. `schedule`: the number of
+    the warps' order; with 0, all warps advance together (`schedule.h`). Blocks whose wait never
+    ends may be waiting for other blocks that a device would hold at the same time. Therefore,
+    before a deadlock is reported, the launch is restarted with as many blocks at a time as a device
+    holds. Raises LaunchError if their memory does not allow that.
     """
     c = configuration
     before = memory.copied() if c.chunk_blocks < c.held_blocks else None
@@ -296,7 +296,7 @@ class OfLines:
                 self._traits[key].append(of_site)
 
     def kind(self, location: Location | None, verb: int) -> int:
-        """The kind of a line's accesses: PLAIN unless all of them are of another kind."""
+        """The kind of a line's accesses; PLAIN if any of them is plain."""
         return min(self._kinds.get((user_line(location), verb), {PLAIN}))
 
     def traits(self, location: Location | None, verb: int) -> int:
@@ -314,8 +314,8 @@ class OfLines:
         return user_line(location) in self._of_many_places
 
     def retries(self, location: Location | None) -> bool:
-        """Return whether a line has an atomic that machine code does in a loop, which begins with
-        a load."""
+        """Return whether a line has an atomic that machine code implements as a loop, which begins
+        with a load."""
         return user_line(location) in self._of_single_halves
 
     def orders(self, location: Location | None) -> bool:

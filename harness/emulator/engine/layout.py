@@ -22,7 +22,7 @@ OBSERVED = HEADER.fields("Observed")
 _COUNTS = HEADER.fields("Counts")
 BY_SITE = _COUNTS[: _COUNTS.index("block_warps")]
 BY_BLOCK = _COUNTS[len(BY_SITE) :]
-"""The counts, of 64 bits each: one kind for all sites or all basic blocks, then the next kind."""
+"""The 64-bit counts: one kind of count for all sites or all basic blocks, then the next kind."""
 
 
 def __getattr__(name: str) -> int:

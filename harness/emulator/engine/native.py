@@ -1,8 +1,8 @@
-"""The fast run of a launch: warp after warp, with checks that detect only possible faults.
+"""The fast run of a launch, one warp after another, with checks that detect only possible faults.
 
 If the fast run finds a possible fault, it stops, and the buffers are restored. The judge then runs
-the launch again, so that only the judge defines and words faults. If the judge finds no fault, the
-program is never tried in the fast run again.
+the launch again, so the judge alone defines faults and words their messages. If the judge finds no
+fault, the program is never tried in the fast run again.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ class GivenUp(Exception):
 class Outcome:
     """The result of a run.
 
-    `printed`: by block number, in the order of the run. `observed`: present only if requested.
-    `ticks`: thread instructions that were executed; a partly active warp counts as a whole one.
-    `waits`: whether the fault is that threads wait in a loop for an event that no thread will
-    cause. `waited`: what threads waited for at mbarriers, if requested.
+    `printed`: the output with its block number, in the order of the run. `observed`: present only
+    if requested. `ticks`: thread instructions that were executed; a partly active warp counts as a
+    whole one. `waits`: whether the fault is that threads wait in a loop for an event that no thread
+    will cause. `waited`: what threads waited for at mbarriers, if requested.
     """
 
     fault: Fault | None
@@ -235,7 +235,7 @@ def _launch(program: Program, configuration: LaunchConfiguration, jobs: int) -> 
 
 
 def _of_program(program: Program) -> Any:
-    """Create a launch with the data that is the same for all launches of the program."""
+    """Create a launch with the data that all launches of the program share."""
     encoded = program.once(_encoded)
     arrays = {
         name: getattr(encoded, name)

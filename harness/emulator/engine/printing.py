@@ -10,7 +10,7 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-# Limits per launch, so that an endless loop around printf ends: calls, and total characters.
+# Limits per launch on calls and on total characters, so that an endless printf loop ends.
 MOST_PRINTED = 1 << 18
 MOST_CHARACTERS = 1 << 24
 _WIDEST_FIELD = 1 << 12

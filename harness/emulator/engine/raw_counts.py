@@ -1,7 +1,7 @@
-"""Counts kept while a launch runs: per instruction for memory, per block for everything else.
+"""Counts kept while a launch runs: per instruction for memory accesses, per block for all else.
 
-Except for memory accesses, an instruction's counts follow from those of the basic blocks that
-contain it, so instructions need no counters of their own.
+Except for memory accesses, an instruction's counts are derived from the counts of the basic blocks
+that contain it, so instructions need no counters of their own.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class RawCounts:
     bulk_sectors: list[int]
     multicast_requests: list[int]
     bulk_uncertain: list[int]
-    """Copies for whose sectors no rule is known."""
+    """Copies whose sectors are not covered by any known rule."""
     block_warps: list[int]
     block_lanes: list[int]
     taken_lanes: list[int]

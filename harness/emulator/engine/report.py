@@ -38,9 +38,9 @@ class LaunchReport:
     _counts: JobCounts = field(repr=False, compare=False)
     _buffers: tuple[Allocation, ...] = field(repr=False, compare=False)
     observed: tuple[Observed, ...] = field(default=(), repr=False, compare=False)
-    """Every buffer byte by byte, if the launch was asked to observe."""
+    """The accesses to each buffer, byte by byte, if the launch was asked to observe them."""
     remarks: tuple[Remark, ...] = ()
-    """Permitted accesses that nothing orders."""
+    """Permitted accesses that are unordered."""
     waits: tuple[Wait, ...] = ()
     """The waits of threads at mbarriers, in program order, if the launch was asked to record
     them."""
@@ -88,7 +88,7 @@ class LaunchReport:
         return str(location) if location else ""
 
     def counter(self, name: str) -> Counter:
-        """A counter by name; KeyError if the launch has none of that name."""
+        """Return a counter by name. Raises KeyError if the launch has no such counter."""
         for counter in self.counters:
             if counter.name == name:
                 return counter

@@ -21,8 +21,8 @@ BLOCK_MEMORY_BYTES = 2**28  # a chunk's shared and local memory, with the checks
 class CompiledFor:
     """A kernel's compiled-in launch constraints.
 
-    `block`: the only block shape allowed; most_threads: per block, by `__launch_bounds__`.
-    `shared_bytes`: static, per block. `local_bytes`: per thread.
+    `block`: the only block shape allowed. `most_threads`: the maximum per block, from
+    `__launch_bounds__`. `shared_bytes`: static, per block. `local_bytes`: per thread.
     """
 
     kernel: str
@@ -49,7 +49,7 @@ class Shape:
 
     @property
     def threads(self) -> int:
-        """The number of threads of a block."""
+        """The number of threads in a block."""
         return math.prod(self.block)
 
 

@@ -30,7 +30,7 @@ WINDOW_BYTES = 1 << 24
 
 @dataclass
 class Allocation:
-    """One buffer. `data` are its bytes, in place; `address` is their address in this process."""
+    """One buffer. `data` holds its bytes, in place; `address` is their address in this process."""
 
     name: str
     base: int
@@ -41,10 +41,11 @@ class Allocation:
     """The state of each byte, 0 if it has not been written; None for a buffer whose contents were
     given."""
     sectors: Array | None = None
-    """The sectors of 32 bytes that global accesses touched, marked by 1: those read by the launch,
-    then those written. An atomic both reads and writes, even if its result is not used."""
+    """The sectors of 32 bytes that global accesses touched, marked by 1: first the sectors that the
+    launch read, then those that it wrote. An atomic both reads and writes, even if its result is
+    not used."""
     element: np.dtype[Any] | None = None
-    """The structure that the buffer is an array of, if the caller passed it as one."""
+    """The structure of the buffer's elements, if the caller passed an array of structures."""
 
     @property
     def size(self) -> int:

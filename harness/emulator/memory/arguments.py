@@ -45,7 +45,7 @@ def check_module(module: Any, kernel: Any) -> None:
 
 
 def dim3(what: str, value: Any, limits: Dim3) -> Dim3:
-    """Convert a grid or block to three extents."""
+    """Convert the size of a grid or block to three dimensions."""
     parts = [value] if type(value) is int or isinstance(value, numbers.Integral) else value
     if not _is_list(parts) or not 1 <= len(parts) <= 3:
         raise LaunchError(f"{what} {shown(value)}: give an integer, or one to three of them")
@@ -267,7 +267,7 @@ def track_first_writes(
 
 
 def bytes_known(of: str, known: Any, size: int) -> Array:
-    """Check a map of written bytes, and return it as the engine has it."""
+    """Check a map of written bytes, and return it in the engine's form."""
     if not isinstance(known, np.ndarray) or known.dtype != np.bool_ or known.shape != (size,):
         raise LaunchError(f"written{of} is {shown(known)}: give {size} bools, one for each byte")
     if not (known.flags.c_contiguous and known.flags.writeable):

@@ -40,7 +40,7 @@ def workspace_registers(memory: AddressSpace) -> dict[str, int]:
 
 
 def check_fits(kernel: str, blocks: int, threads: int, fitting: int) -> None:
-    """Refuse a grid that is too large to execute all at once (LaunchError).
+    """Reject a grid that is too large to execute all at once (LaunchError).
 
     `fitting` is the number of blocks that fit in this machine's memory.
     """

@@ -1,6 +1,6 @@
 """The heap of device code, which lasts as long as the module, like its variables.
 
-Memory from `malloc` is reused only from the next launch that begins while no allocation is in use.
+Memory from `malloc` is not reused until a launch begins while no allocation is in use.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The names of a kernel's variables in shared memory, for messages.
 
 In PTX an offset determines the variable, because the emulator itself lays the variables out. ptxas
-records its layout nowhere: in machine code, a variable is known from its offset if it is the
-kernel's only one; otherwise it is known only at a source line whose accesses are all to the same
-variable.
+does not record its layout. In machine code, an offset therefore identifies a variable only if the
+kernel has no other; otherwise the variable is known only at a source line whose accesses are all to
+the same variable.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def source_name(symbol: str) -> str:
 
 @dataclass(frozen=True)
 class SharedVariables:
-    """`starts`: the offset of each variable; of_lines: the variable of each line that accesses only
-    one.
+    """`starts`: the offset of each variable. `of_lines`: the variable of each line that accesses
+    only one.
     """
 
     starts: Mapping[str, int] = field(default_factory=dict)

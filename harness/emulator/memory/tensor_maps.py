@@ -1,8 +1,9 @@
 """Tensor maps, passed to a launch in place of a CUtensorMap.
 
-NVIDIA does not document the 128 bytes of a CUtensorMap. For tiles they equal those of a driver,
-which reports/h100/tensor_maps.csv.gz and tensor_maps_small_boxes.csv.gz contain for 820 maps. A
-driver's bytes for im2col were not read: the emulator uses bytes that are zero for tiles.
+NVIDIA does not document the 128 bytes of a CUtensorMap. For tiles, the emulator's bytes equal a
+driver's, which reports/h100/tensor_maps.csv.gz and tensor_maps_small_boxes.csv.gz contain for 820
+maps. A driver's bytes for im2col were not read; there the emulator uses bytes that are zero for
+tiles.
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ Array = NDArray[Any]
 
 ALIGNMENT = 64
 _TYPES = ("u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f32_ftz", "f64", "bf16")
-"""The element types in the order of their numbers in a map, without those that round to TF32."""
+"""The element types in the order of their numbers in a map, except those that round to TF32."""
 _BOX_BYTES_AT, _ATOM_AT, _PIXELS_AT = 64, 72, 80
-"""The positions at which a driver stores the bytes of a box and the alignment of its swizzle, and
-the emulator the number of pixels in a column and the corners."""
+"""The first two positions are where a driver stores the bytes of a box and the alignment of its
+swizzle. At the third, the emulator stores the number of pixels in a column and the corners."""
 _L2 = Part(8, 17, 2)
 _ROWS_OF_AN_ATOM = 8
 _OF_DTYPES = {

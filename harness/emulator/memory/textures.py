@@ -26,12 +26,13 @@ FORMATS = tuple(map(np.dtype, ("u1", "i1", "u2", "i2", "u4", "i4", "f2", "f4")))
 FIRST_HANDLE = 1 << 48 | 1 << 30
 """The first handle of a launch's textures and surfaces, which are numbered in argument order.
 
-Machine code takes only the lower half of a handle, so that must not be null either."""
+Machine code uses only the lower half of a handle, so this half must not be null either."""
 _AXES = {"1d": 1, "2d": 2, "3d": 3, "layered 1d": 2, "layered 2d": 3, "cube": 3}
 _FILTERED = {"1d": 1, "layered 1d": 1, "2d": 2, "layered 2d": 2, "cube": 2}
 """Axes whose coordinates have an address mode."""
 _MOST = 1 << 17
-"""The most texels along an axis; a one-dimensional texture of linear memory has as many as fit."""
+"""The maximum number of texels along an axis. A one-dimensional texture of linear memory holds as
+many as fit."""
 
 
 @dataclass(frozen=True, eq=False)

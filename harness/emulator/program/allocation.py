@@ -1,6 +1,6 @@
 """Release `alloca` memory when the function that allocated it returns.
 
-A call of a function with `alloca` saves the stack's end, and every return restores it. These
+A call to a function that uses `alloca` saves the stack's end, and every return restores it. These
 operations are attributed to the call and the return, so no count changes.
 """
 

@@ -1,9 +1,9 @@
-"""Calls of device functions: inlined, through pointers, and recursive ones on a stack.
+"""Calls to device functions: inlined calls, calls through pointers, and recursive ones on a stack.
 
 A function that is not recursive is inlined at each call. A recursive one exists once: its caller
-saves what it still needs in a frame of local memory, as a compiler does, and the function returns
-through a switch over all its call sites. Struct parameters live in local memory, the others in
-registers.
+saves the values it still needs in a frame of local memory, as in compiled code, and the function
+returns through a switch over all its call sites. Struct parameters live in local memory, the others
+in registers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The known instructions: their types, their modifiers, and the types of their operands.
+"""The supported instructions: their types, their modifiers, and the types of their operands.
 
 Each opcode that computes a result from registers alone has one row. An instruction that does not
 match its row exactly, modifiers included, is unknown; guessing a modifier's meaning would make
@@ -69,7 +69,8 @@ def _same(count: int, *, bitwise: bool = False) -> Callable[[str, frozenset[str]
 
 
 def _multiply(count: int) -> Callable[[str, frozenset[str]], Types]:
-    """mul and mad: .wide doubles the result's width, .lo is independent of the sign."""
+    """mul and mad: .wide doubles the result's width, .lo is the same for signed and unsigned
+    types."""
 
     def operands(type_: str, modifiers: frozenset[str]) -> Types:
         if is_float(type_):

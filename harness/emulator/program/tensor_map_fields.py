@@ -14,8 +14,8 @@ _WORD = 32
 
 
 class Part(NamedTuple):
-    """Some bits of a word: its position, the lowest of them and their number; they hold the bits of
-    a value that start at bit `of`.
+    """A bit field in a word: the word's position, the field's lowest bit and its number of bits. It
+    holds the bits of a value from bit `of` upwards.
     """
 
     at: int

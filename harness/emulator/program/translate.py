@@ -1,7 +1,7 @@
 """Translate PTX statements to a `Program`: one linear list of operations, then ordered blocks.
 
 Calls are replaced (`calls`), guards on anything but a branch become a branch around the
-instruction, and labels become block numbers. Anything unknown is refused here, before anything
+instruction, and labels become block numbers. Anything unknown is rejected here, before anything
 runs.
 """
 

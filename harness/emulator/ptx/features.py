@@ -117,7 +117,7 @@ def _by_registers(instruction: Instruction) -> Iterator[tuple[Kind, str]]:
 
 
 def _is_special(name: str, start: str) -> bool:
-    """Return whether a name is the special register or a part of it, and not a name like
+    """Return whether a name is the special register or a part of it, rather than a name like
     `%pm_of_mine`."""
     rest = name[len(start) :]
     return rest in ("", "64", "_hi", "_lo") or (start == "%pm" and rest.isdigit())

@@ -101,7 +101,7 @@ class Tokens:
         return token
 
     def unexpected(self, wanted: str, found: str) -> PtxSyntaxError:
-        """Make the error about the last token taken."""
+        """Make an error about the last token taken."""
         return PtxSyntaxError(self.lines[self.at - 1], f"expected {wanted}, found {shown(found)}")
 
     def rest_of_line(self) -> list[str]:

@@ -40,7 +40,7 @@ _LINE_DIRECTIVES = {".loc", ".file", ".version", ".target", ".address_size"}
 
 
 def parse(ptx: str) -> Module:
-    """Read the text of a PTX file. Never refuses an opcode for being unknown.
+    """Read the text of a PTX file. No opcode is rejected for being unknown.
 
     Raises PtxSyntaxError if the text is not PTX, and TypeError if it is not text.
     """

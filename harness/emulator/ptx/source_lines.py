@@ -19,7 +19,7 @@ _Key = tuple[int, int, int]
 
 
 class SourceLines:
-    """Follows the `.loc` directives of one PTX text."""
+    """Tracks the `.loc` directives of one PTX text."""
 
     def __init__(self, text: str) -> None:
         # The file table is at the end of the text, after everything that refers to it.

@@ -1,5 +1,5 @@
-"""The counters of what the bulk copy unit moves, by rules that an H100's readings confirm: of PTX
-and of machine code."""
+"""Count what the bulk copy unit moves, for PTX and for machine code, by rules that an H100's
+readings confirm."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Final, Literal
 from harness.emulator.results.counters import MODEL, Counter, Executed, Provenance
 
 Kind = Literal["ld", "st", "red", "remote_st", "remote_red", ""]
-"""From global memory, to it, a reduction in it; the same in another block's shared memory; none."""
+"""A load from global memory, a store to it, a reduction in it; a store or a reduction in another
+block's shared memory; or none of these."""
 
 EXECUTED: Final = "smsp__sass_inst_executed_op_{}.sum"
 _SECTOR = 32
@@ -20,9 +21,9 @@ _READ: Final = "l1tex__m_xbar2l1tex_read_{}.sum"
 def of_copies(
     copies: Sequence[tuple[Kind, bool, Executed]], exact: Provenance
 ) -> Iterator[Counter]:
-    """Count copies whose predicate is on, and their sectors. `copies`: of each instruction of the
-    unit, its kind, whether it is a multicast, and its counts; `exact`: the provenance of a copy
-    that a rule covers."""
+    """Count copies whose predicate is on, and their sectors. `copies`: for each of the unit's
+    instructions, its kind, whether it is a multicast, and its counts; `exact`: the provenance of a
+    copy that a rule covers."""
 
     def sectors(kind: Kind, *among: bool) -> int:
         return sum(each.bulk_sectors for own, many, each in copies if own == kind and many in among)
@@ -61,7 +62,7 @@ def of_copies(
 def _executed(
     copies: Sequence[tuple[Kind, bool, Executed]], exact: Provenance
 ) -> Iterator[Counter]:
-    """A copy whose predicate is off counts only as an instruction of the unit."""
+    """Count the unit's instructions; a copy whose predicate is off counts only here."""
 
     def total(*kinds: str) -> int:
         return sum(each.bulk_copies for kind, _, each in copies if kind in kinds)

@@ -55,12 +55,12 @@ def of_mixed(executed: Sequence[Executed], kinds: Callable[[int], Iterable[str]]
 class Executed:
     """Counts of one instruction over the launch; `file` and `line` refer to the CUDA source.
 
-    `threads`: active lanes; threads_predicated_on: those whose guard was true. `branches`: the
-    number of warps that executed a branch here; diverged_warps: how many of them had lanes that
+    `threads`: active lanes; `threads_predicated_on`: those whose guard was true. `branches`: the
+    number of warps that executed a branch here; `diverged_warps`: how many of them had lanes that
     took different paths. `mixed_requests`: requests whose lanes access several state spaces;
-    nothing else is counted for these. `bulk_copies`, `bulk_sectors`, `multicast_requests`: of the
-    bulk copy unit (engine/machine/memory/tensors/bulk_sectors.h); `bulk_uncertain`: how many of
-    the copies no rule covers.
+    nothing else is counted for these. `bulk_copies`, `bulk_sectors`, `multicast_requests`: counts
+    of the bulk copy unit (engine/machine/memory/tensors/bulk_sectors.h). `bulk_uncertain`: how many
+    of the copies are covered by no rule.
     """
 
     opcode: str

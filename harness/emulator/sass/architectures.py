@@ -18,13 +18,14 @@ from harness.emulator.memory.address_space import LOCAL_WINDOW, SHARED_WINDOW
 
 @dataclass(frozen=True)
 class ClusterPlaces:
-    """Offsets in constant bank 0 of what the driver writes there for each launch with or without
-    clusters.
+    """Offsets in constant bank 0 of the values that the driver writes there for each launch, with
+    or without clusters.
 
     `is_explicit`: whether the launch or its kernel specifies clusters. `extents`, `factors` and
-    `counts` (three words each): blocks in a cluster, the floats by which code multiplies to divide
-    by these, and clusters in the grid. `blocks`: blocks in a cluster. `dynamic`: bytes of dynamic
-    shared memory. `parameters`: the generic address of the parameters.
+    `counts` (three words each): a cluster's dimensions in blocks, the floats by which code
+    multiplies to divide by these, and the grid's dimensions in clusters. `blocks`: the number of
+    blocks in a cluster. `dynamic`: bytes of dynamic shared memory. `parameters`: the generic
+    address of the parameters.
     """
 
     is_explicit: int
@@ -46,18 +47,18 @@ class ClusterPlaces:
 class CodeArchitecture:
     """The layout that code of one architecture relies on.
 
-    `block_at`, `grid_at`, `stack_at`: offsets in constant bank 0 of the launch extents, three words
-    each, and of the first address after a thread's local memory. `windows_at`: offsets of the bases
-    that make shared and local addresses generic; Blackwell's code reads the shared one from a
-    special register. `registers_at`: special registers of PTX that the driver fills, and their
-    offsets. `reserved_at`: offset of the shared memory reserved for the system, before a
-    block's own. `reserved_shared`: bytes at the start of a kernel's shared memory that belong to
-    the driver; addresses include them. `clusters`: where code reads cluster data; None if the
-    architecture has no clusters. From the offsets of cluster data and of the special registers,
-    Blackwell's code subtracts 0xa0 times SR_CgaSize, which is 0 here. `known_at`: the offsets
-    before the parameters whose contents are known, if code also reads other offsets; a kernel that
-    does is refused. None if code reads no offsets other than those above. `was_read`: whether the
-    counts of this architecture were compared with hardware readings.
+    `block_at`, `grid_at`, `stack_at`: offsets in constant bank 0 of the launch dimensions, three
+    words each, and of the first address after a thread's local memory. `windows_at`: offsets of the
+    bases that make shared and local addresses generic; Blackwell's code reads the shared one from a
+    special register. `registers_at`: PTX special registers that the driver fills, and their
+    offsets. `reserved_at`: offset of the shared memory reserved for the system, before a block's
+    own. `reserved_shared`: bytes at the start of a kernel's shared memory that belong to the
+    driver; addresses include them. `clusters`: where code reads cluster data; None if the
+    architecture has no clusters. Blackwell's code subtracts 0xa0 times SR_CgaSize, which is 0 here,
+    from the offsets of cluster data and of the special registers. `known_at`: the offsets before
+    the parameters whose contents are known, if code also reads other offsets; a kernel that does is
+    refused. None if code reads no offsets other than those above. `was_read`: whether the counts of
+    this architecture were compared with hardware readings.
     """
 
     name: str

@@ -25,7 +25,7 @@ _OF_ITS_WIDTH = frozenset({
 })  # fmt: skip
 """Instructions that write as many consecutive registers as their modifiers say."""
 _MOST_REGISTERS = 8
-"""The most registers that any other instruction writes."""
+"""The largest number of registers that any other instruction writes."""
 
 
 def called(function: Function, call: Instruction, symbols: Mapping[int, str]) -> str | None:
@@ -61,8 +61,7 @@ def _before(function: Function, call: Instruction) -> tuple[Instruction, ...]:
 
 
 def _definition(before: tuple[Instruction, ...], register: Operand) -> Instruction | None:
-    """The last instruction that writes the register; None if it is not certain which one that
-    is."""
+    """The last instruction that writes the register; None if this cannot be determined."""
     for each in reversed(before):
         if each.name in ("MOV", "LDC.64") and each.operands[0].number == register.number:
             return None if each.guard else each

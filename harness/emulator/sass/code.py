@@ -21,7 +21,7 @@ Kind = Literal[
     "special", "barrier", "name", "descriptor", "hint",
 ]  # fmt: skip
 ZERO = 255
-"""The number of RZ and URZ, which hold 0, and of PT and UPT, which are true."""
+"""The register number of RZ and URZ, which hold 0, and of PT and UPT, which are true."""
 
 
 @dataclass(frozen=True)
@@ -82,10 +82,10 @@ class Function(Remembering):
 
     `parameter_base`: the offset of the parameters in constant bank 0. `registers`: the number per
     thread. `shared_bytes`: the static part, without the driver's reserved part, which ends at
-    shared_start. `local_bytes`: per thread. `cluster`: the extents of its thread block clusters in
-    blocks; zeros if only the launch determines it; None without clusters. `entries`: symbol →
-    address, for the kernel and the functions that it calls. `banks`: the kernel's own constant
-    banks.
+    `shared_start`. `local_bytes`: per thread. `cluster`: the dimensions of its thread block
+    clusters in blocks; zeros if only the launch determines them; None without clusters. `entries`:
+    symbol → address, for the kernel and the functions that it calls. `banks`: the kernel's own
+    constant banks.
     """
 
     name: str
@@ -110,7 +110,8 @@ class Function(Remembering):
 
     @cached_property
     def driver_constants(self) -> frozenset[int]:
-        """Where the instructions read constant bank 0, which the driver fills: byte offsets."""
+        """The byte offsets at which the instructions read constant bank 0, which the driver
+        fills."""
         return frozenset(
             operand.offset
             for each in self.instructions for operand in each.operands

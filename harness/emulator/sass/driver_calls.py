@@ -9,7 +9,7 @@ from harness.emulator.sass import layout
 
 
 class DriverCalls:
-    """The driver calls of one launch. handle: the machine's. raised: an exception during
+    """The driver calls of one launch. `handle`: the machine's handle. `raised`: an exception during
     printing."""
 
     def __init__(self, library: Any) -> None:

@@ -114,7 +114,7 @@ class _Encoder:
         )  # fmt: skip
 
     def _takes_turns(self) -> bool:
-        """Return whether blocks may wait for each other, that is, whether a block reads data that
+        """Return whether blocks may wait for each other, that is, whether one block reads data that
         another may write."""
         return any(
             (i.opcode in ("LD", "LDG") and "STRONG" in i.modifiers)

@@ -37,8 +37,8 @@ Array = NDArray[Any]
 
 _SLICE_SECONDS = 0.2  # so that an interrupt is noticed
 _WIDEST_BYTES = 16
-_TURN = 1 << 12  # instructions of lanes of a warp before others of it continue
-_SLICE = 1 << 16  # warp instructions of a block before others continue, if blocks may wait
+_TURN = 1 << 12  # instructions that some lanes execute before the warp's others continue
+_SLICE = 1 << 16  # warp instructions of a block before other blocks continue, if blocks may wait
 _FAULTS = {
     layout.OUTSIDE: "out of bounds", layout.MISALIGNED: "misaligned",
     layout.READ_ONLY: "read-only", layout.DEADLOCK: "deadlock", layout.OVER_BUDGET: "budget",
@@ -98,7 +98,7 @@ def bank_of_parameters(
 ) -> bytes:  # fmt: skip
     """Fill constant bank 0 as the driver does, as far as code is known to read the bank.
 
-    `params`: the bank, with zeros before the parameters. `registers`: special registers of PTX that
+    `params`: the bank, with zeros before the parameters. `registers`: PTX special registers that
     the driver stores there.
     """
     bank = bytearray(params)
@@ -122,11 +122,11 @@ def bank_of_parameters(
 def _fill_clusters(
     bank: bytearray, shape: Shape, cluster: Clustered, places: ClusterPlaces
 ) -> None:
-    """Store the cluster extents where code reads them, according to comparisons of PTX and machine
-    code.
+    """Store the cluster dimensions where code reads them, according to comparisons of PTX with
+    machine code.
 
-    To divide by an extent, the code multiplies by a float: the smallest one with which no quotient
-    is too low.
+    To divide by a dimension, the code multiplies by a float: the smallest float that makes no
+    quotient too low.
     """
     extents = cluster.extents
     counts = [blocks // extent for blocks, extent in zip(shape.grid, extents, strict=True)]

@@ -99,8 +99,8 @@ def _kind(each: Instruction, lines: OfLines, retried: set[Any]) -> int:
 
 
 def _first_of_loops(function: Function, lines: OfLines) -> Iterator[int]:
-    """Find the loads with which loops begin that do an atomic on a half: of the word that a
-    compare-and-swap in the same line then changes."""
+    """Find the loads that begin a loop implementing an atomic on a half: they load the word that a
+    compare-and-swap on the same line then changes."""
     swaps = {
         (_line(each.location), base.number)
         for each in function.instructions
@@ -115,7 +115,7 @@ def _first_of_loops(function: Function, lines: OfLines) -> Iterator[int]:
 
 def _waits_for_reading(function: Function) -> Iterator[int]:
     """Find the waits that end when the sources of bulk copies have been read. A wait for the writes
-    of bulk copies differs: an invalidation of caches follows it."""
+    of bulk copies differs in that a cache invalidation follows it."""
     every = function.instructions
     for number, each in enumerate(every):
         behind = every[number + 1 : number + 1 + _NEXT]
@@ -125,8 +125,8 @@ def _waits_for_reading(function: Function) -> Iterator[int]:
 
 def _meetings(function: Function) -> list[int]:
     """Find the vote or shuffle of each WARPSYNC, by the index of the first instruction of the same
-    kind. It is in the same line and follows before any branch; a WARPSYNC without one is a
-    `__syncwarp`, and lanes meet there with any."""
+    kind. It is on the same line, before any branch. A WARPSYNC without one is a `__syncwarp`, at
+    which lanes may meet any others."""
     firsts: dict[tuple[str, ...], int] = {}
     every, out = function.instructions, []
     for number, each in enumerate(every):
@@ -144,8 +144,8 @@ def _meetings(function: Function) -> list[int]:
 
 
 def _exchanges(each: Instruction) -> bool:
-    """Return whether an instruction exchanges values between lanes. A vote on a constant asks which
-    lanes are active, and needs no others."""
+    """Return whether an instruction exchanges values between lanes. A vote on a constant finds out
+    which lanes are active, and needs no other lanes."""
     return each.opcode in _EXCHANGES and each.operands[-1].text != "PT"
 
 

@@ -93,13 +93,13 @@ def launch_machine_code(
     """Execute a kernel's machine code on the CPU; arrays among the arguments change in place.
 
     The arguments are those of `launch` for PTX: `args` has one entry for each parameter, `names`
-    are their names in messages, `shared_bytes` is dynamic. `signature`: the kernel of the PTX, for
-    the types of its parameters; without it a Python float is passed as a float of the parameter's
-    size, and an integer as an integer. `cluster`: extents of a thread block cluster in blocks, if
-    the kernel is not compiled for one. `buffers`: arrays that pointers in memory point to, each at
-    its `buffer_address`. Accesses outside buffers, misaligned ones, deadlocks and endless loops are
-    faults. `ptx`: the module that the code was assembled from, with line numbers; it enables race
-    detection between warps, and the detection of most uses of uninitialised memory
+    are their names in messages, `shared_bytes` is dynamic. `signature`: the kernel in the PTX, for
+    the types of its parameters; without it, a Python float is passed as a float of the parameter's
+    size, and an integer as an integer. `cluster`: dimensions of a thread block cluster in blocks,
+    if the kernel is not compiled for one. `buffers`: arrays that pointers in memory point to, each
+    at its `buffer_address`. Accesses outside buffers, misaligned ones, deadlocks and endless loops
+    are faults. `ptx`: the module that the code was assembled from, with line numbers; it enables
+    race detection between warps, and the detection of most uses of uninitialised memory
     (docs/emulator/checks.md). `written` and `written_buffers`: as for PTX. Raises
     UnknownMachineInstruction and LaunchError before anything has run.
     """
@@ -181,7 +181,7 @@ def prepare(code: MachineCode, kernel: str) -> tuple[Function, Encoded]:
 
 
 def _refuse_undetermined(arch: CodeArchitecture, function: Function) -> None:
-    """Refuse Hopper's asynchronous instructions for architectures that have no clusters: no
+    """Reject Hopper's asynchronous instructions for architectures without clusters, because no
     compiler generates them there."""
     for each in function.instructions if arch.clusters is None else ():
         if each.opcode in hopper.OPCODES:
@@ -189,8 +189,8 @@ def _refuse_undetermined(arch: CodeArchitecture, function: Function) -> None:
 
 
 def _refuse_both_groups(function: Function) -> None:
-    """Refuse a kernel with both kinds of copy group: the code does not show which kind a wait
-    refers to. Waiting until no group is left is allowed: this covers both kinds, because one
+    """Reject a kernel with both kinds of copy group, because the code does not show which kind a
+    wait refers to. Waiting until no group is left is allowed: it covers both kinds, because one
     scoreboard counts them."""
     of_lanes = next((i for i in function.instructions if i.opcode == "LDGDEPBAR"), None)
     if not of_lanes or all(i.opcode != "UTMACMDFLUSH" for i in function.instructions):
@@ -228,7 +228,7 @@ def _judged(device: _Device, function: Function, ptx: Module) -> Judged:
 
 
 def _refuse_calls(code: MachineCode, function: Function) -> None:
-    """Refuse calls into the driver, except to the functions that are executed."""
+    """Reject calls into the driver, except to the functions that the emulator executes."""
     symbols = {offset: symbol for offset, symbol, addend in code.addresses if not addend}
     every = {symbol for _, symbol, _ in code.addresses if symbol not in code.variables}
     if every and all(map(address_of_function, every)):
@@ -244,7 +244,7 @@ def _refuse_calls(code: MachineCode, function: Function) -> None:
 
 
 def _refuse_places(arch: CodeArchitecture, function: Function) -> None:
-    """Refuse a read before the parameters unless the driver's value there is known."""
+    """Reject a read before the parameters unless the driver's value there is known."""
     for each in function.instructions if arch.known_at is not None else ():
         width = max(_WIDTHS.get(modifier, _WORD_BYTES) for modifier in ("", *each.modifiers))
         if not all(_is_known(operand, width, arch, function) for operand in each.operands):

@@ -14,12 +14,13 @@ from harness.emulator.results.faults import Fault
 class MachineCount(Executed):
     """Counts of one machine instruction.
 
-    diverged_warps: how often lanes of a warp diverged there. `colliding`: for an atomic, how often
-    lanes accessed the same address. `branch_targets`: for a branch, how often a warp executed it.
-    `warps_again`, `threads_again`: additional counts, because the multiprocessor issues the
-    instruction again (machine/scheduler/replays.h). `remote_requests`, `remote_sectors`: of another
-    block's shared memory; `remote_uncertain`: how many no rule covers.
-    `ideal_uncertain`: the number of accesses to shared memory whose ideal wavefronts no rule gives.
+    `diverged_warps`: how often lanes of a warp diverged there. `colliding`: for an atomic, how
+    often lanes accessed the same address. `branch_targets`: for a branch, how often a warp executed
+    it. `warps_again`, `threads_again`: additional counts, because the multiprocessor issues the
+    instruction again (machine/scheduler/replays.h). `remote_requests`, `remote_sectors`: accesses
+    to another block's shared memory; `remote_uncertain`: how many of them are covered by no rule.
+    `ideal_uncertain`: the number of shared-memory accesses for which no rule gives the ideal
+    wavefronts.
     """
 
     address: int
@@ -52,8 +53,8 @@ class Counted:
 class MachineReport:
     """The results of a launch, except the arrays, which the launch changed in place.
 
-    `count`: works out what was counted. It is called when that is looked at for the first time,
-    because it takes longer than a small launch.
+    `count`: computes the counts. It is not called until they are first requested, because it takes
+    longer than a small launch.
     """
 
     kernel: str
@@ -79,7 +80,7 @@ class MachineReport:
         return self._counted.uncounted
 
     def counter(self, name: str) -> Counter:
-        """A counter by name; KeyError if the launch has none of that name."""
+        """Return a counter by name. Raises KeyError if the launch has no such counter."""
         return self._by_name[name]
 
     @property
@@ -92,7 +93,7 @@ class MachineReport:
 
     @property
     def lines(self) -> dict[tuple[str, int], tuple[MachineCount, ...]]:
-        """The machine instructions of each line of source, in the order of their addresses."""
+        """The machine instructions of each source line, in address order."""
         found: dict[tuple[str, int], list[MachineCount]] = {}
         for each in self.instructions:
             found.setdefault((each.file, each.line), []).append(each)

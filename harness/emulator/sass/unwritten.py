@@ -1,4 +1,4 @@
-"""A record of the bytes of a launch's buffers that have been written."""
+"""A record of which bytes of a launch's buffers have been written."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Array = NDArray[Any]
 Maps = Mapping[int, Array]
 
 _WRITE_UNSEEN = frozenset({"UBLKCP", "UBLKRED", "UTMASTG", "UTMAREDG", "SUST", "SURED"})
-"""Instructions whose writes to global memory the maps do not follow."""
+"""Instructions whose writes to global memory the maps do not record."""
 
 
 def maps(
@@ -49,7 +49,7 @@ def track(memory: AddressSpace, known: Maps) -> None:
 
 
 def forget_unseen(memory: AddressSpace, known: Maps) -> None:
-    """After a launch that did not follow the maps: every byte may have been written."""
+    """After a launch, mark every byte of the maps that it did not use as possibly written."""
     followed = {id(each.written) for each in memory.allocations}
     for map_ in known.values():
         if id(map_) not in followed:

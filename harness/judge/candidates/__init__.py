@@ -4,11 +4,11 @@
 
 cpp: text, macros, syntax           the text of an extension: kernels for nvcc, host code as a tree
 cpp: values, calls, run              host code, run with tensors that have no values
-recording                          launches and arrays; torch's own operations are refused
+recording                          launches and arrays; torch's own operations are rejected
 trace                              the process in which all of that happens
 
 The candidate's host code is neither compiled nor executed natively, and its Python runs in a
-process of its own, which returns the launches as data. The candidate thus determines only what is
+separate process, which returns the launches as data. The candidate thus determines only what is
 launched.
 """
 

@@ -25,7 +25,7 @@ from harness.processes import children
 from harness.sandbox import walls
 
 TRACE_S = 120.0
-"""Deadline, in seconds, for a candidate's Python; importing torch takes three of them."""
+"""Deadline, in seconds, for a candidate's Python; importing torch alone takes three."""
 
 _AS_TORCH = ("--expt-relaxed-constexpr",)
 """The options that torch's load_inline passes to nvcc, and that some kernels need."""
@@ -47,8 +47,8 @@ class _Step:
 
 @dataclass(config=_CONFIG)
 class _Told:
-    """The output of trace.py. `texts`: extension number → its kernels. `scratch`: name → the number
-    of elements and their type."""
+    """The output of trace.py. `texts`: extension number → its kernels. `scratch`: name → the
+    number and type of its elements."""
 
     refused: str = ""
     texts: dict[str, str] = Field(default_factory=dict)

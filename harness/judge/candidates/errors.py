@@ -1,4 +1,4 @@
-"""The refusal of a candidate that cannot be judged."""
+"""The error for a candidate that cannot be judged."""
 
 from __future__ import annotations
 

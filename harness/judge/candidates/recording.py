@@ -3,7 +3,7 @@
 The candidate's Python runs with torch's meta tensors, which have shapes but no data, so it cannot
 depend on any value. Every torch operation that it calls is intercepted: views and new arrays are
 tracked, fills and copies become launches of the harness's own kernels, and any other operation is
-refused, because only kernels are judged.
+rejected, because only kernels are judged.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FILLED = {
     "zeros": 0, "zeros_like": 0, "new_zeros": 0, "ones": 1, "ones_like": 1, "new_ones": 1,
     "full": None, "full_like": None, "new_full": None,
 }  # fmt: skip
-"""Operation → the value that it fills with; None if the value is the argument after the shape."""
+"""Operation → its fill value; None if that value is the argument after the shape."""
 
 _NO_VALUE = {"_local_scalar_dense", "item", "equal", "is_nonzero", "nonzero"}
 MOST_DIMENSIONS = 8
@@ -53,7 +53,7 @@ class Place:
 
 @dataclass
 class Recording:
-    """The recording so far. `arrays`: name → its elements and type; steps: launches, in order."""
+    """The recording so far. `arrays`: name → element count and type. `steps`: launches in order."""
 
     arrays: dict[str, tuple[int, str]] = field(default_factory=dict)
     scratch: list[str] = field(default_factory=list)
@@ -61,7 +61,7 @@ class Recording:
     refusal: str = ""
     """The first refusal; a candidate that catches it gains nothing."""
     overwritten: list[str] = field(default_factory=list)
-    """Inputs that the candidate returns and so may change."""
+    """Inputs that the candidate returns, and therefore may change."""
     whose: dict[int, str] = field(default_factory=dict)
     strangers: dict[int, str] = field(default_factory=dict)
     """Storage that is not an input of the problem → its name."""

@@ -1,10 +1,10 @@
-"""Run a candidate's Python on tensors without values, in a process of its own, and print its
+"""Run a candidate's Python on tensors without values, in a separate process, and print its
 launches.
 
     python -m harness.judge.candidates.trace REQUEST.json
 
-This process executes the candidate's code; its output is data, one line on standard output. In this
-process `load_inline` compiles nothing: it keeps the text, and cpp/run.py interprets its functions.
+This process executes the candidate's code and writes one line of data to standard output. Here,
+`load_inline` compiles nothing: it keeps the text, and cpp/run.py interprets its functions.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MEMORY = 16 << 30
 _FLAGS_LEFT_OUT = ("-O", "-lineinfo", "-arch", "-gencode", "--expt", "-std", "--std", "--ptxas",
                    "-Xptxas", "-Xcompiler", "-lcu", "--generate-line-info", "-D_", "-DNDEBUG",
                    "-U__CUDA", "-DTORCH", "-Wno", "-w", "--threads", "-rdc=false")  # fmt: skip
-"""Options of nvcc that do not change what a kernel computes, or that torch's headers need."""
+"""nvcc options that do not change what a kernel computes, or that torch's headers need."""
 
 
 class Extensions:
@@ -141,7 +141,7 @@ def traced(request: Mapping[str, Any]) -> dict[str, Any]:
         recording.refuse(str(error))
     except HarnessError as error:
         recording.refuse(str(error))
-    except Exception as error:  # the candidate's own
+    except Exception as error:  # raised by the candidate's code
         told = str(error).splitlines() or [""]
         recording.refuse(f"it raises {type(error).__name__}: {told[0]}")
     if recording.refusal:

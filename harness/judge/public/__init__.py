@@ -1,4 +1,4 @@
-"""Public problems in their own formats: `read(path)` gives the Problem of a file.
+"""Public problems in their own formats: `read(path)` turns a file into a Problem.
 
 kernelbench   a torch module: a Python file with Model, get_inputs and get_init_inputs
 definitions   JSON of FlashInfer-Bench and SOL-ExecBench: axes, arrays, and a reference in torch

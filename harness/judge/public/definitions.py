@@ -1,7 +1,7 @@
 """A definition of FlashInfer-Bench or SOL-ExecBench as a Problem.
 
-Its variable axes are the sizes; constant axes are written into the shapes. Its reference is a text
-with a function `run`, which takes and returns tensors.
+The definition's variable axes are the sizes; constant axes are written into the shapes. The
+reference is a text with a function `run`, which takes and returns tensors.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class _Definition:
         return tuple(self._extent(str(each)) for each in array["shape"]) or ("1",)
 
     def _extent(self, axis: str) -> str:
-        """The extent of an axis as an expression over the sizes."""
+        """The length of an axis as an expression over the sizes."""
         if axis in self._constants:
             return str(self._constants[axis])
         if axis.isdigit():

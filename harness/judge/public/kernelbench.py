@@ -16,7 +16,7 @@ from harness.judge.submissions import Problem
 from harness.problem.model_file import ModelFile
 
 MOST = 1 << 22
-"""The most elements of all inputs together; more would take minutes without a GPU."""
+"""The most elements in all inputs together; more would take minutes without a GPU."""
 
 
 def read(text: str, name: str, sizes: Mapping[str, int]) -> Problem:
@@ -26,7 +26,7 @@ def read(text: str, name: str, sizes: Mapping[str, int]) -> Problem:
         return _read(text, name, sizes)
     except HarnessError as error:
         raise UsageError(f"{name}: {error}") from None
-    except Exception as error:  # the file's own code
+    except Exception as error:  # raised by the file's own code
         told = str(error).splitlines() or [""]
         raise UsageError(f"{name}: it raises {type(error).__name__}: {told[0]}") from None
 

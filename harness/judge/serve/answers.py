@@ -1,4 +1,4 @@
-"""Turn the text of a request into the reply, for lines, HTTP and MCP alike."""
+"""Turn the text of a request into a reply, for lines, HTTP and MCP alike."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """`serve`: a judge that speaks JSON lines, for programs that write kernels.
 
-The judge reads one request per line, and writes one reply per line, in order of completion. A
-conversation ends when the input has ended and all requests are answered.
+The judge reads one request per line and writes one reply per line, in order of completion. A
+conversation ends when the input has ended and all requests have been answered.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from harness.judge.serve import answers
 from harness.judge.serve.protocol import ANSWER, LONGEST, READY, Answer, Ready
 
 WAITING = 256
-"""The most requests of one conversation that may wait for their answers; while that many wait, no
-more are read."""
+"""The most unanswered requests of one conversation; while there are that many, no more are
+read."""
 
 MOST_CONVERSATIONS = 64
 
 
 class Conversation:
-    """One client's requests and the replies to them. `say`: a function that writes a line; it
-    raises OSError if the client is gone."""
+    """One client's requests and their replies. `say`: a function that writes a line, and raises
+    OSError if the client is gone."""
 
     def __init__(self, judge: Judge, say: Callable[[bytes], None], most_s: float) -> None:
         self._judge, self._say, self._most_s = judge, say, most_s
@@ -79,7 +79,7 @@ def _skip(lines: IO[bytes]) -> None:
 
 def over_lines(judge: Judge, ready: Ready, most_s: float) -> None:
     """Serve standard input until it ends."""
-    # Output of other code must not get between the replies.
+    # Output from other code must not mix with the replies.
     with os.fdopen(os.dup(1), "wb", buffering=0) as out:
         os.dup2(2, 1)
 
@@ -92,7 +92,7 @@ def over_lines(judge: Judge, ready: Ready, most_s: float) -> None:
 
 
 def over_socket(judge: Judge, ready: Ready, most_s: float, path: Path) -> None:
-    """Serve a Unix socket, which only this user can open, until the process is told to stop."""
+    """Serve a Unix socket that only this user can open, until the process is told to stop."""
     room = threading.Semaphore(MOST_CONVERSATIONS)
     with _listening(path) as listener:
         print(f"listening at {path}", file=sys.stderr, flush=True)
@@ -140,7 +140,7 @@ def _listening(path: Path) -> Iterator[socket.socket]:
 
 
 def _remove_if_dead(path: Path) -> None:
-    """Remove a socket without a listener; refuse any other file at that path."""
+    """Remove a socket that has no listener; raise an error for any other file at that path."""
     try:
         kind = path.lstat().st_mode
     except FileNotFoundError:

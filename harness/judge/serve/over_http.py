@@ -3,9 +3,9 @@
     GET  /        the first line of `serve`
     POST /judge   a request, as on a line; its answer
 
-Every reply from the judge itself has status 200, even an error; 400 is an invalid request, 401 a
-missing token, 413 a body that is too long, 503 an overloaded judge. The server listens on 127.0.0.1
-and accepts no other host name, so that no page in a browser can reach it.
+Every reply from the judge itself has status 200, even an error; 400 means an invalid request, 401
+a missing token, 413 a body that is too long, and 503 an overloaded judge. The server listens on
+127.0.0.1 and accepts no other host name, so that no page in a browser can reach it.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from harness.judge.serve.protocol import ANSWER, LONGEST, READY, Ready
 
 LOOPBACK = "127.0.0.1"
 TOKEN = "KERNEL_HARNESS_TOKEN"
-"""The environment variable with the token; if it is not set, a random token is made."""
+"""The environment variable with the token; if it is not set, a random token is generated."""
 WAITING = 256
-"""The most requests that may wait for their answers."""
+"""The most requests that may be unanswered at a time."""
 
 
 def over_http(judge: Judge, ready: Ready, most_s: float, port: int) -> None:

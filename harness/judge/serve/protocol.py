@@ -90,7 +90,7 @@ def read(line: bytes) -> Request:
         told = f"the line has {len(line):,} bytes; at most {LONGEST:,}"
         raise BadRequest(Answer(None, error=Error("not-json", told)))
     try:
-        data = from_json(line)  # which has a limit on depth
+        data = from_json(line)  # it limits the nesting depth
     except ValueError as error:
         raise BadRequest(Answer(None, error=Error("not-json", f"no JSON: {error}"))) from None
     if not isinstance(data, dict):

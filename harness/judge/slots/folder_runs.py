@@ -36,7 +36,7 @@ def run(
 ) -> Run:  # fmt: skip
     """Run the matrix in a folder into `out`; return the run.
 
-    `seed`: the seed of the inputs, in place of the matrix's own. `with_ceilings`: also measure the
+    `seed`: the seed of the inputs, instead of the matrix's own. `with_ceilings`: also measure the
     GPU's limits, which a page shows but no verdict needs. Raises HarnessError if the matrix cannot
     run at all; a failed kernel is recorded in the run.
     """
@@ -62,7 +62,7 @@ def on_a_gpu(
     """Do `run` on a GPU. Raises BackendUnavailable, which suggests an alternative, if there is no
     GPU.
 
-    Finding that a machine has no driver takes no process.
+    Detecting that a machine has no driver does not need another process.
     """
     if not devices.has_driver():
         raise BackendUnavailable(NO_GPU.format("no driver is installed"))

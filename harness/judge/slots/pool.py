@@ -1,7 +1,7 @@
 """The pool of judging processes: started ahead, bounded, and disposable.
 
-A slot that overruns its deadline, or dies, is killed with its descendants and replaced; a spare one
-is kept ready, so that the next submission does not wait for a replacement.
+A slot that overruns its deadline, or dies, is killed with its descendants and replaced. A spare
+slot is kept ready, so that the next submission does not wait for a replacement.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Slot:
 
     `home`: its working folder, for compiled files. `matrices`: the folder of its submissions, which
     it only reads. `memory`: bytes that each of its processes may allocate; 0 for no limit. `walls`:
-    the sandbox around the slot, if any; no process outside this sandbox writes or removes files in
+    the sandbox around the slot, if any. No process outside this sandbox writes or removes files in
     `home`, because a link there could lead anywhere.
     """
 
@@ -71,7 +71,7 @@ class Slot:
         os.close(tells)
         self.home, self.matrices = home, matrices
         self.is_ended, self.is_idle = False, True
-        """is_ended: set once the slot can judge no more. is_idle: set while it has no
+        """is_ended: True once the slot can judge no more. is_idle: True while it has no
         submission."""
         self._is_ready = False
         self._read = b""
@@ -139,7 +139,7 @@ def _no_walls() -> Iterator[tuple[list[str], list[int]]]:
 
 
 class Slots:
-    """One slot per concurrent submission, and optionally a spare one.
+    """One slot per concurrent submission, and optionally a spare slot.
 
     Safe to use from any thread.
     """
@@ -175,7 +175,7 @@ class Slots:
 
     @contextmanager
     def one(self) -> Iterator[Slot]:
-        """Take the first free slot; a lost one is replaced."""
+        """Take the first free slot; a lost slot is replaced."""
         slot = self._free.get()
         well = False
         try:
@@ -188,7 +188,7 @@ class Slots:
 
     def _back(self, slot: Slot) -> None:
         if not slot.is_ended:
-            if self._walls:  # without walls, others read it, too
+            if self._walls:  # without walls, other slots also read it
                 tidy(slot.matrices, MOST_KEPT)
             self._free.put(slot)
             return
@@ -202,7 +202,7 @@ class Slots:
 
     @property
     def pids(self) -> list[int]:
-        """The processes from which all others in the judge descend."""
+        """The ids of the processes from which all others in the judge descend."""
         with self._lock:
             return [slot.pid for slot in self._all]
 

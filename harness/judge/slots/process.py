@@ -3,10 +3,10 @@
     python -m harness.judge.slots.process BYTES KEPT
 
 The process imports everything in advance, and runs the server from which workers are forked. A
-request is a line on standard input, a reply a line on standard output. Changes that a submission's
-problem.py makes to its process end with that process; a kernel runs in another process, with a
-deadline of its own. BYTES limits the allocations of any process here; 0 for no limit. KEPT limits
-the number of compiled kernels kept in the slot's folder; 0 if the folder is shared.
+request is a line on standard input, and a reply is a line on standard output. Changes that a
+submission's problem.py makes to its process end with that process; a kernel runs in another one,
+with its own deadline. BYTES limits the allocations of any process here; 0 means no limit. KEPT
+limits the number of compiled kernels kept in the slot's folder; 0 means that it is shared.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from harness.run import staleness
 from harness.tables import Run
 
 _RUNS = 4
-"""The number of crashed processes' runs that are kept, because the newest is still read."""
+"""How many runs of crashed processes are kept, because the newest is still read."""
 
 _TORCH = re.compile(rb"\b(torch|model_file|wants_tensors)\b")
 """Matches the text of a problem.py that needs torch."""
@@ -52,7 +52,7 @@ _CONFIG = ConfigDict(extra="forbid", frozen=True)
 @dataclass(config=_CONFIG)
 class Request:
     """`folder`: the submission's matrix. `out`: the run's folder, if it is to be kept. `timed`:
-    whether to time on a GPU. `keep`: whether to keep the run's folder, with the data that its page
+    True to time on a GPU. `keep`: True to keep the run's folder, with the data that its page
     needs."""
 
     folder: str
@@ -64,12 +64,12 @@ class Request:
     backend: str = "emulator"
     jobs: int = 1
     seed: int | None = None
-    """The seed of the inputs, in place of the matrix's own."""
+    """The seed of the inputs, which replaces the matrix's own."""
 
 
 @dataclass(config=_CONFIG)
 class Answer:
-    """The verdicts; or why the matrix could not run, or how its process ended."""
+    """The verdicts, or why the matrix could not run, or how its process ended."""
 
     verdicts: list[Verdict]
     refused: str = ""
@@ -101,7 +101,7 @@ def of_run(run: Run, folder: Path, kernels: tuple[str, ...]) -> list[Verdict]:
 
 
 def without_folder(text: str, folder: Path) -> str:
-    """Shorten paths in a text to the submission's own file names, wherever the files are stored."""
+    """Shorten paths in a text to the submission's own file names, wherever its files are stored."""
     # If the submission is in the slot's own folder, a text may use a relative path.
     for place in (str(folder.absolute()), f"{folder.parent.name}/{folder.name}"):
         for problem in (folder / "kernels").glob("*/problem.py"):
@@ -171,7 +171,7 @@ def _import_torch_for(folder: Path) -> None:
 
 
 def tidy(folder: Path, most: int) -> None:
-    """Keep at most this many cached files, for kernels that may be submitted again; remove the
+    """Keep at most `most` cached files, for kernels that may be submitted again; remove the
     oldest."""
     kept = sorted(folder.glob("*"), key=lambda path: path.lstat().st_mtime_ns)
     for path in kept[: max(0, len(kept) - most)]:
@@ -179,7 +179,7 @@ def tidy(folder: Path, most: int) -> None:
 
 
 def _work_out_ahead() -> None:
-    """Compute values in advance that every fork would otherwise compute."""
+    """Compute in advance the values that every fork would otherwise compute."""
     staleness.harness_hash(False)
     finders.stall_reasons()
     from_json(to_json(Finished("plan")))

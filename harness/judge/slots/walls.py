@@ -20,7 +20,7 @@ TRIAL_S = 20.0
 
 
 def refusal() -> str:
-    """The reason why no sandbox can be made here, determined by trying to make one; empty if it
+    """The reason why no sandbox can be made here, determined by trying to make one; empty if that
     works."""
     program = walls.program()
     if program is None:

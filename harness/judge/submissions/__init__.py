@@ -27,11 +27,11 @@ NATIVE = (
     "{} runs natively, on a GPU, with the rights of whoever runs the judge: a request has none\n"
     "  judge it from Python: harness.compare([…], problem)"
 )
-"""The message for a request with a function: why it cannot have one, and what to do."""
+"""The message for a request that contains a function: why that is not allowed, and what to do."""
 
 
 def _kernel_data(value: Any) -> Any:
-    """A kernel's data from a request; refused if it describes a function."""
+    """Return a kernel's data from a request; reject data that describes a function."""
     if isinstance(value, Mapping):
         for key, what in (("python", "a Python function"), ("function", "a Python function"),
                           ("host", "a host function")):  # fmt: skip
@@ -97,7 +97,7 @@ SUBMISSION: TypeAdapter[Submission] = TypeAdapter(Submission)
 
 
 def listed(kernels: AnyKernel | Sequence[AnyKernel]) -> tuple[AnyKernel, ...]:
-    """One kernel or several, as a tuple. Raises UsageError if there is none."""
+    """Turn one or several kernels into a tuple. Raises UsageError if there are none."""
     found = (kernels,) if isinstance(kernels, AnyKernel) else tuple(kernels)
     if not found:
         raise UsageError("there is no kernel to judge: give at least one")

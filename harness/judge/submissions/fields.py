@@ -19,12 +19,12 @@ Extent = int | str
 
 
 def _extents(value: Any) -> Any:
-    """One or several extents, as a tuple."""
+    """Turn one or several dimensions into a tuple."""
     return tuple(value) if isinstance(value, list | tuple) else (value,)
 
 
 def _shape(value: Any) -> Any:
-    """`"rows, cols"`, `"n"`, `["rows", 4]` or `("rows", "cols // 2")`, as texts of expressions."""
+    """Turn `"rows, cols"`, `"n"`, `["rows", 4]` or `("rows", "cols // 2")` into expressions."""
     parts = value.split(",") if isinstance(value, str) else value
     if not isinstance(parts, list | tuple):
         parts = (parts,)
@@ -64,7 +64,7 @@ def _text(value: Any) -> Any:
 
 
 def title(told: str) -> str:
-    """Turn a file's or a function's name into one that is also valid as a file name."""
+    """Turn a file or function name into one that is also valid as a file name."""
     letters = "".join(c if c.isascii() and c.isalnum() else "_" for c in told).strip("_")
     return letters if letters[:1].isalpha() else f"kernel_{letters}".rstrip("_")
 

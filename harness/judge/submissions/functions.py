@@ -1,7 +1,7 @@
 """Functions in place of kernels: Python functions, and host functions in CUDA C++.
 
-These functions run natively, on a GPU. Therefore only the user who runs the judge may pass them,
-from Python: a request to `serve` cannot contain one (docs/judge.md).
+These functions run natively, on a GPU. Therefore only the user who runs the judge can pass them,
+from Python; a request to `serve` cannot contain one (docs/judge.md).
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class PythonFunction:
 
     @property
     def title(self) -> str:
-        """A name that is valid, also as a file name."""
+        """A name that is also valid as a file name."""
         return title(self.name or self.function.name)
 
     @property
@@ -100,7 +100,7 @@ class HostFunction:
 
     @property
     def title(self) -> str:
-        """A name that is valid, also as a file name."""
+        """A name that is also valid as a file name."""
         return title(self.name or self.host)
 
     @property

@@ -102,7 +102,7 @@ class Kernel:
 
     @property
     def title(self) -> str:
-        """A name that is valid, also as a file name."""
+        """A name that is also valid as a file name."""
         if self.name:
             return self.name
         return title(Path(self.source).stem if self.is_file else self.all_launches[0].entry)

@@ -25,7 +25,8 @@ from harness.tables import Run
 
 FORM = 1
 MOST_ROWS = 50
-"""The most rows in a comment's table: GitHub refuses comments of more than 65,536 characters."""
+"""The maximum number of rows in a comment's table: GitHub rejects comments of more than 65,536
+characters."""
 
 
 # JSON
@@ -232,7 +233,7 @@ def junit(judgement: Judgement) -> str:
 
 
 def junit_of_nothing() -> str:
-    """A suite without a test case, for a comparison in which no differing variant remains."""
+    """A suite without test cases, for a comparison in which no differing variant remains."""
     suites, _ = _suite(0, 0, 0)
     return _as_text(suites)
 

@@ -25,7 +25,7 @@ from harness.report.figures.interval_bar import interval_bar, reach
 from harness.report.tables.cells import Cell, Column, Row, Table, none, show
 
 MOST_DIFFS = 40
-"""The most source diffs on a page: those of a large ladder would take megabytes."""
+"""The maximum number of source diffs on a page: those of a large ladder would take megabytes."""
 
 
 @dataclass(frozen=True)

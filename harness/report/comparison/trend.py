@@ -25,7 +25,7 @@ from harness.tables.files import inert_table
 
 PAGE, CSV = "trend.html", "trend.csv"
 MOST_FIGURES = 24
-"""The most figures on a page; those with a change come first."""
+"""The maximum number of figures on a page; those with a change come first."""
 
 
 @dataclass(frozen=True)

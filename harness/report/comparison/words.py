@@ -82,7 +82,7 @@ def headline(judgement: Judgement) -> str:
 
 
 def _told(judgement: Judgement) -> str:
-    """Say for how many cases the slowdown to be found is not excluded; empty if there are none."""
+    """Say in how many cases the slowdown to be found is not ruled out; empty if there are none."""
     hiding = sum(change.hides > judgement.min_effect for change in judgement.changes)
     if not hiding:
         return ""
@@ -160,7 +160,7 @@ def beside(change: Change) -> list[str]:
 
 
 def shortly(change: Change) -> str:
-    """The most important statement about a case, short enough for a table's cell."""
+    """The most important statement about a case, short enough for a table cell."""
     if change.kind in {"no longer run", "mended"}:
         return _first_line(change.faults[1] or change.faults[0])
     return next(iter([*closing(change), *beside(change)]), "")

@@ -27,7 +27,7 @@ CAUTION = (
 
 
 MANY = 20
-"""The number of kernels in one roofline up to which every one has a label."""
+"""The largest number of kernels in one roofline at which every kernel has a label."""
 
 
 def card(run: Run) -> str:

@@ -81,7 +81,7 @@ def place(
         (x, y), (width, height) = points[i], sizes[i]
         least, best = WORST, None
         for near, dx, dy in _offsets(width, height):
-            if near >= least:  # and so are all that follow
+            if near >= least:  # all further candidates are at least as far away
                 break
             box = Box(x + dx, y + dy - height / 2, x + dx + width, y + dy + height / 2)
             # The cheap tests come first: most candidates fail one of them.
@@ -117,7 +117,7 @@ follow."""
 
 def _offsets(width: float, height: float) -> list[tuple[float, float, float]]:
     """Candidate offsets with their distances, the nearest first: columns to the right and left,
-    each at many heights. To the left counts as farther."""
+    each at many heights. Positions to the left count as farther away."""
     right = [7.0, 20.0, 36.0, 60.0, 90.0]
     left = [-7.0 - width, -20.0 - width, -36.0 - width, -60.0 - width]
     heights = [0.5 * height * k * sign for k in range(24) for sign in (1, -1)]

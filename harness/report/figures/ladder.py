@@ -11,7 +11,7 @@ from harness.report.figures.style import LIGHT, WIDE, Layout, canvas, cut, grid,
 
 C = LIGHT
 _PATCH = {"facecolor": C["panel"], "edgecolor": "none", "pad": 0.5}
-"""The background of text that a line may cross."""
+"""The background behind text that a line may cross."""
 
 
 def draw_ladder(ladder: Ladder, layout: Layout) -> Canvas:

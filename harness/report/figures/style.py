@@ -1,9 +1,9 @@
 """The common style of figures: one drawing function serves light and dark pages, phones, print and
 files.
 
-A figure is drawn by one function for two widths. Its colours are roles: the SVG in the page refers
-to them as CSS variables, so the reader's colour scheme applies; the PNG is light. The colours are
-from the palette of Okabe and Ito, which colour-blind readers can distinguish.
+One function draws a figure at two widths. Its colours are roles: the SVG in the page refers to them
+as CSS variables, so the reader's colour scheme applies; the PNG is light. The colours are from the
+palette of Okabe and Ito, which colour-blind readers can distinguish.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def _svg(canvas: Canvas, prefix: str, title: str) -> Markup:
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
-    # Short ids: a figure names its clip path with every line.
+    # Ids are short because every line of a figure names its clip path.
     own = f"f{zlib.crc32(prefix.encode()):x}"
     used = dict.fromkeys(re.findall(r'(?:href="|url\()#([^")]+)', text))
     ids = {name: f"{own}-{number}" for number, name in enumerate(used)}
@@ -197,7 +197,8 @@ def spread(positions: list[float], gap: float, low: float, high: float) -> list[
     """Move the positions apart as little as possible, keeping their order, within both ends.
 
     Neighbours are `gap` apart, or less if there is not enough room. The method is least squares
-    under an order (isotonic regression by pooling adjacent violators; Barlow et al., 1972).
+    under an order constraint (isotonic regression by pooling adjacent violators; Barlow et al.,
+    1972).
     """
     if not positions:
         return []

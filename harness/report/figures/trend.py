@@ -16,7 +16,8 @@ _COLOURS = ("accent", "s1", "s2", "s3", "s4", "library")
 def draw_trend(
     series: Sequence[Series], labels: Sequence[str], unit: str, relative: bool, layout: Layout
 ) -> Canvas:
-    """`relative`: draw values in per cent of each variant's first value; otherwise unchanged."""
+    """`relative`: draw values as percentages of each variant's first value; otherwise, draw them
+    unchanged."""
     changed = [s for s in series if s.levels][: len(_COLOURS)]
     roles = {id(s): role for s, role in zip(changed, _COLOURS, strict=False)}
     names = [cut(s.case.variant, layout) for s in changed]

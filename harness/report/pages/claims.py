@@ -1,4 +1,4 @@
-"""Published claims and this run's results on them, as a problem's page shows them."""
+"""Published claims and this run's results for them, as a problem's page shows them."""
 
 from __future__ import annotations
 

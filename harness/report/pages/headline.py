@@ -39,7 +39,7 @@ class Story:
     folded: Sequence[Markup] = ()
     """The folded sentences, about sizes beyond the first few."""
     has_failed: bool = False
-    """True if something in a run without times should be verified and is not."""
+    """True if something in a run without times should have been verified but was not."""
 
 
 FEW_SIZES, MANY_SIZES = 3, 6
@@ -62,7 +62,7 @@ def stories(
 
 
 def _with_counts(verified: Story, found: Counts | None, links: Links) -> Story:
-    """Move the story on verification after the one on counts; a failure stays in front."""
+    """Move the story on verification after the one on counts; a failure stays first."""
     if found is None:
         return verified
     both = [counted.answer(found, links), verified.headline]
@@ -175,8 +175,7 @@ def detail(ladder: Ladder, steps: Steps, links: Links) -> Markup:
 
 
 def last_gains(ladder: Ladder, steps: Steps, most: int = 2) -> list[LadderStep]:
-    """The last steps on the way to the winner for which a speed-up is certain, earlier ones
-    first."""
+    """The last steps towards the winner that have a certain speed-up, earlier ones first."""
     if ladder.winner is None:
         return []
     found = []
@@ -189,7 +188,7 @@ def last_gains(ladder: Ladder, steps: Steps, most: int = 2) -> list[LadderStep]:
 
 
 def largest_gain(ladder: Ladder, steps: Steps) -> LadderStep | None:
-    """The step with the greatest gain on the way to the winner."""
+    """The step towards the winner with the greatest gain."""
     gains = last_gains(ladder, steps, most=10_000)
     return max(gains, key=lambda s: s.speed.ratio.value if s.speed and s.speed.ratio else 0,
                default=None)  # fmt: skip
@@ -205,7 +204,7 @@ def causes(step: LadderStep, most: int = 2) -> str:
 
 def _rung(ladder: Ladder, p: Planned) -> Rung:
     rung = ladder.rung(p.variant)
-    assert rung is not None  # gains are of ranked variants
+    assert rung is not None  # only ranked variants have gains
     return rung
 
 

@@ -261,7 +261,7 @@ def _spark(ladder: Ladder) -> Markup:
 
 
 def _counted(maker: Maker, cases: Sequence[Planned]) -> tuple[list[Cell], str, Markup, str]:
-    """Say what was verified; then the variants' losses, and the largest changes on a step."""
+    """Say what was verified; then the variants' losses, and the largest changes in a step."""
     run = maker.run
     problem, dtype = cases[0].problem, cases[0].dtype
     found = [c for c in checks(run, problem, dtype) if c.status != "skipped"]

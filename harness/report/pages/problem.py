@@ -243,7 +243,7 @@ class Maker:
 
     def _notes(self, problem: str, ladders: Sequence[Ladder]) -> list[str]:
         found = []
-        if not self.run.is_timed:  # a ladder has a column for them
+        if not self.run.is_timed:  # a ladder has a column for remarks
             found += [
                 f"{variant} {remark.text.rstrip('.')}."
                 for (name, variant), remarks in self.run.remarks.items() if name == problem
@@ -283,7 +283,7 @@ class Maker:
 
 
 def settings(run: Run) -> dict[str, Any]:
-    """A description of the rounds, as far as run.json contains one."""
+    """A description of the rounds, if run.json contains one."""
     timing = run.info.get("timing") or {}
     placements = [len(each) for each in _placements(run).values()]
     several = max(placements, default=0) > 1

@@ -72,7 +72,7 @@ HEADER_SHARE = 0.2
 def _listings(
     run: Run, p: Planned, lines: Sequence[SourceLine], folder: Path | None
 ) -> Iterator[Listing]:
-    """List the sources of the step with most instructions: the variant's file, and headers that
+    """List the sources of the step with the most instructions: the variant's file, and headers that
     matter."""
     per_step: dict[int, int] = defaultdict(int)
     for line in lines:

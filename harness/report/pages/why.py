@@ -31,7 +31,7 @@ from harness.statistics.timings import Comparison
 from harness.tables import Run
 
 MOST = 3
-"""The most causes that a sentence names."""
+"""The maximum number of causes that a sentence names."""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from harness.report.words import meaning
 from harness.tables import Run
 
 MOST = 12
-"""The most columns that a page has room for."""
+"""The maximum number of columns that fit on a page."""
 
 
 def raw_tables(

@@ -1,7 +1,7 @@
 """Tables with cells coloured by comparison: counters, and launch shapes.
 
-For a counter, a stronger colour means farther from the best of its column; for a rate, nearer to
-the fastest. Values that were not counted exactly are hatched.
+For a counter, a stronger colour means that a value is farther from its column's best; for a rate,
+that it is nearer to the fastest. Values that were not counted exactly are hatched.
 """
 
 from __future__ import annotations

@@ -93,8 +93,8 @@ class _Told:
             self._open[1].append(record)
 
     def finish(self, unless: str = "") -> None:
-        """Complete the case whose reports were arriving, because another begins or the worker has
-        ended.
+        """Complete the case whose reports were arriving, because another case begins or the worker
+        has ended.
 
         `unless`: the case during which the worker ended too early.
         """
@@ -108,7 +108,7 @@ def _is_of(v: Verified, case: Case) -> bool:
 
 
 def emulated(case: Case, counted: Case | None, work: Work | None, reason: str = "") -> Emulated:
-    """The record of which case's counters represent a timed case; None if there are none."""
+    """Record which case's counters represent a timed case. `counted`: None if no case's do."""
     return Emulated(
         case.id, case.problem, case.variant, case.dtype, case.launch,
         counted.id if counted else "", counted.sizes if counted else {},

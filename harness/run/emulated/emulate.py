@@ -16,7 +16,7 @@ def emulate(
     bench: model.Bench, case: Case, arch: str, jobs: int = 1, draw: int | None = None,
     *, waits: bool = False,
 ) -> Execution:  # fmt: skip
-    """Merge the results of PTX and machine code, or return those of PTX if there are no others."""
+    """Merge the PTX and machine-code results, or return the PTX results if there are no others."""
     ptx, machine = by_front_end(bench, case, arch, jobs, draw, waits=waits)
     if ptx.faults:
         return ptx
@@ -36,7 +36,7 @@ def by_front_end(
     """Execute a case's PTX and its machine code, or say why the machine code was not executed.
 
     `draw`: the number of the set of inputs to use; by default that of the timed set. `waits`: note
-    what the PTX's threads wait for at mbarriers. `checks`: look for races and uses of uninitialised
+    what the PTX threads wait for at mbarriers. `checks`: look for races and uses of uninitialised
     memory in the PTX.
     """
     problem = loading.load(bench.kernels / case.problem)

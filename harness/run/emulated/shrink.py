@@ -1,4 +1,4 @@
-"""Find a case's fault, at its test sizes first, and the smallest case that has the same fault.
+"""Find a case's fault, trying its test sizes first, and the smallest case that has that fault.
 
 First the sizes are reduced, then the launch shape.
 

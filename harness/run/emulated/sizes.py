@@ -1,12 +1,12 @@
-"""Choose the size at which to emulate a timed case: its own if that is quick, else a smaller one.
+"""Choose the size at which to emulate a timed case: its own if it is quick, or else a smaller one.
 
 All variants of a comparison are counted at the same size, so that their counters can be compared.
 Sizes within `limits.emulate_bytes` and `emulate_flops`, which a run without a GPU would count, are
 counted directly. A larger size gets a stand-in: the nearest of the matrix's sizes within the
-limits. The stand-in's instruction count predicts how long the larger size would take, and its half,
-its quarter and so on. The largest of these that is quick enough replaces the stand-in. The closer
-the counted size is to the timed one, the better it preserves the relative weight of a launch's
-one-time work.
+limits. The stand-in's instruction count predicts how long the larger size would take, and also half
+of that size, a quarter and so on. The largest of these that is quick enough replaces the stand-in.
+The closer the counted size is to the timed one, the better it preserves the relative weight of a
+launch's one-time work.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ BEYOND = 16
 size is within them."""
 
 FOOTPRINT = 8
-"""Bytes of host memory that a worker takes per byte of the case's buffers, for inputs and
+"""Bytes of host memory that a worker needs per byte of the case's buffers, for inputs and
 references, copies for PTX and for machine code, and the emulator's records for each word."""
 
 Sizes = Mapping[str, int]
@@ -45,8 +45,8 @@ def stand_in(sizes: Sizes, works: Iterable[tuple[Sizes, Work]], limits: Limits) 
     """Return the size to count in place of one that is too large, or None if there is none.
 
     `works`: the sizes of the matrix. The nearest is the one whose parameters differ by the smallest
-    factors overall. Thus a size with few columns does not represent one with few rows, nor uniform
-    data skewed data.
+    factors overall. Thus a size with few columns does not represent one with few rows, and uniform
+    data does not represent skewed data.
     """
     every = list(works)
     found = [each for each, work in every if is_within(work, limits)]
@@ -57,9 +57,9 @@ def stand_in(sizes: Sizes, works: Iterable[tuple[Sizes, Work]], limits: Limits) 
 
 
 def smaller(sizes: Sizes, work: Callable[[Sizes], Work], limits: Limits) -> Iterator[Sizes]:
-    """Yield the size itself, then its half, its quarter and so on, while they exceed the limits.
+    """Yield the size itself, then half of it, a quarter and so on, while they exceed the limits.
 
-    Only the first parameter is halved, such as n, rows or planes.
+    Only the first parameter, such as n, rows or planes, is halved.
     """
     first = next(iter(sizes), "")
     found = dict(sizes)

@@ -244,7 +244,7 @@ class Stage:
         held.close(*open_)
 
     def _near_or_not(self, cases: Sequence[Case]) -> _Near:
-        """Return the result of `_near`; empty if the problem refuses a size that is not in the
+        """Return the result of `_near`; empty if the problem rejects a size that is not in the
         matrix."""
         try:
             return self._near(cases)
@@ -290,7 +290,7 @@ class Stage:
 
     def _planned_at(self, cases: Sequence[Case], sizes: size_rules.Sizes) -> dict[str, Case]:
         """Timed case → the same case at a size that is not in the matrix; empty if the matrix
-        refuses any of them."""
+        rejects any of them."""
         device, problem = self._run.setting.device, cases[0].problem
         there = plan.cases_at(self._run.matrix, device, problem, [sizes])
         by_shape = {c.shape: c for c in there if not (c.skip or c.refusal)}

@@ -1,20 +1,19 @@
 """GPUVerify's CUDA tests: small kernels with or without a race, a divergent barrier or a failed
 assertion.
 
-The head of a test states the result that the tool must report, and the extents of the launch. A
-block is limited to 1024 threads, even if a test specifies more. Annotations become code: `__assert`
-and `__requires` are checked, invariants are empty, and statements about other threads or earlier
-accesses are assumed to hold. Functions that are only declared return 0. A pointer gets an array of
-different values. A scalar gets the value in the head's counterexample, else one from a
+The head of a test states the result that the tool must report, and the launch's dimensions. A block
+is limited to 1024 threads, even if a test specifies more. Annotations become code: `__assert` and
+`__requires` are checked, invariants expand to nothing, and statements about other threads or
+earlier accesses are assumed to hold. Functions that are only declared return 0. A pointer gets an
+array of different values. A scalar gets the value in the head's counterexample, else one from a
 `__requires`, else 1; a scalar called `size` gets the length of an array. The kernels are compiled
 without optimisation, because most of them compute nothing that is used.
 
-These tests are omitted, because no launch can show what the head says: tests in which the tool must
-refuse the source, fails at an invariant, or assumes indices that differ from the launch's (an
-axiom) or contents of a constant that differ from the source's; tests with arrays of no elements, or
-with variables of the host; tests that nvcc does not compile (references to textures, cuRAND without
-its header); and those in `NOT_LAUNCHED`, which ptxas or the emulator refuses. A grid has at most
-256 blocks.
+Some tests are omitted, because no launch can show what the head says: tests in which the tool must
+reject the source, fails at an invariant, or assumes indices that differ from the launch's (an
+axiom) or constant contents that differ from the source's; tests with empty arrays or with host
+variables; tests that nvcc does not compile (texture references, cuRAND without its header); and
+those in `NOT_LAUNCHED`, which ptxas or the emulator refuses. A grid has at most 256 blocks.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ OTHERWISE_FAULTY = {
     "pointertests/test_copy_between_memory_spaces": UNSET,
     "scope": UNSET,
 }
-"""Tests that pass GPUVerify and have a fault by CUDA's rules."""
+"""Tests that pass GPUVerify but have a fault under CUDA's rules."""
 
 HEADER = """\
 #include <cassert>
@@ -94,7 +93,7 @@ TYPES = {
     "int": np.int32, "unsigned int": np.uint32, "unsigned": np.uint32, "float": np.float32,
     "double": np.float64, "char": np.int8, "unsigned long long int": np.uint64,
 }  # fmt: skip
-"""Those of elements; an array of another type is one of bytes."""
+"""NumPy's types of array elements; an array of any other type is an array of bytes."""
 
 
 def kernels(clone: Path) -> Iterator[Kernel]:
@@ -126,7 +125,7 @@ def _faults(name: str, text: str) -> frozenset[str]:
     if text.lower().startswith("//pass"):
         return OTHERWISE_FAULTY.get(name, frozenset())
     if "synchronize(" in text:
-        return DIVERGED | {"deadlock"}  # of the grid, for a barrier that some blocks never reach
+        return DIVERGED | {"deadlock"}  # of the grid, at a barrier that some blocks never reach
     if "null" in text or "null" in name or "pass_struct" in name:
         return BOUNDS | {"trap"}
     if "constant memory" in text:
@@ -137,7 +136,7 @@ def _faults(name: str, text: str) -> frozenset[str]:
 
 
 def _extents(text: str, name: str) -> tuple[int, ...]:
-    """The extents of the grid, of at most 256 blocks, or of the block, of at most 1024 threads."""
+    """The dimensions of the grid (at most 256 blocks) or of the block (at most 1024 threads)."""
     found = re.search(rf"--{name}=\[?([\d,]+)", text)
     assert found
     extents, left = [], 1024 if name == "blockDim" else 256

@@ -32,28 +32,30 @@ BUGS = {
 """For each planted bug, the kinds of faults by which the checks may find it. Some arrays are longer
 than their contents, so an index past the end of the contents reads uninitialised elements."""
 DEFECTS = (
-    ({"PR", "Block", "BlockAdd"}, RACE),  # threads read a sum to which one still adds
+    ({"PR", "Block", "BlockAdd"}, RACE),  # threads read a sum while one of them still adds to it
     (
         {"SSSP", "E", "Data"},
         UNWRITTEN,
-    ),  # clears a stamp for each vertex, and uses one for each edge
+    ),  # clears one stamp per vertex, but uses one per edge
     ({"TC", "Block", "Reduction"}, UNWRITTEN),  # adds up 32 words, of which 16 have been written
 )
-"""Faults of programs without a planted bug, by words of their names: those accused were read."""
+"""Faults of programs without a planted bug, by words in their names. The code of every program in
+which a fault was reported has been read."""
 NO_FAULT = (
     {"ExcessThreadsBug", "NonPersist", "Block"},  # there is a block for each element, and no more
-    {"FieldBug", "E", "Topo"},  # stops early, as there are fewer vertices than edges
+    {"FieldBug", "E", "Topo"},  # stops early, because there are fewer vertices than edges
     {"FieldBug", "V", "Data", "NonPersist", "Block"},  # the grid ends where the work does
 )
-"""Programs whose planted bug is no fault on this graph: those in which none was found were read."""
+"""Programs whose planted bug is no fault on this graph, by words in their names. The code of every
+program in which no fault was found has been read."""
 CLEAN, FAULTY_OF_EACH = 60, 9
 _SEED = 37
 _BESIDE, _UNCHECKED = " || ", "without checks: "
 _INPUT = "undirect_power_law_250n_2200e.egr"
 """The graph. On a regular one, page ranks would not change, so no race on them would show."""
 _OPTIONS = ("-O3", "-w", "-DclockRate=major", "-DmemoryClockRate=minor")
-"""CUDA 13 has no such members of cudaDeviceProp; the programs print them."""
-_MULTIPROCESSORS = 4  # persistent threads are as many as these hold
+"""The programs print these two members of cudaDeviceProp, which CUDA 13 no longer has."""
+_MULTIPROCESSORS = 4  # there are as many persistent threads as these can hold
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,7 @@ def in_ptx(code: Code, folder: Path) -> set[str]:
 
 
 def in_machine_code(code: Code, folder: Path) -> set[str]:
-    """The same for its machine code."""
+    """Return the kinds of faults found in a program's machine code."""
     return kinds(_row(code, folder)["code"])
 
 

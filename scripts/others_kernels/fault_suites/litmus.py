@@ -1,4 +1,4 @@
-"""Litmus tests of PTX's memory model, in Dat3M's format: a column for each thread.
+"""Litmus tests for PTX's memory model, in Dat3M's format, which has a column for each thread.
 
 A test states which outcomes a memory model allows, not whether the test races; `litmus_races.py`
 determines that. A test becomes a kernel in which each thread is the first lane of a warp of its

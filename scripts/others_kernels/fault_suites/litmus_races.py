@@ -3,7 +3,7 @@
 The executions considered are sequentially consistent interleavings: if none of them races, no other
 execution races. The ordering rules follow "Memory Consistency Model" of the PTX manual: a release
 pattern is ordered with the acquire pattern that reads from it, each `fence.sc` with the next, and
-threads that meet at barriers are ordered, too.
+threads that meet at a barrier are ordered too.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Thread:
     clock: Clock
     fences: frozenset[tuple[str, Clock]] = frozenset()  # that release, by scope
     read: frozenset[tuple[Message, str]] = frozenset()  # for an acquiring fence to acquire
-    waits: tuple[int, int] | None = None  # at a barrier's number, for so many
+    waits: tuple[int, int] | None = None  # the barrier's number, and for how many threads
     before: frozenset[tuple[object, ...]] = frozenset()  # where it has been since memory changed
 
     def value(self, operand: str) -> int:

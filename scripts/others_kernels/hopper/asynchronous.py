@@ -1,4 +1,4 @@
-"""Run others' kernels that use Hopper's asynchronous instructions, as PTX and as machine code.
+"""Run other people's kernels that use Hopper's asynchronous instructions, as PTX and machine code.
 
     python scripts/others_kernels/hopper/asynchronous.py CHECKOUTS FOLDER [NUMBER ...]
 
@@ -44,7 +44,7 @@ typedef __nv_bfloat16 bf16;
 #define CEIL_DIV(M, N) (((M) + (N)-1) / (N))
 #define cudaCheck(error) (void)(error)
 """
-_BLOCKS, _PLACES = 128, 128  # of kernels that stay, and the tiles that the last two list for each
+_BLOCKS, _PLACES = 128, 128  # of persistent kernels; tiles that the last two list for each
 
 
 @dataclass(frozen=True)
@@ -79,10 +79,10 @@ def _launch(number: int) -> Launch:
 
 def _map(number: int, array: np.ndarray, rows: int, columns: int, box: tuple[int, int],
          swizzle: str = "128B") -> TensorMap:  # fmt: skip
-    """A tensor map of rows in memory, with a box of this many rows and columns."""
+    """A tensor map of a row-major matrix, with a box of this many rows and columns."""
     if number < 7:
         return TensorMap(array, [box[1], box[0]], [columns, rows], element="bf16", swizzle=swizzle)
-    more = [1, 1] if number == 7 else []  # which has five dimensions, two of them of one element
+    more = [1, 1] if number == 7 else []  # five dimensions, two of them of size one
     return TensorMap(
         array, [64, box[0], box[1] // 64, *more], [64, rows, columns // 64, *more],
         [2 * columns, 128, *(0 for _ in more)], element="bf16", swizzle=swizzle,
@@ -101,7 +101,7 @@ def _arguments(number: int, how: Launch, a: np.ndarray, b: np.ndarray) -> tuple[
     if number == 12:  # per warpgroup, rows of 64 values followed by a gap
         of_sums = replace(of_sums, box=[72, columns, 1])
     made: list[Any] = [m, n, k, of_sums, *maps]
-    if number > 10:  # the tiles of each cluster, of two blocks above each other
+    if number > 10:  # the tiles of each cluster, whose two blocks lie one above the other
         lists = np.full((_BLOCKS, _PLACES), -1, np.int32)
         tiles = [(i, j) for i in range(m // (2 * rows)) for j in range(n // columns)]
         for place, (i, j) in enumerate(tiles):
@@ -156,7 +156,7 @@ def _row(number: int, checkout: Path, folder: Path) -> list[object]:
             seconds = time.process_time() - begun
             said = "; ".join(f"{each.kind} {each.line}: {each.message}" for each in faults)
             unchecked = ""
-            if faults:  # which end a launch
+            if faults:  # a fault ends the launch
                 faults, c = launched(front_end, False)
                 unchecked = "; ".join(each.kind for each in faults) or "none"
         except EmulatorError as error:

@@ -1,14 +1,15 @@
-"""Run others' programs that use Hopper's asynchronous instructions, as PTX and as machine code.
+"""Run other people's programs that use Hopper's asynchronous instructions, as PTX and machine code.
 
     python scripts/others_kernels/hopper/asynchronous_programs.py CHECKOUTS FOLDER [NAME ...]
 
 CUTLASS's tutorials, examples and unit tests are compiled unmodified and run to completion, with a
 stand-in for the CUDA runtime that launches their kernels in the emulator (programs.py). Their own
-host code thus makes the tensor maps and arguments. ThunderKittens' attention and DeepGEMM's fp8
+host code thus creates the tensor maps and arguments. ThunderKittens' attention and DeepGEMM's fp8
 product, which need PyTorch on the host, get a host program written here. CHECKOUTS holds the
 repositories at the commits below, as `owner+name`; FOLDER gets nvcc's output. Each program is run
 with PTX and with machine code, with all checks; a launch that the checks stop is repeated without
-them, and with memory to the end of its page, as on a GPU. Prints a CSV row for each.
+them, and with every allocation extended to the end of its last page, as on a GPU. Prints a CSV row
+for each.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ def _is_product(run: Run) -> bool:
 
 _SIZES = (256, 256, 128)
 _TUTORIAL = {"arguments": tuple(str(n) for n in _SIZES), "check": _is_product}
-_LAUNCHES = 16  # of a test of products, whose first problems are the smallest
+_LAUNCHES = 16  # per matrix-product test, whose first problems are the smallest
 _TESTS = "test/unit/cute/hopper"
 PROGRAMS: Final = (
     Program("wgmma_sm90", "examples/cute/tutorial/hopper/wgmma_sm90.cu", **_TUTORIAL),
@@ -100,7 +101,7 @@ PROGRAMS: Final = (
 
 
 def _unit_tests(checkouts: Path) -> list[Program]:
-    """The CUTLASS unit-test files of which one test is run."""
+    """The CUTLASS unit-test files; one test of each is run."""
     checkout = checkouts / _CUTLASS.replace("/", "+")
     options = ("-DONE_TEST", "-Xcompiler=-O3")
     return [Program(Path(path).stem, path, options=(*options, f"-DWANTED_{test}=1"),
@@ -124,7 +125,7 @@ def _built(program: Program, checkouts: Path, folder: Path) -> programs.Program:
 def _verdict(program: Program, run: Run) -> str:
     if run.refused:
         return f"refused: {re.sub(r'_Z[0-9A-Za-z_]+', '...', run.refused)}"
-    failed = run.status or re.search(r"\bline \d+: ", run.said)  # as stand_ins/gtest says
+    failed = run.status or re.search(r"\bline \d+: ", run.said)  # as stand_ins/gtest prints
     right = not failed and (program.check is None or program.check(run))
     if not right and run.faults:
         return f"accused, also without checks: {run.faults[0]}"

@@ -24,14 +24,14 @@ from harness.emulator.sass import MachineCode, launch_machine_code, read
 REPOSITORY: Final = "deepseek-ai/DeepGEMM"
 NAME: Final = "sm90_fp8_gemm_1d2d"
 _BLOCK, _SMS, _STAGES, _PRODUCERS = 128, 4, 4, 128
-_FURTHEST = 0.004  # of the largest: half a step of bfloat16
+_FURTHEST = 0.004  # relative to the largest value: half a step of bfloat16
 _N, _K = 256, 512
 
 
 @dataclass(frozen=True)
 class _Kind:
-    """A launch that DeepGEMM's heuristics choose. `rows`: the rows of a block. ring: the number of
-    blocks that share a tile."""
+    """A launch that DeepGEMM's heuristics choose. `rows`: the rows of a block. `shared_by`: the
+    number of blocks that share a tile."""
 
     rows: int
     shared_by: int

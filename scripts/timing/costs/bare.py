@@ -55,7 +55,7 @@ def main(placements: int) -> None:
     by_size: dict[int, list[tuple[str, Case, Built]]] = {}
     for case in found.cases:
         if (short := SHORT.get(case.variant)) is None:
-            continue  # the baseline, which always belongs to a run
+            continue  # the baseline, which is part of every run
         built = compiler.build(compiler.unit(case, bench.kernels, backend.device.arch))
         by_size.setdefault(case.sizes["n"], []).append((short, case, built))
     random = np.random.default_rng()

@@ -9,7 +9,7 @@ from tiny_problem import KERNEL
 from typing_commands import harness
 
 PREPARED = '({ unsigned v; asm volatile("mov.u32 %0, %%pm0;" : "=r"(v)); v == 99; })'
-"""An instruction whose machine code is not executed here; 0."""
+"""An instruction whose machine code the emulator does not execute; its value is 0."""
 
 
 def test_figures_of_each_architecture_stand_side_by_side_in_the_terminal_and_on_a_page(

@@ -64,7 +64,7 @@ def test_functions_give_back_what_they_took_when_they_return(compile_ptx: Compil
     report = run(compile_ptx(SOURCE), "sums", 1, 40, [out, 60])
     wanted = [sum(_twice(n, t) for n in range(1, 60)) for t in range(40)]
     assert out.tolist() == [(w + 2**31) % 2**32 - 2**31 for w in wanted]
-    calls = 59 * 3 * 40  # of twice and, within it, of digits
+    calls = 59 * 3 * 40  # calls of twice and, within it, of digits
     taken = [i.threads_predicated_on for i in report.instructions if i.opcode == "alloca.u64"]
     returned = [i.threads_predicated_on for i in report.instructions if i.opcode == "ret"]
     assert sum(taken) == calls
@@ -75,7 +75,7 @@ def test_functions_that_are_called_through_pointers_give_it_back_too(
     compile_ptx: CompilePtx,
 ) -> None:
     out = np.zeros(8, np.int32)
-    run(compile_ptx(SOURCE), "through_pointers", 1, 8, [out, 12])  # all of it would be 72 KB
+    run(compile_ptx(SOURCE), "through_pointers", 1, 8, [out, 12])  # unreleased: 72 KB
     both = _digits, _twice
     wanted = [sum(both[(t + i) % 2](1000, t + i) for i in range(12)) for t in range(8)]
     assert out.tolist() == [(w + 2**31) % 2**32 - 2**31 for w in wanted]

@@ -233,7 +233,7 @@ def test_a_loop_is_left_together_even_if_its_exit_stands_before_its_body() -> No
 def test_an_inner_loop_stands_inside_its_outer_loop() -> None:
     #      entry 0 → outer 1 → inner 2 ⇄ 3, inner leaves to 4 → outer 1, outer leaves to 5
     assert execution_order([[1], [2, 5], [3, 4], [2], [1], []]) == [0, 1, 2, 3, 4, 5]
-    # The same with the exit of everything written first.
+    # The same graph, with the exit of both loops written first.
     assert execution_order([[2], [], [3, 1], [4, 5], [3], [2]]) == [0, 2, 3, 4, 5, 1]
 
 

@@ -29,9 +29,9 @@ class Comparison:
 def compare(case: Case) -> Comparison:
     """Emulate with both engines, interpret once, and compare all results.
 
-    The judge runs with a chunk of all blocks, and with chunks of one or two: the blocks of a chunk
-    must not affect any result, counter or count of an instruction. Then the fast run is made, with
-    one job or two. Warp instructions are compared with the reference only if
+    The judge runs with a chunk of all blocks, and with chunks of one or two: the number of
+    blocks per chunk must not affect any result, counter or instruction count. The fast run follows,
+    with one job or two. Warp instructions are compared with the reference only if
     `Kernel.reconvergence_is_plain`.
     """
     expected = [bytearray(b.tobytes()) for b in case.buffers()]
@@ -40,7 +40,7 @@ def compare(case: Case) -> Comparison:
     warps = outcome.warp_instructions if case.kernel.reconvergence_is_plain else None
     try:
         differences = _emulate(case, expected, outcome.by_opcode, warps)
-    except Exception:  # whatever the emulator raises on a good kernel is a difference
+    except Exception:  # anything that the emulator raises on a good kernel is a difference
         differences = [traceback.format_exc(limit=-2)]
     return Comparison(tuple(differences), sum(outcome.by_opcode.values()), warps is not None)
 

@@ -47,7 +47,7 @@ def shared_wavefronts_ideal(
     piece.
 
     Pieces that agree are also joined here if the number of wavefronts stays the same and some of
-    their lanes are inactive, which rests on the readings of a single kernel.
+    their lanes are inactive; this rests on the readings of a single kernel.
     """
     return _of_pieces(addresses, active, bytes_per_lane, is_load)[1]
 
@@ -157,8 +157,8 @@ def _of_pieces(
 
 
 def _agree(addresses: Addresses, active: Active, lanes: int) -> Active:
-    """Whether in each run of so many lanes every active lane l has the address of lane l^1, or
-    every one has that of l^2; an inactive neighbour is ignored. Shape (warps, runs)."""
+    """For each run of `lanes` lanes, whether each active lane l has the address of lane l^1, or
+    each has that of l^2; inactive neighbours are ignored. Shape (warps, runs)."""
     lane = np.arange(WARP_SIZE)
     agree = np.zeros((len(addresses), WARP_SIZE // lanes), dtype=np.bool_)
     for partner in (lane ^ 1, lane ^ 2):
@@ -168,7 +168,7 @@ def _agree(addresses: Addresses, active: Active, lanes: int) -> Active:
 
 
 def _fullest(addresses: Addresses, active: Active, bytes_per_lane: int, lanes: int) -> Counts:
-    """The distinct words in the fullest bank of each run of so many lanes. Shape (warps, runs)."""
+    """The distinct words in the fullest bank of each run of `lanes` lanes. Shape (warps, runs)."""
     lanes = min(lanes, WARP_SIZE)
     warps, words_per_lane = len(addresses), max(1, bytes_per_lane // WORD_BYTES)
     words: NDArray[Any] = (

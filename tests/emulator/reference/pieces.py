@@ -209,7 +209,7 @@ def _atomics(draw: st.DrawFn, context: Context) -> Body:
     kind = f"b{type_[1:]}"
     value = draw(_operands(kind))
     space = draw(st.sampled_from(["global", "shared"])) if context.shared == "write" else "global"
-    if alone:  # nobody else's, so that the old value is defined
+    if alone:  # no other thread's, so that the old value is defined
         compared = draw(_operands(kind)) if operation == "cas" else None
         result = draw(st.sampled_from(POOL[kind]))
         address = OWN if space == "global" else OWN_SHARED

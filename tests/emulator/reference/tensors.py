@@ -16,7 +16,7 @@ def places(
     shape: Sequence[int], strides: Sequence[int], box: Sequence[int], steps: Sequence[int],
     at: Sequence[int],
 ) -> list[int | None]:  # fmt: skip
-    """The byte offset of each element of a tile, innermost first; None outside of the tensor."""
+    """The byte offset of each element of a tile, innermost first; None outside the tensor."""
     counts = [box[0], *(-(-n // s) for n, s in zip(box[1:], steps[1:], strict=True))]
     out: list[int | None] = []
     for reversed_index in product(*(range(n) for n in reversed(counts))):

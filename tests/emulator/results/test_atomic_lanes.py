@@ -1,4 +1,4 @@
-"""Collisions of a warp's atomics on addresses, compared with the collisions that follow from the
+"""Address collisions of a warp's atomics, compared with the collisions that follow from the
 indices."""
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def test_lanes_and_addresses_of_a_histogram_are_those_of_its_bins(
     (atomic,) = atomics(report)
     found = (atomic.atomic_lanes, atomic.atomic_addresses, atomic.atomic_most_lanes)
     assert found == expected
-    for kind in ("1u", "3u"):  # counting up and adding have rules of their own for wavefronts
+    for kind in ("1u", "3u"):  # counting up and adding have their own rules for wavefronts
         counts = np.zeros(64 * blocks, np.uint32)
         report = run(
             compile_ptx(SOURCE, defines=[f"KIND={kind}"]), "in_shared", blocks, 96,

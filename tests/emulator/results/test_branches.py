@@ -135,9 +135,9 @@ def test_entries_of_a_jump_table_that_lead_to_one_place_do_not_part_a_warp() -> 
     assert counts(report) == (4, 0, 4)
 
 
-# Read on an H200 with Nsight Compute 2025.3.1, 4 warps and n = 5: a warp's branches are 1 + 5 in
-# `loop`, twice that with the choice and a jump over the other half in `either`, and twice that with
-# two calls and two returns in `calls`.
+# Read on an H200 with Nsight Compute 2025.3.1, 4 warps and n = 5: a warp has 1 + 5 branches in
+# `loop`; twice that in `either`, with the choice and a jump over the other half; and twice that in
+# `calls`, with two calls and two returns.
 SOURCE = r"""
 extern "C" __global__ void loop(const int* a, const int* b, int* o) {
     int t = threadIdx.x, s = 0, n = a[0];

@@ -124,7 +124,7 @@ def test_observing_changes_no_count_and_no_result(compile_ptx: CompilePtx) -> No
 def test_variables_are_what_the_next_launch_finds(compile_ptx: CompilePtx) -> None:
     module = compile_ptx(SOURCE)
     found = variables(module)
-    assert set(found) == {"launches", "kept"}  # no constants
+    assert set(found) == {"launches", "kept"}  # constants are left out
     assert found["launches"].view(np.uint32).tolist() == [7]
     found["launches"].view(np.uint32)[0] = 41
     arrays = [np.ones(40, np.float32), np.zeros(20, np.float32), np.zeros(8, np.uint8)]

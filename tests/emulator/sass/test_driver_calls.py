@@ -94,7 +94,7 @@ def test_the_heap_lasts_until_a_launch_finds_it_empty(
     run("keep", kept[0], 1 << 20)
     run("use", kept[0], out)
     assert out.tolist() == [5, 6, 7, 8]
-    run("keep", kept[1], 1 << 20)  # the heap's header leaves room for three
+    run("keep", kept[1], 1 << 20)  # the heap's header leaves room for three blocks
     assert np.count_nonzero(kept[1]) == 3
     run("drop", kept[1])
     run("use", kept[0], out)

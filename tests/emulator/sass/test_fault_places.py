@@ -88,4 +88,4 @@ def test_barriers_that_lanes_may_reach_apart_and_their_repetitions_have_no_line_
     function = read_source(IN_TURN).functions["in_turn"]
     barriers = [n for n, each in enumerate(function.instructions) if each.opcode == "BAR"]
     lines = judged(function, OfLines(compile_ptx(IN_TURN), "in_turn")).lines[barriers].tolist()
-    assert lines == [-1] * 4  # two, and each repeated for lanes that are apart
+    assert lines == [-1] * 4  # two barriers, each repeated for diverged lanes

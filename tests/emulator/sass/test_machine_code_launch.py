@@ -141,7 +141,7 @@ def test_machine_code_computes_what_ptx_computes(
     kernel, values = KERNELS[name]
     from_ptx, from_code = np.zeros_like(values), np.zeros_like(values)
     module = compile_ptx(SOURCE, arch)
-    # The last warps are not full, except where all lanes have to vote.
+    # The last warps are not full, except in kernels in which all lanes have to vote.
     whole = kernel == "votes"
     shape: dict[str, Any] = {"grid": 4 if whole else 3, "block": 96 if whole else 100}
     report = launch(module, kernel, args=[values, from_ptx, len(values)], arch=arch, **shape)
@@ -181,8 +181,8 @@ def test_a_warps_arrivals_at_barriers_are_counted_in_machine_code(
 
 
 def test_calls_and_returns_are_branches_too(read_source: ReadSource) -> None:
-    """The counts are an H200's, for a layer norm some of whose lanes take a division's slow
-    path."""
+    """The counts are an H200's, for a layer norm in which some lanes take the slow path of a
+    division."""
     out = np.zeros_like(FLOATS)
     args = [FLOATS, out, len(FLOATS)]
     report = launch_machine_code(read_source(SOURCE), "divisions", 10, 32, args)

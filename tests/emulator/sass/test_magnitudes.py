@@ -1,4 +1,4 @@
-"""`.xorsign.abs`: the smaller or larger magnitude with the signs' exclusive or, in machine code as
+"""`.xorsign.abs`: the smaller or larger magnitude with the signs' exclusive or, in machine code and
 in PTX."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Run tests of PTX with both engines; machine code has only one."""
+"""Run PTX tests with both engines; machine code has only one."""
 
 from __future__ import annotations
 

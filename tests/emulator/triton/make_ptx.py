@@ -17,7 +17,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 ARCHITECTURES = (80, 90)
-# Triton refuses these 8-bit floats there, and specialises warps only for sm_90 and later.
+# Triton rejects these 8-bit floats there, and specialises warps only for sm_90 and later.
 NOT_FOR = {"matmul_fp8e4nv": 80, "specialized_matmul": 80, "specialized_attention": 80}
 
 

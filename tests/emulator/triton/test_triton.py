@@ -124,7 +124,7 @@ def matmul(type_: str, *how: str) -> Case:
 
 def described(array: np.ndarray, rows: int) -> list[Any]:
     """The parameters of a tensor descriptor, with boxes of this many rows of 64 elements: the map,
-    the extents and the strides."""
+    the dimensions and the strides."""
     return [TensorMap(array, [64, rows], swizzle="128B"), *array.shape, array.shape[1], 1]
 
 

@@ -97,7 +97,7 @@ def test_what_is_no_request_is_answered_with_what_is_wrong(asked: Asked) -> None
     ]
     answers = asked([*broken, line("right")], "--no-sandbox")
     errors = {each["id"]: each["error"] for each in answers if each["error"]}
-    assert len(answers) == len(broken)  # the empty line has none, and the last is answered
+    assert len(answers) == len(broken)  # the empty line gets no reply; the last line does
     assert answers[-1]["verdicts"][0]["verdict"] == "right"
     kinds = [(n, errors[n]["kind"], errors[n]["at"]) for n in range(2, 9)]
     assert kinds == [
@@ -194,7 +194,7 @@ def test_a_socket_serves_several_and_belongs_to_its_user(listening: Path) -> Non
         for each in (one, gone):
             each.connect(str(listening))
         gone.sendall(line("endless").encode() + b"\n")
-        gone.close()  # a client that leaves does not affect the others
+        gone.close()  # a client that disconnects does not affect the others
         one.sendall(f"{line('wrong')}\n{line('right')}\n".encode())
         one.shutdown(socket.SHUT_WR)
         with one.makefile("rb") as lines:
@@ -297,14 +297,14 @@ def test_two_timed_submissions_never_share_the_gpu_and_a_check_passes_both(
         running.add(id(submission))
         most.append(len(running))
         assert checked.wait(30), "the check waited for what is timed"
-        threading.Event().wait(0.02)  # in which another would begin
+        threading.Event().wait(0.02)  # long enough for another to begin
         running.discard(id(submission))
         return Answer([])
 
     monkeypatch.setattr(Judge, "_answer", answer)
     with Judge(jobs=2, home=tmp_path) as judge:
         own = threading.Thread(target=judge.judge, args=(affine.submission("right", kind="time"),))
-        own.start()  # as from Python, beside what is queued
+        own.start()  # called from Python, next to the queue
         timed = [judge.submit(affine.submission("right", kind=k)) for k in ("time", "compare")]
         judge.submit(affine.submission("right")).result(30)
         for each in timed:

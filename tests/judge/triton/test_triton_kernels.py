@@ -1,4 +1,4 @@
-"""Triton kernels are judged with Triton's own launch, and refused by name if Triton is missing.
+"""Triton kernels are judged with Triton's own launch, and rejected by name if Triton is missing.
 
 Triton itself is installed only on machines with a GPU: elsewhere a stand-in returns PTX that Triton
 wrote.

@@ -1,5 +1,5 @@
-"""The launch shapes that a matrix requests: lists are multiplied, and keys that are named together
-advance together."""
+"""The launch shapes that a matrix requests: lists are combined with each other, and keys named
+together advance together."""
 
 from __future__ import annotations
 

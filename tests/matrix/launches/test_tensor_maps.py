@@ -1,4 +1,4 @@
-"""A tensor map among a step's arguments: its numbers if the map is valid, otherwise a refusal."""
+"""A tensor map among a step's arguments gives its numbers if it is valid, or else is rejected."""
 
 from __future__ import annotations
 

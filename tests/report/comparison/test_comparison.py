@@ -98,7 +98,7 @@ def test_a_browser_shows_a_trend_without_overlap(
     browser: Chromium,  # noqa: F811
     tmp_path: Path,
 ) -> None:
-    """Eighteen runs of twelve variants, two of which became slower at some run."""
+    """Eighteen runs of twelve variants, two of which became slower in some run."""
     runs = []
     for day in range(1, 19):
         kernels = {f"v{i}_a_variant_with_a_name": Kernel((1 + 0.03 * i) * 1e5) for i in range(12)}
@@ -144,7 +144,7 @@ def test_sarif_has_each_reason_that_closes_the_gate_at_a_place_in_the_repository
     rules = {rule["id"] for rule in found["tool"]["driver"]["rules"]}
     assert {r["ruleId"] for r in found["results"]} <= rules
     assert {kind.replace(" ", "-") for kind in CLOSING} < rules
-    for result in found["results"]:  # nothing lies here but what a run names
+    for result in found["results"]:  # only files that a run names exist here
         [place] = result["locations"]
         assert place["physicalLocation"]["artifactLocation"]["uri"] == "bench.yaml"
 

@@ -22,7 +22,7 @@ def test_the_roof_above_every_point_is_within_the_frame(
     [planned, *_] = maker.run.timings.shown(next(iter(run.timings.groups)))
 
     chart = roofline(maker.readings, "title", "key", [planned], {planned.case: "v0"})
-    if not with_rates:  # as of integers, for whose arithmetic there is no ceiling
+    if not with_rates:  # as for integers, whose arithmetic has no ceiling
         chart = replace(chart, roofs=[roof for roof in chart.roofs if roof.level])
     frame = frame_of(chart)
     memory = [roof.value.value for roof in chart.roofs if roof.level]

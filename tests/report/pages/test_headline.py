@@ -204,7 +204,7 @@ def test_arithmetic_bound_work_is_rated_in_flops(
     slow = [replace(r, value=1e13) if isinstance(r, Ceiling) else r for r in records]
     ladder = ladders(Run(tmp_path, run.info, slow))[0]
     assert ladder.measure.unit == "GFLOP/s"
-    assert ladder.winner is None  # a thousand flops a byte is above the FP32 ceiling
+    assert ladder.winner is None  # a thousand flops per byte is above the FP32 ceiling
 
 
 def test_an_emulated_run_is_summed_up_by_what_was_verified(bench: Make, tmp_path: Path) -> None:

@@ -100,7 +100,7 @@ def test_every_link_leads_to_a_file_and_a_place_that_exist(site: Site) -> None:
         for link in page.links:
             name, _, anchor = link.partition("#")
             path = (page.path.parent / name).resolve() if name else page.path.resolve()
-            if path.name != "journal.jsonl":  # a synthetic run has none
+            if path.name != "journal.jsonl":  # a synthetic run has no journal
                 assert path.exists(), link
             if anchor:
                 assert anchor in pages[path].ids, f"{page.path.name}: {link}"

@@ -1,4 +1,4 @@
-"""The page of kernels is generated, has every variant of the matrix, and links to its files."""
+"""The kernel page is generated, has every variant of the matrix, and links to its files."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def test_the_pages_of_results_and_kernels_mark_the_runs_with_older_yardsticks() 
     )
     marked = [line for line in results.splitlines() if "×† |" in line]
     assert bool(marked) == ("† The files that define its inputs" in results)
-    on_an_h200 = [line for line in marked if "reports/h200/" in line]  # as is the page of kernels
+    on_an_h200 = [line for line in marked if "reports/h200/" in line]  # like the kernel page
     assert bool(on_an_h200) == ("it has not been measured again yet" in page)
 
 

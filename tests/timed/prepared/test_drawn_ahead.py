@@ -45,7 +45,7 @@ def test_a_reference_is_worked_out_once_for_each_draw_whatever_its_placements_ne
     assert {o.status for o in found.outcomes.values()} == {"ok"}
     times = Counter(worked_out.read_text().split())
     assert len(times) >= 6  # two draws for each size, and the other state of one
-    again = 2 if variant == "vary_rarely1" and jobs == 1 else 0  # seen to vary only when timed
+    again = 2 if variant == "vary_rarely1" and jobs == 1 else 0  # found to vary only when timed
     assert times.total() - len(times) == again
 
 

@@ -65,14 +65,14 @@ def test_no_process_that_prepares_is_left_when_timing_begins(station: Station) -
     run(station, "honest1", timing=", shared_processes: true")
     worked = sizes_by_process(station)
     assert all(gone(int(process)) for process in worked)
-    assert len(worked) in (4, 5)  # three place every group; one or two prepare
+    assert len(worked) in (4, 5)  # three run every group's placements; one or two prepare
     assert sum(sorted(sizes) == sorted(TIMED) for sizes in worked.values()) >= 3
 
 
 def test_a_case_that_kills_its_process_costs_the_others_nothing(station: Station) -> None:
     found = run(station, "honest1", "crash")
     failed = [case for case, o in found.outcomes.items() if o.status == "failed"]
-    assert failed == ["double/crash/float32/n=1024/block=64"]  # the size at which it does so
+    assert failed == ["double/crash/float32/n=1024/block=64"]  # the size at which it crashes
     assert sum(o.status == "ok" for o in found.outcomes.values()) == 3
 
 

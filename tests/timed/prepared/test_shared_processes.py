@@ -33,7 +33,7 @@ def test_each_process_prepares_or_places_every_group_once_and_none_stays(station
     worked = processes(station)
     assert set(worked.values()) == {1}
     pids = {pid for pid, _ in worked}
-    assert len(pids) == 4  # one prepares, three place
+    assert len(pids) == 4  # one prepares, three run placements
     assert worked.keys() == {(pid, size) for pid in pids for size in TIMED}
     assert all(gone(int(pid)) for pid in pids)
     assert {o.status for o in found.outcomes.values()} == {"ok"}
@@ -61,7 +61,7 @@ def test_one_that_dies_costs_its_group_a_placement_and_others_nothing(station: S
     outcome="Those that wait are ended, and the placement is made in the room that they leave.",
 )
 def test_processes_that_wait_make_room_for_one_that_finds_none(station: Station) -> None:
-    station.flag("seats").write_text("2")  # contexts on the card, where four would wait
+    station.flag("seats").write_text("2")  # contexts on the card; four processes would wait
     found = run(station, "honest1", timing=SHARED)
     assert station.flag("turned-away").exists()
     assert {o.status for o in found.outcomes.values()} == {"ok"}

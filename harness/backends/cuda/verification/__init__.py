@@ -1,1 +1,1 @@
-"""Checks, on the device, of the data that launches leave in device memory."""
+"""On-device checks of the data that launches leave in device memory."""

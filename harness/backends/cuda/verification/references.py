@@ -30,7 +30,7 @@ class References:
         """Return the worst error of the results that are now in the outputs, as a fraction of its
         bound.
 
-        If elements of an output are out of bounds, return a sentence with their number instead.
+        If elements of an output are out of bounds, return a sentence that says how many.
         """
         worst = 0.0
         references, allowed = self._given[True] if is_other else self._given.get(False, ({}, {}))

@@ -1,4 +1,4 @@
-"""The inputs' two states, and a sample of results at a launch's end: the host code for states.cu.
+"""The host code for states.cu: the inputs' two states, and a sample of results after each launch.
 
 A random bit from the operating system decides for each launch which state the inputs are in. The
 state is written after the cache is flushed, right before the first event, so that another stream
@@ -76,7 +76,7 @@ class States:
 
     @property
     def kernels(self) -> int:
-        """The number of kernels that a change of state takes."""
+        """The number of kernels that a change of state launches."""
         return int(bool(self._memory))
 
     def draw(self) -> bool:
@@ -98,7 +98,7 @@ class States:
 
 
 class Samples:
-    """A sample of the results at random positions at a launch's end, and whether it changes
+    """A sample of the results at random positions, taken at a launch's end, and whether it changes
     later."""
 
     def __init__(self, kernels: StateKernels, results: Sequence[Allocation]) -> None:

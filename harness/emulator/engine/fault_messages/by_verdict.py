@@ -1,4 +1,5 @@
-"""Map each of the judge's fault codes to the function that words it, in a neighbouring module."""
+"""Map each of the judge's fault codes to the function in a neighbouring module that words its
+message."""
 
 from __future__ import annotations
 

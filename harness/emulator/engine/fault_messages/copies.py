@@ -1,4 +1,4 @@
-"""Messages for faults of asynchronous copies and MMAs, and of the mbarriers that track them."""
+"""Messages for faults in asynchronous copies and MMAs, and in the mbarriers that track them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The common parts of every fault message: source line and its callers, block and thread."""
+"""The parts common to all fault messages: the source line and its callers, the block and the
+thread."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ _UNORDERED = {
 
 
 def remarks_on(let_pass: Sequence[int], place: Place) -> list[Remark]:
-    """List permitted accesses that nothing orders, each with the line of the other access.
+    """List permitted accesses that are unordered, each with the line of the other access.
 
     Several instructions on one line, as in an unrolled loop, count as one access. Two lines that
     access the same flag count as one pair, in either order.

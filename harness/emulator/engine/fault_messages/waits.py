@@ -13,14 +13,14 @@ _COLUMNS = 11
 
 
 def lines_of(place: Place) -> list[int]:
-    """Map each instruction to the first one in the same line that has the same opcode."""
+    """Map each instruction to the first one on the same line that has the same opcode."""
     first: dict[tuple[str, str], int] = {}
     sites = range(len(place.program.sites))
     return [first.setdefault((place.line(n, n), place.opcode(n)), n) for n in sites]
 
 
 def waits_at_mbarriers(numbers: Sequence[int], place: Place) -> Iterator[Wait]:
-    """Read the judge's rows (`waits.h`): one wait for each instruction and mbarrier."""
+    """Read the judge's rows (`waits.h`), which hold one wait for each instruction and mbarrier."""
     rows = [numbers[at : at + _COLUMNS] for at in range(0, len(numbers), _COLUMNS)]
     for (site, address, first, last), of_wait in groupby(rows, lambda row: (*row[:2], *row[3:5])):
         by = [

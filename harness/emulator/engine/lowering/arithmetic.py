@@ -1,7 +1,7 @@
-"""Lowering of computing operations: arithmetic, comparisons, conversions, packing.
+"""Lower operations that compute: arithmetic, comparisons, conversions, packing.
 
 Most operations exist in the machine under the same name. Rare ones are composed of several: a
-modifier of halves becomes an operation before or after the arithmetic, and a conversion goes
+modifier on halves becomes an operation before or after the arithmetic, and a conversion goes
 through floats or doubles that represent its operand exactly.
 """
 
@@ -28,7 +28,7 @@ _JOINS = ("and", "or", "xor")
 _TWO_TYPES = ("dp4a", "dp2a")
 _ONES = {"f16": 0x3C00, "bf16": 0x3F80, "f32": 0x3F800000, "u16": 0xFFFF, "u32": 0xFFFFFFFF}
 
-# A step of a conversion: the operation, the type of its result, its immediate.
+# A step of a conversion: the operation, the type of its result and its immediate.
 _Step = tuple[str, str, int]
 
 
@@ -43,7 +43,7 @@ class ComputingEncoder(Emitter):
     """Encodes the operations that compute from registers alone."""
 
     def computed(self, op: Op) -> None:
-        """Emit an operation that the machine has under the same name, apart from modifiers."""
+        """Emit an operation that has the same name in the machine, apart from modifiers."""
         words, type_ = {v for v in op.variant if v not in HARMLESS}, op.source_types[0]
         sources = self.sources(op)
         results = [self.widened(op, i) for i in range(len(op.results))]
@@ -70,7 +70,7 @@ class ComputingEncoder(Emitter):
             self.emit(".".join([name, *sorted(words)]) + f"/{types}", results, sources)
 
     def _each_float(self, name: str, words: set[str], result: int, sources: Sequence[int]) -> None:
-        """Emit the operation for each of a pair of floats, one after the other."""
+        """Emit the operation once for each float in a pair."""
         made = [self.temporary(4), self.temporary(4)]
         for each, end in zip(made, ("low/8", "high/8"), strict=True):
             self._plain(name, words, "f32", [each], [self.made(end, 4, row) for row in sources])
@@ -134,8 +134,8 @@ class ComputingEncoder(Emitter):
         return (joins[0], self.read(op.sources[2], "pred")) if len(op.sources) > 2 else None
 
     def _compared(self, op: Op, straight_to: int | None = None) -> list[int]:
-        """Emit a comparison; return the rows with the lanes in which it holds: one, or two for a
-        pair of halves.
+        """Emit a comparison; return the rows that mark the lanes in which it holds: one row, or two
+        for a pair of halves.
         """
         type_ = op.source_types[0]
         if type_[0] == "b" and type_ not in HALVES:
@@ -282,7 +282,7 @@ def _to_float(to: str, source: str, rounding: str, flags: frozenset[str]) -> lis
     steps: list[_Step] = []
     flushes = "ftz" in flags
     if not is_float(source):
-        # Few integers have more digits than a float.
+        # Only some integers have more digits than a float can hold.
         digits, room = 8 * TYPE_SIZES[source], {"f32": 24, "f64": 53}[to]
         if rounding in _DIRECTED and digits > room and "sat" not in flags:
             return [(f"cvt.directed/{to}.{source}", to, _immediate(rounding))]
@@ -306,7 +306,7 @@ def _to_float(to: str, source: str, rounding: str, flags: frozenset[str]) -> lis
 
 
 def _to_half(format_: str, source: str, rounding: str, flags: frozenset[str]) -> list[_Step]:
-    """Convert to f16 or bf16, through doubles unless it is simply from a float."""
+    """Convert to f16 or bf16: floats directly, integers through doubles."""
     steps: list[_Step] = []
     if "ftz" in flags and source == "f32" and format_ == "bf16":  # ptxas has no such form for f16
         steps.append(("cvt.ftz/f32.f32", source, 0))

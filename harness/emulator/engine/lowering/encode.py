@@ -1,8 +1,8 @@
 """Lower a `Program` for the warp machine: registers become rows, operations become numbers.
 
-An operation of the program becomes one or several operations of the machine: a comparison that is
-combined with a predicate, for example, becomes a comparison and a logical operation. An operation
-that the machine lacks is refused as `UnknownInstruction`.
+Each program operation becomes one or more machine operations. A comparison combined with a
+predicate, for example, becomes a comparison and a logical operation. An operation that the machine
+lacks is rejected with `UnknownInstruction`.
 """
 
 from __future__ import annotations
@@ -53,15 +53,15 @@ _SELECTOR_SHIFT = 3  # of a sparse one
 class Encoded:
     """A program in the machine's form.
 
-    `constants` holds one lane's values of the rows that never change. Those of the launch are zero
-    here and in `params` (number, offset into the parameters, bytes) and `symbols` (number, name,
-    offset, shift in bits). `rows` are those of the program's registers. `heads` are the basic
-    blocks at which loops that may wait begin, each with the index of its first entry in `watched`
-    and the number of its entries: the rows that show whether an iteration changed nothing.
-    `meetings` are the basic blocks in which lanes of a warp synchronise, each with the mask's row,
-    the site at which they exchange values, or -1, and the instruction's kind, or -1. `in_step`:
-    whether the warps of a block have to advance in step. `why_only_judged`: why only the judge can
-    run it; empty otherwise.
+    `constants` holds one lane's values of the rows that never change. Values that depend on the
+    launch are zero here, and are listed in `params` (number, offset into the parameters, bytes) and
+    `symbols` (number, name, offset, shift in bits). `rows` are the rows of the program's registers.
+    `heads` are the basic blocks at which loops that may wait begin, each with the index of its
+    first entry in `watched` and the number of its entries: the rows that show whether an iteration
+    changed nothing. `meetings` are the basic blocks in which lanes of a warp synchronise, each with
+    the mask's row, the site at which they exchange values (or -1) and the instruction's kind (or
+    -1). `in_step`: whether the warps of a block have to advance in step. `why_only_judged`: why
+    only the judge can run it, or empty.
     """
 
     ops: NDArray[Any]
@@ -133,7 +133,7 @@ class _Encoder(ComputingEncoder, VideoEncoder, MemoryEncoder, TextureEncoder):
         )  # fmt: skip
 
     def _watched(self, slot: int) -> int:
-        """A register's row; the lowest bit marks lanes of 8 bytes."""
+        """A register's row; the lowest bit marks 8-byte lanes."""
         return self.offsets[slot] | (lane_bytes(self.program.registers[slot].type) == 8)
 
     # --- operations -----------------------------------------------------------------------
@@ -167,7 +167,7 @@ class _Encoder(ComputingEncoder, VideoEncoder, MemoryEncoder, TextureEncoder):
         base, _ = self.window(space)
         row = self.read(op.sources[0], "u64")
         if (direction, space) == ("from", "param"):
-            # The code may have kept 32 bits of the parameter's address, which fit its space.
+            # The code may have kept only 32 bits of the parameter's address, enough for its space.
             low = self.made("extend/u32", 8, self.made("low/8", 4, row))
             self.emit("add/u64", [self.result(op)], [low, self.parameters()])
             return
@@ -263,7 +263,7 @@ class _Encoder(ComputingEncoder, VideoEncoder, MemoryEncoder, TextureEncoder):
     # --- tensor cores ---------------------------------------------------------------------
 
     def _product(self, op: Op, types: Sequence[str], rows: list[int], *shape: int) -> None:
-        """Pass operands that do not fit in separate operations, which precede the MMA."""
+        """Pass surplus operands in separate operations, which precede the MMA."""
         room = layout.MAX_SOURCES
         first, *more = [rows[i : i + room] for i in range(0, len(rows), room)]
         for each in reversed(more):

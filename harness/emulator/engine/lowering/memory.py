@@ -1,4 +1,4 @@
-"""Lowering of loads, stores, atomics and copies."""
+"""Lower loads, stores, atomics and copies."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ _COSTS = {
 }  # fmt: skip
 
 MOST_GROUPS = 2**31 - 1
-"""The most groups that a wait may leave in flight; no thread ever has that many."""
+"""The largest number of groups that a wait may leave in flight; no thread ever has that many."""
 
 
 class MemoryEncoder(Emitter):
     """Encodes the operations that access memory."""
 
     def _address(self, op: Op) -> tuple[int, bool, int]:
-        """The base's row, whether it has 64 bits, and the offset."""
+        """The base's row, whether the base is 64 bits wide, and the offset."""
         offset = op.sources[1]
         assert isinstance(offset, Constant)
         signed = offset.bits - (1 << 64) if offset.bits >> 63 else offset.bits
@@ -78,7 +78,7 @@ class MemoryEncoder(Emitter):
         self._access(name, op, results, [], size, len(op.results), cost)
 
     def _load_bytes(self, op: Op) -> None:
-        """Load a fragment of sixteen bytes as words."""
+        """Load a 16-byte fragment as words."""
         if op.result_types[0] != "u8":
             raise Unsupported(f"ld of {len(op.results)} {op.result_types[0]}")
         words = [self.temporary(4) for _ in range(len(op.results) // 4)]

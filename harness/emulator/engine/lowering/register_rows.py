@@ -47,7 +47,7 @@ def lane_bytes(type_: str) -> int:
 
 
 class _Rows:
-    """Allocates places in a warp's registers."""
+    """Allocates space in a warp's registers."""
 
     def __init__(self) -> None:
         self.bytes = 0
@@ -68,7 +68,7 @@ class Emitter:
         may_be_read_first = sorted(program.blocks[0].live_in)
         for slot in may_be_read_first:
             self._place(slot)
-        # In addition, masks of the lanes that have written these registers.
+        # Masks record which lanes have written these registers.
         self.written = {r.slot: self.rows.new(4) for r in program.once(unwritten_registers)}
         self.zeroed_bytes = self.rows.bytes
         for slot in range(len(program.registers)):
@@ -87,7 +87,7 @@ class Emitter:
         self.param_offsets = program.param_offsets()
         self.wanted: frozenset[int] = frozenset()
         self.site = 0  # of the operation being encoded
-        self.takes_clock = False  # whether that operation does nothing else with a clock's value
+        self.takes_clock = False  # whether that operation only copies a clock's value
         self.in_step = program.once(tests_mbarriers)
         self.of_clocks = program.once(_of_clocks)
 
@@ -98,12 +98,12 @@ class Emitter:
     # --- rows -----------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Before each operation of the program, free the rows that only the last one needed."""
+        """Before each operation of the program, free the rows that only the previous one needed."""
         self.after: list[tuple[str, int, int]] = []  # extensions of its results, to be emitted
         self.taken = dict.fromkeys(self.temporaries, 0)
 
     def temporary(self, size: int) -> int:
-        """Reserve a row with lanes of this many bytes, until the next operation of the program."""
+        """Reserve a row whose lanes have this many bytes, until the program's next operation."""
         rows, taken = self.temporaries[size], self.taken[size]
         if taken == len(rows):
             rows.append(self.rows.new(size))
@@ -145,7 +145,7 @@ class Emitter:
         return self._symbol_shifted(name, offset, 0, 8), 8
 
     def _symbol_shifted(self, name: str, offset: int, shift: int, size: int) -> int:
-        """The row of a buffer's address and an offset, without its lowest bits."""
+        """The row that holds a buffer's address plus an offset, without its lowest bits."""
         key = ("symbol", name, offset, shift)
         row = self._launch_constant(key, 0, size)
         entry = (self.constants[key], name, offset, shift)
@@ -207,7 +207,7 @@ class Emitter:
         return narrower
 
     def result(self, op: Op, number: int = 0, *, optional: bool = False) -> int:
-        """The row of a result. If nothing reads the result, this may be any row or, with
+        """The row of a result. If nothing reads the result, any row may be returned or, with
         `optional`, none."""
         register = op.results[number] if number < len(op.results) else None
         if register is None or register.slot not in self.wanted:
@@ -277,7 +277,7 @@ class Emitter:
         return row
 
     def window(self, space: str) -> tuple[int, int]:
-        """The start and the size of a state space within the generic addresses."""
+        """The start and the size of a state space within the generic address space."""
         if space == "shared::cluster":
             return SHARED_WINDOW, LOCAL_WINDOW - SHARED_WINDOW
         base = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}.get(space)

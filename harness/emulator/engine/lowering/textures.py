@@ -1,4 +1,4 @@
-"""Lowering of textures and surfaces."""
+"""Lower accesses to textures and surfaces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lowering of video instructions, for `machine/arithmetic/video.cpp`."""
+"""Lower video instructions for `machine/arithmetic/video.cpp`."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class VideoEncoder(Emitter):
 
 
 def _part(selector: str, type_: str) -> int:
-    """Encode a part of a word: its first bit, the logarithm of its bytes, and whether it is
+    """Encode a part of a word: its first bit, the logarithm of its size in bytes, and whether it is
     signed."""
     size = {"b": 0, "h": 1, "": 2}[selector[:1]]
     first = (8 << size) * int(selector[1:] or 0)

@@ -22,8 +22,8 @@ from harness.emulator.ptx.syntax import TYPE_SIZES
 Array = NDArray[Any]
 
 PLAIN, VOLATILE, ATOMIC, BLOCK_ATOMIC = 0, 1, 2, 3
-"""The kinds of access. The last is atomic only for the threads of its block, in memory that other
-blocks see."""
+"""The kinds of access. The last is atomic only for the threads of its block, in memory that is
+visible to other blocks."""
 
 
 _STRONG = {"relaxed", "acquire", "release", "acq_rel", "sc"}
@@ -50,8 +50,8 @@ def kind_of(program: Program, op: Op) -> int:
 
 
 def is_of_single_halves(opcode: str) -> bool:
-    """Return whether an access is of halves, and not of pairs or vectors of them. Such an atomic
-    becomes a loop around a compare-and-swap of the containing word."""
+    """Return whether an access is to single halves rather than to pairs or vectors of them. Such an
+    atomic becomes a loop around a compare-and-swap of the containing word."""
     _, modifiers, types = split_opcode(opcode)
     return types[-1:] in (["f16"], ["bf16"]) and {"v2", "v4", "v8"}.isdisjoint(modifiers)
 
@@ -148,7 +148,7 @@ def _word(op: Op) -> str:
 
 
 def atomic_bytes(op: Op) -> int:
-    """The number of bytes that an atomic accesses; a 128-bit one has its halves as operands."""
+    """The number of bytes that an atomic accesses; a 128-bit atomic has its halves as operands."""
     return TYPE_SIZES[op.source_types[2]] * max(1, len(op.result_types))
 
 

@@ -1,13 +1,13 @@
 """Count the floating-point operations of PTX instructions.
 
-Nsight Compute counts thread instructions by machine opcode: FADD, FMUL and FFMA, and the same with
-D and H. According to readings on an H200, a thread instruction counts once whether it works on one
-half or on two, a subtraction counts as an addition, and bf16 counts under H. This module follows
-these rules. The additional arithmetic of sm_100, on pairs of floats and on halves added to floats,
-has other opcodes: it adds to the operations, but not to any of these instruction counts. Divisions,
-roots and functions (`div`, `sqrt`, `rcp`, `ex2`, …), comparisons, `min`, `max`, `neg` and
-conversions are not such instructions in PTX and are not counted, although machine code implements
-some of them with FADD, FMUL and FFMA.
+Nsight Compute counts thread instructions by machine opcode: FADD, FMUL and FFMA, and their D and H
+counterparts. According to readings on an H200, a thread instruction counts once whether it works on
+one half or on two, a subtraction counts as an addition, and bf16 counts under H. This module
+follows these rules. The arithmetic that sm_100 introduced, on pairs of floats and on halves added
+to floats, has other opcodes, so it counts as operations but not in any of these instruction counts.
+Divisions, roots and functions (`div`, `sqrt`, `rcp`, `ex2`, …), comparisons, `min`, `max`, `neg`
+and conversions are not among these instructions in PTX, so they are not counted, although machine
+code implements some of them with FADD, FMUL and FFMA.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def arithmetic(opcode: str) -> Arithmetic | None:
     """The floating-point operation of a PTX opcode; None unless it is an addition or
     multiplication.
 
-    A matrix instruction of m × n × k is 2·m·n·k operations of a warp, all of whose lanes take part,
-    or of a warpgroup's four warps. If the first operand is sparse, half of them are executed.
+    An m × n × k matrix instruction performs 2·m·n·k operations, shared by all lanes of a warp or by
+    the four warps of a warpgroup. If the first operand is sparse, half of them are executed.
     """
     name, modifiers, types = split_opcode(opcode)
     if name == "mma" or not _PRODUCTS.isdisjoint(modifiers):

@@ -1,9 +1,10 @@
-"""Find accesses to shared memory that ptxas may merge into wider ones, with other wavefronts.
+"""Find accesses to shared memory that ptxas may merge into wider ones, which changes the number of
+wavefronts.
 
 ptxas merges loads, or stores, of neighbouring words if it can prove that the wider access is
 aligned. This analysis uses the same criterion: an address is a register plus an offset, and the
-register's computation shows which power of two divides its value. ptxas may leave some of the
-accesses found unmerged, or merge others.
+register's computation shows which power of two divides its value. ptxas may leave some of these
+accesses unmerged, and may merge others.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def _of_block(block: Block, alignment: _Alignment) -> Iterator[int]:
             types = op.result_types if op.name == "ld" else op.source_types[2:]
             width = TYPE_SIZES[types[0]] * len(types)
             base, offset = op.sources[0], _signed(op.sources[1])
-            if isinstance(base, SymbolAddress):  # its own offset is a part of the place
+            if isinstance(base, SymbolAddress):  # add the symbol's own offset
                 base, offset = replace(base, offset=0), offset + base.offset
             of_base = (base.slot, versions[base.slot]) if isinstance(base, Register) else (base, 0)
             there = known[op.name, width, meetings, of_base]
@@ -80,7 +81,7 @@ class _Alignment:
             return self._of_symbol(source)
         if not isinstance(source, Register) or steps == 0:
             return 1
-        key = source.slot, steps  # else mutually added registers take 2^32 steps
+        key = source.slot, steps  # otherwise registers added to each other take 2^32 steps
         if key not in self._known:
             made = self._made.get(source.slot, [])
             self._known[key] = min((self._of_result(op, steps - 1) for op, _ in made), default=1)

@@ -1,6 +1,6 @@
-"""Find loads that the compiler added to those of the source, which must not be reported as faults.
+"""Find loads that the compiler added to those in the source; they must not be reported as faults.
 
-A load from a variable's own fixed address cannot fail, so the compiler may execute it when the
+A load from a variable's own fixed address cannot fail, so the compiler may execute it where the
 source would not, and discard the result with a select.
 """
 

@@ -42,7 +42,7 @@ def steering_sites(program: Program) -> frozenset[int]:
 
 
 def depends_on_order(program: Program) -> bool:
-    """Return whether behaviour may depend on the timing of threads: flags, tickets, locks,
+    """Return whether behaviour may depend on thread timing, as with flags, tickets, locks,
     messages."""
     if steering_sites(program):
         return True
@@ -51,7 +51,7 @@ def depends_on_order(program: Program) -> bool:
 
 
 def _decides(op: Op) -> Iterator[Register]:
-    """The registers on which it may depend where control goes after an operation."""
+    """The registers that may determine where control goes after an operation."""
     whole = op.name.startswith(_COMPARES) or (op.name == "st" and op.variant[0] != "global")
     is_access = op.name in ("ld", "st", "atom")
     for n, source in enumerate(op.sources):

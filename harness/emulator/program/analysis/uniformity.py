@@ -79,7 +79,7 @@ def _between(blocks: Sequence[Block], number: int, end: int) -> set[int]:
 
 
 def _post_dominators(blocks: Sequence[Block]) -> list[int]:
-    """Find the nearest block that every path from a block goes through, for each block."""
+    """For each block, find the nearest block that every path from it goes through."""
     order = _from_the_exit(blocks)
     place = {number: i for i, number in enumerate(order)}
     nearest = {_EXIT: _EXIT}
@@ -107,7 +107,7 @@ def _common(one: int, other: int, nearest: dict[int, int], place: dict[int, int]
 
 
 def _from_the_exit(blocks: Sequence[Block]) -> list[int]:
-    """The exit and the blocks that lead to it, ordered so that each block follows one of its
+    """The exit and the blocks that lead to it, ordered so that each block comes after one of its
     successors."""
     back: dict[int, list[int]] = {number: [] for number in (_EXIT, *range(len(blocks)))}
     for number, block in enumerate(blocks):

@@ -6,7 +6,7 @@ loops do not wait: they retry a compare-and-swap, probe a hash table, or take wo
 effect of an iteration shows in the registers on which the loop's branches depend, including the
 results of its loads and atomics. If these registers have not changed since the last iteration, the
 next iteration will be the same again, unless another thread changes memory. A counter on which no
-branch depends, such as that of a back-off, is ignored. `judge/ordering/forward_progress.h`
+branch depends, such as a back-off counter, is ignored. `judge/ordering/forward_progress.h`
 describes how this is used.
 """
 
@@ -26,10 +26,10 @@ from harness.emulator.program.ir import Block, Op, Program, Site, Special, termi
 class WaitingLoops:
     """`heads`: the head blocks of loops that may wait, with the slots to compare.
 
-    `warp_syncs`: the blocks in which lanes of a warp synchronise. If `heads` is empty, only blocks
-    whose mask is known when they begin. `clocks`: whether the program reads a clock, which may end
-    a wait without the action of another thread. `at_mbarriers`: whether the loops wait only at
-    mbarriers.
+    `warp_syncs`: the blocks in which lanes of a warp synchronise. If `heads` is empty, these are
+    only the blocks whose mask is known when they begin. `clocks`: whether the program reads a
+    clock, which may end a wait without the action of another thread. `at_mbarriers`: whether the
+    loops wait only at mbarriers.
     """
 
     heads: Mapping[int, tuple[int, ...]]

@@ -36,9 +36,9 @@ Code = list[Mark | To | tuple[Op, int | None]]
 class WarpSync:
     """A synchronisation of a warp's lanes in a block.
 
-    `site`: of the instruction if its result depends on the other lanes, else -1. `kind`: the number
-    of the instruction's opcode; lanes at different instructions of one kind meet each other. -1 if
-    all lanes must execute the same instruction.
+    `site`: the instruction's site if its result depends on the other lanes, else -1. `kind`: the
+    number of the instruction's opcode; lanes at different instructions of one kind meet each other.
+    -1 if all lanes must execute the same instruction.
     """
 
     mask: Source
@@ -101,13 +101,14 @@ def need_splitting(blocks: Sequence[Block], sites: Sequence[Site]) -> bool:
 
 
 def _stops(block: Block) -> bool:
-    """Return whether lanes leave a block only after the others of the warp have come to its end."""
+    """Return whether lanes leave a block only after the warp's other lanes have reached its end."""
     return isinstance(block.terminator, Barrier) and not block.terminator.arrives
 
 
 def _meet_after(onwards: Mapping[int, Sequence[int]], branch: int, syncs: Set[int]) -> bool:
-    """Return whether lanes that a branch has parted may synchronise in different blocks: on its two
-    sides, some on a side and some after it, or some in a loop and some after it."""
+    """Return whether lanes that a branch has separated may synchronise in different blocks: on its
+    two sides, some on one side and some after the branch, or some in a loop and some after the
+    loop."""
     targets = set(onwards[branch])
     once = {n: () if n == branch else ts for n, ts in onwards.items()}
     ways = [({target} | reachable(once, [target])) for target in targets]
@@ -131,8 +132,8 @@ def _syncs_in(block: Block, sites: Sequence[Site]) -> list[tuple[Op, Source]]:
 
 
 def _mask_of(op: Op, sites: Sequence[Site]) -> Source | None:
-    """The mask of the lanes that an operation synchronises: for an instruction of a whole warp, all
-    of them."""
+    """The mask of the lanes that an operation synchronises: all of them for a warp-wide
+    instruction."""
     if op.name in _WARP_SYNCS:
         return op.sources[-1]
     return _EVERYBODY if sites[op.site].opcode.startswith(_WHOLE_WARP) else None

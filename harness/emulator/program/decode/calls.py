@@ -21,7 +21,7 @@ class CallDecoder(OperandReader):
         return name in self.variables and self.variables[name].space == "param"
 
     def inside(self, param: Param | Variable, offset: int, size: int) -> None:
-        """Refuse an access beyond the end of a parameter."""
+        """Reject an access beyond the end of a parameter."""
         if not 0 <= offset <= param.size - size:
             raise self.unknown(
                 f"{size} bytes at offset {offset} of parameter `{param.name}`, "

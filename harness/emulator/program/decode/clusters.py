@@ -48,7 +48,8 @@ class ClusterDecoder(MbarrierDecoder):
         return [Op("getctarank", (), made, ("u32",), read, (types[0],), self.site)]
 
     def cluster_arrive(self, modifiers: list[str]) -> list[Op]:
-        """`barrier.cluster.arrive`: only the corresponding wait waits for all threads."""
+        """`barrier.cluster.arrive`, which does not wait: the corresponding wait does, for all
+        threads."""
         order = [m for m in modifiers if m != "aligned"]
         if order not in ([], ["release"], ["relaxed"]):
             raise self.unknown()

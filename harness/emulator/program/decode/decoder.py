@@ -1,6 +1,6 @@
 """Decode one PTX instruction into typed operations.
 
-Every modifier is checked against the known ones, and every operand gets its type. Memory and
+Every modifier is checked against the supported ones, and every operand gets its type. Memory and
 warp-wide instructions have their own decoders in `memory` and `warp`; anything that computes from
 registers alone follows the table in `signatures`.
 """

@@ -56,7 +56,7 @@ class MbarrierDecoder(MemoryDecoder):
         return made
 
     def _ordered(self, rest: list[str], *besides: str) -> None:
-        """Refuse modifiers other than an order, a scope or the given ones."""
+        """Reject modifiers other than an order, a scope or the given ones."""
         if set(rest) - _ORDERS - _SCOPES - set(besides) or len(set(rest)) < len(rest):
             raise self.unknown()
 
@@ -132,7 +132,7 @@ class MbarrierDecoder(MemoryDecoder):
     def _mbarrier_test_wait(
         self, instruction: Instruction, space: str, rest: list[str]
     ) -> list[Op]:
-        """Decode a test for the end of a phase, given by a state or by parity."""
+        """Decode a test for the end of a phase, which is given by a state or by its parity."""
         self._ordered(rest, "parity")
         tries = instruction.opcode.startswith("mbarrier.try_wait")
         target, where, phase, *_ = self.given(instruction, *((3, 4) if tries else (3,)))

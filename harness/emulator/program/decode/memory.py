@@ -23,7 +23,7 @@ from harness.emulator.ptx.syntax import (
 )
 
 LINE_BYTES = 128
-"""The bytes that `discard` and `applypriority` name."""
+"""The number of bytes that `discard` and `applypriority` specify."""
 STATE_SPACES = {"global", "shared", "local", "const", "param"}
 _PARTS_OF_SPACES = {"", "cta", "cluster", "entry", "func"}
 _WORDS = ("b32", "b64")
@@ -85,7 +85,7 @@ class MemoryDecoder(CallDecoder):
         return base, offset, kind
 
     def _check_hints(self, name: str, hints: list[str]) -> None:
-        """Refuse an invalid combination of order, scope and caching.
+        """Reject an invalid combination of order, scope and caching.
 
         All valid combinations are executed in the same way: memory is consistent after every
         instruction.
@@ -272,7 +272,7 @@ class MemoryDecoder(CallDecoder):
         return out
 
     def _check_vector(self, space: str, kind: str, count: int) -> None:
-        """Refuse a vector that ptxas refuses: not in global memory, of integers, or too wide."""
+        """Reject a vector that ptxas rejects: not in global memory, of integers, or too wide."""
         if space not in ("", "global") or kind not in ("f32", *HALVES):
             raise self.unknown("a vector")
         if count * TYPE_SIZES[kind] > 16:
@@ -304,14 +304,14 @@ class MemoryDecoder(CallDecoder):
     def _op_applypriority(
         self, instruction: Instruction, modifiers: list[str], types: list[str]
     ) -> list[Op]:
-        """Decode a hint for caches, which changes no value."""
+        """Decode a cache hint, which changes no value."""
         self._line_of_cache(instruction, modifiers, "L2::evict_normal")
         return [Op("fence", ("",), (), (), (), (), self.site)]
 
     def _line_of_cache(
         self, instruction: Instruction, modifiers: list[str], level: str
     ) -> tuple[str, Operand]:
-        """The state space and the address of a line, which global memory alone has."""
+        """The state space and the address of a cache line; only global memory has cache lines."""
         space, others = self._space(modifiers)
         where, size = self.given(instruction, 2)
         has_size = isinstance(size, Number) and size.value == LINE_BYTES

@@ -156,7 +156,7 @@ class OperandReader:
         return operand.text
 
     def check_type(self, register: Register, type_: str) -> None:
-        """Refuse a register that cannot be an operand of a type, as ptxas does.
+        """Reject a register that cannot be an operand of a type, as ptxas does.
 
         Loads, stores and conversions accept registers wider than their operand. Integer registers
         can hold floats, and float registers integers, only for instructions on plain bits.

@@ -28,7 +28,7 @@ class StackDecoder(OperandReader):
     """`alloca`, `stacksave` and `stackrestore`."""
 
     allocation: Instruction | None = None
-    """One of the instructions that need the stack."""
+    """Decode one of the instructions that need the stack."""
 
     def stack_op(self, name: str, result: Register, *sources: Source, site: int = -1) -> Op:
         kinds = ("u64",) * len(sources)

@@ -25,8 +25,8 @@ _OTHERS = {
 _LITERALS = {"elemtype": 12, "swizzle_mode": 3, "fill_mode": 1, "interleave_layout": 2}
 """Fields that a number sets, and their highest values."""
 _TF32 = 11
-"""The first of the two element types that round to TF32: the other floats' numbers come four
-before."""
+"""The number of the first of the two element types that round to TF32. The numbers of the same
+types without rounding are four lower."""
 _TF32_BEFORE = 4
 
 
@@ -240,7 +240,7 @@ class TensorCopyDecoder(MbarrierDecoder):
             ops.append(
                 Op("st", ("global",), (), (), (to, there, word), (to_kind, "s64", "u64"), self.site)
             )
-        # It is one copy by the whole warp: whatever any lane stores counts as stored by all.
+        # The whole warp makes one copy: whatever any lane stores counts as stored by all.
         whole = (Constant(0xFFFFFFFF),)
         return [*ops, Op("fence", ("",), (), (), (), (), self.site),
                 Op("syncwarp", ("",), (), (), whole, ("u32",), self.site)]  # fmt: skip

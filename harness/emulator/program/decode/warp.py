@@ -150,7 +150,7 @@ class WarpDecoder(OperandReader):
     def _op_setmaxnreg(
         self, instruction: Instruction, modifiers: list[str], types: list[str]
     ) -> list[Op]:
-        """Decode a request for registers, which no warp of the emulator waits for; the judge only
+        """Decode a request for registers. In the emulator, no warp waits for them; the judge only
         adds up the requests."""
         (count,) = self.given(instruction, 1)
         known = modifiers in (["inc", "sync", "aligned"], ["dec", "sync", "aligned"])
@@ -200,7 +200,7 @@ class WarpDecoder(OperandReader):
         ))  # fmt: skip
 
     def _in_range(self, barrier: Barrier) -> Barrier:
-        """Refuse literal barrier numbers and counts that no hardware has."""
+        """Reject literal barrier numbers and counts that no hardware supports."""
         number, count = barrier.number, barrier.count
         if isinstance(number, Constant) and number.bits >= BARRIERS:
             raise self.unknown(f"barrier {number.bits} of {BARRIERS}")

@@ -1,13 +1,13 @@
 """Decode warpgroup MMAs (`wgmma`) into MMAs of the four warps.
 
-Each of the four warps computes 16 of the 64 rows: MMAs with 16 × 8 accumulators, side by side, in
-the same registers as for `mma`. An operand in shared memory is read at the address given by its
-matrix descriptor. These reads are not counted, because the machine code has no load instructions
-for them. The accumulators are computed when the `wgmma` is issued; using them without waiting is
-reported as a fault. The operands are treated as being read until the warp waits for the group; a
-write to them before that is reported, too. A `wgmma` is one operation of four warps: it completes
-only when all of them have issued it. Therefore the warps synchronise where they wait for it, and
-after that any of them may signal that the tiles were read.
+Each of the four warps computes 16 of the 64 rows by MMAs with 16 × 8 accumulators, placed side by
+side in the same registers as for `mma`. An operand in shared memory is read at the address given by
+its matrix descriptor. These reads are not counted, because the machine code has no load
+instructions for them. The accumulators are computed when the `wgmma` is issued; using them without
+waiting is reported as a fault. The operands are treated as being read until the warp waits for the
+group; a write to them before that is reported, too. A `wgmma` is one operation of four warps: it
+completes only when all of them have issued it. Therefore the warps synchronise where they wait for
+it, and after that any of them may signal that the tiles were read.
 
 If the first operand is sparse (`wgmma.mma_async.sp`), these are sparse MMAs, and the rows of the
 second operand are twice as deep.
@@ -45,8 +45,8 @@ _WORDS_OF_B = 2  # of eight columns; twice as many if the first factor is sparse
 
 @dataclass(frozen=True)
 class _Product:
-    """`m64nNkK.D.A.B`. `depth`: that of the second operand; a sparse first operand stores half of
-    it."""
+    """`m64nNkK.D.A.B`. `depth`: the second operand's depth, half of which a sparse first operand
+    stores."""
 
     columns: int
     depth: int

@@ -55,7 +55,7 @@ _OPERATIONS = {
 
 _WAIT_FOR_LAUNCH = "ACQBULK"
 """If a kernel executes this instruction several times, or once before a PREEXIT, the H100 leaves
-some of these out of its count of instructions whose predicate is on. Which ones is not known."""
+some of these out of its count of instructions whose predicate is on. It is not known which ones."""
 _FLOPS_OF_FORMS = {"FADD2": 2, "FMUL2": 2, "FFMA2": 4, "FHADD": 1, "FHFMA": 2}
 """Operations of Blackwell's instructions for which no Nsight Compute counter is known."""
 _BY_HOPPERS_RULES = (
@@ -66,7 +66,7 @@ _BY_HOPPERS_RULES = (
 def counters(
     instructions: Sequence[MachineCount], unknown: Uncounted, meets_others: bool, was_read: bool
 ) -> tuple[Counter, ...]:
-    """Every counter of a launch that is not among the unknown ones.
+    """All counters of a launch except those with unknown values.
 
     `meets_others`: whether the numbers of loop iterations depend on other threads. `was_read`:
     whether these counters were compared with readings of this architecture's hardware.
@@ -105,8 +105,8 @@ def counters(
 
 
 def _goes_elsewhere(each: MachineCount) -> bool:
-    """Return whether execution counts depend on other threads or on the driver's own code, or no
-    hardware reading supports them."""
+    """Return whether execution counts depend on other threads or on the driver's own code, or are
+    not supported by any hardware reading."""
     through_pointer = f"{RELATIVE_CALL} R" in each.text
     return ".SPIN" in each.opcode or each.opcode == CALL_OF_DRIVER or through_pointer
 

@@ -1,5 +1,5 @@
-"""The counters that only Hopper's asynchronous instructions and other blocks' shared memory add to,
-by rules that an H100's readings confirm (reports/h100/{asynchronous,further}_counters.csv.gz)."""
+"""The counters of Hopper's asynchronous instructions and of other blocks' shared memory, by rules
+that an H100's readings confirm (reports/h100/{asynchronous,further}_counters.csv.gz)."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def _of_remote(remote: Sequence[MachineCount]) -> Iterator[Counter]:
 
 
 def _certainty(remote: Sequence[MachineCount]) -> Provenance:
-    """Label a count: no reading shows the cost of a request whose lanes access several blocks,
-    unless each accesses 4 bytes."""
+    """Label a count. No reading shows the cost of a request whose lanes access several blocks,
+    unless each lane accesses 4 bytes."""
     return MODEL if any(each.remote_uncertain for each in remote) else MACHINE
 
 
@@ -81,8 +81,8 @@ def _is_multicast(each: MachineCount) -> bool:
 
 
 def waits_in_a_loop(instructions: Sequence[MachineCount]) -> bool:
-    """Return whether a loop asks an mbarrier for a phase, or the block's pool for registers: how
-    often it does so depends on other threads and on copies."""
+    """Return whether a loop tests an mbarrier's phase or requests registers from the block's pool.
+    How often it does so depends on other threads and on copies."""
     return bool(_waiting_loops(instructions))
 
 
@@ -98,7 +98,7 @@ def accesses_memory_while_waiting(instructions: Sequence[MachineCount]) -> bool:
 
 
 def _waiting_loops(instructions: Sequence[MachineCount]) -> list[tuple[int, int]]:
-    """The first and last address of the innermost loop around each instruction that asks."""
+    """The first and last address of the innermost loop around each such test or request."""
     asks = [
         each.address
         for each in instructions

@@ -60,7 +60,7 @@ _USUAL_ROOT = "/usr/local/cuda"
 
 
 def candidates() -> list[tuple[str, str]]:
-    """(path or command, where it was configured). NVDISASM decides if it is set."""
+    """(path or command, where it was configured). NVDISASM takes precedence if it is set."""
     if path := os.environ.get("NVDISASM"):
         return [(path, "NVDISASM")]
     named = [("nvdisasm", "PATH"), (f"{_USUAL_ROOT}/bin/nvdisasm", _USUAL_ROOT)]
@@ -126,7 +126,7 @@ def _asked(path: str, where: str) -> Disassembler:
 
 
 def printed(tool: Disassembler, content: bytes, name: str) -> str:
-    """Run nvdisasm on an ELF and return its JSON. Raises CubinError if it refuses the file."""
+    """Run nvdisasm on an ELF and return its JSON. Raises CubinError if it rejects the file."""
     with scratch.folder() as folder:
         path = folder / "kernel.cubin"
         path.write_bytes(content)

@@ -144,7 +144,7 @@ def _take_attributes(data: bytes, kernel: Kernel) -> None:
         if attribute == _PARAMETER:
             flags = _word(payload, 8)
             kernel.parameters.append(Parameter(_word(payload, 4) >> 16, flags >> 18))
-        elif attribute == _LARGE_PARAMETER:  # of kernels with more than 4 KiB of them
+        elif attribute == _LARGE_PARAMETER:  # for kernels with over 4 KiB of parameters
             kernel.parameters.append(Parameter(_word(payload, 4) >> 16, _word(payload, 8)))
         elif attribute == _PARAMETER_BASE:
             kernel.parameter_base = _word(payload, 4) & 0xFFFF
@@ -188,8 +188,9 @@ def _attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _take_bases(sections: list[Any], kernels: dict[str, Kernel]) -> None:
-    """Set the base of the parameters for kernels that have none: they lack the attribute, but their
-    launch extents and stack are before the base too. Their base is the size of their bank 0."""
+    """Set the base of the parameters for kernels without any. They lack the attribute, but their
+    launch dimensions and stack come before the base, too. Their base is the size of their bank
+    0."""
     for section in sections:
         kernel = kernels.get(section.name.removeprefix(_BANK_OF_PARAMETERS))
         if section.name.startswith(_BANK_OF_PARAMETERS) and kernel and not kernel.parameters:

@@ -33,8 +33,7 @@ _MOST_ROWS = 1 << 22
 
 @dataclass
 class Lines:
-    """A kernel's rows: the source location of the code from each address to the next; None if there
-    is none."""
+    """A kernel's rows: the source location of the code from each address to the next, or None."""
 
     addresses: list[int] = field(default_factory=list)
     locations: list[Location | None] = field(default_factory=list)
@@ -45,8 +44,8 @@ class Lines:
 
 
 def lines_of(elf: ELFFile) -> dict[str, Lines]:
-    """Map each section of code to its lines; empty if a sequence's section cannot be told. Raises
-    the errors that a damaged table causes."""
+    """Map each section of code to its lines; empty if a sequence's section cannot be determined.
+    Raises the errors that a damaged table causes."""
     sections, content = line_table.read(elf)
     found = [
         lines

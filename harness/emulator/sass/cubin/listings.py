@@ -20,13 +20,13 @@ from harness.emulator.sass.errors import CubinError, DisassemblerError
 from harness.files import scratch
 
 MOST_BYTES = 1 << 22
-"""The most bytes of cubins to list in one call: about a second of work, so that starting nvdisasm
-adds little, and several calls share the cores."""
+"""The maximum total size in bytes of the cubins listed in one call: about a second of work, so that
+starting nvdisasm adds little and several calls can share the cores."""
 
 
 def listing(content: bytes, name: str, kept: Path | None = None) -> Listing:
     """Return nvdisasm's listing of a cubin. Raises DisassemblerError, or CubinError if nvdisasm
-    refuses the file.
+    rejects the file.
 
     `kept`: the file in which the listing is stored for later calls.
     """
@@ -40,8 +40,8 @@ def listing(content: bytes, name: str, kept: Path | None = None) -> Listing:
 
 
 def keep(files: Mapping[Path, Path]) -> None:
-    """List together all cubins whose listing is not stored yet; `files` has the file for each
-    listing.
+    """List all cubins whose listings are not stored yet, many per call; `files` has the file for
+    each listing.
 
     A cubin that cannot be listed is skipped. It is listed alone when its listing is needed, and
     only then is the error reported.

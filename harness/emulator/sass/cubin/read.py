@@ -14,7 +14,7 @@ from harness.emulator.sass.errors import CubinError, DisassemblerError
 def read(path: Path, listing: Path | None = None) -> MachineCode:
     """Read a cubin. Raises CubinError or DisassemblerError, which say what to do.
 
-    `listing`: a file that stores the disassembler's output for the next time.
+    `listing`: a file that stores the disassembler's output for later calls.
     """
     try:
         content = path.read_bytes()

@@ -56,7 +56,7 @@ def _moves_by_register(each: Instruction) -> bool:
 
 
 def _recursive(function: Function) -> bool:
-    """Return whether a function that the kernel calls may be reached from itself."""
+    """Return whether a function that the kernel calls can be reached from itself."""
     calls = [each for each in function.instructions if each.opcode == "CALL" and each.operands]
     if not calls:
         return False
@@ -70,7 +70,7 @@ def _recursive(function: Function) -> bool:
 
 
 def _calls_itself(callees: dict[int, set[int]], function: int) -> bool:
-    """Return whether a function may be reached from itself, directly or through others."""
+    """Return whether a function can be reached from itself, directly or through others."""
     found: set[int] = set()
     waiting = list(callees.get(function, ()))
     while waiting:

@@ -3,7 +3,7 @@
 A pair of floats is in two registers (`F`): `.F32x2.HI_LO` in order, `.F32x2.LO_HI` swapped, `.F32`
 uses one float for both, as for an immediate. A half converted to a float (`e`) is the lower half of
 its register or, with `.H1`, the upper one. `R2UR.BROADCAST` is what ptxas writes where sm_90's code
-has `R2UR` without a result predicate, behind an `ELECT` that leaves one lane.
+has `R2UR` without a result predicate, after an `ELECT` that leaves one lane active.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def words_of(instruction: Instruction) -> int:
 
 
 def check_extreme(instruction: Instruction) -> None:
-    """Refuse predicates that do anything but choose between minimum and maximum (Unencodable)."""
+    """Reject predicates that do anything but choose between minimum and maximum (Unencodable)."""
     first, second, *_, last = instruction.operands
     for operand, known in ((first, "PT"), (second, "PT"), (last, "!PT")):
         if operand.text.replace("U", "") != known:

@@ -2,9 +2,10 @@
 
 None of these instructions is documented. The meaning of each form was derived by comparing PTX with
 the code that ptxas of CUDA 13.0 generates from it for sm_90a, and confirmed for sm_100a and sm_120a
-(`tests/emulator/sass/asynchronous`). Blackwell's code initialises mbarriers whose addresses differ
-from lane to lane by stores; `SYNCS.CCTL.IVALL` then makes their words known. Code that changes a
-tensor map has no special instructions except those that make the change visible (`UTMACCTL.IV`).
+(`tests/emulator/sass/asynchronous`). Blackwell's code uses stores to initialise mbarriers whose
+addresses differ from lane to lane; `SYNCS.CCTL.IVALL` then makes their words known. Code that
+changes a tensor map has no special instructions except those that make the change visible
+(`UTMACCTL.IV`).
 
 `T` is the first of several uniform registers, in brackets, and `N` a register that has no effect;
 `H` is a cache policy.
@@ -43,7 +44,8 @@ OPCODES: Final = frozenset({
     "UTMACCTL", "UTMACMDFLUSH", "STAS", "REDAS", "UCGABAR_ARV", "UCGABAR_WAIT", "USETMAXREG",
     "STSM", "ELECT",
 })  # fmt: skip
-"""Instructions whose counts, and those of the code around them, no hardware reading supports."""
+"""Instructions whose counts are not supported by any hardware reading, nor are those of the code
+around them."""
 COPIES: Final = frozenset({
     "LDGSTS", "UBLKCP", "UBLKRED", "UTMALDG", "UTMASTG", "UTMAREDG", "HGMMA", "QGMMA", "IGMMA",
 })  # fmt: skip
@@ -87,7 +89,7 @@ def _boxes() -> Iterator[Row]:
 
 
 def check(row: Row, instruction: Instruction) -> None:
-    """Refuse a load of a box whose modifiers do not match its offsets or blocks, and results that
+    """Reject a load of a box whose modifiers do not match its offsets or blocks, and results that
     are not implemented (Unencodable)."""
     modifiers = set(instruction.modifiers)
     if row.handler == "BOX.LOAD":
@@ -143,7 +145,7 @@ ROWS: Sequence[Row] = (
     row("UCGABAR_WAIT", "", "NOTHING", (), layout.CLUSTER_WAIT),
     row("USETMAXREG.TRY_ALLOC.CTAPOOL", "P i", "NOTHING", (), layout.TAKE_REGISTERS),
     row("USETMAXREG.DEALLOC.CTAPOOL", "i", "GIVE.REGISTERS", is_uniform=True),
-    # Around a fence of aliases
+    # Around an alias fence
     row("UP2UR", "R q s i", "P2R", groups={"B1": 1, "B2": 2, "B3": 3}, is_uniform=True),
     row("UR2UP", "q? s i?", "R2P", is_uniform=True),
     # Warp-wide

@@ -67,7 +67,7 @@ def multiplies_nothing(instruction: Instruction) -> bool:
 
 
 def check(instruction: Instruction) -> None:
-    """Refuse a selector that a sparse product does not have (Unencodable)."""
+    """Reject a selector that no sparse product has (Unencodable)."""
     if "SP" not in instruction.modifiers:
         return
     shape = next((each for each in instruction.modifiers if each[:1].isdigit()), "")

@@ -27,7 +27,7 @@ _FLOAT_OPCODES = frozenset({
 _AS_IT_STANDS = "vrkay"
 """Kinds of sources that a definition reads from the register directly, without modifiers."""
 SWAPPED_WITH_SIGN: Final = "H0_NH1"
-"""Swapped halves, of which the new lower one has its sign changed."""
+"""Swapped halves; the sign of the new lower half is changed."""
 _SCALES = {"X4": 2, "X8": 3, "X16": 4}
 ALSO = {
     "r": ("ROW",),

@@ -4,8 +4,8 @@ A row has the opcode with the modifiers that select it, the shape of its operand
 its other modifiers, and the name of its definition in `machine/*.cpp`. `lookup.py` finds an
 instruction's row.
 
-A modifier is either implemented, by setting a flag or a width, or known to change no result, with
-the reason (`harmless.py`). Any other modifier is refused, and so are two modifiers of one group.
+A modifier is either implemented, by setting a flag or a width, or known to change no result
+(`harmless.py` gives the reason). Any other modifier is rejected, and so are two of one group.
 
 Shapes: R result, P result predicate; s, w, d, h sources: 32 bits, 64 bits, a double, halves; Q 64
 bits whose immediate is written whole, where w has the lower half of one, with its sign; v a source
@@ -45,7 +45,7 @@ from harness.emulator.sass.instructions.row import Flags, Groups, Row
 from harness.emulator.sass.instructions.row import row as _row
 
 OF_COPIES: Final = "SB0"
-"""The scoreboard by which groups of asynchronous copies are counted."""
+"""The scoreboard that counts groups of asynchronous copies."""
 
 _COMPARE = {"F": 0, "LT": 1, "EQ": 2, "LE": 3, "GT": 4, "NE": 5, "GE": 6, "T": 7}
 _COMBINE = {"AND": 0, "OR": 16, "XOR": 32}
@@ -86,7 +86,7 @@ calls them only if the copy's destination is another block. A call is refused wh
 
 
 def address_of_function(name: str) -> int:
-    """Return the number that stands for a driver function's address; 0 if it may not be called."""
+    """Return the number that stands for a driver function's address; 0 if it must not be called."""
     if name.startswith(_COPY_BY_DRIVER):
         return layout.BULK_COPY
     return FUNCTIONS_OF_DRIVER.get(name, 0)
@@ -336,7 +336,7 @@ ROWS: Sequence[Row] = (
     _row("MATCH.ALL", "P R v", "MATCH", always=1),
     _row("MATCH.ANY.U64", "R v", "MATCH", always=2),
     _row("MATCH.ALL.U64", "P R v", "MATCH", always=3),
-    _row("REDUX", "R v", always=3, is_uniform=True),  # nvdisasm does not write .AND
+    _row("REDUX", "R v", always=3, is_uniform=True),  # nvdisasm omits .AND
     *(
         _row(f"REDUX.{name}", "R v", "REDUX", {"S32": 8}, always=flag, is_uniform=True)
         for name, flag in (("SUM", 0), ("MIN", 1), ("MAX", 2), ("AND", 3), ("OR", 4), ("XOR", 5))
@@ -374,7 +374,7 @@ ROWS: Sequence[Row] = (
     _row("EXIT", "p?", "NOTHING", (), layout.EXIT),
     _row(RELATIVE_CALL, "v? l", "NOTHING", (), layout.CALL),  # by a register: encode.py
     _row(CALL_OF_DRIVER, "s", SYSTEM),
-    _row("LEPC", "R l?"),  # before sm_90 its own address, to which code adds offsets
+    _row("LEPC", "R l?"),  # before sm_90: its own address, to which code adds offsets
     _row("BRX", "v i", "NOTHING", (), layout.BRANCH_INDEXED),
     _row("RET.REL.NODEC", "v l", "NOTHING", (), layout.RETURN),
     _row("BSSY", "b l", "NOTHING", (), layout.SET_BARRIER, harmless=MEETING),

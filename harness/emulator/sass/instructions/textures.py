@@ -93,8 +93,8 @@ def _fetches() -> Iterator[Row]:
 
 ROWS: Sequence[Row] = (
     *_fetches(),
-    row("TEX", _FETCH.replace("y y?", "y"), "FETCH"),  # the level is left to a mode without any
-    row("TXD", _FETCH, "FETCH", always=_LAYER_BEHIND),  # gradients only choose a level
+    row("TEX", _FETCH.replace("y y?", "y"), "FETCH"),  # the level is left to a mode that has none
+    row("TXD", _FETCH, "FETCH", always=_LAYER_BEHIND),  # gradients affect only the choice of level
     *(
         row(f"{opcode}.D.BA.{kind}{beyond}", shape, opcode, _SIZES, always=number | flag << 4,
             harmless=CACHES)

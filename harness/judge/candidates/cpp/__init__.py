@@ -1,1 +1,1 @@
-"""A parser and an interpreter for the part of C++ in which extensions launch their kernels."""
+"""A parser and an interpreter for the C++ subset with which extensions launch their kernels."""

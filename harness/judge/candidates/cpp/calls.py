@@ -1,4 +1,4 @@
-"""Methods of tensors and related objects in C++, and functions of torch."""
+"""The C++ methods of tensors and related objects, and torch's functions."""
 
 from __future__ import annotations
 

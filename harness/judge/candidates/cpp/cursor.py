@@ -1,4 +1,4 @@
-"""A position in a sequence of tokens: reads the next token, and makes refusals that quote it."""
+"""A position in a token sequence: reads the next token, and quotes it in refusals."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from harness.judge.candidates.errors import Refused
 
 
 class Cursor:
-    """Reads tokens one after another."""
+    """Reads tokens in order."""
 
     def __init__(self, some: Sequence[Token]) -> None:
         self._tokens, self._at = some, 0

@@ -1,4 +1,4 @@
-"""Evaluate host code: the values of expressions, and calls and launches."""
+"""Evaluate host code: expressions, calls and launches."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from harness.judge.candidates.errors import Refused
 from harness.judge.candidates.recording import Place, Recording, exact
 
 Scopes = list[dict[str, Any]]
-"""Scopes of names with their values, the innermost last."""
+"""Nested scopes, the innermost last; each maps names to values."""
 
 _CHECKS = {"TORCH_CHECK", "AT_ASSERTM", "AT_ASSERT", "TORCH_INTERNAL_ASSERT", "assert",
            "TORCH_CHECK_EQ", "AT_ERROR"}  # fmt: skip
@@ -73,7 +73,7 @@ class Returned(Exception):
 
 
 class Expressions:
-    """Expression evaluation for statements; `Host` (run.py) has the statements."""
+    """Expression evaluation; `Host` (run.py) adds statements."""
 
     _text: Parted
     _number: int
@@ -277,7 +277,7 @@ class Expressions:
         raise Refused(f"`{path}` in its host code is not known")
 
     def _memset(self, given: list[Any]) -> int:
-        """Record a cudaMemset of a whole array or of its beginning."""
+        """Record a cudaMemset of a whole array or of its first bytes."""
         at, value, count = given[:3]
         if not isinstance(at, Place) or value != 0 or not isinstance(count, int):
             raise Refused("a cudaMemset of anything but a tensor's memory to 0 is not read")

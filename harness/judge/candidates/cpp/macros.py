@@ -1,4 +1,4 @@
-"""Macros of host code, expanded as the preprocessor does."""
+"""Expand the macros in host code as the preprocessor would."""
 
 from __future__ import annotations
 

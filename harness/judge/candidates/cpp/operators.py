@@ -1,4 +1,4 @@
-"""Operators of host code on numbers and pointers, and the type that a variable keeps."""
+"""Operators in host code on numbers and pointers, and conversion to a variable's type."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ _SIGNS: Mapping[str, Callable[[Any, Any], Any]] = {
 
 
 def _checked(value: Any) -> Any:
-    """Refuse integers that do not fit in 32 bits, which C++ would truncate unless their types are
-    wider."""
+    """Reject integers that do not fit in 32 bits, because C++ would truncate them unless their
+    types are wider."""
     if isinstance(value, int) and not -(2**31) <= value < 2**32:
         raise Refused(f"its host code computes {value}, which an int does not hold")
     return value
 
 
 def like(before: Any, value: Any, name: str) -> Any:
-    """Convert a value to the type of the variable that it is assigned to."""
+    """Convert a value to the type of the variable to which it is assigned."""
     if isinstance(before, np.float32) and isinstance(value, int | np.floating):
         return np.float32(value)
     if isinstance(before, np.float64) and isinstance(value, int | np.floating):

@@ -1,7 +1,7 @@
 """Run an extension's host code, as far as it is supported, with tensors that have no values.
 
-The launches are recorded; anything unsupported is refused, with its name. Nothing is guessed: an
-unknown function, type or method ends the run.
+The launches are recorded; anything unsupported is rejected by name. Nothing is guessed: an unknown
+function, type or method ends the run.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Host(Expressions):
         self._methods = Methods(recording, self._of_type)
 
     def call(self, name: str, arguments: Sequence[Any]) -> Any:
-        """Call a function as Python would. Raises Refused, and remembers the refusal."""
+        """Call a function as Python would. Raises Refused, and records the refusal."""
         try:
             return self._called(self._function(name, len(arguments)), list(arguments), ())
         except Refused as error:

@@ -1,6 +1,6 @@
-"""Parse an extension's host code into a tree: the part of C++ in which launches are written.
+"""Parse an extension's host code, in the C++ subset that launches kernels, into a tree.
 
-Unsupported code is refused with its text. Types are kept as text: `const float *`.
+Unsupported code is rejected, and the message quotes it. Types are kept as text: `const float *`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PLAIN_TYPES = {
     "int64_t", "uint64_t", "uint", "ulong", "dim3", "half", "__half", "__nv_bfloat16",
     "nv_bfloat16", "float2", "float4", "int2", "int4", "uchar",
 }  # fmt: skip
-"""Types of one word, or of several, such as `unsigned long long`."""
+"""Types that consist of one word, or of several, such as `unsigned long long`."""
 
 _QUALIFIERS = {"const", "static", "constexpr", "inline", "volatile", "typename", "struct"}
 _RESTRICT = {"__restrict__", "__restrict", "restrict"}
@@ -80,7 +80,7 @@ class _Reader(Cursor):
         if (found := self._declaration()) is not None:
             return found
         value = self._value()
-        # A macro such as CHECK_INPUT(x) brings its own semicolon, or none.
+        # A macro such as CHECK_INPUT(x) may include its own semicolon, or need none.
         if not self._if(";") and self._text() not in ("}", "") and not isinstance(value, Call):
             raise self._refused()
         return value
@@ -164,7 +164,7 @@ class _Reader(Cursor):
         return Parameter(kind, name, default)
 
     def type(self) -> str | None:
-        """A type's text, without const and &; None, consuming nothing, if there is none."""
+        """Read a type; return its text without const and &, or None without consuming anything."""
         start = self._at
         while self._text() in _QUALIFIERS:
             self._next()
@@ -198,7 +198,7 @@ class _Reader(Cursor):
         return Name(found, template)
 
     def _template(self) -> tuple[str, ...] | None:
-        """The text between < and >, if these are template arguments; otherwise consume nothing."""
+        """Read template arguments; return the texts between < and >, or consume nothing."""
         if self._text() != "<":
             return None
         start, depth = self._at, 0
@@ -380,5 +380,5 @@ class _Reader(Cursor):
 
 
 def value_of(text: str) -> Expr:
-    """An expression's text, such as a template argument."""
+    """Parse the text of an expression, such as a template argument."""
     return _Reader(tokens(text))._value()

@@ -1,7 +1,7 @@
 """Split the text of an extension's .cu file: code for nvcc, and the host code around it.
 
 Host code is C++ that uses torch's headers and is not compiled. Its functions are kept as tokens for
-syntax.py; the remaining text keeps its lines, so that nvcc messages and faults refer to the
+syntax.py; the remaining text keeps its line numbers, so that nvcc messages and faults refer to the
 author's own lines.
 """
 
@@ -33,7 +33,7 @@ _BROUGHT = (
     "#include <algorithm>\n#include <cfloat>\n#include <climits>\n#include <cmath>\n"
     "#include <cstdint>\n#include <limits>\n"
 )
-"""Headers that kernels use because torch's headers include them."""
+"""Headers on which kernels rely because torch's headers include them."""
 
 _OF_TORCH = {"torch", "at", "c10", "pybind11", "py", "Tensor", "PYBIND11_MODULE", "TORCH_LIBRARY"}
 _TYPES = ("struct", "class", "union", "enum")
@@ -56,7 +56,7 @@ class Macro:
 
 @dataclass
 class Function:
-    """A function of host code, or one that is compiled for both host and device."""
+    """A host function, or one that is compiled for both host and device."""
 
     name: str
     templates: tuple[str, ...]
@@ -127,7 +127,7 @@ def _define(line: str, found: Parted) -> None:
     names = tuple(p.strip() for p in match[3].split(",")) if match[2] else None
     try:
         body = tuple(tokens(match[4]))
-    except Refused:  # such as `#`; refused where it is used
+    except Refused:  # such as `#`; rejected where it is used
         body = (Token("sign", "#", 0),)
     found.macros[match[1]] = Macro(names, body)
 
@@ -249,8 +249,7 @@ def _is_call(head: Sequence[Token]) -> bool:
 
 
 def _flat(head: Sequence[Token]) -> Iterator[Token]:
-    """The tokens outside all brackets; the angle brackets of template parameters count as brackets,
-    too."""
+    """The tokens outside all brackets; template angle brackets count as brackets too."""
     depth = 0
     for token in head:
         depth += (token.text in "([<") - (token.text in ")]>")
@@ -259,14 +258,14 @@ def _flat(head: Sequence[Token]) -> Iterator[Token]:
 
 
 def _function(head: Sequence[Token], body: Sequence[Token]) -> Function:
-    """The function that a definition defines: its name is in front of the last pair of brackets at
-    the top level."""
+    """Parse a function definition: the name precedes the last pair of brackets at the top
+    level."""
     depth, open_at, close_at = 0, -1, -1
     templates = _after_template(head, 0)
     for at in range(templates, len(head)):
         text = head[at].text
         if text == "(":
-            # __launch_bounds__(256) and attributes stand in brackets, too.
+            # __launch_bounds__(256) and attributes also have brackets.
             if not depth and open_at < 0 and not head[at - 1].text.startswith("__"):
                 open_at = at
             depth += 1

@@ -123,8 +123,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Declare:
-    """`value`: None if absent; is_made: whether it is `type name(arguments)`, whose value is a
-    Braces."""
+    """`value`: None if absent; a Braces for `type name(arguments)` and `type name{arguments}`."""
 
     type: str
     name: str
@@ -140,7 +139,7 @@ class If:
 
 @dataclass(frozen=True)
 class Loop:
-    """`for` and `while`. `is_after`: whether it is `do … while`."""
+    """`for` and `while`. `is_after`: True for `do … while`."""
 
     first: Statement | None
     condition: Expr | None

@@ -1,4 +1,4 @@
-"""Values of host code: C++ rules for numbers, types, tensor options, and extents."""
+"""Values in host code: C++ rules for numbers, types, tensor options, and dim3."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class KernelName:
 
 
 def literal(text: str) -> Any:
-    """The value of a C++ number literal."""
+    """The value of a C++ numeric literal."""
     plain = text.replace("'", "")
     if plain[:2].lower() == "0x":
         return int(plain.rstrip("uUlL"), 16)

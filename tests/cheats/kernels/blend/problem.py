@@ -1,4 +1,4 @@
-"""A blend of three neighbours, with a bound so wide that half precision is accurate enough."""
+"""A blend of three neighbours, with an error bound so wide that half precision suffices."""
 
 from __future__ import annotations
 

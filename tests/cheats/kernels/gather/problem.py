@@ -1,5 +1,5 @@
-"""Elements selected by index: a correct kernel does not have to read all of x, as the problem
-states."""
+"""Elements selected by index: as the problem states, a correct kernel does not have to read all
+of x."""
 
 from __future__ import annotations
 

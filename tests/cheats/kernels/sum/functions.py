@@ -203,7 +203,7 @@ def replays_a_graph_of_a_copy(tensors, stream):
 
 def replays_a_graph_of_the_sum(tensors, stream):
     x, total = tensors["x"], tensors["total"]
-    key = "sum graph", x.data_ptr(), x.numel(), total.data_ptr()  # memory is given out again
+    key = "sum graph", x.data_ptr(), x.numel(), total.data_ptr()  # freed memory is reused
     with on(stream):
         if key not in own:
             add_up(tensors)
@@ -212,7 +212,7 @@ def replays_a_graph_of_the_sum(tensors, stream):
 
 
 def _graph(work) -> torch.cuda.CUDAGraph:
-    """Capture the work as a CUDA graph, in a first call, which may wait."""
+    """Capture the work as a CUDA graph, in a first call, which is allowed to synchronise."""
     graph = torch.cuda.CUDAGraph()
     torch.cuda.synchronize()
     with torch.cuda.graph(graph):
@@ -221,7 +221,7 @@ def _graph(work) -> torch.cuda.CUDAGraph:
     return graph
 
 
-# Results that are none
+# Results that are not computed in time
 
 
 class Lazy(torch.Tensor):
@@ -258,7 +258,7 @@ def views_its_output(tensors, stream):
         torch.sum(tensors["x"].view(1, -1), dim=1, keepdim=True, out=total)
 
 
-# Whoever times and judges
+# Attacks on the timer and the judge
 
 
 def patches_the_clock(tensors, stream):

@@ -176,7 +176,7 @@ def _launched(compile_ptx: CompilePtx, name: str, **more: Any) -> tuple[
 def test_blocks_of_a_cluster_read_each_others_shared_memory(
     compile_ptx: CompilePtx, name: str
 ) -> None:
-    for chunk_threads in (65536, 1):  # a cluster is together in any case
+    for chunk_threads in (65536, 1):  # a cluster always stays together
         report, values, out = _launched(compile_ptx, name, chunk_threads=chunk_threads)
         assert not report.faults, str(report.faults[0])
         rolled = np.roll(values.reshape(2, 4, 64), -1, axis=1)

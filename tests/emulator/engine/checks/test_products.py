@@ -1,4 +1,4 @@
-"""Registers of a `wgmma`, used too early or without a fence, and correct kernels."""
+"""`wgmma` registers that are used too early or without a fence, and correct kernels."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_missing_wait_or_fence_is_found(
         assert at in lines[fault.line - 1]
     else:
         assert fault.file.endswith("warpgroup.cuh")
-        assert f"of {SOURCE.name}" in fault.message  # where it is called
+        assert f"of {SOURCE.name}" in fault.message  # the file that calls it
     if begun_at:
         (line,) = (n for n, text in enumerate(lines, 1) if begun_at in text)
         assert f"line {line}" in fault.message

@@ -123,7 +123,7 @@ def _operand(type_: str, kind: str = "tame") -> str:
 
 
 def _mma(shape: str, types: str, kind: str = "tame", end: str = "") -> Group:
-    """`types` of d, a, b and c, and `end` of the opcode; the matrices have tame or wild values."""
+    """`types` are those of d, a, b and c; `end` completes the opcode; values are tame or wild."""
     rows, depth = (int(n) for n in shape[1:].split("n8k"))
     d, a, b, c = types.split(".")
     counts = [n // 32 // _PACKED.get(t, 1) for n, t in

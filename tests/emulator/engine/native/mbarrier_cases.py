@@ -1,4 +1,4 @@
-"""Kernels whose threads wait at mbarriers: faulty ones, and correct ones that are nearly the same.
+"""Kernels whose threads wait at mbarriers: faulty ones, and nearly identical correct ones.
 
 Thread %i of 96 has a word at %a1, and another thread's word at %a2. The mbarrier `a` waits for all
 threads, `one` and `other` for one. %l6 points to the words that copies write to `buffer`, and %a4
@@ -171,6 +171,6 @@ PLANTED = {
     "a clock is used": (f"mov.u64 %l5, %clock64; {STORE} {MEET} {WAIT.format('W', 'a', 0)} {LOAD}"
                         "and.b64 %l5, %l5, 0; cvt.u32.u64 %r4, %l5; add.u32 %r2, %r2, %r4;", ""),
 }  # fmt: skip
-"""The body of a kernel and the kind of its fault, by what happens."""
+"""What happens → the body of a kernel, and the kind of its fault."""
 JUDGED = {"a clock is used"}
-"""The kernels without a fault that are left to the judge all the same."""
+"""The correct kernels that are nevertheless left to the judge."""

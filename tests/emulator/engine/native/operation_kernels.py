@@ -26,7 +26,7 @@ class Group:
     result: str
     sources: tuple[str, ...]
     shared: int = 0
-    threads: int = 32 * 15 + 19  # of a block: the last warp is not whole
+    threads: int = 32 * 15 + 19  # per block: the last warp is not full
 
     @property
     def name(self) -> str:
@@ -56,7 +56,7 @@ def _edges(type_: str) -> list[int]:
     if type_ in ("f16", "bf16", "f32", "f64", "tf32"):
         digits = {"f16": 10, "bf16": 7, "f32": 23, "f64": 52, "tf32": 23}[type_]
         edges = _float_edges(digits, bits)
-        if type_ == "f32":  # where halves and integers end
+        if type_ == "f32":  # the limits of halves and integers
             values = [
                 65504,
                 65519.9,

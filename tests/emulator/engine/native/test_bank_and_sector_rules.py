@@ -46,7 +46,7 @@ def _warps(rows: list[dict[str, str]]) -> tuple[np.ndarray, np.ndarray, int]:
 def _predict(
     rules: ModuleType, instruction: str, width: int, addresses: np.ndarray, active: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """Predict each counter that the file of readings has and the instruction changes."""
+    """Predict each counter that the readings contain and the instruction changes."""
     opcode, space, *rest = instruction.split(" ", maxsplit=1)[0].split(".")
     if space == "global":
         requests = rules.global_requests(active)
@@ -75,8 +75,8 @@ def test_the_rules_give_what_the_hardware_counted(rules: ModuleType, instruction
     rows = ROWS[instruction]
     addresses, active, width = _warps(rows)
     predicted = _predict(rules, instruction, width, addresses, active)
-    # The file subtracts a whole warp's load of the parameters (1 request, 4 sectors), which a
-    # launch with fewer active lanes did not make in full: the part that it did not make shows as a
+    # The readings have a whole warp's parameter load (1 request, 4 sectors) subtracted. A launch
+    # with fewer active lanes did not make this load in full, so the missing part shows as a
     # negative number.
     lanes = np.broadcast_to(np.arange(32) * 4, active.shape)
     parameters = {
@@ -84,7 +84,7 @@ def test_the_rules_give_what_the_hardware_counted(rules: ModuleType, instruction
         "global_sectors_ld": rules.global_sectors(lanes, active, 4) - 4,
     }
     if instruction.startswith(("ld.global", "atom.global")):
-        parameters = {}  # these took their operands another way
+        parameters = {}  # these received their operands differently
     for column in (c for c in rows[0] if c.startswith(("shared_", "global_"))):
         measured = np.array([int(row[column]) for row in rows])
         nothing = np.zeros(len(rows), dtype=int)
@@ -179,9 +179,9 @@ def test_quarters_of_a_warp_are_joined_if_that_saves_a_wavefront_or_lanes_are_id
     lane, full = np.arange(32)[None], np.ones((1, 32), dtype=bool)
     same, rows, groups = 0 * lane, lane // 8 * 128, lane // 4 * 64
     cases = (
-        (same, full, 2, 2),  # an address for all: the halves are not joined
-        (rows, full, 4, 4),  # a row for each quarter, all in the same banks: tile_by_four
-        (groups, lane % 4 > 0, 4, 2),  # what is left of a loop unrolled four times: nms/v4
+        (same, full, 2, 2),  # one address for all: the halves are not joined
+        (rows, full, 4, 4),  # one row per quarter, all in the same banks: tile_by_four
+        (groups, lane % 4 > 0, 4, 2),  # the remainder of a loop unrolled four times: nms/v4
     )
     for addresses, active, spent, ideal in cases:
         assert rules.shared_wavefronts(addresses, active, 16, is_load=True) == spent

@@ -15,7 +15,7 @@ from harness.emulator.engine import library, native
 from harness.emulator.memory.address_space import address_of_slot
 
 FILES = sorted((*CORRECT.glob("*.cu"), *FAULTY.glob("*.cu")))
-# These end when the budget runs out, after equally many warp instructions in a different order.
+# These end when the budget runs out: after as many warp instructions, but in a different order.
 ENDLESS = {"endless_loop"}
 
 ADD_UP = """

@@ -1,4 +1,4 @@
-"""A modifier of PTX changes the executed operations, is known to change nothing, or is refused."""
+"""A PTX modifier changes the executed operations, is known to change nothing, or is rejected."""
 
 from __future__ import annotations
 

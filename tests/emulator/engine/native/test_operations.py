@@ -34,12 +34,12 @@ UNREACHED = dict.fromkeys(
         *(f"atom.{name}/u64" for name in ("arrive", "arrive.relaxed", "arrive_in_many")),
         *(f"atom.{name}/u64" for name in ("arrive_drop", "arrive_drop.relaxed")),
         *(f"atom.{name}/u64" for name in ("arrive.within", "arrive_drop.within")),
-        # Only of vectors in global memory: sass/instructions/test_vector_atomics.py.
+        # Only for vectors in global memory: sass/instructions/test_vector_atomics.py.
         *(f"atom.{name}.{half}/u16" for name in ("min", "max") for half in ("f16", "bf16")),
         *(f"atom.{name}.{half}x2/u32" for name in ("min", "max") for half in ("f16", "bf16")),
-        "discard",  # of global memory: instructions/memory/test_discard.py
-        "copy_bulk",  # and those that reduce
-        "copy_tensor",  # and those that reduce
+        "discard",  # only for global memory: instructions/memory/test_discard.py
+        "copy_bulk",  # including copies that reduce
+        "copy_tensor",  # including copies that reduce
         "bulk_commit",
         "bulk_wait",
         "copy_hand_over",

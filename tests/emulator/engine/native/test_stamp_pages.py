@@ -41,7 +41,7 @@ extern "C" __global__ void adds_and_sums_last(unsigned* words, unsigned* out, un
 """
 APART = 1024
 BLOCKS, THREADS = 129, 256
-COUNT = BLOCKS * THREADS  # pages: 2^14 are kept as they are, and 2^15 in memory as they were
+COUNT = BLOCKS * THREADS  # pages; 2^14 pages of stamps and 2^15 of memory are kept as they are
 
 
 def line_of(mark: str) -> int:
@@ -98,7 +98,7 @@ def test_what_was_given_up_leaves_nothing_behind(module: Module, repeats: bool) 
     original buffers."""
     words = np.arange(COUNT * APART, dtype=np.uint32)
     if repeats:
-        words[: words.size // 2] = 7  # pages of one word over and over
+        words[: words.size // 2] = 7  # pages that repeat one word
     expected = words.copy()
     expected[::APART] += 1
     out: list[Any] = [np.zeros(1, np.uint32), np.zeros(1, np.uint32)]

@@ -99,7 +99,7 @@ def _kernel(r: random.Random, access: Access) -> str:
         "mov.u32 %r4, %ctaid.x;", f"mad.lo.u32 %r10, %r4, {BLOCK}, %i;", "mov.u32 %r2, 1;",
         "mov.u32 %r5, 7;", "mov.u64 %l3, 7;",
     ]  # fmt: skip
-    if r.random() < 0.8:  # most begin with all of shared memory written
+    if r.random() < 0.8:  # most kernels begin by writing all of shared memory
         body += [f"setp.ge.u32 %p2, %i, {WORDS};", *_ODD[access], "@%p2 bra $written;",
                  "mad.wide.u32 %a1, %i, 4, %l2;", _FIRST_WRITE[access], "$written:",
                  "bar.sync 0;"]  # fmt: skip

@@ -24,7 +24,7 @@ COUNTS = (BLOCK, 1, WARPS, 64)
 
 @dataclass
 class _Writer:
-    """Writes a random kernel that mostly waits for events that do happen."""
+    """Write a random kernel that mostly waits for events that do happen."""
 
     r: random.Random
     faulty: bool
@@ -121,14 +121,14 @@ class _Writer:
         self.read(who)
 
     def read(self, test: str = "") -> None:
-        """Reads copied data, but not always in threads that know that the copy has ended."""
+        """Read copied data, but not always in threads that have waited for the copy to end."""
         plus = self.r.choice((0, 1, 5))
         where = [f"add.u32 %r1, %i, {plus}; rem.u32 %r1, %r1, {WORDS};",
                  "mad.wide.u32 %a1, %r1, 4, %l2; ld.shared.u32 %r2, [%a1];"]  # fmt: skip
         self.by("" if self.wrong() else test, where)
 
     def meet(self) -> None:
-        """Threads meet at a barrier, or some threads arrive and others wait for them."""
+        """Let threads meet at a barrier, or let some arrive and others wait for them."""
         number, warp = self.r.randrange(len(COUNTS) + 1), 32 * self.r.randrange(WARPS)
         of_warp = f"sub.u32 %r1, %i, {warp}; setp.lt.u32 %p1, %r1, 32;"
         other = f"sub.u32 %r1, %i, {warp}; setp.ge.u32 %p1, %r1, 32;"

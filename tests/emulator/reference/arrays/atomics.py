@@ -39,8 +39,8 @@ def fetch(words: Array, index: Array, operation: str, operands: tuple[Array, ...
     sorted_operands = tuple(operand[order] for operand in operands)
     found = np.empty(len(index), words.dtype)
     if int(lengths.max()) * 8 <= len(index) or int(lengths.max()) == 1:
-        # If few lanes access any one word: all first lanes at once, then all second lanes, and so
-        # on.
+        # If only a few lanes share each word, apply all first lanes at once, then all second lanes,
+        # and so on.
         for turn in range(int(lengths.max())):
             at = first[lengths > turn] + turn
             where = sorted_index[at]

@@ -95,8 +95,8 @@ def _integer_to_float(
 
 
 def _compare_integer(rounded: Array, exact: Array) -> Array:
-    """The sign of `rounded - exact`, computed exactly: the integer's low part is small, so split it
-    off."""
+    """The sign of `rounded - exact`, computed exactly: the integer's low part is small, so it is
+    split off."""
     out = np.empty(exact.shape, np.int8)
     for at in np.ndindex(exact.shape):
         value = float(rounded[at])

@@ -1,6 +1,6 @@
 """Execute a kernel on arrays, all threads of a launch at once: slow, without checks, and simple.
 
-In every warp, among the lanes that can continue, those at the lowest basic block run next. The
+In every warp, the lanes at the lowest basic block run next, among those that can continue. The
 arithmetic is NumPy's, and the cost of an access follows the reference's `memory_rules.py`: only the
 program is shared with the engine.
 """
@@ -43,7 +43,7 @@ from reference.arrays.operations import NUMPY_TYPES, implementation
 
 Array = NDArray[Any]
 
-_HALVES = np.dtype([("low", np.uint64), ("high", np.uint64)])  # of 128 bits
+_HALVES = np.dtype([("low", np.uint64), ("high", np.uint64)])  # of a 128-bit value
 
 
 def execute(
@@ -80,7 +80,7 @@ class _Execution:
         ready = {0: np.ones((1, self.count), np.bool_)}
         waiting: dict[int, Array] = {}
         while ready or waiting:
-            if not ready:  # all have come to a barrier
+            if not ready:  # all have reached a barrier
                 for target, mask in waiting.items():
                     _join(ready, target, mask)
                 waiting = {}

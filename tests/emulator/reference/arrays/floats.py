@@ -88,7 +88,7 @@ def fma_f64(a: Array, b: Array, c: Array) -> Array:
     safe = (biggest < 1e150) & (np.abs(high) > 1e-200)
     exact_zero = (a == 0) | (b == 0)
     result = np.where(np.isfinite(plain) & ~exact_zero, result, plain)
-    # A finite product may overflow in `plain`, but counts for nothing beside an infinity.
+    # A finite product may overflow in `plain`, but does not matter next to an infinity.
     result = np.where(np.isinf(c) & np.isfinite(a) & np.isfinite(b), c, result)
     odd = ~safe & ~exact_zero & np.isfinite(a) & np.isfinite(b) & np.isfinite(c)
     if odd.any():

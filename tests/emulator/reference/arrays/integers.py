@@ -83,7 +83,7 @@ def remainder(a: Array, b: Array) -> Array:
         rest = np.abs(a).view(kind) % np.abs(safe).view(kind)
         result = np.where(a < 0, np.negative(rest), rest).view(a.dtype)
     elif safe.size == 1 and (int(safe.flat[0]) & (int(safe.flat[0]) - 1)) == 0:
-        result = a & (safe - safe.dtype.type(1))  # a power of two, many times faster
+        result = a & (safe - safe.dtype.type(1))  # a power of two: this is many times faster
     else:
         result = a % safe
     return np.where(zero, a, result) if zero.any() else result
@@ -134,7 +134,7 @@ def field_extract(a: Array, position: Array, length: Array) -> Array:
 
 
 def _valid(start: Array, count: Array, size: int) -> Array:
-    """The number of a field's bits that are in the operand and not beyond it."""
+    """The number of a field's bits that lie within the operand."""
     return np.clip(np.minimum(count, size - start), 0, size)
 
 

@@ -55,6 +55,6 @@ class Lanes:
 
     @property
     def full_warps(self) -> bool:
-        """Return whether in every warp either all lanes are active or none."""
+        """Return whether every warp has either all of its lanes active or none."""
         mask = self.warp_mask()
         return bool((mask.all(axis=1) | ~mask.any(axis=1)).all())

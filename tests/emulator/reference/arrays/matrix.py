@@ -2,8 +2,8 @@
 
 The PTX ISA manual specifies which lane holds which element of an mma operand, by one pattern for
 every type: lane 4g + t has row g and, in a register that holds p elements, columns p·t to p·t + p -
-1. For wmma the manual leaves this open; here a lane holds consecutive elements in the order of
-memory. Products are exact; sums are computed in double precision (integers: exactly) and rounded
+1. For wmma the manual leaves this open; here a lane holds consecutive elements in memory
+order. Products are exact; sums are computed in double precision (integers: exactly) and rounded
 once at the end. The hardware keeps fewer bits, in an undocumented order.
 """
 

@@ -1,6 +1,6 @@
 """Arithmetic on floats and doubles rounded towards zero, down or up.
 
-A result is computed to nearest, together with the sign of its error, which determines the requested
+A result is rounded to nearest; the sign of its error then determines the requested
 neighbour. In single precision the error is computed in double precision; in double precision every
 lane uses rational numbers, which is slow but rare.
 """

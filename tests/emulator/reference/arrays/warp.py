@@ -135,7 +135,7 @@ def reduce(operation: str, lanes: Lanes, value: Array, mask: Array) -> Array:
 
 
 def _extreme(operation: str, values: Array, who: Array) -> Array:
-    """The smallest or the largest float of each row, computed one lane after the other."""
+    """The smallest or the largest float of each row, computed lane by lane."""
     name, _, modifier = operation.partition(".")
     found = values[np.arange(len(values)), np.argmax(who, axis=1)]
     for lane in range(values.shape[1]):

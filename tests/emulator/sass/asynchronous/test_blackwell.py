@@ -1,9 +1,9 @@
 """Hopper's asynchronous instructions in Blackwell's machine code: the same results and the same
 faults as from PTX.
 
-`SYNCS.CCTL.IVALL` and `R2UR.BROADCAST` occur in Blackwell's code alone. Where it reads what the
-driver writes about clusters, and what sm_120's code does to copy to another block, differs from
-sm_90's code, too.
+`SYNCS.CCTL.IVALL` and `R2UR.BROADCAST` occur only in Blackwell's code. It also differs from sm_90's
+code in where it reads the driver's data on clusters and, on sm_120, in how it copies to another
+block.
 """
 
 from __future__ import annotations

@@ -141,7 +141,7 @@ WRONG = {
 
 def _case(name: str, body: str, more: dict[str, Any]) -> Case:
     text = kernel(body)
-    if name == "is_pool":  # without a bound ptxas leaves the instruction out
+    if name == "is_pool":  # without a bound, ptxas omits the instruction
         text = text.replace(")\n{", ")\n.maxntid 384\n.minnctapersm 1\n{", 1)
     return Case(name, text, more["arguments"], grid=more.get("grid", 1), block=32,
                 cluster=more.get("cluster"))  # fmt: skip
@@ -164,7 +164,7 @@ def test_what_hangs_or_is_outside_is_a_fault_of_the_kind_that_ptx_has(
     (fault,) = code.faults
     assert fault.kind == kind
     assert words in fault.message
-    if name not in ("pool", "left"):  # of the last PTX says that it races
+    if name not in ("pool", "left"):  # PTX reports a race in the latter
         assert {each.kind for each in ptx.faults} == {kind}
 
 
@@ -187,7 +187,7 @@ def test_what_is_not_known_is_refused_by_name(tmp_path: Path) -> None:
     cases = [Case(f"k{number}", kernel(body), list) for number, body in enumerate(REFUSED.values())]
     try:
         code = together(cases, tmp_path).code
-    except UnknownInstruction as error:  # PTX refuses some of them, too
+    except UnknownInstruction as error:  # some are rejected in PTX, too
         raise AssertionError(error) from None
     for number, words in enumerate(REFUSED):
         with pytest.raises(UnknownMachineInstruction, match=words):

@@ -56,7 +56,7 @@ GIVEN = np.arange(1000, 1032)
 
 
 def _reduced(operation: str, type_: str) -> np.ndarray:
-    # Pairs of words, if the numbers have 64 bits.
+    # For 64-bit numbers, these are pairs of words.
     if type_.endswith("64"):
         wide = BEFORE.astype(np.uint32).view(np.uint64) + np.full(32, 150, np.uint32).view(
             np.uint64

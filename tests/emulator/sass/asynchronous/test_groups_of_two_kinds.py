@@ -15,8 +15,8 @@ _BYTES = 512
 
 
 def _case(left: int) -> Case:
-    """Bytes are copied into shared memory by one kind of copy, and back, into the next array, by
-    the other."""
+    """Copy bytes into shared memory with one kind of copy, and back, into the next array, with the
+    other."""
     body = f"""
     shl.b32 %r4, %r1, 4; add.u32 %r5, %r2, %r4; cvt.u64.u32 %l5, %r4; add.u64 %l6, %l2, %l5;
     cp.async.cg.shared.global [%r5], [%l6], 16; cp.async.commit_group;

@@ -1,4 +1,4 @@
-"""A loop of `wgmma` that may have no iteration: ptxas ends the group with a product of nothing,
+"""A loop of `wgmma` that may have no iterations: ptxas ends the group with an empty product,
 `HGMMA.64x8x16.F16 RZ, gdesc[URZ], RZ, !UPT, gsb0`, on the path around the loop."""
 
 from __future__ import annotations

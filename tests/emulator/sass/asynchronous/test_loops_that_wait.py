@@ -1,4 +1,4 @@
-"""In a launch with a loop that waits for an mbarrier, a counter is exact only if the loop does not
+"""If a launch has a loop that waits for an mbarrier, a counter is exact only if the loop does not
 add to it."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The counters that only asynchronous instructions add to have names that a budget may limit."""
+"""A budget can limit, by name, the counters to which only asynchronous instructions add."""
 
 from __future__ import annotations
 

@@ -224,7 +224,7 @@ def _boxes() -> Iterator[Case]:
         name = f"pixels_{len(shape)}d"
         body = _load(at, size, "im2col", f", {_list(offsets)}")
         yield case(f"load_{name}", body, size, pixels)
-        inside = [max(0, each) for each in lower]  # no GPU stores by a negative corner
+        inside = [max(0, each) for each in lower]  # no GPU stores with a negative corner
         further = [i - n for i, n in zip(inside, lower, strict=True)]
         moved = [a + f for a, f in zip(at, [0, *further, 0], strict=True)]
         stored = partial(pixels, lo=inside)

@@ -1,6 +1,6 @@
 """Requests whose lanes access several blocks of a cluster, and multicasts of boxes that are partly
-outside their tensor: right from both front ends. An H100's readings show what requests of 4 bytes a
-lane cost; the counters of the others are models."""
+outside their tensor: correct from PTX and machine code. An H100's readings show what requests of
+4 bytes per lane cost; the counters of other requests are models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cubin is read correctly, or refused with a clear message."""
+"""A cubin is read correctly, or rejected with a clear message."""
 
 from __future__ import annotations
 
@@ -236,7 +236,7 @@ def test_an_edited_cubin_is_read_or_refused_by_name(compile_cubin: CompileCubin)
 
 
 def inlined_into(row: int) -> bytes:
-    """The opcodes at a row of the line table that another row calls."""
+    """The opcodes of a line-table row that another row calls."""
     return b"\x00\x04\x90" + bytes([row % 128 + 128, row // 128, 0]) + b"\x01"
 
 
@@ -256,7 +256,7 @@ def test_damaged_lines_are_told(compile_cubin: CompileCubin, program: bytes, why
     content = bytearray(compile_cubin(SCALE).read_bytes())
     elf = ELFFile(io.BytesIO(bytes(content)))
     table = elf.get_section_by_name(".debug_line").data()
-    begin = table.index(b"\x00\x09\x02")  # where the first address is set
+    begin = table.index(b"\x00\x09\x02")  # the opcode that sets the first address
     table = (begin + len(program) - 4).to_bytes(4, "little") + table[4:begin] + program
     number = elf.get_section_index(".debug_line")
     at = elf["e_shoff"] + number * elf["e_shentsize"] + 24  # sh_offset, sh_size

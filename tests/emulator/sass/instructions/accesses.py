@@ -63,10 +63,10 @@ def executed(text: str, values: Words) -> Left:
     texts += _back(each)
     data = np.random.default_rng(3).integers(0, 1 << 32, 64 * 1024 // 4, np.uint32)
     data[: APART * LANES // 4] &= np.uint32(0x3FFF3FFF)  # halves and floats that are numbers
-    if len(set(places)) == 1:  # every lane does the same
+    if len(set(places)) == 1:  # all lanes access the same place
         values[:] = values[:, :1]
         data[:] = np.tile(data[:4], len(data) // 4)
-    if "CAST" in text:  # for every other lane, the comparison is equal
+    if "CAST" in text:  # the comparison succeeds in every other lane
         data[: 4 * LANES : 8] = values[0, ::2]
     before, results = data.copy(), np.zeros((LANES, 4), np.uint32)
     launched([*texts, "EXIT"], [values, results, data], shared=48 << 10)

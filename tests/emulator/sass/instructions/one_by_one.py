@@ -31,7 +31,7 @@ _NAMED = re.compile(r"\b(UR|R|UP|P)(\d+)\b")
 
 def forms_elsewhere() -> Iterator[tuple[str, str, str]]:
     """The instructions, each with the architectures that have its form, and the reason if it is
-    refused."""
+    rejected."""
     for line in (Path(__file__).parent / "forms" / "forms_elsewhere.txt").read_text().splitlines():
         if not line.startswith("#"):
             text, arches, *refused = line.split(" | ")

@@ -34,7 +34,7 @@ class Reader:
             leading = first + 1
         self.results, rest = each.operands[:leading], each.operands[leading:]
         self.sources = [o for o in rest if "predicate" not in o.kind]
-        if each.opcode.startswith("H"):  # two immediates are the halves of one
+        if each.opcode.startswith("H"):  # two immediates are the halves of one operand
             pairs = zip([None, *self.sources], self.sources, strict=False)
             self.sources = [o for before, o in pairs if not _follows(before, o)]
         self.predicates = [o for o in rest if "predicate" in o.kind]

@@ -93,7 +93,7 @@ def _differences(text: str, found: State, wanted: State) -> list[str]:
 
 
 def _both_no_numbers(text: str, one: Words, other: Words) -> bool:
-    """The manual leaves open which NaN results."""
+    """The manual does not specify which NaN results."""
     text = text.removeprefix("U")
     if text[0] not in "FDHM" or one.dtype == bool:
         return False
@@ -154,7 +154,7 @@ def test_each_access_is_of_the_bytes_that_its_address_says(text: str) -> None:
         else:
             kind = _kind(text)
             changed = _atomic(text, old.copy().view(kind), values[:, lane].copy().view(kind))
-            if ".CAST" in text and lane >= FIRST_IN_BANKS:  # the others have to try again
+            if ".CAST" in text and lane >= FIRST_IN_BANKS:  # the other lanes have to try again
                 changed = old.view(kind)
             if result_of(each) is not None and not in_turn:
                 said = (changed != old.view(kind)).astype("u4") if ".CAST" in text else old
@@ -162,7 +162,7 @@ def test_each_access_is_of_the_bytes_that_its_address_says(text: str) -> None:
             wanted[at : at + size] = changed.view(np.uint8)[:size]
     there = min(len(wanted), len(after))
     if is_shared(each) and in_turn:
-        there = 16  # all lanes read the same place back
+        there = 16  # all lanes read back the same place
     np.testing.assert_array_equal(after[:there], wanted[:there])
 
 

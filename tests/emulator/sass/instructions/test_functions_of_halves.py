@@ -1,5 +1,5 @@
-"""Functions of one half of a register, possibly negated, give the same results as PTX; floats as
-halves."""
+"""Functions of one half of a register, possibly negated, and of floats as halves give the same
+results as PTX."""
 
 from __future__ import annotations
 

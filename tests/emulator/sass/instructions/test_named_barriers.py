@@ -81,7 +81,7 @@ OF_THE_BLOCK = """
 """
 OF_SO_MANY = OF_THE_BLOCK.replace("%r1;", "1, %r1;")
 BY_LANES = OF_THE_BLOCK.replace("bar.sync %r1;", "shr.u32 %r1, %r4, 4;\n    bar.sync %r1, 128;")
-# The halves of the block wait in different lines; the upper half has written.
+# The halves of the block wait at different lines; the upper half has written.
 IN_TWO_LINES = """
     @%p0 bra writes;
     .loc 1 60 0

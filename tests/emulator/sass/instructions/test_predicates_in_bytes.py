@@ -16,7 +16,7 @@ def _state() -> State:
     return State(registers, {}, {name: rng.random(LANES) < 0.5 for name in PREDICATES})
 
 
-@pytest.mark.parametrize("named", ["", "PR,"])  # without it in nvdisasm's JSON
+@pytest.mark.parametrize("named", ["", "PR,"])  # nvdisasm's JSON omits `PR`
 @pytest.mark.parametrize("byte", range(4))
 def test_predicates_go_to_a_byte_and_come_from_it(byte: int, named: str) -> None:
     selected = f".B{byte}" if byte else ""

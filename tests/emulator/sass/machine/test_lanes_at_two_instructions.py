@@ -11,7 +11,7 @@ from sass.conftest import ReadSource
 
 from harness.emulator import launch
 
-# As assembly with a number: of like instructions on both sides of a branch, nvcc makes one.
+# Inline assembly with a number, because nvcc merges equal instructions on both sides of a branch.
 SOURCE = r"""
 #define TEXT_OF(number) #number
 #define TEXT(number) TEXT_OF(number)

@@ -17,7 +17,7 @@ Report = LaunchReport | MachineReport
 Execute = Callable[..., Report]
 
 LANES = np.arange(64)
-OURS = (LANES & 1) == 0  # lanes that go to shared memory
+OURS = (LANES & 1) == 0  # lanes that access shared memory
 LOADED_AND_STORED = """extern "C" __global__ void k(float* global, float* out, int odd) {
     __shared__ float shared[64];
     const int t = threadIdx.x;

@@ -35,7 +35,7 @@ def test_lanes_that_take_turns_go_on_to_the_end_of_a_basic_block(
     counts[[5, 37]] = 1
     first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
     items = np.repeat(np.arange(n), counts).astype(np.int32)
-    items[first[[5, 37]]] = -20  # two lanes stay in the inner loop while others go ahead
+    items[first[[5, 37]]] = -20  # two lanes stay in the inner loop while others proceed
     out = np.full(n, -1, np.int32)
     args = [n, first, items, np.zeros(n, np.int32), out]
     assert not launch_machine_code(read_source(SOURCE), "visit", 1, 64, args).faults

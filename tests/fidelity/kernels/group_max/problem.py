@@ -1,4 +1,4 @@
-"""The largest value of each of 64 groups: atomics with a real operand."""
+"""The largest value of each of 64 groups: atomics whose operands vary."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from harness.problem import Array, Buffer, Problem, Work
 
 class Permute(Problem):
     title = "y[i] = x[source[i]]"
-    partly_read = ("source", "target")  # two ways to say the same: a kernel needs one of them
+    partly_read = ("source", "target")  # two forms of the same permutation: a kernel needs only one
 
     def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
         n = sizes["n"]

@@ -1,8 +1,8 @@
 """Decode video instructions: arithmetic on parts of words, and on all fields of a word at once.
 
-ptxas no longer has a machine instruction for most of them and composes each from others. For some
+Most of them no longer have a machine instruction, so ptxas composes each from others. For some
 forms on sm_80 and sm_90 the composition differs from the manual (for example, a sum that overflows
-is saturated as if it had not overflowed). These forms are refused, because the result would
+is saturated as if it had not overflowed). These forms are rejected, because the result would
 contradict either the manual or the hardware. They were found by comparing the results of the
 machine code (ptxas 13.0) with the manual's definitions.
 """

@@ -215,7 +215,7 @@ def test_pairs_of_sixteen_bits(opcode: str) -> None:
 
 def test_the_larger_integer_or_zero() -> None:
     a, b = _shuffled(), _shuffled()
-    for opcode in ("max.relu.s32", "max.s32.relu"):  # the latter is how nvcc writes it
+    for opcode in ("max.relu.s32", "max.s32.relu"):  # nvcc writes the latter
         found = elementwise(f"{opcode} $0, $1, $2;", [("b32", a), ("b32", b)], "b32", np.int32)
         assert (found == np.maximum(np.maximum(a.view(np.int32), b.view(np.int32)), 0)).all()
 

@@ -24,7 +24,7 @@ MADE = [
     ("sqrt.rm.f32", [NEGATIVE]), ("rsqrt.approx.f32", [NEGATIVE]), ("lg2.approx.f32", [NEGATIVE]),
     ("sin.approx.f32", [INFINITE]), ("cos.approx.f32", [INFINITE]),
 ]  # fmt: skip
-"""Instructions on numbers whose result is NaN."""
+"""Instructions that give NaN although their operands are numbers."""
 
 GIVEN = [
     *(f"{name}.f32" for name in ("add", "sub", "mul", "div.rn", "min.NaN", "max.NaN")),

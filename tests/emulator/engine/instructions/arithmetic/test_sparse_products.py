@@ -96,7 +96,7 @@ def test_infinities_in_columns_that_are_not_stored_have_no_effect(
 ) -> None:
     (case,) = (each for each in listed.cases() if each.kernel == "f16_16_0")
     a, b, words, sums = case.words()
-    words[:] = 0x44444444  # the first two of each four columns
+    words[:] = 0x44444444  # the first two of every four columns
     b.view(np.float16).reshape(listed.PRODUCTS, 32, 2, 2)[:, 1::2] = np.inf  # the last two
     assert not launch(module, "f16_16_0", listed.PRODUCTS, 32, [a, b, words, sums]).faults
     assert np.isfinite(sums.view(np.float32)).all()

@@ -38,7 +38,7 @@ FORMS = {
     "f16_registers_minus_a": ("m64n24k32.f32.f16.f16", 1, ", -1, 1, 0"),
     "tf32_registers_minus_b": ("m64n24k16.f32.tf32.tf32", 1, ", 1, -1"),
 }
-"""Shape and types, selector, and what follows the predicate."""
+"""Shape and types, selector, and the operands after the predicate."""
 
 
 def _text(form: str) -> str:
@@ -68,7 +68,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Both:
 
 def _nibbles(form: str, selector: int, words: np.ndarray) -> np.ndarray:
     """The metadata of each row, four bits at a time, as the PTX ISA's figures show: the metadata of
-    a row of 512 bits are in two words of four lanes or, for bytes, in one word for each eight
+    a 512-bit row are in two words of four lanes or, for bytes, in one word for every eight
     rows."""
     bits = (words[:, None] >> np.arange(0, 32, 4, dtype=np.uint32) & 15).reshape(4, 8, 4, 8)
     if form == "s8":  # warp, row, lane, nibble: lanes 0 and 2 have rows 0 to 7, 1 and 3 the others

@@ -1,7 +1,7 @@
-"""Video instructions: nvcc's code for its intrinsics, inline PTX, and refused forms.
+"""Video instructions: nvcc's code for its intrinsics, inline PTX, and rejected forms.
 
-`engine/native` compares every form with its definition, and `test_video_forms.py`, among the forms
-of machine code, with ptxas's code.
+`engine/native` compares every form with its definition, and `test_video_forms.py`, next to the
+other tests of machine-code forms, compares it with ptxas's code.
 """
 
 from __future__ import annotations

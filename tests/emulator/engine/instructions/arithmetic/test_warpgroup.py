@@ -183,13 +183,13 @@ def _zeros(second_at: int) -> list[object]:
     [
         ("m64n20k16.f32.f16.f16", 10, ", 1, 1, 0, 0"),  # 20 columns
         ("m64n264k16.f32.f16.f16", 132, ", 1, 1, 0, 0"),
-        ("m64n40k32.s32.s8.s8", 20, ""),  # integers have fewer widths
-        ("m64n8k8.f32.f16.f16", 4, ", 1, 1, 0, 0"),  # not as deep
+        ("m64n40k32.s32.s8.s8", 20, ""),  # integers allow fewer widths
+        ("m64n8k8.f32.f16.f16", 4, ", 1, 1, 0, 0"),  # too shallow
         ("m64n8k16.f32.f16.bf16", 4, ", 1, 1, 0, 0"),
         ("m64n8k16.bf16.bf16.bf16", 2, ", 1, 1, 0, 0"),
         ("m64n8k16.f32.f16.f16.satfinite", 4, ", 1, 1, 0, 0"),
-        ("m64n8k16.f32.f16.f16", 4, ", 1, 1"),  # no transpositions
-        ("m64n8k8.f32.tf32.tf32", 4, ", 1, 1, 0, 1"),  # which others do not have
+        ("m64n8k16.f32.f16.f16", 4, ", 1, 1"),  # the transposition flags are missing
+        ("m64n8k8.f32.tf32.tf32", 4, ", 1, 1, 0, 1"),  # only 16-bit types have such flags
         ("m64n8k32.s32.s8.s8", 4, ", 1, 1"),
         ("m64n8k16.f32.f16.f16", 4, ", 2, 1, 0, 0"),
         ("m64n8k16.f32.f16.f16", 4, ", 1, 1, 0, 2"),

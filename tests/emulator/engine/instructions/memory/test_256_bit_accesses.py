@@ -59,7 +59,7 @@ def test_a_lane_moves_a_sector(form: tuple[str, str, str], space: str) -> None:
     np.testing.assert_array_equal(x, [*before[:40], *before[:40]])
     assert counted(report) == [(2, 40), (2, 40)]
     sectors = report.counter("l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum")
-    assert sectors.provenance == "emulator-model"  # there are no readings from a GPU that has these
+    assert sectors.provenance == "emulator-model"  # there are no readings of these accesses
 
 
 def test_what_nvcc_makes_of_types_of_32_bytes_is_executed(compile_ptx: CompilePtx) -> None:

@@ -60,7 +60,7 @@ def test_groups_land_in_the_order_of_their_commits(compile_ptx: CompilePtx) -> N
     partner = np.arange(64) ^ 1
     assert (out[:64] == given[partner]).all()
     filled = given[64:][partner]
-    filled[:, 3] = 0  # four bytes of each were to be zero
+    filled[:, 3] = 0  # the copies request zeros for four bytes each
     assert (out[64:] == filled).all()
     copies = [i for i in report.instructions if i.opcode.startswith("cp.async.cg")]
     assert [i.global_requests for i in copies] == [2, 2]
@@ -70,7 +70,7 @@ def test_groups_land_in_the_order_of_their_commits(compile_ptx: CompilePtx) -> N
     counter = report.counter(requests)
     assert (counter.value, counter.provenance) == (4, "emulator-model")
     loads = report.counter("l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum")
-    assert (loads.value, loads.provenance) == (4, "emulator-model")  # there are no others
+    assert (loads.value, loads.provenance) == (4, "emulator-model")  # there are no other loads
     assert report.counter("shared_ld_instructions").value == sum(
         i.shared_requests for i in report.instructions if i.opcode.startswith("ld.shared")
     )
@@ -128,7 +128,7 @@ def test_bytes_land_at_the_wait_and_not_before() -> None:
     assert _copied(f"{COPY} cp.async.commit_group; cp.async.wait_group 1;", given).tolist() == old
     for wait in ("cp.async.commit_group; cp.async.wait_group 0;", "cp.async.wait_all;"):
         assert (_copied(f"{COPY} {wait}", given) == given).all()
-    # Not committed, so in no group that wait_group waits for.
+    # Uncommitted copies belong to no group, so wait_group does not wait for them.
     assert _copied(f"{COPY} cp.async.wait_group 0;", given).tolist() == old
 
 
@@ -152,7 +152,7 @@ def test_a_tail_is_filled_with_zeros_and_not_read() -> None:
 
 
 def test_a_warp_that_asks_for_zeros_alone_reads_nothing() -> None:
-    one_word = np.ones(1, np.uint32)  # which all but one of the 64 lanes are beyond
+    one_word = np.ones(1, np.uint32)  # out of bounds for all but one of the 64 lanes
     found = _copied(
         "mov.u32 %r5, 0; cp.async.ca.shared.global [%r1], [%a2], 4, %r5; cp.async.wait_all;",
         one_word,

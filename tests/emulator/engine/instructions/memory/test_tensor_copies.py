@@ -132,7 +132,7 @@ IM2COL = [
 def test_columns_of_pixels(case: tuple[list[int], ...], stores: bool) -> None:
     shape, (channels, count), lower, upper, steps, at, offsets = case
     array, strides = tensor(shape)
-    if stores:  # no GPU stores by a negative corner
+    if stores:  # no GPU stores with a negative corner
         at = [at[0], *(a - min(0, low) for a, low in zip(at[1:], lower, strict=False)), at[-1]]
         lower, offsets = [max(0, each) for each in lower], [0] * len(offsets)
     found = tensors.pixels(shape, strides, channels, count, lower, upper, steps, at, offsets)

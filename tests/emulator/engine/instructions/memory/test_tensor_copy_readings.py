@@ -1,4 +1,4 @@
-"""Tensor-map copies leave the same bytes as on an H100, and are refused if the H100 stops at them.
+"""Tensor-map copies leave the same bytes as on an H100, and those that stop the H100 are refused.
 
 The readings are reports/h100/tensor_copies.csv.gz, written by scripts/tensor_maps/copies_on_gpu.py.
 """

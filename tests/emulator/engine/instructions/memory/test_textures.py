@@ -30,8 +30,8 @@ from harness.emulator import (
 
 READINGS = Path(__file__).parents[5] / "reports" / "h200" / "fidelity"
 STEPS = {"float16": 2.0**-10, "int8": 1.01 / 32767}
-"""The permitted difference of filtered values: one rounding of the format, or else that of a
-float."""
+"""The permitted difference of filtered values: one rounding of the format or, for formats
+without an entry, of a float."""
 
 AXES = {
     "1d": (False, False, True), "2d": (False, True, True), "3d": (True, True, True),

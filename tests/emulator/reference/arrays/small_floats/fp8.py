@@ -49,7 +49,7 @@ def _narrow(format_: str, a: Array, relu: bool) -> Array:
     magnitude = np.abs(a).astype(np.float64)
     below = np.searchsorted(between, magnitude, "left")
     above = np.searchsorted(between, magnitude, "right")
-    raw = np.where(below % 2 == 0, below, above)  # the even one where both are as near
+    raw = np.where(below % 2 == 0, below, above)  # the even one if both are equally near
     raw = raw | np.where(np.signbit(a), 0x80, 0)
     if relu:
         raw = np.where(np.signbit(a), 0, raw)

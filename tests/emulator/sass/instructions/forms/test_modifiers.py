@@ -1,4 +1,4 @@
-"""A modifier of a machine instruction is implemented, is known to change nothing, or is refused by
+"""A modifier of a machine instruction is implemented, is known to change nothing, or is rejected by
 name.
 
 forms.txt has the forms that nvdisasm has been seen to print.

@@ -1,4 +1,4 @@
-"""Video instructions in ptxas's machine code, which show why some of their forms are refused.
+"""Video instructions in ptxas's machine code, which shows why some of their forms are rejected.
 
 The instructions' definitions are those of the manual. A form is supported if and only if the
 machine code agrees with its definition: if this changes with another ptxas, the list in
