@@ -28,7 +28,7 @@ UNREAD = {
     "layer_norm/v5_several_rows_per_warp", "rms_norm/v4_several_rows_per_warp",
     "softmax_rows/v7_several_rows_per_warp", "reduce_sum/v7b_blocks_per_multiprocessor",
 }  # fmt: skip
-"""The variants that are emulated by default at sizes without readings."""
+"""The variants whose counters were read only at sizes too large to emulate."""
 
 
 @pytest.fixture(scope="module")

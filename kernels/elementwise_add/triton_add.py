@@ -1,11 +1,11 @@
 """output[i] = a[i] + b[i], float32, float16 or bfloat16, in Triton.
 
-Idea: v3_packs_in_flight as a program for a whole tile. How a tile lies on threads, how wide the
-accesses are and how many are under way is the compiler's choice.
+Idea: v3_packs_in_flight with one program per tile. The compiler chooses how a tile is distributed
+across threads, how wide the accesses are, and how many are in flight.
 
 Contract: any n of at least 1; `tile` is a power of two.
 
-From: the vector addition of the Triton tutorials.
+From: the vector addition in the Triton tutorials.
 """
 
 import torch

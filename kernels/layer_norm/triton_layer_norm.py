@@ -1,10 +1,10 @@
 """output[r][c] = (input[r][c] − mean) / √(variance + ε) · gamma[c] + beta[c], in Triton.
 
-Idea: v3_in_registers as a program per row: the row is one block of values, loaded once, and the
-compiler decides how it lies on threads and how wide the loads are.
+Idea: v3_in_registers with one program per row. The row is one block of values, loaded once; the
+compiler decides how it is distributed across threads and how wide the loads are.
 
-Contract: any rows and cols of at least 1 with a product of at most 2^31, with rows that fit into
-the registers of a program; any of the problem's types.
+Contract: rows and cols of at least 1, whose product is at most 2^31; a row fits into the registers
+of one program; any of the problem's types.
 
 From: the layer normalization of the Triton tutorials.
 """

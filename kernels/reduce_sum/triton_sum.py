@@ -1,13 +1,13 @@
 """output[0] = sum of input[0 .. n), float32, in Triton.
 
-Idea: v9_vectorized as a program for whole tiles. A fixed number of programs walk over the tiles,
-each adds its tiles up lane by lane and then the lanes; a second launch of one program adds up the
-partial sums, in the order of their indices, so that the same input gives the same bits. How a tile
-lies on threads, and how wide its loads are, is the compiler's choice.
+Idea: v9_vectorized with programs that work on whole tiles. A fixed number of programs walk over the
+tiles. Each adds up its tiles lane by lane, and then the lanes. A second launch of one program adds
+up the partial sums in the order of their indices, so that the same input gives the same bits. The
+compiler chooses how a tile is distributed across threads and how wide the loads are.
 
 Contract: any 1 <= n <= 2^31 - blocks * tile; `tile` is a power of two; partials holds `blocks`.
 
-From: the vector addition and the fused softmax of the Triton tutorials.
+From: the vector addition and the fused softmax in the Triton tutorials.
 """
 
 import torch

@@ -1,12 +1,12 @@
 """output[r][c] = softmax of row r of input, float32, in Triton.
 
-Idea: v4_row_in_shared as a program per row: the row is one block of values, loaded once, and the
-compiler decides where it lives and how wide the loads are.
+Idea: v4_row_in_shared with one program per row. The row is one block of values, loaded once; the
+compiler decides where it is kept and how wide the loads are.
 
-Contract: any rows and cols of at least 1 with a product of at most 2^31, with rows that fit into
-the registers of a program.
+Contract: rows and cols of at least 1, whose product is at most 2^31; a row fits into the registers
+of one program.
 
-From: the fused softmax of the Triton tutorials.
+From: the fused softmax in the Triton tutorials.
 """
 
 import torch

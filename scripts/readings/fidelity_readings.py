@@ -298,7 +298,7 @@ class Matrix:
 
 
 def _code_bytes(case: Case, number: int, built: compiler.Built) -> int:
-    """The bytes of the section that holds a step's kernel."""
+    """The size in bytes of the section that holds a step's kernel."""
     symbol = compiler.kernel_name(case.steps[number].kernel, built, case.source)
     with built.cubin.open("rb") as file:
         return int(ELFFile(file).get_section_by_name(f".text.{symbol}").data_size)

@@ -148,7 +148,7 @@ class Section:
     def by_launch(self) -> str:
         lines = [
             "Where the two differ, a cell shows our value / ncu's. The last three columns are "
-            "`ptx-level`: the difference of our value from ncu's.",
+            "`ptx-level`: by how much our value differs from ncu's.",
             "",
             "| kernel | launch | machine code | PTX, exact | PTX, model | registers, occupancy | "
             + " | ".join(_label(metric) for metric in IN_COLUMNS)

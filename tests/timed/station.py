@@ -53,7 +53,7 @@ class Station:
     ) -> Run:  # fmt: skip
         """The state of the folder after a run; `stopped`: why the run ended early.
 
-        `rows`: the variants' rows, if they are more than names. `wanted`: the profiling
+        `rows`: the variants' lines of bench.yaml, if names are not enough. `wanted`: the profiling
         options, if any. `timing`: additional settings, after a comma.
         """
         lines = rows or "".join(f"      {name}: {{source: v0.cu}}\n" for name in variants)

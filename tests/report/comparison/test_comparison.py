@@ -55,7 +55,7 @@ def conflicts(folder: Path) -> Judgement:
 
 
 def traps(folder: Path) -> Judgement:
-    """A run in which every name would be active if it were not escaped."""
+    """A comparison in which every name would act as markup if it were not escaped."""
     sound = {"v0": Kernel(), f"{TRAP}|`_*": Kernel()}
     failing = sound | {f"{TRAP}|`_*": Kernel(status="failed", reason=f"{TRAP}\x00 | `x` _y_")}
     base = run(sound, 1, problem=TRAP, folder=folder, device={"name": TRAP})

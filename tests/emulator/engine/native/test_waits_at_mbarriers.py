@@ -37,7 +37,7 @@ class _Writer:
         return self.faulty and self.r.random() < 0.07
 
     def by(self, test: str, lines: list[str]) -> None:
-        """Lines for the threads that a test chooses; for all threads if the choice is empty."""
+        """Append lines for the threads that `test` (PTX that sets %p1) chooses, or for all."""
         self.labels += 1
         past = f"$past{self.labels}"
         self.lines += [test, f"@!%p1 bra {past};", *lines, f"{past}:"] if test else lines

@@ -236,7 +236,7 @@ def test_an_edited_cubin_is_read_or_refused_by_name(compile_cubin: CompileCubin)
 
 
 def inlined_into(row: int) -> bytes:
-    """The opcodes of a line-table row that another row calls."""
+    """The line-table opcodes of a row whose code is inlined at the call in row `row`."""
     return b"\x00\x04\x90" + bytes([row % 128 + 128, row // 128, 0]) + b"\x01"
 
 

@@ -1,4 +1,4 @@
-"""A matrix transposition: rows can be accessed directly either when reading or when writing, not
+"""A matrix transposition: memory can be accessed contiguously when reading or when writing, not
 both."""
 
 from __future__ import annotations
